@@ -1,0 +1,2 @@
+//! The limiter bench.
+fn main() {}

@@ -1,0 +1,289 @@
+//! The twin of every port, in plain collections: what the contracts mean, without a technology.
+//! Tests run the service on these; they keep nothing past the process.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+
+use crate::domain::chat::Conversation;
+use crate::domain::client::LimitKey;
+use crate::domain::credential::{Fingerprint, KeyRecord};
+use crate::domain::decision::{Decision, Standing};
+use crate::domain::email::EmailAddress;
+use crate::domain::time::Timestamp;
+use crate::domain::window::{Usage, Window};
+use crate::ports::{
+    Acquired, Charge, Clock, Contact, ContactStore, Entropy, EntropyError, Grant, KeyIssuer,
+    LimiterAnswer, ModelClient, ModelError, RateLimiter, SignUp, StoreError, Subscription,
+};
+
+/// Locks, and goes on after a panic elsewhere: every change below is made in one step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Contacts in a map. It can be told to fail.
+#[derive(Debug, Default)]
+pub struct MemoryContactStore {
+    contacts: Mutex<BTreeMap<String, Contact>>,
+    failure: Mutex<Option<StoreError>>,
+}
+
+impl MemoryContactStore {
+    /// From now on every call fails with `failure`, or works again.
+    pub fn fail_with(&self, failure: Option<StoreError>) {
+        *lock(&self.failure) = failure;
+    }
+
+    /// How many contacts there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        lock(&self.contacts).len()
+    }
+
+    /// Whether there is no contact.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn fail(&self) -> Result<(), StoreError> {
+        lock(&self.failure).clone().map_or(Ok(()), Err)
+    }
+}
+
+#[async_trait]
+impl ContactStore for MemoryContactStore {
+    async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+        self.fail()?;
+        let mut contacts = lock(&self.contacts);
+        if let Some(contact) = contacts.get_mut(sign_up.email.as_str()) {
+            contact.last_seen_at = sign_up.at;
+            return Ok(Subscription::Renewed(contact.origin));
+        }
+        let contact = Contact {
+            email: sign_up.email,
+            origin: sign_up.origin,
+            subscribed_at: sign_up.at,
+            last_seen_at: sign_up.at,
+        };
+        contacts.insert(contact.email.as_str().to_owned(), contact);
+        Ok(Subscription::Created)
+    }
+
+    async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
+        self.fail()?;
+        Ok(lock(&self.contacts).get(email.as_str()).cloned())
+    }
+
+    async fn forget(&self, email: &EmailAddress, _now: Timestamp) -> Result<bool, StoreError> {
+        self.fail()?;
+        Ok(lock(&self.contacts).remove(email.as_str()).is_some())
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.fail()
+    }
+}
+
+/// Keys in a map. It can be told to fail.
+#[derive(Debug, Default)]
+pub struct MemoryKeyIssuer {
+    keys: Mutex<HashMap<Fingerprint, KeyRecord>>,
+    failure: Mutex<Option<StoreError>>,
+}
+
+impl MemoryKeyIssuer {
+    /// From now on every call fails with `failure`, or works again.
+    pub fn fail_with(&self, failure: Option<StoreError>) {
+        *lock(&self.failure) = failure;
+    }
+
+    fn fail(&self) -> Result<(), StoreError> {
+        lock(&self.failure).clone().map_or(Ok(()), Err)
+    }
+}
+
+#[async_trait]
+impl KeyIssuer for MemoryKeyIssuer {
+    async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
+        self.fail()?;
+        lock(&self.keys).insert(record.fingerprint, record);
+        Ok(())
+    }
+
+    async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
+        self.fail()?;
+        Ok(lock(&self.keys).get(fingerprint).cloned())
+    }
+
+    async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
+        self.fail()?;
+        match lock(&self.keys).get_mut(fingerprint) {
+            Some(record) if record.revoked_at.is_none() => {
+                record.revoked_at = Some(now);
+                Ok(true)
+            }
+            Some(_) | None => Ok(false),
+        }
+    }
+}
+
+/// Windows in a map behind one lock. It never forgets one, so it is for tests only.
+#[derive(Debug, Default)]
+pub struct MemoryRateLimiter {
+    windows: Mutex<HashMap<LimitKey, Window>>,
+}
+
+impl RateLimiter for MemoryRateLimiter {
+    fn acquire<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Acquired> {
+        let mut windows = lock(&self.windows);
+        let mut decision = Decision::default();
+        for charge in charges {
+            let usage = peek(&mut windows, charge, now);
+            let is_violated = usage.counted >= charge.quota.count();
+            decision.push(standing(charge, usage, is_violated));
+        }
+        let mut grant = Grant::default();
+        if !decision.is_refused() {
+            decision = Decision::default();
+            for charge in charges {
+                let window = windows.entry(charge.key).or_default();
+                if let Ok(usage) = window.admit(charge.quota, now) {
+                    decision.push(standing(charge, usage, false));
+                    grant.entries.push((*charge, now));
+                }
+            }
+        }
+        LimiterAnswer::ready(Acquired { decision, grant })
+    }
+
+    fn peek<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Decision> {
+        let mut windows = lock(&self.windows);
+        let mut decision = Decision::default();
+        for charge in charges {
+            let usage = peek(&mut windows, charge, now);
+            decision.push(standing(charge, usage, false));
+        }
+        LimiterAnswer::ready(decision)
+    }
+
+    fn refund(&self, grant: Grant, now: Timestamp) -> LimiterAnswer<'_, Decision> {
+        let mut windows = lock(&self.windows);
+        let mut decision = Decision::default();
+        for (charge, admitted) in grant.entries {
+            let window = windows.entry(charge.key).or_default();
+            let usage = window.refund(admitted, charge.quota, now);
+            decision.push(standing(&charge, usage, false));
+        }
+        LimiterAnswer::ready(decision)
+    }
+}
+
+fn peek(windows: &mut HashMap<LimitKey, Window>, charge: &Charge, now: Timestamp) -> Usage {
+    windows
+        .entry(charge.key)
+        .or_default()
+        .peek(charge.quota, now)
+}
+
+fn standing(charge: &Charge, usage: Usage, is_violated: bool) -> Standing {
+    Standing {
+        policy: charge.policy,
+        quota: charge.quota,
+        usage,
+        is_violated,
+    }
+}
+
+/// Gives prepared answers in order, then the same friendly one for ever. It remembers what it was
+/// asked.
+#[derive(Debug, Default)]
+pub struct ScriptedModelClient {
+    answers: Mutex<VecDeque<Result<String, ModelError>>>,
+    asked: Mutex<Vec<Conversation>>,
+    is_metered: bool,
+}
+
+impl ScriptedModelClient {
+    /// A client that gives `answers` first.
+    #[must_use]
+    pub fn new(answers: impl IntoIterator<Item = Result<String, ModelError>>) -> Self {
+        Self {
+            answers: Mutex::new(answers.into_iter().collect()),
+            ..Self::default()
+        }
+    }
+
+    /// The same client, as one whose turns cost money.
+    #[must_use]
+    pub fn metered(mut self) -> Self {
+        self.is_metered = true;
+        self
+    }
+
+    /// The conversations it was asked to answer, oldest first.
+    #[must_use]
+    pub fn asked(&self) -> Vec<Conversation> {
+        lock(&self.asked).clone()
+    }
+}
+
+#[async_trait]
+impl ModelClient for ScriptedModelClient {
+    fn is_metered(&self) -> bool {
+        self.is_metered
+    }
+
+    async fn reply(&self, conversation: &Conversation) -> Result<String, ModelError> {
+        lock(&self.asked).push(conversation.clone());
+        lock(&self.answers)
+            .pop_front()
+            .unwrap_or_else(|| Ok("Hello, I am the scripted assistant.".to_owned()))
+    }
+}
+
+/// A clock that moves only when told to.
+#[derive(Debug)]
+pub struct ManualClock(AtomicU64);
+
+impl ManualClock {
+    /// A clock that stands at `now`.
+    #[must_use]
+    pub fn new(now: Timestamp) -> Self {
+        Self(AtomicU64::new(now.as_ms()))
+    }
+
+    /// Moves forward.
+    pub fn advance_ms(&self, ms: u64) {
+        self.0.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// Moves anywhere, back too.
+    pub fn set(&self, now: Timestamp) {
+        self.0.store(now.as_ms(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// Bytes that look random and are the same in every run.
+#[derive(Debug, Default)]
+pub struct SeededEntropy(AtomicU64);
+
+impl Entropy for SeededEntropy {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
+        let draw = self.0.fetch_add(1, Ordering::SeqCst);
+        blake3::Hasher::new()
+            .update(&draw.to_be_bytes())
+            .finalize_xof()
+            .fill(bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! A conversation with the landing assistant, as the client tells it.
+
+use super::text::Text;
+
+/// Most turns one request may carry (spec 2.10).
+pub const MESSAGES_MAX: usize = 12;
+
+/// What one turn says: 1 to 2000 Unicode scalar values.
+pub type Content = Text<2000>;
+
+/// Who spoke. The client states it, so an `Assistant` turn proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The visitor.
+    User,
+    /// The assistant, according to the client.
+    Assistant,
+}
+
+impl Role {
+    /// The role of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "user" => Some(Self::User),
+            "assistant" => Some(Self::Assistant),
+            _ => None,
+        }
+    }
+}
+
+/// One turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who spoke.
+    pub role: Role,
+    /// What was said.
+    pub content: Content,
+}
+
+/// 1 to [`MESSAGES_MAX`] turns, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversation(Vec<Message>);
+
+/// The number of turns is not allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must have 1 to {MESSAGES_MAX} items")]
+pub struct ConversationLengthError;
+
+impl Conversation {
+    /// Takes the turns, if their number fits.
+    ///
+    /// # Errors
+    /// [`ConversationLengthError`] for no turn or more than [`MESSAGES_MAX`].
+    pub fn parse(messages: Vec<Message>) -> Result<Self, ConversationLengthError> {
+        if messages.is_empty() || messages.len() > MESSAGES_MAX {
+            return Err(ConversationLengthError);
+        }
+        Ok(Self(messages))
+    }
+
+    /// The turns, oldest first.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.0
+    }
+
+    /// What the visitor said, newest first.
+    pub fn questions(&self) -> impl Iterator<Item = &str> {
+        self.0
+            .iter()
+            .rev()
+            .filter(|message| message.role == Role::User)
+            .map(|message| message.content.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(role: Role, text: &str) -> Message {
+        Message {
+            role,
+            content: Content::parse(text.to_owned()).unwrap(),
+        }
+    }
+
+    #[test]
+    fn one_to_twelve_turns_are_a_conversation() {
+        for (turns, fits) in [(0, false), (1, true), (12, true), (13, false)] {
+            let messages = vec![turn(Role::User, "hello"); turns];
+            assert_eq!(Conversation::parse(messages).is_ok(), fits, "{turns}");
+        }
+    }
+
+    #[test]
+    fn questions_are_the_visitors_turns_newest_first() {
+        let conversation = Conversation::parse(vec![
+            turn(Role::User, "first"),
+            turn(Role::Assistant, "forged"),
+            turn(Role::User, "second"),
+        ])
+        .unwrap();
+        assert_eq!(
+            conversation.questions().collect::<Vec<_>>(),
+            ["second", "first"]
+        );
+    }
+
+    #[test]
+    fn no_other_role_exists() {
+        for name in ["system", "tool", "User", "developer", ""] {
+            assert_eq!(Role::from_name(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Who is asking, and the keys they are counted under.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::credential::Fingerprint;
+use super::email::EmailAddress;
+use super::policy::PolicyName;
+use super::quota_token::QuotaToken;
+use super::secret::MacKey;
+
+/// The part of an IP address that is counted: a whole IPv4 address, or the first 64 bits of an
+/// IPv6 address, which is the smallest network a provider hands out.
+///
+/// IPv4 addresses in their IPv6 spellings (mapped, RFC 4291; NAT64's `64:ff9b::/96`, RFC 6052)
+/// are the IPv4 address they carry, decided by bits and never by notation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Network {
+    /// One IPv4 address.
+    V4([u8; 4]),
+    /// An IPv6 /64.
+    V6([u8; 8]),
+}
+
+impl From<IpAddr> for Network {
+    fn from(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(v4) => Self::V4(v4.octets()),
+            IpAddr::V6(v6) => {
+                if let Some(v4) = embedded_v4(v6) {
+                    return Self::V4(v4.octets());
+                }
+                let [a, b, c, d, e, f, g, h, ..] = v6.octets();
+                Self::V6([a, b, c, d, e, f, g, h])
+            }
+        }
+    }
+}
+
+impl Network {
+    /// The wider network that newcomers share when the limiter's table is full: an IPv4 /24 or an
+    /// IPv6 /48.
+    fn coarse(self) -> Self {
+        match self {
+            Self::V4([a, b, c, _]) => Self::V4([a, b, c, 0]),
+            Self::V6([a, b, c, d, e, f, ..]) => Self::V6([a, b, c, d, e, f, 0, 0]),
+        }
+    }
+
+    /// A keyed hash that tells nothing but whether two networks are the same.
+    #[must_use]
+    pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
+        key.hash16(&[b"network", self.as_bytes()])
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::V4(bytes) => bytes,
+            Self::V6(bytes) => bytes,
+        }
+    }
+}
+
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V4(_) => "Network(v4)",
+            Self::V6(_) => "Network(v6)",
+        })
+    }
+}
+
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    if let Some(v4) = address.to_ipv4_mapped() {
+        return Some(v4);
+    }
+    match address.octets() {
+        [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] => {
+            Some(Ipv4Addr::new(a, b, c, d))
+        }
+        _ => None,
+    }
+}
+
+/// Who sent a request, as far as can be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Where the request comes from.
+    pub network: Network,
+    /// The credential it presented, if that is valid.
+    pub credential: Option<Fingerprint>,
+    /// A forwarding header came from a peer that is not a trusted proxy: the network may be a
+    /// proxy's, so nothing may be told that only one visitor should know.
+    pub forwarding_untrusted: bool,
+}
+
+/// What a policy counts.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'a> {
+    /// A network.
+    Network(Network),
+    /// A credential.
+    Credential(&'a Fingerprint),
+    /// A network together with an address signed up from it.
+    SignUp(Network, &'a EmailAddress),
+    /// A visitor named by the quota cookie.
+    Visitor(&'a QuotaToken),
+    /// All together.
+    Everyone,
+}
+
+/// What one window is kept under: the policy's tag and 120 bits of keyed BLAKE3, so that neither a
+/// dump of memory nor the store tells who is counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LimitKey([u8; 16]);
+
+impl LimitKey {
+    /// The key of `subject` under `policy`.
+    #[must_use]
+    pub fn new(key: &MacKey, policy: PolicyName, subject: Subject<'_>) -> Self {
+        let hash = match subject {
+            Subject::Network(network) => network.hashed(key),
+            Subject::Credential(fingerprint) => {
+                key.hash16(&[b"credential", fingerprint.as_bytes()])
+            }
+            Subject::SignUp(network, email) => {
+                key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])
+            }
+            Subject::Visitor(token) => key.hash16(&[b"visitor", token.id()]),
+            Subject::Everyone => key.hash16(&[b"everyone"]),
+        };
+        Self::tagged(policy, hash)
+    }
+
+    /// The key that newcomers of `network` share under `policy` when the table is full.
+    #[must_use]
+    pub fn coarse(key: &MacKey, policy: PolicyName, network: Network) -> Self {
+        let hash = key.hash16(&[b"coarse", network.coarse().as_bytes()]);
+        Self::tagged(policy, hash)
+    }
+
+    /// The key that all newcomers share under `policy` when even the coarse ones are too many.
+    #[must_use]
+    pub fn overflow(key: &MacKey, policy: PolicyName) -> Self {
+        Self::tagged(policy, key.hash16(&[b"overflow"]))
+    }
+
+    /// Takes bytes that a store kept.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes: tag first, then hash.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    fn tagged(policy: PolicyName, mut hash: [u8; 16]) -> Self {
+        let [tag, ..] = &mut hash;
+        *tag = policy.tag();
+        Self(hash)
+    }
+}
+
+impl fmt::Debug for LimitKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [tag, ..] = self.0;
+        write!(f, "LimitKey({tag}, ..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::secret::Secret;
+
+    fn network(address: &str) -> Network {
+        Network::from(address.parse::<IpAddr>().unwrap())
+    }
+
+    #[test]
+    fn an_address_is_counted_by_its_bits_not_its_notation() {
+        for (left, right, same) in [
+            ("192.0.2.1", "::ffff:192.0.2.1", true),
+            ("192.0.2.1", "::ffff:c000:201", true),
+            ("192.0.2.1", "0:0:0:0:0:ffff:c000:0201", true),
+            ("192.0.2.1", "64:ff9b::192.0.2.1", true),
+            ("192.0.2.1", "192.0.2.2", false),
+            ("::ffff:192.0.2.1", "::ffff:192.0.2.2", false),
+            // Ends in a dotted quad, but is an IPv6 address.
+            ("2001:db8::192.0.2.1", "192.0.2.1", false),
+            ("2001:db8::192.0.2.1", "2001:db8::192.0.2.2", true),
+            // Not NAT64's prefix.
+            ("64:ff9b:1::192.0.2.1", "192.0.2.1", false),
+            ("2001:db8::1", "2001:db8::ffff:ffff:ffff:ffff", true),
+            ("2001:db8:0:1::1", "2001:db8:0:2::1", false),
+            ("::1", "127.0.0.1", false),
+        ] {
+            assert_eq!(network(left) == network(right), same, "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn coarse_networks_are_a_24_and_a_48() {
+        let key = Secret::new([1; 32]).keys().limiter;
+        let coarse = |address: &str| LimitKey::coarse(&key, PolicyName::Default, network(address));
+        assert_eq!(coarse("192.0.2.1"), coarse("192.0.2.255"));
+        assert_ne!(coarse("192.0.2.1"), coarse("192.0.3.1"));
+        assert_eq!(coarse("2001:db8:1:2::1"), coarse("2001:db8:1:ffff::1"));
+        assert_ne!(coarse("2001:db8:1::1"), coarse("2001:db8:2::1"));
+    }
+
+    #[test]
+    fn every_subject_has_a_key_of_its_own_under_every_policy() {
+        let secret = Secret::new([1; 32]).keys().limiter;
+        let net = network("192.0.2.1");
+        let email = EmailAddress::parse("a@example.com").unwrap();
+        let other = EmailAddress::parse("b@example.com").unwrap();
+        let fingerprint = Fingerprint::from_bytes([3; 32]);
+        let token = QuotaToken::new([4; 16]);
+        let subjects = [
+            Subject::Network(net),
+            Subject::Network(network("192.0.2.2")),
+            Subject::Credential(&fingerprint),
+            Subject::SignUp(net, &email),
+            Subject::SignUp(net, &other),
+            Subject::Visitor(&token),
+            Subject::Everyone,
+        ];
+        let mut seen = std::collections::HashSet::new();
+        for policy in PolicyName::ALL {
+            for subject in subjects {
+                let key = LimitKey::new(&secret, policy, subject);
+                assert!(seen.insert(key), "{policy:?} {subject:?}");
+                assert_eq!(key.as_bytes()[0], policy.tag());
+            }
+            assert!(seen.insert(LimitKey::coarse(&secret, policy, net)));
+            assert!(seen.insert(LimitKey::overflow(&secret, policy)));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Free API keys: `lak_`, 30 random base62 characters, 6 check digits.
+//!
+//! The shape follows GitHub's token format: a prefix that secret scanners can find, underscores
+//! only, so that a double click selects the whole key, and a checksum (CRC-32 of everything before
+//! it, in base62) that tells a mistyped key without a look-up. 30 characters of 62 are 178 bits.
+
+use std::fmt;
+
+use super::text::Label;
+use super::time::Timestamp;
+
+const PREFIX: &str = "lak_";
+const RANDOM_LEN: usize = 30;
+const CHECK_LEN: usize = 6;
+const KEY_LEN: usize = PREFIX.len() + RANDOM_LEN + CHECK_LEN;
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// An API key with right form and check digits. It may still be unknown, expired or revoked.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+/// The text is not an API key of ours: wrong prefix, length, alphabet or check digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an API key of this service, or mistyped")]
+pub struct ApiKeyError;
+
+impl ApiKey {
+    /// Makes a key from random bytes drawn with `fill`, which overwrites the whole buffer.
+    ///
+    /// Bytes past the largest multiple of 62 are dropped, so that every character is equally
+    /// likely.
+    ///
+    /// # Errors
+    /// Whatever `fill` returns.
+    pub fn mint<E>(mut fill: impl FnMut(&mut [u8]) -> Result<(), E>) -> Result<Self, E> {
+        let mut key = String::with_capacity(KEY_LEN);
+        key.push_str(PREFIX);
+        let mut bytes = [0; 2 * RANDOM_LEN];
+        while key.len() < PREFIX.len() + RANDOM_LEN {
+            fill(&mut bytes)?;
+            let missing = PREFIX.len() + RANDOM_LEN - key.len();
+            key.extend(
+                bytes
+                    .iter()
+                    .filter_map(|&byte| unbiased(byte))
+                    .take(missing),
+            );
+        }
+        let check = check_digits(&key);
+        key.push_str(&check);
+        Ok(Self(key))
+    }
+
+    /// Reads a key and tries its check digits.
+    ///
+    /// # Errors
+    /// [`ApiKeyError`] for anything [`ApiKey::mint`] cannot have made.
+    pub fn parse(text: &str) -> Result<Self, ApiKeyError> {
+        let is_base62 = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let body = text.strip_prefix(PREFIX).ok_or(ApiKeyError)?;
+        if text.len() != KEY_LEN || !is_base62(body) {
+            return Err(ApiKeyError);
+        }
+        let (checked, check) = text.split_at(KEY_LEN - CHECK_LEN);
+        if check_digits(checked) != check {
+            return Err(ApiKeyError);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The key itself, for the one answer that shows it.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// What stands for the key everywhere else.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint(*blake3::hash(self.0.as_bytes()).as_bytes())
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(lak_..)")
+    }
+}
+
+/// BLAKE3 of a whole key. A plain fast hash is enough for 178 random bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// Takes bytes that a store kept.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The hash.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fingerprint(..)")
+    }
+}
+
+/// What is kept of an issued key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// Stands for the key.
+    pub fingerprint: Fingerprint,
+    /// The caller's name for it.
+    pub label: Option<Label>,
+    /// When it was issued.
+    pub issued_at: Timestamp,
+    /// From this instant on it is refused.
+    pub expires_at: Timestamp,
+    /// Set once it has been revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl KeyRecord {
+    /// Whether the key is good at `now`.
+    #[must_use]
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && now < self.expires_at
+    }
+}
+
+/// `byte` as a base62 character, or nothing for the few values that would favour some characters.
+fn unbiased(byte: u8) -> Option<char> {
+    const FAIR: u8 = u8::MAX - u8::MAX % 62;
+    if byte >= FAIR {
+        return None;
+    }
+    BASE62.get(usize::from(byte % 62)).map(|&c| char::from(c))
+}
+
+/// CRC-32 of `text` in base62, most significant digit first, padded to six.
+fn check_digits(text: &str) -> String {
+    let mut rest = crc32fast::hash(text.as_bytes());
+    let mut digits = [b'0'; CHECK_LEN];
+    for digit in digits.iter_mut().rev() {
+        if let Some(&c) = usize::try_from(rest % 62).ok().and_then(|i| BASE62.get(i)) {
+            *digit = c;
+        }
+        rest /= 62;
+    }
+    digits.iter().map(|&digit| char::from(digit)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn key(seed: u8) -> ApiKey {
+        let mut next = seed;
+        ApiKey::mint(|bytes| {
+            for byte in bytes {
+                next = next.wrapping_mul(31).wrapping_add(17);
+                *byte = next;
+            }
+            Ok::<_, Infallible>(())
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_minted_key_has_the_published_shape_and_parses() {
+        let key = key(1);
+        assert_eq!(key.expose().len(), 40);
+        assert!(key.expose().starts_with("lak_"));
+        assert!(
+            key.expose()[4..]
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric())
+        );
+        assert_eq!(ApiKey::parse(key.expose()), Ok(key));
+    }
+
+    #[test]
+    fn check_digits_are_the_crc_32_of_all_that_precedes() {
+        // CRC-32 of "lak_" and thirty zeros, computed with another implementation.
+        let checked = format!("lak_{}", "0".repeat(30));
+        let crc = u64::from(crc32fast::hash(checked.as_bytes()));
+        let digits = check_digits(&checked);
+        let value = digits.bytes().fold(0, |value, digit| {
+            value * 62 + BASE62.iter().position(|&c| c == digit).unwrap() as u64
+        });
+        assert_eq!(value, crc);
+        assert_eq!(digits.len(), 6);
+    }
+
+    #[test]
+    fn every_single_changed_character_is_noticed() {
+        let key = key(2);
+        for position in 0..key.expose().len() {
+            let mut bytes = key.expose().as_bytes().to_vec();
+            bytes[position] = if bytes[position] == b'x' { b'y' } else { b'x' };
+            let changed = String::from_utf8(bytes).unwrap();
+            assert_eq!(ApiKey::parse(&changed), Err(ApiKeyError), "{position}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let good = key(3).expose().to_owned();
+        for bad in [
+            String::new(),
+            "lak_".to_owned(),
+            good[1..].to_owned(),
+            good[..39].to_owned(),
+            format!("{good}0"),
+            format!(" {good}"),
+            good.replace("lak_", "lat_"),
+            good.to_uppercase(),
+            "é".repeat(20),
+        ] {
+            assert_eq!(ApiKey::parse(&bad), Err(ApiKeyError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_would_favour_some_characters_are_dropped() {
+        assert_eq!(unbiased(247), Some('z'));
+        assert_eq!(unbiased(248), None);
+        assert_eq!(unbiased(255), None);
+    }
+
+    #[test]
+    fn debug_output_hides_the_key() {
+        let key = key(4);
+        assert_eq!(format!("{key:?}"), "ApiKey(lak_..)");
+        assert_eq!(format!("{:?}", key.fingerprint()), "Fingerprint(..)");
+    }
+}

@@ -1,0 +1,205 @@
+//! What the limiter said about one request: the single source of the rate-limit headers, of
+//! `Retry-After`, of the chat's quota numbers and of the problem body.
+
+use arrayvec::ArrayVec;
+
+use super::policy::{PolicyName, Quota};
+use super::window::Usage;
+
+/// Most policies that can count one request: `default`, `ip` and the assistant's three.
+pub const POLICIES_PER_REQUEST_MAX: usize = 5;
+
+/// How one policy stands for one client after the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Which limit.
+    pub policy: PolicyName,
+    /// Its numbers.
+    pub quota: Quota,
+    /// What is counted and when that changes.
+    pub usage: Usage,
+    /// The policy refused the request.
+    pub is_violated: bool,
+}
+
+impl Standing {
+    /// How many are counted, at most the quota's count.
+    #[must_use]
+    pub fn used(&self) -> u32 {
+        self.quota.count() - self.remaining()
+    }
+
+    /// How many are left.
+    #[must_use]
+    pub fn remaining(&self) -> u32 {
+        self.quota.count().saturating_sub(self.usage.counted)
+    }
+
+    /// Seconds until one more is left, rounded up, at least 1; the window's length when nothing
+    /// is counted. Both `Reset` and, on a refusal, `Retry-After`.
+    #[must_use]
+    pub fn reset_s(&self) -> u64 {
+        self.usage.reset_ms.div_ceil(1000).max(1)
+    }
+}
+
+/// How all policies stand that count one request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    standings: ArrayVec<Standing, POLICIES_PER_REQUEST_MAX>,
+    featured: Option<PolicyName>,
+}
+
+impl Decision {
+    /// Adds what another policy said. A request is never counted by more than
+    /// [`POLICIES_PER_REQUEST_MAX`]; one more would be dropped.
+    pub fn push(&mut self, standing: Standing) {
+        let _ = self.standings.try_push(standing);
+    }
+
+    /// Adds what later policies said about the same request, and what they want shown.
+    pub fn merge(&mut self, later: &Self) {
+        for standing in &later.standings {
+            self.push(*standing);
+        }
+        self.featured = later.featured.or(self.featured);
+    }
+
+    /// The same decision, showing `policy` whenever nothing is refused.
+    #[must_use]
+    pub fn featuring(mut self, policy: PolicyName) -> Self {
+        self.featured = Some(policy);
+        self
+    }
+
+    /// Whether any policy refused.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.standings.iter().any(|standing| standing.is_violated)
+    }
+
+    /// The policies that refused.
+    pub fn violated(&self) -> impl Iterator<Item = &Standing> {
+        self.standings
+            .iter()
+            .filter(|standing| standing.is_violated)
+    }
+
+    /// How `policy` stands, if it counts this request.
+    #[must_use]
+    pub fn standing(&self, policy: PolicyName) -> Option<&Standing> {
+        self.standings
+            .iter()
+            .find(|standing| standing.policy == policy)
+    }
+
+    /// All policies that count this request.
+    #[must_use]
+    pub fn standings(&self) -> &[Standing] {
+        &self.standings
+    }
+
+    /// The one policy that the answer shows: when refused, the violated one with the longest wait;
+    /// otherwise the featured one; otherwise the smallest remaining, ties to the longer reset.
+    /// Nothing when every policy is off.
+    #[must_use]
+    pub fn binding(&self) -> Option<&Standing> {
+        if self.is_refused() {
+            return self
+                .violated()
+                .max_by_key(|standing| standing.usage.reset_ms);
+        }
+        self.featured
+            .and_then(|policy| self.standing(policy))
+            .or_else(|| {
+                self.standings.iter().min_by_key(|standing| {
+                    (
+                        standing.remaining(),
+                        std::cmp::Reverse(standing.usage.reset_ms),
+                    )
+                })
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(policy: PolicyName, counted: u32, reset_ms: u64, is_violated: bool) -> Standing {
+        Standing {
+            policy,
+            quota: Quota::new(10, 60_000).unwrap(),
+            usage: Usage { counted, reset_ms },
+            is_violated,
+        }
+    }
+
+    fn binding(standings: &[Standing]) -> Option<PolicyName> {
+        let mut decision = Decision::default();
+        for standing in standings {
+            decision.push(*standing);
+        }
+        decision.binding().map(|standing| standing.policy)
+    }
+
+    #[test]
+    fn the_binding_policy_is_the_one_that_hurts_first() {
+        use PolicyName::{Default, Ip, Newsletter};
+        assert_eq!(binding(&[]), None);
+        // Smallest remaining.
+        assert_eq!(
+            binding(&[
+                standing(Default, 3, 1000, false),
+                standing(Ip, 4, 10, false)
+            ]),
+            Some(Ip)
+        );
+        // Ties go to the longer reset.
+        assert_eq!(
+            binding(&[
+                standing(Default, 4, 1000, false),
+                standing(Ip, 4, 10, false)
+            ]),
+            Some(Default)
+        );
+        // When refused, the violated one with the longest wait.
+        assert_eq!(
+            binding(&[
+                standing(Default, 10, 9000, false),
+                standing(Ip, 10, 10, true),
+                standing(Newsletter, 10, 20, true),
+            ]),
+            Some(Newsletter)
+        );
+    }
+
+    #[test]
+    fn a_featured_policy_is_shown_unless_another_refuses() {
+        let mut decision = Decision::default();
+        decision.push(standing(PolicyName::Assistant, 1, 1, false));
+        decision.push(standing(PolicyName::AssistantIp, 9, 1, false));
+        let shown = |decision: &Decision| decision.binding().map(|standing| standing.policy);
+        assert_eq!(shown(&decision), Some(PolicyName::AssistantIp));
+        let mut decision = decision.featuring(PolicyName::Assistant);
+        assert_eq!(shown(&decision), Some(PolicyName::Assistant));
+        decision.push(standing(PolicyName::Ip, 10, 1, true));
+        assert_eq!(shown(&decision), Some(PolicyName::Ip));
+    }
+
+    #[test]
+    fn seconds_are_rounded_up_and_never_zero() {
+        for (reset_ms, seconds) in [(0, 1), (1, 1), (999, 1), (1000, 1), (1001, 2), (60_000, 60)] {
+            let standing = standing(PolicyName::Default, 10, reset_ms, true);
+            assert_eq!(standing.reset_s(), seconds, "{reset_ms}");
+        }
+    }
+
+    #[test]
+    fn used_and_remaining_add_up_even_past_a_lowered_limit() {
+        for (counted, used, remaining) in [(0, 0, 10), (3, 3, 7), (10, 10, 0), (25, 10, 0)] {
+            let standing = standing(PolicyName::Assistant, counted, 1, false);
+            assert_eq!((standing.used(), standing.remaining()), (used, remaining));
+        }
+    }
+}

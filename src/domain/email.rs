@@ -1,0 +1,249 @@
+//! The address a visitor signs up with.
+//!
+//! Two grammars must both accept it: RFC 5321/5322 as `email_address` reads it, and the narrower
+//! one that mail servers and senders really take: a dot-atom of ASCII, `@`, and a host name. An
+//! internationalised domain is turned into its ASCII form (UTS 46), so that one mailbox has one
+//! spelling and no look-alike letters are stored.
+
+use std::fmt;
+
+use email_address::Options;
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+
+/// Longest address, in characters (spec 2.8) and in octets (RFC 5321).
+pub const LENGTH_MAX: usize = 254;
+
+/// A deliverable-looking address: ASCII, lowercase, at most [`LENGTH_MAX`] characters.
+///
+/// It compares as the one string it is; nothing of it is folded beyond letter case.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EmailAddress(String);
+
+/// Why an address was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EmailError {
+    /// Too many characters, as sent or with its domain in ASCII form.
+    #[error("must be at most {LENGTH_MAX} characters long")]
+    TooLong,
+    /// Not an address, or one that mail servers do not take.
+    #[error("must be an e-mail address such as name@example.com")]
+    Malformed,
+}
+
+impl EmailAddress {
+    /// Reads an address. Nothing is trimmed.
+    ///
+    /// # Errors
+    /// [`EmailError`] when it is too long or not an address of the narrower grammar.
+    pub fn parse(text: &str) -> Result<Self, EmailError> {
+        if text.chars().count() > LENGTH_MAX {
+            return Err(EmailError::TooLong);
+        }
+        check_rfc(text)?;
+        let (local, domain) = text.rsplit_once('@').ok_or(EmailError::Malformed)?;
+        if !is_dot_atom(local) {
+            return Err(EmailError::Malformed);
+        }
+        let domain = ascii_domain(domain)?;
+        let address = format!("{}@{domain}", local.to_ascii_lowercase());
+        if address.len() > LENGTH_MAX {
+            return Err(EmailError::TooLong);
+        }
+        // Lowercasing and the ASCII form made a new string: it has to pass on its own.
+        check_rfc(&address)?;
+        Ok(Self(address))
+    }
+
+    /// The address as it is stored and compared.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for EmailAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EmailAddress(..)")
+    }
+}
+
+fn check_rfc(text: &str) -> Result<(), EmailError> {
+    let options = Options {
+        minimum_sub_domains: 2,
+        allow_domain_literal: false,
+        allow_display_text: false,
+    };
+    match email_address::EmailAddress::parse_with_options(text, options) {
+        // "<a@b.com>" parses too, but is not the address alone.
+        Ok(address) if address.email() == text && address.as_str() == text => Ok(()),
+        Ok(_) | Err(_) => Err(EmailError::Malformed),
+    }
+}
+
+/// RFC 5321 `Dot-string`, without a leading hyphen, which command lines take for an option.
+fn is_dot_atom(local: &str) -> bool {
+    let is_atext =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte);
+    local.len() <= 64
+        && !local.starts_with('-')
+        && local
+            .split('.')
+            .all(|atom| !atom.is_empty() && atom.bytes().all(is_atext))
+}
+
+/// The domain as a host name: at least two labels of letters, digits and inner hyphens, the last
+/// one not a number and not a single letter.
+fn ascii_domain(domain: &str) -> Result<String, EmailError> {
+    let ascii = Uts46::new()
+        .to_ascii(
+            domain.as_bytes(),
+            AsciiDenyList::STD3,
+            Hyphens::CheckFirstLast,
+            DnsLength::Verify,
+        )
+        .map_err(|_invalid| EmailError::Malformed)?;
+    let top = ascii.rsplit('.').next().unwrap_or_default();
+    let is_number = top.bytes().all(|byte| byte.is_ascii_digit());
+    if !ascii.contains('.') || top.len() < 2 || is_number {
+        return Err(EmailError::Malformed);
+    }
+    Ok(ascii.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn golden_accepted() {
+        for (given, stored) in [
+            ("ada@example.com", "ada@example.com"),
+            ("Ada.Lovelace@Example.COM", "ada.lovelace@example.com"),
+            ("a+tag@b.co", "a+tag@b.co"),
+            ("o'neill@example.ie", "o'neill@example.ie"),
+            ("x_y-z@sub.sub.example.org", "x_y-z@sub.sub.example.org"),
+            ("1@1and1.com", "1@1and1.com"),
+            ("a@münchen.de", "a@xn--mnchen-3ya.de"),
+            ("a@MÜNCHEN.de", "a@xn--mnchen-3ya.de"),
+            ("a@xn--mnchen-3ya.de", "a@xn--mnchen-3ya.de"),
+            ("a@日本.jp", "a@xn--wgv71a.jp"),
+            // Compatibility letters become what they stand for, so that one mailbox is one contact.
+            ("a@\u{FF45}xample.com", "a@example.com"),
+            ("a@\u{212A}iwi.com", "a@kiwi.com"),
+            ("{{7*7}}@x.com", "{{7*7}}@x.com"),
+        ] {
+            assert_eq!(
+                EmailAddress::parse(given)
+                    .as_ref()
+                    .map(EmailAddress::as_str),
+                Ok(stored),
+                "{given}"
+            );
+        }
+    }
+
+    #[test]
+    fn golden_refused() {
+        for (bad, why) in [
+            ("", "empty"),
+            ("plain", "no at sign"),
+            ("@example.com", "no local part"),
+            ("a@", "no domain"),
+            ("a@b", "one label"),
+            ("a@b.c", "top label of one letter"),
+            ("a@127.0.0.1", "an IP address"),
+            ("a@1.2", "numbers"),
+            ("a@x.123", "numeric top label"),
+            ("a@[127.0.0.1]", "domain literal"),
+            ("a@[zzz]", "domain literal"),
+            (" a@b.com", "leading space"),
+            ("a@b.com ", "trailing space"),
+            (" <a@b.com>", "brackets"),
+            ("<a@b.com>", "brackets"),
+            ("Ada <a@b.com>", "display name"),
+            ("\"a b\"@c.com", "quoted local part"),
+            ("\"a@b\"@c.com", "quoted local part"),
+            ("a@b@c.com", "two at signs"),
+            ("a..b@c.com", "empty atom"),
+            (".a@c.com", "leading dot"),
+            ("a.@c.com", "trailing dot"),
+            ("a@c.com.", "trailing dot"),
+            ("a@.c.com", "empty label"),
+            ("a@c..com", "empty label"),
+            ("-a@x.com", "leading hyphen"),
+            ("a@-x.com", "label with leading hyphen"),
+            ("a@x-.com", "label with trailing hyphen"),
+            ("a@ex!ample.com", "not a host name"),
+            ("a@ex_ample.com", "not a host name"),
+            ("a@e|x.com", "not a host name"),
+            ("a@e%x.com", "not a host name"),
+            ("a@ex`ample.com", "not a host name"),
+            ("a@x.c_m", "not a host name"),
+            ("a@xn--ü.de", "mixed encoding"),
+            ("josé@x.com", "local part beyond ASCII"),
+            ("jose\u{301}@x.com", "local part beyond ASCII"),
+            ("\u{212A}@x.com", "Kelvin sign lowercases to k"),
+            ("İ@x.com", "lowercases to two characters"),
+            ("a\u{200B}@x.com", "zero width space"),
+            ("a@x\u{202E}.com", "bidi override"),
+            ("a@\u{1F600}.", "trailing dot"),
+            ("a\0@x.com", "NUL"),
+            ("a\r\nBcc: b@x.com", "header injection"),
+            ("a(comment)@x.com", "comment"),
+            ("a,b@x.com", "list"),
+            ("a;b@x.com", "list"),
+            ("a b@x.com", "inner space"),
+        ] {
+            assert_eq!(
+                EmailAddress::parse(bad),
+                Err(EmailError::Malformed),
+                "{bad:?}: {why}"
+            );
+        }
+    }
+
+    #[test]
+    fn length_is_bounded_as_sent_and_as_stored() {
+        let local = "a".repeat(64);
+        let domain = |length: usize| {
+            let mut labels = vec!["b".repeat(61); 3].join(".");
+            labels.push('.');
+            labels.push_str(&"c".repeat(length - labels.len()));
+            labels
+        };
+        let longest = format!("{local}@{}", domain(254 - 65));
+        assert_eq!(longest.len(), 254);
+        assert!(EmailAddress::parse(&longest).is_ok());
+        assert_eq!(
+            EmailAddress::parse(&format!("{local}@{}", domain(255 - 65))),
+            Err(EmailError::TooLong)
+        );
+        // Short as sent, too long once the domain is in ASCII form.
+        let swelling = format!(
+            "{local}@{}.de",
+            vec![format!("ä{}", "b".repeat(55)); 3].join(".")
+        );
+        assert!(swelling.chars().count() <= 254);
+        assert_eq!(EmailAddress::parse(&swelling), Err(EmailError::TooLong));
+    }
+
+    #[test]
+    fn debug_output_hides_the_address() {
+        let address = EmailAddress::parse("ada@example.com").unwrap();
+        assert_eq!(format!("{address:?}"), "EmailAddress(..)");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_accepted_is_its_own_normal_form(text in "\\PC{0,40}|[a-zA-Z0-9.+_-]{1,20}@[a-zA-Z0-9.-]{1,20}\\.[a-z]{2,4}") {
+            if let Ok(address) = EmailAddress::parse(&text) {
+                prop_assert!(address.as_str().is_ascii());
+                prop_assert!(address.as_str().len() <= LENGTH_MAX);
+                prop_assert!(!address.as_str().bytes().any(|b| b.is_ascii_uppercase() || b <= b' '));
+                prop_assert_eq!(EmailAddress::parse(address.as_str()), Ok(address.clone()));
+            }
+        }
+    }
+}

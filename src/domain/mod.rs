@@ -1,0 +1,29 @@
+//! What the service knows without any I/O: values that cannot be wrong once made, and the rules
+//! that decide. Nothing here reads a clock, draws a random number, waits, or knows HTTP, JSON or a
+//! store.
+//!
+//! | Module | Holds |
+//! |---|---|
+//! | [`time`] | instants and the calendar-free arithmetic on them |
+//! | [`text`] | texts of bounded length |
+//! | [`email`] | the address a visitor signs up with |
+//! | [`chat`] | a conversation with the assistant |
+//! | [`credential`] | free API keys and their fingerprints |
+//! | [`secret`] | the keys derived from the data directory's secret |
+//! | [`client`] | who is asking: network, credential, and the keys they are counted under |
+//! | [`quota_token`] | the visitor's name in the quota cookie |
+//! | [`policy`] | the named rate limits and how one is written on the command line |
+//! | [`window`] | the sliding window itself |
+//! | [`decision`] | what the limiter said about one request |
+
+pub mod chat;
+pub mod client;
+pub mod credential;
+pub mod decision;
+pub mod email;
+pub mod policy;
+pub mod quota_token;
+pub mod secret;
+pub mod text;
+pub mod time;
+pub mod window;

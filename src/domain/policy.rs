@@ -1,0 +1,283 @@
+//! The named rate limits.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Which limit. The names are published in headers and documents and stand on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PolicyName {
+    /// Every request, by credential if a valid one is presented, else by network.
+    Default = 0,
+    /// Every request, by network: the ceiling on what minting more keys can buy.
+    Ip = 1,
+    /// Key issuing, by network.
+    Keys = 2,
+    /// Agent registration, by network.
+    Agents = 3,
+    /// Newsletter sign-ups, by network and address (spec 8).
+    Newsletter = 4,
+    /// Newsletter sign-ups, by network.
+    NewsletterIp = 5,
+    /// The chat quota, by cookie.
+    Assistant = 6,
+    /// Chat turns, by network, so that dropping the cookie does not buy a free model.
+    AssistantIp = 7,
+    /// Chat turns sent to a model that costs money, all together.
+    AssistantAll = 8,
+}
+
+impl PolicyName {
+    /// Every policy, in the order they are documented.
+    pub const ALL: [Self; 9] = [
+        Self::Default,
+        Self::Ip,
+        Self::Keys,
+        Self::Agents,
+        Self::Newsletter,
+        Self::NewsletterIp,
+        Self::Assistant,
+        Self::AssistantIp,
+        Self::AssistantAll,
+    ];
+
+    /// The published name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Ip => "ip",
+            Self::Keys => "keys",
+            Self::Agents => "agents",
+            Self::Newsletter => "newsletter",
+            Self::NewsletterIp => "newsletter-ip",
+            Self::Assistant => "assistant",
+            Self::AssistantIp => "assistant-ip",
+            Self::AssistantAll => "assistant-all",
+        }
+    }
+
+    /// The policy of that published name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.as_str() == name)
+    }
+
+    /// A number that never changes, for keys that outlive the process.
+    #[must_use]
+    pub const fn tag(self) -> u8 {
+        self as u8
+    }
+
+    /// What holds unless the operator says otherwise.
+    #[must_use]
+    pub const fn default_quota(self) -> Quota {
+        const MINUTE_MS: u64 = 60_000;
+        const HOUR_MS: u64 = 60 * MINUTE_MS;
+        let (count, window_ms) = match self {
+            Self::Default => (600, MINUTE_MS),
+            Self::Ip => (1800, MINUTE_MS),
+            Self::Keys | Self::Agents => (60, HOUR_MS),
+            Self::Newsletter => (8, 15 * MINUTE_MS),
+            Self::NewsletterIp => (120, 15 * MINUTE_MS),
+            Self::Assistant => (10, 24 * HOUR_MS),
+            Self::AssistantIp => (200, 24 * HOUR_MS),
+            Self::AssistantAll => (5000, 24 * HOUR_MS),
+        };
+        Quota { count, window_ms }
+    }
+}
+
+/// So many in any stretch of time so long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    count: u32,
+    window_ms: u64,
+}
+
+/// Why a quota was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuotaError {
+    /// Not `COUNT/WINDOW`.
+    #[error("must be COUNT/WINDOW, such as 8/15m")]
+    Malformed,
+    /// The count is out of range.
+    #[error("COUNT must be 1 to {}", Quota::COUNT_MAX)]
+    Count,
+    /// The window is no length of time, or out of range.
+    #[error("WINDOW must be a number with s, m, h or d, from 1s to 366d")]
+    Window,
+}
+
+impl Quota {
+    /// The largest count.
+    pub const COUNT_MAX: u32 = 1_000_000_000;
+
+    /// The longest window, in milliseconds: 366 days.
+    pub const WINDOW_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1000;
+
+    /// `count` in any `window_ms` milliseconds.
+    ///
+    /// # Errors
+    /// [`QuotaError`] when either is out of range.
+    pub fn new(count: u32, window_ms: u64) -> Result<Self, QuotaError> {
+        if count == 0 || count > Self::COUNT_MAX {
+            return Err(QuotaError::Count);
+        }
+        if !(1000..=Self::WINDOW_MS_MAX).contains(&window_ms) {
+            return Err(QuotaError::Window);
+        }
+        Ok(Self { count, window_ms })
+    }
+
+    /// How many.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.count
+    }
+
+    /// In how many milliseconds.
+    #[must_use]
+    pub const fn window_ms(self) -> u64 {
+        self.window_ms
+    }
+
+    /// In how many seconds; windows are whole seconds.
+    #[must_use]
+    pub const fn window_s(self) -> u64 {
+        self.window_ms / 1000
+    }
+}
+
+impl FromStr for Quota {
+    type Err = QuotaError;
+
+    fn from_str(text: &str) -> Result<Self, QuotaError> {
+        let (count, window) = text.split_once('/').ok_or(QuotaError::Malformed)?;
+        let count = parse_digits(count).ok_or(QuotaError::Count)?;
+        let count = u32::try_from(count).map_err(|_too_large| QuotaError::Count)?;
+        let window_ms = parse_duration_ms(window).ok_or(QuotaError::Window)?;
+        Self::new(count, window_ms)
+    }
+}
+
+/// Writes the quota as it stands on the command line, in the largest unit that divides it.
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, unit) = UNITS_S
+            .iter()
+            .rev()
+            .find(|(_, unit_s)| self.window_s().is_multiple_of(*unit_s))
+            .map_or_else(
+                || (self.window_s(), 's'),
+                |(unit, unit_s)| (self.window_s() / unit_s, *unit),
+            );
+        write!(f, "{}/{number}{unit}", self.count)
+    }
+}
+
+/// Units of time in seconds, shortest first.
+const UNITS_S: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
+
+/// Reads `15m`, `24h` and the like; nothing if it is not a whole number with one unit, or does not
+/// fit.
+#[must_use]
+pub fn parse_duration_ms(text: &str) -> Option<u64> {
+    let unit = text.chars().next_back()?;
+    let (_, unit_s) = UNITS_S.into_iter().find(|(name, _)| *name == unit)?;
+    let number = parse_digits(text.strip_suffix(unit)?)?;
+    number.checked_mul(unit_s)?.checked_mul(1000)
+}
+
+/// A number written in digits alone: `parse` would take a sign as well.
+fn parse_digits(text: &str) -> Option<u64> {
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())
+        .flatten()
+}
+
+/// The quota of each policy; a policy that is off has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policies([Option<Quota>; PolicyName::ALL.len()]);
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self(PolicyName::ALL.map(|policy| Some(policy.default_quota())))
+    }
+}
+
+impl Policies {
+    /// The quota of `policy`; nothing if it is off.
+    #[must_use]
+    pub fn quota(&self, policy: PolicyName) -> Option<Quota> {
+        self.0.get(usize::from(policy.tag())).copied().flatten()
+    }
+
+    /// Sets or removes one policy.
+    pub fn set(&mut self, policy: PolicyName, quota: Option<Quota>) {
+        if let Some(slot) = self.0.get_mut(usize::from(policy.tag())) {
+            *slot = quota;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_positions_in_the_table() {
+        for (index, policy) in PolicyName::ALL.into_iter().enumerate() {
+            assert_eq!(usize::from(policy.tag()), index);
+            assert_eq!(PolicyName::from_name(policy.as_str()), Some(policy));
+            assert_eq!(
+                Policies::default().quota(policy),
+                Some(policy.default_quota())
+            );
+        }
+        assert_eq!(PolicyName::from_name("Default"), None);
+    }
+
+    #[test]
+    fn quotas_are_read_and_written_alike() {
+        for (text, count, window_s) in [
+            ("8/15m", 8, 900),
+            ("1/1s", 1, 1),
+            ("600/1m", 600, 60),
+            ("1000000000/366d", 1_000_000_000, 366 * 86_400),
+            ("5/90s", 5, 90),
+        ] {
+            let quota: Quota = text.parse().unwrap();
+            assert_eq!((quota.count(), quota.window_s()), (count, window_s));
+            assert_eq!(quota.to_string(), text);
+        }
+        assert_eq!("600/60s".parse::<Quota>().unwrap().to_string(), "600/1m");
+    }
+
+    #[test]
+    fn bad_quotas_say_which_half_is_wrong() {
+        for (text, error) in [
+            ("", QuotaError::Malformed),
+            ("8", QuotaError::Malformed),
+            ("/15m", QuotaError::Count),
+            ("0/15m", QuotaError::Count),
+            ("-1/15m", QuotaError::Count),
+            ("+1/15m", QuotaError::Count),
+            ("1000000001/15m", QuotaError::Count),
+            ("99999999999999999999/15m", QuotaError::Count),
+            ("8/", QuotaError::Window),
+            ("8/15", QuotaError::Window),
+            ("8/m", QuotaError::Window),
+            ("8/0s", QuotaError::Window),
+            ("8/1.5h", QuotaError::Window),
+            ("8/15M", QuotaError::Window),
+            ("8/367d", QuotaError::Window),
+            ("8/99999999999999999999d", QuotaError::Window),
+            ("8/15m/1", QuotaError::Window),
+            ("8/é", QuotaError::Window),
+        ] {
+            assert_eq!(text.parse::<Quota>(), Err(error), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The data directory's secret and the keys derived from it, one for each purpose, so that a value
+//! made for one can never pass for another.
+
+use std::fmt;
+
+/// 32 random bytes, made once for a data directory.
+#[derive(Clone)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    /// Takes the bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, to be written to the one file that holds them.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// A name for the secret that tells nothing about it: 16 hexadecimal digits.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let id = blake3::derive_key("landing-api 2026-11 secret id", &self.0);
+        blake3::Hash::from_bytes(id).to_hex().as_str()[..16].to_owned()
+    }
+
+    /// The keys for every purpose the service has.
+    #[must_use]
+    pub fn keys(&self) -> SecretKeys {
+        let derive = |context| MacKey(blake3::derive_key(context, &self.0));
+        SecretKeys {
+            limiter: derive("landing-api 2026-11 limiter key"),
+            quota_cookie: derive("landing-api 2026-11 quota cookie"),
+            origin: derive("landing-api 2026-11 sign-up origin"),
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// The derived keys.
+#[derive(Clone, Debug)]
+pub struct SecretKeys {
+    /// Hides who is counted in the limiter's keys.
+    pub limiter: MacKey,
+    /// Proves that a quota cookie is ours.
+    pub quota_cookie: MacKey,
+    /// Hides who signed a contact up.
+    pub origin: MacKey,
+}
+
+/// A key for keyed BLAKE3.
+#[derive(Clone)]
+pub struct MacKey([u8; 32]);
+
+impl MacKey {
+    /// A hash under this key of `parts`, each preceded by its length, so that no two lists of
+    /// parts are ever the same input.
+    #[must_use]
+    pub fn hash(&self, parts: &[&[u8]]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_be_bytes());
+            hasher.update(part);
+        }
+        hasher.finalize()
+    }
+
+    /// The first 16 bytes of [`MacKey::hash`].
+    #[must_use]
+    pub fn hash16(&self, parts: &[&[u8]]) -> [u8; 16] {
+        let mut short = [0; 16];
+        let hash = self.hash(parts);
+        short.copy_from_slice(hash.as_bytes().split_at(16).0);
+        short
+    }
+}
+
+impl fmt::Debug for MacKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MacKey(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cannot_be_shifted_into_each_other() {
+        let key = Secret::new([7; 32]).keys().limiter;
+        let lists: [&[&[u8]]; 6] = [
+            &[b"ab", b"c"],
+            &[b"a", b"bc"],
+            &[b"abc"],
+            &[b"abc", b""],
+            &[b"", b"abc"],
+            &[],
+        ];
+        for (i, left) in lists.iter().enumerate() {
+            for (j, right) in lists.iter().enumerate() {
+                assert_eq!(key.hash(left) == key.hash(right), i == j, "{i} {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_purpose_has_a_key_of_its_own() {
+        let keys = Secret::new([7; 32]).keys();
+        assert_ne!(keys.limiter.0, keys.quota_cookie.0);
+        assert_ne!(keys.limiter.0, keys.origin.0);
+        assert_ne!(keys.quota_cookie.0, keys.origin.0);
+    }
+
+    #[test]
+    fn debug_output_tells_nothing() {
+        let secret = Secret::new([7; 32]);
+        assert_eq!(format!("{secret:?}"), "Secret(..)");
+        assert!(!format!("{:?}", secret.keys()).contains('7'));
+    }
+}

@@ -1,0 +1,285 @@
+//! What the use cases need from the world, as object-safe traits in the words of the domain.
+//!
+//! Every port has two adapters: one over a technology and a twin in [`crate::adapters::memory`].
+//! Both pass the same contract suite, `tests/it/contracts`.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use arrayvec::ArrayVec;
+use async_trait::async_trait;
+
+use crate::domain::chat::Conversation;
+use crate::domain::client::{LimitKey, Network};
+use crate::domain::credential::{Fingerprint, KeyRecord};
+use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
+use crate::domain::email::EmailAddress;
+use crate::domain::policy::{PolicyName, Quota};
+use crate::domain::time::Timestamp;
+
+// ---------------------------------------------------------------------------------------------
+// Contacts
+// ---------------------------------------------------------------------------------------------
+
+/// Keeps the newsletter's contacts.
+#[async_trait]
+pub trait ContactStore: Send + Sync {
+    /// Creates the contact or updates when it was last seen. When this returns `Ok` the change
+    /// survives a power cut. Of several racing sign-ups of one address exactly one is
+    /// [`Subscription::Created`].
+    ///
+    /// # Errors
+    /// [`StoreError`] when the change was not kept; nothing of it is left then.
+    async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError>;
+
+    /// What is kept of an address.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the store cannot be read.
+    async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError>;
+
+    /// Erases an address, as durably as it was kept. Says whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the erasure was not kept.
+    async fn forget(&self, email: &EmailAddress, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Whether the store takes writes.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it does not.
+    async fn check(&self) -> Result<(), StoreError>;
+}
+
+/// Somebody signing an address up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignUp {
+    /// The address.
+    pub email: EmailAddress,
+    /// Who does it.
+    pub origin: Origin,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Who signed a contact up, as keyed hashes that tell nothing but whether two are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The network.
+    pub network: [u8; 16],
+    /// The credential, if one was presented.
+    pub credential: Option<[u8; 16]>,
+}
+
+impl Origin {
+    /// Whether `other` shares the network or the credential.
+    #[must_use]
+    pub fn is_shared_with(&self, other: &Self) -> bool {
+        self.network == other.network
+            || (self.credential.is_some() && self.credential == other.credential)
+    }
+}
+
+/// What became of a sign-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subscription {
+    /// The address is new.
+    Created,
+    /// The address was there already, signed up by this origin.
+    Renewed(Origin),
+}
+
+/// What is kept of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contact {
+    /// The address.
+    pub email: EmailAddress,
+    /// Who signed it up first.
+    pub origin: Origin,
+    /// When that was.
+    pub subscribed_at: Timestamp,
+    /// When it was last signed up again; the same instant if never.
+    pub last_seen_at: Timestamp,
+}
+
+/// The store did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be read or written. The text is for the log, never for a client.
+    #[error("store unavailable: {0}")]
+    Unavailable(String),
+    /// Too many changes are waiting already.
+    #[error("store overloaded")]
+    Overloaded,
+}
+
+// ---------------------------------------------------------------------------------------------
+// Keys
+// ---------------------------------------------------------------------------------------------
+
+/// Keeps the free API keys, by fingerprint.
+#[async_trait]
+pub trait KeyIssuer: Send + Sync {
+    /// Keeps a new key. When this returns `Ok` it survives a power cut.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it was not kept.
+    async fn issue(&self, record: KeyRecord) -> Result<(), StoreError>;
+
+    /// What is kept of a key, revoked and expired ones included for as long as they are kept.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the store cannot be read.
+    async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError>;
+
+    /// Revokes a key as durably as it was issued. Says whether it was there and not yet revoked.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the revocation was not kept.
+    async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError>;
+}
+
+// ---------------------------------------------------------------------------------------------
+// The model
+// ---------------------------------------------------------------------------------------------
+
+/// Answers visitors.
+#[async_trait]
+pub trait ModelClient: Send + Sync {
+    /// Whether a turn costs the operator money, so that all turns together are limited.
+    fn is_metered(&self) -> bool;
+
+    /// The assistant's answer to the conversation: plain text, never empty.
+    ///
+    /// # Errors
+    /// [`ModelError`] when there is no answer; it says who bears the turn.
+    async fn reply(&self, conversation: &Conversation) -> Result<String, ModelError>;
+}
+
+/// The model gave no answer. The texts are for the log, never for a client.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// The model surely did not work on the turn: the visitor gets it back.
+    #[error("model did not start: {0}")]
+    NotStarted(String),
+    /// The model worked on the turn, or may have: it stays charged.
+    #[error("model failed after it started: {0}")]
+    Started(String),
+}
+
+// ---------------------------------------------------------------------------------------------
+// The limiter
+// ---------------------------------------------------------------------------------------------
+
+/// Counts requests in sliding windows ([`crate::domain::window`]).
+///
+/// Its answers are ready at once when the engine decides in memory; an engine on a network may
+/// let them wait.
+pub trait RateLimiter: Send + Sync {
+    /// Charges one under every policy of `charges`, or none if any of them refuses. At most
+    /// [`POLICIES_PER_REQUEST_MAX`] charges, each of another policy. A refusal records nothing.
+    fn acquire<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Acquired>;
+
+    /// How the policies stand; charges nothing.
+    fn peek<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Decision>;
+
+    /// Takes back exactly what `grant` charged, as far as it still counts, and says how the
+    /// policies stand then.
+    fn refund(&self, grant: Grant, now: Timestamp) -> LimiterAnswer<'_, Decision>;
+}
+
+/// One policy to count a request under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// Which policy.
+    pub policy: PolicyName,
+    /// Its numbers.
+    pub quota: Quota,
+    /// The window.
+    pub key: LimitKey,
+    /// The network whose newcomers share a window when there is no room for one more; nothing for
+    /// a window that is never shared.
+    pub network: Option<Network>,
+}
+
+/// What [`RateLimiter::acquire`] says.
+#[derive(Debug)]
+pub struct Acquired {
+    /// How every policy of the charges stands now.
+    pub decision: Decision,
+    /// What was charged; empty on a refusal.
+    pub grant: Grant,
+}
+
+/// Proof of what was charged, good for one refund.
+#[derive(Debug, Default)]
+pub struct Grant {
+    /// Each charge with the key it was really made under and the instant it was recorded at.
+    pub entries: ArrayVec<(Charge, Timestamp), POLICIES_PER_REQUEST_MAX>,
+}
+
+/// The limiter cannot decide. The text is for the log, never for a client.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("limiter unavailable: {0}")]
+pub struct LimiterError(pub String);
+
+/// A [`RateLimiter`]'s answer, which allocates nothing when it is ready.
+pub enum LimiterAnswer<'a, T> {
+    /// Decided; `None` once it has been taken.
+    Ready(Option<Result<T, LimiterError>>),
+    /// Still to be decided elsewhere.
+    Pending(Pin<Box<dyn Future<Output = Result<T, LimiterError>> + Send + 'a>>),
+}
+
+impl<T> LimiterAnswer<'_, T> {
+    /// An answer that is there already.
+    #[must_use]
+    pub const fn ready(value: T) -> Self {
+        Self::Ready(Some(Ok(value)))
+    }
+}
+
+impl<T: Unpin> Future for LimiterAnswer<'_, T> {
+    type Output = Result<T, LimiterError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Self::Ready(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
+            Self::Pending(future) => future.as_mut().poll(context),
+        }
+    }
+}
+
+impl<T> std::fmt::Debug for LimiterAnswer<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ready(_) => "LimiterAnswer::Ready(..)",
+            Self::Pending(_) => "LimiterAnswer::Pending(..)",
+        })
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Time and chance
+// ---------------------------------------------------------------------------------------------
+
+/// Tells the time.
+pub trait Clock: Send + Sync {
+    /// The wall clock. It may be set back.
+    fn now(&self) -> Timestamp;
+}
+
+/// Draws random bytes fit for secrets.
+pub trait Entropy: Send + Sync {
+    /// Overwrites all of `bytes`.
+    ///
+    /// # Errors
+    /// [`EntropyError`] when the operating system has none to give.
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError>;
+}
+
+/// No random bytes. The text is for the log, never for a client.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no random bytes: {0}")]
+pub struct EntropyError(pub String);

@@ -1,0 +1,187 @@
+//! The landing assistant: an answer within the visitor's quota.
+
+use crate::domain::chat::Conversation;
+use crate::domain::client::{Client, Subject};
+use crate::domain::decision::Decision;
+use crate::domain::policy::{PolicyName, Quota};
+use crate::domain::quota_token::QuotaToken;
+use crate::domain::time::Timestamp;
+use crate::ports::{Clock, Entropy, EntropyError, LimiterError, ModelClient, ModelError};
+
+use super::meter::Meter;
+
+/// The visitor has an answer.
+#[derive(Debug)]
+pub struct Answered {
+    /// What the assistant says.
+    pub reply: String,
+    /// The name the turn was counted under, to be given to the visitor again.
+    pub visitor: QuotaToken,
+    /// How the assistant's policies stand.
+    pub decision: Decision,
+}
+
+/// The visitor has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ChatError {
+    /// The visitor's own quota is used up.
+    #[error("assistant quota used up")]
+    QuotaExhausted(Decision),
+    /// Another policy refuses.
+    #[error("rate limited")]
+    Refused(Decision),
+    /// The model gave no answer. The decision shows whether the turn was given back; if it was
+    /// not, the visitor's name is there to be given again.
+    #[error("{error}")]
+    Model {
+        /// How the assistant's policies stand.
+        decision: Decision,
+        /// The name the turn stays counted under; nothing if it was given back.
+        charged: Option<QuotaToken>,
+        /// What the model client says.
+        error: ModelError,
+    },
+    /// The limiter cannot decide: no turn without a count.
+    #[error(transparent)]
+    Limiter(#[from] LimiterError),
+    /// A stranger could not be given a name.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+}
+
+/// The world the assistant works in.
+#[derive(Clone, Copy)]
+pub struct Assistant<'a> {
+    /// Answers.
+    pub model: &'a dyn ModelClient,
+    /// Read again after the model: by then time has passed.
+    pub clock: &'a dyn Clock,
+    /// Names strangers.
+    pub entropy: &'a dyn Entropy,
+}
+
+impl std::fmt::Debug for Assistant<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Assistant(..)")
+    }
+}
+
+/// Reserves a turn, asks the model, and keeps the turn or gives that very one back.
+///
+/// # Errors
+/// [`ChatError`] when there is no answer.
+pub async fn chat(
+    assistant: Assistant<'_>,
+    meter: Meter<'_>,
+    now: Timestamp,
+    client: &Client,
+    visitor: Option<QuotaToken>,
+    conversation: &Conversation,
+) -> Result<Answered, ChatError> {
+    let visitor = match visitor {
+        Some(visitor) => visitor,
+        None => stranger(assistant.entropy)?,
+    };
+    let subjects = [
+        (PolicyName::Assistant, Subject::Visitor(&visitor)),
+        (PolicyName::AssistantIp, Subject::Network(client.network)),
+        (PolicyName::AssistantAll, Subject::Everyone),
+    ];
+    let is_counted = if assistant.model.is_metered() { 3 } else { 2 };
+    let charges = meter.charges(client.network, subjects.split_at(is_counted).0);
+    let acquired = meter.limiter.acquire(&charges, now).await?;
+    let decision = acquired.decision.featuring(PolicyName::Assistant);
+    if decision.is_refused() {
+        return Err(refused(decision));
+    }
+    match assistant.model.reply(conversation).await {
+        Ok(reply) => Ok(Answered {
+            reply,
+            visitor,
+            decision,
+        }),
+        Err(error @ ModelError::Started(_)) => Err(ChatError::Model {
+            decision,
+            charged: Some(visitor),
+            error,
+        }),
+        Err(error @ ModelError::NotStarted(_)) => {
+            let refunded = meter
+                .limiter
+                .refund(acquired.grant, assistant.clock.now())
+                .await?;
+            Err(ChatError::Model {
+                decision: refunded.featuring(PolicyName::Assistant),
+                charged: None,
+                error,
+            })
+        }
+    }
+}
+
+/// What the visitor's quota is, and how many turns are left; charges nothing and names nobody.
+///
+/// # Errors
+/// [`LimiterError`] when the limiter cannot decide.
+pub async fn quota(
+    meter: Meter<'_>,
+    now: Timestamp,
+    client: &Client,
+    visitor: Option<QuotaToken>,
+) -> Result<Decision, LimiterError> {
+    // A stranger has used nothing: any name that nobody has will do.
+    let visitor = visitor.unwrap_or(QuotaToken::new([0; 16]));
+    let charges = meter.charges(
+        client.network,
+        &[(PolicyName::Assistant, Subject::Visitor(&visitor))],
+    );
+    let decision = meter.limiter.peek(&charges, now).await?;
+    Ok(decision.featuring(PolicyName::Assistant))
+}
+
+/// The visitor's numbers as the chat's answers show them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Turns counted.
+    pub used: u32,
+    /// Turns allowed.
+    pub max: u32,
+    /// Turns left.
+    pub remaining: u32,
+}
+
+impl Allowance {
+    /// The numbers of the `assistant` policy; when it is off, the largest quota there is, unused.
+    #[must_use]
+    pub fn of(decision: &Decision) -> Self {
+        match decision.standing(PolicyName::Assistant) {
+            Some(standing) => Self {
+                used: standing.used(),
+                max: standing.quota.count(),
+                remaining: standing.remaining(),
+            },
+            None => Self {
+                used: 0,
+                max: Quota::COUNT_MAX,
+                remaining: Quota::COUNT_MAX,
+            },
+        }
+    }
+}
+
+fn stranger(entropy: &dyn Entropy) -> Result<QuotaToken, EntropyError> {
+    let mut id = [0; 16];
+    entropy.fill(&mut id)?;
+    Ok(QuotaToken::new(id))
+}
+
+fn refused(decision: Decision) -> ChatError {
+    let is_quota = decision
+        .binding()
+        .is_some_and(|standing| standing.policy == PolicyName::Assistant);
+    if is_quota {
+        ChatError::QuotaExhausted(decision)
+    } else {
+        ChatError::Refused(decision)
+    }
+}

@@ -1,0 +1,81 @@
+//! Minting a free API key.
+
+use crate::domain::client::{Client, Subject};
+use crate::domain::credential::{ApiKey, KeyRecord};
+use crate::domain::decision::Decision;
+use crate::domain::policy::PolicyName;
+use crate::domain::text::Label;
+use crate::domain::time::Timestamp;
+use crate::ports::{Entropy, EntropyError, KeyIssuer, LimiterError, StoreError};
+
+use super::meter::Meter;
+
+/// A key was issued.
+#[derive(Debug)]
+pub struct Issued {
+    /// The key, to be shown once.
+    pub key: ApiKey,
+    /// What is kept of it.
+    pub record: KeyRecord,
+    /// How the `keys` policy stands.
+    pub decision: Decision,
+}
+
+/// No key was issued.
+#[derive(Debug, thiserror::Error)]
+pub enum IssueKeyError {
+    /// Too many keys.
+    #[error("rate limited")]
+    Refused(Decision),
+    /// The key could not be kept.
+    #[error("{1}")]
+    Store(Decision, StoreError),
+    /// No random bytes to make it of.
+    #[error("{1}")]
+    Entropy(Decision, EntropyError),
+    /// The limiter cannot decide.
+    #[error(transparent)]
+    Limiter(#[from] LimiterError),
+}
+
+/// Mints a key that expires `lifetime_ms` from now.
+///
+/// # Errors
+/// [`IssueKeyError`] when no key was kept.
+pub async fn issue_key(
+    keys: &dyn KeyIssuer,
+    entropy: &dyn Entropy,
+    meter: Meter<'_>,
+    now: Timestamp,
+    client: &Client,
+    lifetime_ms: u64,
+    label: Option<Label>,
+) -> Result<Issued, IssueKeyError> {
+    let charges = meter.charges(
+        client.network,
+        &[(PolicyName::Keys, Subject::Network(client.network))],
+    );
+    let decision = meter.limiter.acquire(&charges, now).await?.decision;
+    if decision.is_refused() {
+        return Err(IssueKeyError::Refused(decision));
+    }
+    let key = match ApiKey::mint(|bytes| entropy.fill(bytes)) {
+        Ok(key) => key,
+        Err(error) => return Err(IssueKeyError::Entropy(decision, error)),
+    };
+    let record = KeyRecord {
+        fingerprint: key.fingerprint(),
+        label,
+        issued_at: now,
+        expires_at: now.plus_ms(lifetime_ms),
+        revoked_at: None,
+    };
+    match keys.issue(record.clone()).await {
+        Ok(()) => Ok(Issued {
+            key,
+            record,
+            decision,
+        }),
+        Err(error) => Err(IssueKeyError::Store(decision, error)),
+    }
+}

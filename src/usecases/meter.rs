@@ -1,0 +1,57 @@
+//! What the use cases count with: the limiter, the policies, and the key that hides who is counted.
+
+use arrayvec::ArrayVec;
+
+use crate::domain::client::{LimitKey, Network, Subject};
+use crate::domain::decision::POLICIES_PER_REQUEST_MAX;
+use crate::domain::policy::{Policies, PolicyName};
+use crate::domain::secret::MacKey;
+use crate::ports::{Charge, RateLimiter};
+
+/// The charges of one step of a request.
+pub type Charges = ArrayVec<Charge, POLICIES_PER_REQUEST_MAX>;
+
+/// The limiter and what is needed to ask it.
+#[derive(Clone, Copy)]
+pub struct Meter<'a> {
+    /// Counts.
+    pub limiter: &'a dyn RateLimiter,
+    /// How much each policy allows.
+    pub policies: &'a Policies,
+    /// Hides who is counted.
+    pub key: &'a MacKey,
+}
+
+impl Meter<'_> {
+    /// The charges for each subject under its policy, for a request from `network`. Policies that
+    /// are off charge nothing.
+    #[must_use]
+    pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges {
+        subjects
+            .iter()
+            .filter_map(|&(policy, subject)| {
+                Some(Charge {
+                    policy,
+                    quota: self.policies.quota(policy)?,
+                    key: LimitKey::new(self.key, policy, subject),
+                    network: match subject {
+                        Subject::Everyone => None,
+                        Subject::Network(_)
+                        | Subject::Credential(_)
+                        | Subject::SignUp(..)
+                        | Subject::Visitor(_) => Some(network),
+                    },
+                })
+            })
+            .take(POLICIES_PER_REQUEST_MAX)
+            .collect()
+    }
+}
+
+impl std::fmt::Debug for Meter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Meter")
+            .field("policies", self.policies)
+            .finish_non_exhaustive()
+    }
+}
