@@ -7,6 +7,7 @@
 //! | [`time`] | instants and the calendar-free arithmetic on them |
 //! | [`text`] | texts of bounded length |
 //! | [`email`] | the address a visitor signs up with |
+//! | [`contact`] | contacts and what may be told about them |
 //! | [`chat`] | a conversation with the assistant |
 //! | [`credential`] | free API keys and their fingerprints |
 //! | [`secret`] | the keys derived from the data directory's secret |
@@ -18,6 +19,7 @@
 
 pub mod chat;
 pub mod client;
+pub mod contact;
 pub mod credential;
 pub mod decision;
 pub mod email;

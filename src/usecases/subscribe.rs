@@ -1,6 +1,7 @@
 //! Signing an address up for the newsletter.
 
 use crate::domain::client::{Client, Subject};
+use crate::domain::contact::RevealExisting;
 use crate::domain::decision::Decision;
 use crate::domain::email::EmailAddress;
 use crate::domain::policy::PolicyName;
@@ -9,17 +10,6 @@ use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, LimiterError, Origin, SignUp, StoreError, Subscription};
 
 use super::meter::Meter;
-
-/// Who is told that an address was there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RevealExisting {
-    /// Nobody.
-    Never,
-    /// Whoever signed it up.
-    SameClient,
-    /// Everybody.
-    Always,
-}
 
 /// What the newsletter works with.
 #[derive(Clone, Copy)]

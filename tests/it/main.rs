@@ -1,1 +1,18 @@
-//! Tests.
+//! All integration tests, in one binary: it links once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that meets the unexpected has failed"
+)]
+
+mod assistant;
+mod harness;
+mod health;
+mod identity;
+mod keys;
+mod limits;
+mod newsletter;
+mod problems;
+mod sandbox;

@@ -1,0 +1,106 @@
+//! The application: every port, and what the operator decided.
+
+use std::sync::Arc;
+
+use crate::domain::contact::RevealExisting;
+use crate::domain::policy::Policies;
+use crate::domain::secret::SecretKeys;
+use crate::ports::{Clock, ContactStore, Entropy, KeyIssuer, ModelClient, RateLimiter};
+use crate::usecases::chat::Assistant;
+use crate::usecases::meter::Meter;
+use crate::usecases::subscribe::Newsletter;
+
+/// What the service is made of. Built once, by `main` or by a test.
+pub struct App {
+    /// Keeps the contacts.
+    pub contacts: Arc<dyn ContactStore>,
+    /// Keeps the keys.
+    pub keys: Arc<dyn KeyIssuer>,
+    /// Answers visitors.
+    pub model: Arc<dyn ModelClient>,
+    /// Counts requests.
+    pub limiter: Arc<dyn RateLimiter>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Draws random bytes.
+    pub entropy: Arc<dyn Entropy>,
+    /// How much each policy allows.
+    pub policies: Policies,
+    /// Keys derived from the data directory's secret.
+    pub secrets: SecretKeys,
+    /// Where clients reach the service.
+    pub urls: PublicUrls,
+    /// The service's name.
+    pub service_name: String,
+    /// How long an issued key is good, in milliseconds.
+    pub key_lifetime_ms: u64,
+    /// Who is told that an address was signed up already.
+    pub reveal_existing: RevealExisting,
+}
+
+impl App {
+    /// What requests are counted with.
+    #[must_use]
+    pub fn meter(&self) -> Meter<'_> {
+        Meter {
+            limiter: &*self.limiter,
+            policies: &self.policies,
+            key: &self.secrets.limiter,
+        }
+    }
+
+    /// What sign-ups work with.
+    #[must_use]
+    pub fn newsletter(&self) -> Newsletter<'_> {
+        Newsletter {
+            contacts: &*self.contacts,
+            reveal: self.reveal_existing,
+            origin_key: &self.secrets.origin,
+        }
+    }
+
+    /// What chat turns work with.
+    #[must_use]
+    pub fn assistant(&self) -> Assistant<'_> {
+        Assistant {
+            model: &*self.model,
+            clock: &*self.clock,
+            entropy: &*self.entropy,
+        }
+    }
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App")
+            .field("urls", &self.urls)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The addresses that answers name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicUrls {
+    /// The service's origin, without a trailing slash.
+    pub base: String,
+}
+
+impl PublicUrls {
+    /// The documentation.
+    #[must_use]
+    pub fn documentation(&self) -> String {
+        format!("{}/docs", self.base)
+    }
+
+    /// The `OpenAPI` description.
+    #[must_use]
+    pub fn openapi(&self) -> String {
+        format!("{}/openapi.json", self.base)
+    }
+
+    /// The protected resource metadata (RFC 9728).
+    #[must_use]
+    pub fn protected_resource(&self) -> String {
+        format!("{}/.well-known/oauth-protected-resource", self.base)
+    }
+}

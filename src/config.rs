@@ -1,0 +1,443 @@
+//! What the operator decides: flags, each with a variable in the environment. [`Args`] is what was
+//! typed, [`Config`] is what was meant. Nothing here touches the world.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
+use url::Url;
+
+use crate::domain::contact::RevealExisting;
+use crate::domain::policy::{Policies, PolicyName, Quota, parse_duration_ms};
+
+/// The flags as typed.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "landing-api",
+    version,
+    about = "A public landing back end in one binary",
+    long_about = "A public landing back end in one binary: newsletter sign-ups, a quota-limited \
+                  assistant, free API keys, and honest rate limits on all of it.\n\nEverything it \
+                  keeps is in the data directory."
+)]
+pub struct Args {
+    /// Directory that holds everything the service keeps; made if missing
+    #[arg(long, env = "LANDING_DATA_DIR", value_name = "DIR")]
+    data_dir: PathBuf,
+
+    /// Address and port to listen on; port 0 takes any free one
+    #[arg(
+        long,
+        env = "LANDING_LISTEN",
+        value_name = "ADDR:PORT",
+        default_value = "127.0.0.1:8080"
+    )]
+    listen: SocketAddr,
+
+    /// Origin under which clients reach the service, without a path
+    /// [default: http:// and the address listened on]
+    #[arg(long, env = "LANDING_BASE_URL", value_name = "URL", value_parser = parse_origin)]
+    base_url: Option<String>,
+
+    /// Name of the service, as health and the documents tell it
+    #[arg(
+        long,
+        env = "LANDING_SERVICE_NAME",
+        value_name = "NAME",
+        default_value = "Landing API",
+        value_parser = parse_name
+    )]
+    service_name: String,
+
+    /// Address of the ERP that the documents point to
+    #[arg(long, env = "LANDING_ERP_URL", value_name = "URL", value_parser = parse_url)]
+    erp_url: Option<String>,
+
+    /// Rate limit of one policy, such as newsletter=8/15m or keys=off; may be repeated.
+    /// Policies: default, ip, keys, agents, newsletter, newsletter-ip, assistant, assistant-ip,
+    /// assistant-all. WINDOW is a number with s, m, h or d
+    #[arg(
+        long,
+        env = "LANDING_LIMIT",
+        value_name = "NAME=COUNT/WINDOW|off",
+        value_delimiter = ',',
+        value_parser = parse_limit
+    )]
+    limit: Vec<(PolicyName, Option<Quota>)>,
+
+    /// How long an issued key is good: a number with s, m, h or d
+    #[arg(
+        long,
+        env = "LANDING_KEY_LIFETIME",
+        value_name = "TIME",
+        default_value = "90d",
+        value_parser = parse_key_lifetime
+    )]
+    key_lifetime: u64,
+
+    /// Who is told that an address was signed up already
+    #[arg(
+        long,
+        env = "LANDING_REVEAL_EXISTING",
+        value_name = "WHO",
+        default_value = "same-client"
+    )]
+    reveal_existing: RevealArg,
+
+    /// Most connections open at once; the limit on open files is raised to fit
+    #[arg(
+        long,
+        env = "LANDING_MAX_CONNECTIONS",
+        value_name = "COUNT",
+        default_value_t = 16_384,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    max_connections: u32,
+
+    /// Least severe level that is logged on standard error
+    #[arg(
+        long,
+        env = "LANDING_LOG_LEVEL",
+        value_name = "LEVEL",
+        default_value = "info"
+    )]
+    log_level: LogLevel,
+
+    /// Form of the log
+    #[arg(
+        long,
+        env = "LANDING_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    log_format: LogFormat,
+}
+
+/// `--reveal-existing` as typed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RevealArg {
+    Never,
+    SameClient,
+    Always,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+/// In what form it is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The flags as meant.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Holds everything the service keeps.
+    pub data_dir: PathBuf,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// The service's origin, if the operator named it.
+    pub base_url: Option<String>,
+    /// The service's name.
+    pub service_name: String,
+    /// The ERP's address.
+    pub erp_url: Option<String>,
+    /// How much each policy allows.
+    pub policies: Policies,
+    /// How long an issued key is good, in milliseconds.
+    pub key_lifetime_ms: u64,
+    /// Who is told that an address was signed up already.
+    pub reveal_existing: RevealExisting,
+    /// Most connections open at once.
+    pub connections_max: u32,
+    /// How much is logged.
+    pub log_level: LogLevel,
+    /// In what form.
+    pub log_format: LogFormat,
+}
+
+/// Why the flags make no configuration.
+#[derive(Debug)]
+pub enum ConfigError {
+    /// Help or the version was asked for; the text belongs on standard output.
+    Shown(String),
+    /// A flag is wrong or missing: one line that names it.
+    Wrong(String),
+}
+
+impl Config {
+    /// Reads the command line, program name first, and the environment behind each flag.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when there is nothing to run.
+    pub fn parse<I>(words: I) -> Result<Self, ConfigError>
+    where
+        I: IntoIterator<Item: Into<std::ffi::OsString> + Clone>,
+    {
+        Args::command()
+            .try_get_matches_from(words)
+            .and_then(|matches| Args::from_arg_matches(&matches))
+            .map(Self::from)
+            .map_err(|error| {
+                let text = error.render().to_string();
+                if error.use_stderr() {
+                    ConfigError::Wrong(one_line(&text))
+                } else {
+                    ConfigError::Shown(text)
+                }
+            })
+    }
+
+    /// The origin under which clients reach a service that listens on `bound`.
+    #[must_use]
+    pub fn public_origin(&self, bound: SocketAddr) -> String {
+        match &self.base_url {
+            Some(base_url) => base_url.clone(),
+            None if bound.ip().is_unspecified() => format!("http://localhost:{}", bound.port()),
+            None => format!("http://{bound}"),
+        }
+    }
+}
+
+impl From<Args> for Config {
+    fn from(args: Args) -> Self {
+        let mut policies = Policies::default();
+        for (policy, quota) in args.limit {
+            policies.set(policy, quota);
+        }
+        Self {
+            data_dir: args.data_dir,
+            listen: args.listen,
+            base_url: args.base_url,
+            service_name: args.service_name,
+            erp_url: args.erp_url,
+            policies,
+            key_lifetime_ms: args.key_lifetime,
+            reveal_existing: match args.reveal_existing {
+                RevealArg::Never => RevealExisting::Never,
+                RevealArg::SameClient => RevealExisting::SameClient,
+                RevealArg::Always => RevealExisting::Always,
+            },
+            connections_max: args.max_connections,
+            log_level: args.log_level,
+            log_format: args.log_format,
+        }
+    }
+}
+
+/// The first paragraph of a message, on one line: what is wrong, without the usage.
+fn one_line(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn parse_url(text: &str) -> Result<String, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err("must be an http or https URL".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold a user name or password".to_owned());
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+fn parse_origin(text: &str) -> Result<String, String> {
+    parse_url(text)?;
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let origin = url.origin().ascii_serialization();
+    // The parser adds the slash of an empty path: only one that was typed is too much.
+    if url.as_str().trim_end_matches('/') != origin || text.ends_with('/') {
+        return Err("must be an origin such as https://example.com, without a path".to_owned());
+    }
+    Ok(origin)
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    const LENGTH_MAX: usize = 100;
+    if text.trim().is_empty()
+        || text.chars().count() > LENGTH_MAX
+        || text.chars().any(char::is_control)
+    {
+        return Err(format!("must be a line of 1 to {LENGTH_MAX} characters"));
+    }
+    Ok(text.to_owned())
+}
+
+fn parse_limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
+    let (name, quota) = text
+        .split_once('=')
+        .ok_or("must be NAME=COUNT/WINDOW or NAME=off")?;
+    let policy = PolicyName::from_name(name).ok_or_else(|| {
+        let names = PolicyName::ALL.map(PolicyName::as_str).join(", ");
+        format!("there is no policy of that name; there are {names}")
+    })?;
+    if quota == "off" {
+        return Ok((policy, None));
+    }
+    match quota.parse() {
+        Ok(quota) => Ok((policy, Some(quota))),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn parse_key_lifetime(text: &str) -> Result<u64, String> {
+    const RANGE_MS: std::ops::RangeInclusive<u64> = 60_000..=3660 * 24 * 60 * 60 * 1000;
+    parse_duration_ms(text)
+        .filter(|lifetime_ms| RANGE_MS.contains(lifetime_ms))
+        .ok_or_else(|| "must be a number with s, m, h or d, from 1m to 3660d".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(flags: &[&str]) -> Result<Config, ConfigError> {
+        let words = ["landing-api", "--data-dir", "var"];
+        Config::parse(words.iter().chain(flags))
+    }
+
+    #[test]
+    fn the_data_directory_alone_is_enough() {
+        let config = parse(&[]).unwrap();
+        assert_eq!(config.listen, "127.0.0.1:8080".parse().unwrap());
+        assert_eq!(config.policies, Policies::default());
+        assert_eq!(config.key_lifetime_ms, 90 * 86_400_000);
+        assert_eq!(config.reveal_existing, RevealExisting::SameClient);
+        assert_eq!(config.connections_max, 16_384);
+        assert_eq!(config.service_name, "Landing API");
+        assert_eq!(config.erp_url, None);
+        assert_eq!(config.log_level, LogLevel::Info);
+        assert_eq!(config.log_format, LogFormat::Text);
+    }
+
+    #[test]
+    fn limits_are_set_one_by_one_and_the_last_word_counts() {
+        let config = parse(&[
+            "--limit",
+            "newsletter=9/1h",
+            "--limit=keys=off",
+            "--limit",
+            "default=5/1s,ip=6/1s",
+            "--limit",
+            "newsletter=10/1h",
+        ])
+        .unwrap();
+        let quota = |policy| config.policies.quota(policy).map(|quota| quota.to_string());
+        assert_eq!(quota(PolicyName::Newsletter), Some("10/1h".to_owned()));
+        assert_eq!(quota(PolicyName::Default), Some("5/1s".to_owned()));
+        assert_eq!(quota(PolicyName::Ip), Some("6/1s".to_owned()));
+        assert_eq!(quota(PolicyName::Keys), None);
+        assert_eq!(quota(PolicyName::Agents), Some("60/1h".to_owned()));
+    }
+
+    #[test]
+    fn a_wrong_value_is_one_line_that_names_the_flag() {
+        for (flag, value) in [
+            ("--listen", "nowhere"),
+            ("--listen", "127.0.0.1"),
+            ("--listen", "127.0.0.1:99999"),
+            ("--base-url", "example.com"),
+            ("--base-url", "ftp://example.com"),
+            ("--base-url", "https://example.com/"),
+            ("--base-url", "https://example.com/path"),
+            ("--base-url", "https://example.com?x"),
+            ("--base-url", "https://example.com#x"),
+            ("--base-url", "https://me:pw@example.com"),
+            ("--base-url", "https://"),
+            ("--base-url", ""),
+            ("--service-name", ""),
+            ("--service-name", "a\nb"),
+            ("--erp-url", "erp"),
+            ("--limit", "newsletter"),
+            ("--limit", "newsletter="),
+            ("--limit", "nonsense=1/1s"),
+            ("--limit", "newsletter=0/15m"),
+            ("--limit", "newsletter=8/15"),
+            ("--limit", "newsletter=Off"),
+            ("--key-lifetime", "forever"),
+            ("--key-lifetime", "1s"),
+            ("--reveal-existing", "sometimes"),
+            ("--max-connections", "0"),
+            ("--max-connections", "-1"),
+            ("--log-level", "loud"),
+            ("--log-format", "xml"),
+        ] {
+            match parse(&[&format!("{flag}={value}")]) {
+                Err(ConfigError::Wrong(line)) => {
+                    assert!(line.contains(flag), "{flag} {value}: {line}");
+                    assert!(!line.contains('\n') || value.contains('\n'), "{line:?}");
+                    assert!(line.starts_with("error: "), "{line}");
+                }
+                other => panic!("{flag} {value}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_data_directory_and_an_unknown_flag_are_named() {
+        for (words, named) in [
+            (vec!["landing-api"], "--data-dir"),
+            (
+                vec!["landing-api", "--data-dir", "var", "--port=1"],
+                "--port",
+            ),
+            (vec!["landing-api", "--data-dir", "var", "extra"], "extra"),
+        ] {
+            match Config::parse(words) {
+                Err(ConfigError::Wrong(line)) => assert!(line.contains(named), "{line}"),
+                other => panic!("{named}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn help_names_every_flag_and_its_variable() {
+        let Err(ConfigError::Shown(help)) = parse(&["--help"]) else {
+            panic!("no help");
+        };
+        for flag in Args::command().get_arguments() {
+            let (Some(long), id) = (flag.get_long(), flag.get_id().as_str()) else {
+                panic!("{flag:?} has no long form");
+            };
+            assert!(help.contains(&format!("--{long}")), "{long}");
+            if id != "help" && id != "version" {
+                let variable = format!("LANDING_{}", id.to_uppercase());
+                assert!(help.contains(&variable), "{variable}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_public_origin_follows_the_socket_unless_named() {
+        let config = parse(&[]).unwrap();
+        for (bound, origin) in [
+            ("127.0.0.1:8080", "http://127.0.0.1:8080"),
+            ("[::1]:80", "http://[::1]:80"),
+            ("0.0.0.0:8080", "http://localhost:8080"),
+            ("[::]:8080", "http://localhost:8080"),
+        ] {
+            assert_eq!(config.public_origin(bound.parse().unwrap()), origin);
+        }
+        let named = parse(&["--base-url", "https://Example.com:443"]).unwrap();
+        assert_eq!(
+            named.public_origin("0.0.0.0:1".parse().unwrap()),
+            "https://example.com"
+        );
+    }
+}

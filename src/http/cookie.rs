@@ -1,0 +1,119 @@
+//! The quota cookie (RFC 6265): a name for the visitor, `HttpOnly`, never a count.
+
+use hyper::HeaderMap;
+use hyper::header::COOKIE;
+
+use crate::domain::quota_token::QuotaToken;
+use crate::domain::secret::MacKey;
+
+/// How the quota cookie is named and sent under one base URL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuotaCookie {
+    is_https: bool,
+}
+
+impl QuotaCookie {
+    pub(crate) fn new(base_url: &str) -> Self {
+        Self {
+            is_https: base_url.starts_with("https://"),
+        }
+    }
+
+    /// On https the `__Host-` prefix keeps other hosts and plain http from setting it
+    /// (RFC 6265bis, section 4.1.3.2); browsers refuse that prefix without `Secure`.
+    const fn name(self) -> &'static str {
+        if self.is_https {
+            "__Host-assistant"
+        } else {
+            "assistant"
+        }
+    }
+
+    /// The visitor named by the request: the first cookie of our name with a right tag. Whoever
+    /// sends none is a stranger.
+    pub(crate) fn read(self, headers: &HeaderMap, key: &MacKey) -> Option<QuotaToken> {
+        headers
+            .get_all(COOKIE)
+            .into_iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='))
+            .filter(|(name, _)| *name == self.name())
+            .find_map(|(_, value)| QuotaToken::decode(value, key))
+    }
+
+    /// The `Set-Cookie` header that names `visitor` for `max_age_s` seconds.
+    pub(crate) fn write(self, visitor: &QuotaToken, key: &MacKey, max_age_s: u64) -> String {
+        let secure = if self.is_https { "; Secure" } else { "" };
+        format!(
+            "{}={}; Max-Age={max_age_s}; Path=/; HttpOnly; SameSite=Lax{secure}",
+            self.name(),
+            visitor.encode(key)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+    use crate::domain::secret::Secret;
+
+    #[test]
+    fn the_cookie_is_read_back_and_anything_else_is_a_stranger() {
+        let key = Secret::new([1; 32]).keys().quota_cookie;
+        let token = QuotaToken::new([2; 16]);
+        let other = QuotaToken::new([3; 16]);
+        let (good, second) = (token.encode(&key), other.encode(&key));
+        for (base_url, value, expected) in [
+            ("http://a.example", format!("assistant={good}"), Some(token)),
+            (
+                "http://a.example",
+                format!("a=b; assistant={good};c=d"),
+                Some(token),
+            ),
+            (
+                "http://a.example",
+                format!("assistant={good}; assistant={second}"),
+                Some(token),
+            ),
+            (
+                "http://a.example",
+                format!("assistant=junk; assistant={good}"),
+                Some(token),
+            ),
+            ("http://a.example", format!("Assistant={good}"), None),
+            ("http://a.example", format!("__Host-assistant={good}"), None),
+            (
+                "https://a.example",
+                format!("__Host-assistant={good}"),
+                Some(token),
+            ),
+            ("https://a.example", format!("assistant={good}"), None),
+            ("http://a.example", "assistant=".to_owned(), None),
+            ("http://a.example", ";;;===".to_owned(), None),
+            ("http://a.example", "assistant=;".repeat(5000), None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(COOKIE, HeaderValue::try_from(&value).unwrap());
+            let read = QuotaCookie::new(base_url).read(&headers, &key);
+            assert_eq!(read, expected, "{base_url} {value:.60}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_is_out_of_reach_of_scripts_and_other_sites() {
+        let key = Secret::new([1; 32]).keys().quota_cookie;
+        let token = QuotaToken::new([2; 16]);
+        let value = token.encode(&key);
+        assert_eq!(
+            QuotaCookie::new("http://a.example").write(&token, &key, 60),
+            format!("assistant={value}; Max-Age=60; Path=/; HttpOnly; SameSite=Lax")
+        );
+        assert_eq!(
+            QuotaCookie::new("https://a.example").write(&token, &key, 60),
+            format!("__Host-assistant={value}; Max-Age=60; Path=/; HttpOnly; SameSite=Lax; Secure")
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! `POST /api/v1/assistant/chat` answers a visitor; `GET` tells what is left of the quota. Both
+//! have a legacy alias.
+
+use hyper::StatusCode;
+use serde::Serialize;
+
+use crate::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
+use crate::domain::policy::PolicyName;
+use crate::domain::quota_token::QuotaToken;
+use crate::http::cookie::QuotaCookie;
+use crate::http::problem::{Code, Problem};
+use crate::http::reply::Reply;
+use crate::http::wire::{self, Errors, Unknown, Value};
+use crate::usecases::chat::{self as usecase, Allowance, ChatError};
+
+use super::Call;
+
+#[derive(Serialize)]
+struct ChatResponse<'a> {
+    message: &'a str,
+    #[serde(flatten)]
+    numbers: QuotaResponse,
+    /// Deprecated alias of `message` (spec 2.11).
+    reply: &'a str,
+    quota: QuotaResponse,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct QuotaResponse {
+    used: u32,
+    max: u32,
+    remaining: u32,
+}
+
+impl From<Allowance> for QuotaResponse {
+    fn from(allowance: Allowance) -> Self {
+        let Allowance {
+            used,
+            max,
+            remaining,
+        } = allowance;
+        Self {
+            used,
+            max,
+            remaining,
+        }
+    }
+}
+
+pub(super) async fn chat(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+    let conversation = read_request(body)?;
+    let app = &call.app;
+    let answered = usecase::chat(
+        app.assistant(),
+        app.meter(),
+        call.now,
+        &call.client,
+        visitor(call),
+        &conversation,
+    )
+    .await
+    .map_err(|error| problem(call, error))?;
+    let numbers = QuotaResponse::from(Allowance::of(&answered.decision));
+    let response = ChatResponse {
+        message: &answered.reply,
+        numbers,
+        reply: &answered.reply,
+        quota: numbers,
+    };
+    let mut reply = Reply::json(StatusCode::OK, &response)?.with_decision(answered.decision);
+    if let Some(cookie) = set_cookie(call, &answered.visitor) {
+        reply = reply.with_cookie(cookie);
+    }
+    Ok(reply)
+}
+
+pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
+    let decision = usecase::quota(call.app.meter(), call.now, &call.client, visitor(call)).await?;
+    let response = QuotaResponse::from(Allowance::of(&decision));
+    Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
+}
+
+fn visitor(call: &Call) -> Option<QuotaToken> {
+    QuotaCookie::new(&call.app.urls.base).read(&call.headers, &call.app.secrets.quota_cookie)
+}
+
+/// Names the visitor for one more window, so that the cookie outlives every counted turn.
+fn set_cookie(call: &Call, visitor: &QuotaToken) -> Option<String> {
+    let quota = call.app.policies.quota(PolicyName::Assistant)?;
+    let cookie = QuotaCookie::new(&call.app.urls.base);
+    Some(cookie.write(visitor, &call.app.secrets.quota_cookie, quota.window_s()))
+}
+
+/// Reads a chat request (spec 2.10). Members that it does not name are ignored, and `clientUsed`
+/// is only looked at: it may be any number.
+fn read_request(body: &[u8]) -> Result<Conversation, Problem> {
+    let mut errors = Errors::default();
+    let conversation = wire::parse(body)?
+        .object(&mut errors)
+        .and_then(|mut object| {
+            if let Some(client_used) = object.optional("clientUsed") {
+                client_used.number(&mut errors);
+            }
+            let messages = object.required("messages", &mut errors);
+            object.finish(Unknown::Ignored, &mut errors);
+            let items = messages?.array(MESSAGES_MAX, &mut errors)?;
+            let messages: Vec<_> = items
+                .into_iter()
+                .filter_map(|item| read_message(item, &mut errors))
+                .collect();
+            // Only lists from which an item is missing, which is named already, do not fit.
+            Conversation::parse(messages).ok()
+        });
+    errors.finish(conversation)
+}
+
+fn read_message(item: Value<'_>, errors: &mut Errors) -> Option<Message> {
+    let mut object = item.object(errors)?;
+    let role = object.required("role", errors).and_then(|value| {
+        let name = value.string(errors)?;
+        let role = Role::from_name(&name);
+        if role.is_none() {
+            errors.push(value.pointer(), "enum", "must be user or assistant");
+        }
+        role
+    });
+    let content = object
+        .required("content", errors)
+        .and_then(|value| value.parsed(errors, Content::parse));
+    object.finish(Unknown::Ignored, errors);
+    Some(Message {
+        role: role?,
+        content: content?,
+    })
+}
+
+fn problem(call: &Call, error: ChatError) -> Problem {
+    match error {
+        ChatError::QuotaExhausted(decision) => {
+            Problem::refused(Code::AssistantQuotaExhausted, decision)
+        }
+        ChatError::Refused(decision) => Problem::refused(Code::RateLimited, decision),
+        ChatError::Model {
+            decision,
+            charged,
+            error,
+        } => {
+            let mut problem = Problem::of(Code::ModelUnavailable)
+                .with_decision(decision)
+                .because(error);
+            problem.cookie = charged.and_then(|visitor| set_cookie(call, &visitor));
+            problem
+        }
+        ChatError::Limiter(cause) => Problem::from(cause),
+        ChatError::Entropy(cause) => Problem::of(Code::InternalError).because(cause),
+    }
+}

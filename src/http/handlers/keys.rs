@@ -1,0 +1,125 @@
+//! `POST /api/v1/keys` mints a free key; `GET` says how.
+
+use hyper::StatusCode;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::domain::policy::PolicyName;
+use crate::domain::text::Label;
+use crate::http::problem::{Code, Problem};
+use crate::http::reply::{Reply, date_time};
+use crate::http::wire::{self, Errors, Unknown};
+use crate::usecases::issue_key::{IssueKeyError, issue_key};
+
+use super::Call;
+
+/// What is given away for free.
+const TIER: &str = "free";
+
+#[derive(Serialize)]
+struct CreateKeyResponse<'a> {
+    api_key: &'a str,
+    tier: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_limit: Option<RateLimit>,
+    expires_at: String,
+    documentation: String,
+    note: &'a str,
+}
+
+#[derive(Serialize)]
+struct RateLimit {
+    limit: u32,
+    window_seconds: u64,
+}
+
+#[derive(Serialize)]
+struct KeysDescribeResponse<'a> {
+    endpoint: String,
+    tier: &'a str,
+    authentication: &'a str,
+    body: serde_json::Value,
+    documentation: String,
+}
+
+pub(super) async fn issue(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+    let label = read_request(body)?;
+    let app = &call.app;
+    let issued = issue_key(
+        &*app.keys,
+        &*app.entropy,
+        app.meter(),
+        call.now,
+        &call.client,
+        app.key_lifetime_ms,
+        label,
+    )
+    .await
+    .map_err(problem)?;
+    let quota = app.policies.quota(PolicyName::Default);
+    let response = CreateKeyResponse {
+        api_key: issued.key.expose(),
+        tier: TIER,
+        label: issued.record.label.as_ref().map(Label::as_str),
+        rate_limit: quota.map(|quota| RateLimit {
+            limit: quota.count(),
+            window_seconds: quota.window_s(),
+        }),
+        expires_at: date_time(issued.record.expires_at),
+        documentation: app.urls.documentation(),
+        note: "Keep this key: it is shown only now. Send it as Authorization: Bearer or as \
+               X-API-Key. No endpoint needs it.",
+    };
+    Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(issued.decision))
+}
+
+pub(super) fn describe(call: &Call) -> Result<Reply, Problem> {
+    let response = KeysDescribeResponse {
+        endpoint: format!("POST {}/api/v1/keys", call.app.urls.base),
+        tier: TIER,
+        authentication: "none: minting a key needs no credential; present the key as \
+                         Authorization: Bearer or as X-API-Key",
+        body: json!({
+            "label": {
+                "type": "string",
+                "required": false,
+                "minLength": 1,
+                "maxLength": 64,
+                "description": "label of the agent or integration",
+            }
+        }),
+        documentation: call.app.urls.documentation(),
+    };
+    Reply::json(StatusCode::OK, &response)
+}
+
+/// Reads a `CreateKeyRequest` (spec 2.2); the body may be absent.
+fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let mut errors = Errors::default();
+    let mut label = None;
+    if let Some(mut object) = wire::parse(body)?.object(&mut errors) {
+        label = object
+            .optional("label")
+            .and_then(|value| value.parsed(&mut errors, Label::parse));
+        object.finish(Unknown::Rejected, &mut errors);
+    }
+    errors.finish(Some(label))
+}
+
+fn problem(error: IssueKeyError) -> Problem {
+    match error {
+        IssueKeyError::Refused(decision) => Problem::refused(Code::RateLimited, decision),
+        IssueKeyError::Store(decision, cause) => Problem::of(Code::StoreUnavailable)
+            .with_decision(decision)
+            .because(cause),
+        IssueKeyError::Entropy(decision, cause) => Problem::of(Code::InternalError)
+            .with_decision(decision)
+            .because(cause),
+        IssueKeyError::Limiter(cause) => Problem::from(cause),
+    }
+}

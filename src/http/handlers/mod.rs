@@ -1,0 +1,56 @@
+//! The operations: each reads its request, calls one use case, and writes its answer.
+
+mod assistant;
+mod health;
+mod keys;
+mod newsletter;
+mod pages;
+mod sandbox;
+
+use std::sync::Arc;
+
+use hyper::HeaderMap;
+use hyper::body::Bytes;
+
+use crate::app::App;
+use crate::domain::client::Client;
+use crate::domain::time::Timestamp;
+use crate::site::Site;
+
+use super::problem::Problem;
+use super::reply::Reply;
+use super::route::Endpoint;
+
+/// The version of the API that health and sandbox report (spec 9).
+const API_VERSION: &str = "v1";
+
+/// One request that has come through the door.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) app: Arc<App>,
+    pub(crate) site: Arc<Site>,
+    pub(crate) client: Client,
+    pub(crate) headers: HeaderMap,
+    pub(crate) path: String,
+    /// Read after the body had arrived.
+    pub(crate) now: Timestamp,
+}
+
+/// Does what `endpoint` does.
+///
+/// # Errors
+/// The problem to be answered.
+pub(crate) async fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Result<Reply, Problem> {
+    match endpoint {
+        Endpoint::Health => health::health(&call).await,
+        Endpoint::IssueKey => keys::issue(&call, &body).await,
+        Endpoint::DescribeKeys => keys::describe(&call),
+        Endpoint::Echo => sandbox::echo(&call, &body),
+        Endpoint::DescribeEcho => sandbox::describe(),
+        Endpoint::Subscribe => newsletter::subscribe(&call, &body).await,
+        Endpoint::Chat => assistant::chat(&call, &body).await,
+        Endpoint::Quota => assistant::quota(&call).await,
+        Endpoint::Document => pages::document(&call),
+        Endpoint::ProblemPage(code) => Ok(pages::problem(&call, code)),
+    }
+}

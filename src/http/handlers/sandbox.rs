@@ -1,0 +1,101 @@
+//! `POST /api/v1/sandbox/echo` dry-runs a request and changes nothing; `GET` says how.
+
+use hyper::header::{ACCEPT, HeaderName, USER_AGENT};
+use hyper::{HeaderMap, StatusCode};
+use serde::Serialize;
+
+use crate::domain::text::EchoMessage;
+use crate::http::problem::Problem;
+use crate::http::reply::{Reply, date_time};
+use crate::http::wire::{self, Errors, Unknown};
+
+use super::{API_VERSION, Call};
+
+#[derive(Serialize)]
+struct SandboxEchoResponse<'a> {
+    ok: bool,
+    sandbox: bool,
+    version: &'a str,
+    echo: &'a str,
+    received_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_accept: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_user_agent: Option<String>,
+}
+
+#[derive(Serialize)]
+struct SandboxEchoInfoResponse<'a> {
+    ok: bool,
+    sandbox: bool,
+    version: &'a str,
+    usage: &'a str,
+}
+
+struct SandboxEchoRequest {
+    message: EchoMessage,
+    echo_headers: bool,
+}
+
+pub(super) fn echo(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+    let request = read_request(body)?;
+    let shown = |name| {
+        request
+            .echo_headers
+            .then(|| header_text(&call.headers, name))
+            .flatten()
+    };
+    let response = SandboxEchoResponse {
+        ok: true,
+        sandbox: true,
+        version: API_VERSION,
+        echo: request.message.as_str(),
+        received_at: date_time(call.now),
+        request_accept: shown(ACCEPT),
+        request_user_agent: shown(USER_AGENT),
+    };
+    Reply::json(StatusCode::OK, &response)
+}
+
+pub(super) fn describe() -> Result<Reply, Problem> {
+    let response = SandboxEchoInfoResponse {
+        ok: true,
+        sandbox: true,
+        version: API_VERSION,
+        usage: "POST a JSON object with message (1 to 2000 characters) to this path and it comes \
+                back as echo. With echo_headers set to true the answer also tells the Accept and \
+                User-Agent headers it was sent with. Nothing is stored.",
+    };
+    Reply::json(StatusCode::OK, &response)
+}
+
+/// Reads a `SandboxEchoRequest` (spec 2.5).
+fn read_request(body: &[u8]) -> Result<SandboxEchoRequest, Problem> {
+    let mut errors = Errors::default();
+    let request = wire::parse(body)?
+        .object(&mut errors)
+        .and_then(|mut object| {
+            let message = object
+                .required("message", &mut errors)
+                .and_then(|value| value.parsed(&mut errors, EchoMessage::parse));
+            let echo_headers = object
+                .optional("echo_headers")
+                .and_then(|value| value.boolean(&mut errors));
+            object.finish(Unknown::Rejected, &mut errors);
+            Some(SandboxEchoRequest {
+                message: message?,
+                echo_headers: echo_headers.unwrap_or(false),
+            })
+        });
+    errors.finish(request)
+}
+
+/// All values of a header as one text, bytes that are not UTF-8 replaced.
+fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let values: Vec<_> = headers
+        .get_all(name)
+        .into_iter()
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .collect();
+    (!values.is_empty()).then(|| values.join(", "))
+}

@@ -1,0 +1,26 @@
+//! HTTP: the only place that knows status codes, header names and JSON members.
+//!
+//! | Module | Holds |
+//! |---|---|
+//! | [`server`] | connections: caps, deadlines, drain |
+//! | [`service`] | what happens to a request, from first to last |
+//! | [`route`] | from method and path to an operation, and what is true of each |
+//! | `identity` | who is asking |
+//! | `body`, `wire` | reading bodies and the JSON in them |
+//! | `handlers` | the operations |
+//! | [`problem`] | what goes wrong, in the client's words |
+//! | `reply`, `ratelimit`, `cookie` | what is sent back |
+//! | `request_id` | the name of one request |
+
+mod body;
+mod cookie;
+mod handlers;
+mod identity;
+pub mod problem;
+mod ratelimit;
+mod reply;
+mod request_id;
+pub mod route;
+pub mod server;
+pub mod service;
+mod wire;

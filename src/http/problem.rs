@@ -1,0 +1,391 @@
+//! What goes wrong, in the client's words: RFC 9457 problem details. This table of codes makes
+//! both the answers and the pages under `/problems/`.
+
+use hyper::StatusCode;
+use serde::Serialize;
+
+use crate::domain::decision::Decision;
+use crate::ports::LimiterError;
+
+use super::request_id::RequestId;
+
+/// The machine-readable name of a kind of problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the table below says what each means")]
+pub enum Code {
+    AssistantQuotaExhausted,
+    ConflictingCredentials,
+    HandlerTimeout,
+    InternalError,
+    InvalidToken,
+    LimiterUnavailable,
+    MalformedBody,
+    MalformedJson,
+    MethodNotAllowed,
+    ModelUnavailable,
+    NewsletterUnavailable,
+    NotFound,
+    PayloadTooLarge,
+    RateLimited,
+    RequestTimeout,
+    StoreUnavailable,
+    UnsupportedMediaType,
+    ValidationFailed,
+}
+
+/// What is true of every problem of one kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// The code on the wire and in the page's path.
+    pub name: &'static str,
+    /// The status it comes with.
+    pub status: StatusCode,
+    /// A short title that never varies.
+    pub title: &'static str,
+    /// What happened, for the page.
+    pub meaning: &'static str,
+    /// What the client can do.
+    pub resolution: &'static str,
+}
+
+/// The type that draft-ietf-httpapi-ratelimit-headers-11, section 5, registers for 429.
+const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+
+impl Code {
+    /// Every code, in the order of their names.
+    pub const ALL: [Self; 18] = [
+        Self::AssistantQuotaExhausted,
+        Self::ConflictingCredentials,
+        Self::HandlerTimeout,
+        Self::InternalError,
+        Self::InvalidToken,
+        Self::LimiterUnavailable,
+        Self::MalformedBody,
+        Self::MalformedJson,
+        Self::MethodNotAllowed,
+        Self::ModelUnavailable,
+        Self::NewsletterUnavailable,
+        Self::NotFound,
+        Self::PayloadTooLarge,
+        Self::RateLimited,
+        Self::RequestTimeout,
+        Self::StoreUnavailable,
+        Self::UnsupportedMediaType,
+        Self::ValidationFailed,
+    ];
+
+    /// The code of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.kind().name == name)
+    }
+
+    /// What is true of every problem with this code.
+    #[must_use]
+    #[allow(clippy::too_many_lines, reason = "it is a table")]
+    pub const fn kind(self) -> Kind {
+        let (name, status, title, meaning, resolution) = match self {
+            Self::AssistantQuotaExhausted => (
+                "assistant_quota_exhausted",
+                StatusCode::TOO_MANY_REQUESTS,
+                "Quota exceeded",
+                "All free messages of this visitor are used up. The quota is a sliding window: \
+                 each message is given back one window after it was sent.",
+                "Wait for the number of seconds in Retry-After, then send the message again.",
+            ),
+            Self::ConflictingCredentials => (
+                "conflicting_credentials",
+                StatusCode::BAD_REQUEST,
+                "Two different credentials",
+                "The request presents more than one credential, and they differ, so it is not \
+                 clear who is asking.",
+                "Send one credential, as Authorization: Bearer or as X-API-Key, or none.",
+            ),
+            Self::HandlerTimeout => (
+                "handler_timeout",
+                StatusCode::SERVICE_UNAVAILABLE,
+                "The answer took too long",
+                "The service gave up waiting for its own answer. The request may still take \
+                 effect.",
+                "Try again later.",
+            ),
+            Self::InternalError => (
+                "internal_error",
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "Internal error",
+                "The service has a fault. The request's id, in instance and in X-Request-Id, \
+                 leads the operator to the log line.",
+                "Try again later; if it happens again, tell the operator the request's id.",
+            ),
+            Self::InvalidToken => (
+                "invalid_token",
+                StatusCode::UNAUTHORIZED,
+                "Credential not valid",
+                "A credential was presented, but it is malformed, unknown, expired or revoked. \
+                 No endpoint needs one.",
+                "Leave the credential out, or mint a new key with POST /api/v1/keys.",
+            ),
+            Self::LimiterUnavailable => (
+                "limiter_unavailable",
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Rate limiter unavailable",
+                "The service cannot count requests at the moment, so it serves none.",
+                "Try again later.",
+            ),
+            Self::MalformedBody => (
+                "malformed_body",
+                StatusCode::BAD_REQUEST,
+                "Body not readable",
+                "The request's body broke off or its framing is wrong.",
+                "Send the whole body with a right Content-Length or chunked encoding.",
+            ),
+            Self::MalformedJson => (
+                "malformed_json",
+                StatusCode::BAD_REQUEST,
+                "Body is not JSON",
+                "The request's body is missing, is not UTF-8, or is not one JSON value.",
+                "Send one JSON object, encoded in UTF-8.",
+            ),
+            Self::MethodNotAllowed => (
+                "method_not_allowed",
+                StatusCode::METHOD_NOT_ALLOWED,
+                "Method not allowed",
+                "The path exists, but not with this method.",
+                "Use one of the methods in the Allow header.",
+            ),
+            Self::ModelUnavailable => (
+                "model_unavailable",
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Assistant unavailable",
+                "The model behind the assistant gave no answer. The rate-limit headers show \
+                 whether the message was given back.",
+                "Try again later.",
+            ),
+            Self::NewsletterUnavailable => (
+                "newsletter_unavailable",
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Newsletter unavailable",
+                "The sign-up could not be kept safely, so it was not kept at all.",
+                "Try again later.",
+            ),
+            Self::NotFound => (
+                "not_found",
+                StatusCode::NOT_FOUND,
+                "Not found",
+                "There is nothing at this path. Paths match exactly: letter case and trailing \
+                 slashes count.",
+                "Look the path up in the documentation.",
+            ),
+            Self::PayloadTooLarge => (
+                "payload_too_large",
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "Body too large",
+                "The request's body is larger than any valid one for this endpoint.",
+                "Send a smaller body.",
+            ),
+            Self::RateLimited => (
+                "rate_limited",
+                StatusCode::TOO_MANY_REQUESTS,
+                "Quota exceeded",
+                "Too many requests in a sliding window. violated-policies names the policies \
+                 that refused; RateLimit-Policy tells their quotas.",
+                "Wait for the number of seconds in Retry-After, then send the request again.",
+            ),
+            Self::RequestTimeout => (
+                "request_timeout",
+                StatusCode::REQUEST_TIMEOUT,
+                "Body came too slowly",
+                "The request's body did not arrive in time.",
+                "Send the request again over a better connection.",
+            ),
+            Self::StoreUnavailable => (
+                "store_unavailable",
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Store unavailable",
+                "The service cannot keep or look up data at the moment.",
+                "Try again later.",
+            ),
+            Self::UnsupportedMediaType => (
+                "unsupported_media_type",
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "Body must be JSON",
+                "The request's Content-Type is not application/json, or it is missing on a \
+                 request from a page of another origin.",
+                "Send the body as JSON with Content-Type: application/json.",
+            ),
+            Self::ValidationFailed => (
+                "validation_failed",
+                StatusCode::BAD_REQUEST,
+                "Request is not valid",
+                "The body is JSON, but some members of it are wrong. errors names each of them \
+                 by JSON Pointer (RFC 6901), says what is wrong, and gives a code: required, \
+                 type, length, format, enum, unknown_member or duplicate_member.",
+                "Correct the members listed in errors and send the request again.",
+            ),
+        };
+        Kind {
+            name,
+            status,
+            title,
+            meaning,
+            resolution,
+        }
+    }
+}
+
+/// One thing wrong with a body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Invalid {
+    /// Where: a JSON Pointer as a URI fragment (RFC 6901, section 6), such as `#/messages/0/role`.
+    pub pointer: String,
+    /// What, in words.
+    pub detail: String,
+    /// What, for machines.
+    pub code: &'static str,
+}
+
+/// A request that failed.
+#[derive(Debug)]
+pub struct Problem {
+    pub(crate) code: Code,
+    pub(crate) detail: String,
+    pub(crate) errors: Vec<Invalid>,
+    /// What policies beyond the door said, if they were asked.
+    pub(crate) decision: Box<Decision>,
+    /// The methods that are allowed, on 405.
+    pub(crate) allow: Option<&'static str>,
+    /// A `Set-Cookie` header, when the failed turn stays charged.
+    pub(crate) cookie: Option<String>,
+    /// Why, for the log; never for the client.
+    pub(crate) cause: Option<Box<str>>,
+}
+
+impl Problem {
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            decision: Box::default(),
+            allow: None,
+            cookie: None,
+            cause: None,
+        }
+    }
+
+    /// A problem whose detail is what its kind means.
+    pub(crate) fn of(code: Code) -> Self {
+        Self::new(code, code.kind().meaning)
+    }
+
+    pub(crate) fn invalid(errors: Vec<Invalid>) -> Self {
+        let detail = match errors.len() {
+            1 => "1 member is not valid.".to_owned(),
+            n => format!("{n} members are not valid."),
+        };
+        Self {
+            errors,
+            ..Self::new(Code::ValidationFailed, detail)
+        }
+    }
+
+    /// A refusal by the policies that `decision` says violated.
+    pub(crate) fn refused(code: Code, decision: Decision) -> Self {
+        let detail = decision.binding().map_or_else(String::new, |standing| {
+            format!(
+                "The policy \"{}\" allows {} in {} seconds. Wait {} seconds.",
+                standing.policy.as_str(),
+                standing.quota.count(),
+                standing.quota.window_s(),
+                standing.reset_s()
+            )
+        });
+        Self::new(code, detail).with_decision(decision)
+    }
+
+    pub(crate) fn with_decision(mut self, decision: Decision) -> Self {
+        self.decision = Box::new(decision);
+        self
+    }
+
+    pub(crate) fn because(mut self, cause: impl ToString) -> Self {
+        self.cause = Some(cause.to_string().into_boxed_str());
+        self
+    }
+
+    /// The body on the wire (spec 2.13), for the request `id`.
+    pub(crate) fn body(&self, base_url: &str, id: RequestId, decision: &Decision) -> Vec<u8> {
+        let kind = self.code.kind();
+        let is_refusal = kind.status == StatusCode::TOO_MANY_REQUESTS;
+        let details = ProblemDetails {
+            r#type: if is_refusal {
+                QUOTA_EXCEEDED.to_owned()
+            } else {
+                format!("{base_url}/problems/{}", kind.name)
+            },
+            title: kind.title,
+            status: kind.status.as_u16(),
+            detail: &self.detail,
+            code: kind.name,
+            resolution: kind.resolution,
+            instance: format!("urn:uuid:{id}"),
+            errors: &self.errors,
+            violated_policies: decision
+                .violated()
+                .map(|standing| standing.policy.as_str())
+                .collect(),
+        };
+        serde_json::to_vec(&details).unwrap_or_default()
+    }
+}
+
+impl From<LimiterError> for Problem {
+    fn from(error: LimiterError) -> Self {
+        Self::of(Code::LimiterUnavailable).because(error)
+    }
+}
+
+#[derive(Serialize)]
+struct ProblemDetails<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    code: &'a str,
+    resolution: &'a str,
+    instance: String,
+    #[serde(skip_serializing_if = "<[Invalid]>::is_empty")]
+    errors: &'a [Invalid],
+    /// The draft's spelling, hyphen included.
+    #[serde(rename = "violated-policies", skip_serializing_if = "Vec::is_empty")]
+    violated_policies: Vec<&'a str>,
+}
+
+/// The page under `/problems/` of a code, in Markdown.
+#[must_use]
+pub fn page_markdown(code: Code) -> String {
+    let kind = code.kind();
+    format!(
+        "{}\n\n**What to do.** {}\n\n| | |\n|---|---|\n| Status | {} |\n| Code | `{}` |\n\nEvery \
+         error of this service is a problem of RFC 9457: see [errors](/docs#errors).\n",
+        kind.meaning, kind.resolution, kind.status, kind.name
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_listed_once_and_in_order() {
+        let names: Vec<_> = Code::ALL.iter().map(|code| code.kind().name).collect();
+        let mut sorted = names.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(names, sorted);
+        for code in Code::ALL {
+            assert_eq!(Code::from_name(code.kind().name), Some(code));
+            assert!(code.kind().status.as_u16() >= 400);
+        }
+    }
+}

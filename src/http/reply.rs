@@ -1,0 +1,87 @@
+//! What an operation answers when nothing goes wrong.
+
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use serde::Serialize;
+
+use crate::domain::decision::Decision;
+use crate::domain::time::Timestamp;
+
+use super::problem::{Code, Problem};
+
+/// An answer, before the headers that every answer has.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) media_type: &'static str,
+    pub(crate) body: Bytes,
+    /// What policies beyond the door said, if they were asked.
+    pub(crate) decision: Decision,
+    /// A `Set-Cookie` header.
+    pub(crate) cookie: Option<String>,
+}
+
+impl Reply {
+    /// A JSON answer.
+    ///
+    /// # Errors
+    /// A problem when `body` has no JSON form, which is a fault of the service.
+    pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Problem> {
+        match serde_json::to_vec(body) {
+            Ok(body) => {
+                Ok(Self::document("application/json", Bytes::from(body)).with_status(status))
+            }
+            Err(error) => Err(Problem::of(Code::InternalError).because(error)),
+        }
+    }
+
+    /// A document.
+    pub(crate) fn document(media_type: &'static str, body: Bytes) -> Self {
+        Self {
+            status: StatusCode::OK,
+            media_type,
+            body,
+            decision: Decision::default(),
+            cookie: None,
+        }
+    }
+
+    pub(crate) fn with_decision(mut self, decision: Decision) -> Self {
+        self.decision = decision;
+        self
+    }
+
+    pub(crate) fn with_cookie(mut self, cookie: String) -> Self {
+        self.cookie = Some(cookie);
+        self
+    }
+
+    fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+}
+
+/// An instant as JSON has it: RFC 3339, UTC, milliseconds.
+pub(crate) fn date_time(at: Timestamp) -> String {
+    i64::try_from(at.as_ms())
+        .ok()
+        .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
+        .map_or_else(String::new, |instant| format!("{instant:.3}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_written_in_rfc_3339() {
+        for (ms, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_827_696_789, "2000-02-29T12:34:56.789Z"),
+            (4_102_444_800_000, "2100-01-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(date_time(Timestamp::from_ms(ms)), text);
+        }
+    }
+}

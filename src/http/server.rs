@@ -1,0 +1,307 @@
+//! Connections: accepting them under a cap, speaking HTTP/1.1 or HTTP/2 on each, and letting them
+//! finish when the service stops.
+//!
+//! The caller owns the socket and the signal to stop. Every default of hyper that matters is said
+//! out loud here.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::IpAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use super::service::LandingService;
+
+/// How much, how many, how long.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerLimits {
+    /// Connections open at once; further ones wait in the listener's queue.
+    pub connections_max: usize,
+    /// How long the head of a request may take on HTTP/1.1, counted from the previous answer or
+    /// from the start of the connection: the time a connection may idle, too.
+    pub head_deadline: Duration,
+    /// How long a connection may go without a request begun or answered, on either version: also
+    /// what ends one whose client does not read its answers.
+    pub idle_deadline: Duration,
+    /// How long everything may take to finish once the service has been told to stop.
+    pub drain_deadline: Duration,
+    /// The largest head of a request, in bytes.
+    pub head_bytes_max: usize,
+    /// Requests of one HTTP/2 connection that run at once.
+    pub streams_max: u32,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: 16_384,
+            head_deadline: Duration::from_secs(30),
+            idle_deadline: Duration::from_secs(75),
+            drain_deadline: Duration::from_secs(10),
+            head_bytes_max: 64 * 1024,
+            streams_max: 128,
+        }
+    }
+}
+
+/// Most headers of a request.
+const HEADERS_MAX: usize = 100;
+
+/// Serves until `stop` is ready, then lets requests in flight finish, within the drain deadline.
+pub async fn serve(
+    listener: TcpListener,
+    service: Arc<LandingService>,
+    limits: ServerLimits,
+    stop: impl Future<Output = ()>,
+) {
+    let (stopping, stopped) = watch::channel(false);
+    let connections = TaskTracker::new();
+    let accept = accept_loop(&listener, &service, limits, &connections, &stopped);
+    tokio::select! {
+        () = accept => {}
+        () = stop => {}
+    }
+    drop(listener);
+    connections.close();
+    // Nobody is listening if there is no connection.
+    let _ = stopping.send(true);
+    let drained = async {
+        connections.wait().await;
+        service.finish_detached().await;
+    };
+    if tokio::time::timeout(limits.drain_deadline, drained)
+        .await
+        .is_err()
+    {
+        tracing::warn!(connections = connections.len(), "drain deadline passed");
+    }
+}
+
+async fn accept_loop(
+    listener: &TcpListener,
+    service: &Arc<LandingService>,
+    limits: ServerLimits,
+    connections: &TaskTracker,
+    stopped: &watch::Receiver<bool>,
+) {
+    let slots = Arc::new(Semaphore::new(limits.connections_max));
+    loop {
+        // A slot first: what is not accepted costs the kernel, not us.
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let connection = Arc::new(Connection {
+                    service: Arc::clone(service),
+                    peer: peer.ip(),
+                    limits,
+                    activity: Activity::new(),
+                });
+                let stopped = stopped.clone();
+                connections.spawn(async move {
+                    let _slot = slot;
+                    if let Err(error) = connection.serve(stream, stopped).await {
+                        tracing::debug!(%error, "connection ended");
+                    }
+                });
+            }
+            Err(error) if concerns_one_connection(&error) => {}
+            Err(error) => {
+                // Out of file descriptors, most likely: it passes when connections end.
+                tracing::warn!(%error, "cannot accept connections");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+fn concerns_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+    )
+}
+
+/// What ends a connection early.
+#[derive(Debug, thiserror::Error)]
+enum ConnectionError {
+    #[error("socket: {0}")]
+    Io(#[from] io::Error),
+    #[error("http: {0}")]
+    Http(#[from] hyper::Error),
+    #[error("nothing happened for too long")]
+    Idle,
+}
+
+struct Connection {
+    service: Arc<LandingService>,
+    peer: IpAddr,
+    limits: ServerLimits,
+    activity: Activity,
+}
+
+impl Connection {
+    async fn serve(
+        self: Arc<Self>,
+        stream: TcpStream,
+        stopped: watch::Receiver<bool>,
+    ) -> Result<(), ConnectionError> {
+        // Answers are written whole: waiting for more would only delay them.
+        stream.set_nodelay(true)?;
+        let detect = speaks_http2(&stream);
+        let is_http2 = tokio::time::timeout(self.limits.head_deadline, detect)
+            .await
+            .map_err(|_elapsed| ConnectionError::Idle)??;
+        let io = TokioIo::new(stream);
+        let this = Arc::clone(&self);
+        let answer = service_fn(move |request| Arc::clone(&this).answer(request));
+        if is_http2 {
+            let mut connection = pin!(self.http2().serve_connection(io, answer));
+            let shut_down = http2::Connection::graceful_shutdown;
+            self.drive(connection.as_mut(), shut_down, stopped).await
+        } else {
+            let mut connection = pin!(self.http1().serve_connection(io, answer));
+            let shut_down = http1::Connection::graceful_shutdown;
+            self.drive(connection.as_mut(), shut_down, stopped).await
+        }
+    }
+
+    fn http1(&self) -> http1::Builder {
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head_deadline)
+            .max_headers(HEADERS_MAX)
+            .max_buf_size(self.limits.head_bytes_max)
+            .keep_alive(true)
+            .half_close(false);
+        builder
+    }
+
+    fn http2(&self) -> http2::Builder<TokioExecutor> {
+        let head_bytes_max = u32::try_from(self.limits.head_bytes_max).unwrap_or(u32::MAX);
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(self.limits.streams_max)
+            .max_header_list_size(head_bytes_max)
+            // Streams that are opened and reset at once (CVE-2023-44487).
+            .max_pending_accept_reset_streams(20)
+            .max_local_error_reset_streams(256)
+            .keep_alive_interval(Some(Duration::from_secs(20)))
+            .keep_alive_timeout(Duration::from_secs(10));
+        builder
+    }
+
+    async fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Full<Bytes>>, Infallible> {
+        let _busy = self.activity.begin();
+        Ok(self.service.respond(self.peer, request).await)
+    }
+
+    /// Runs the connection until it ends, idles too long, or has finished after the stop.
+    async fn drive<C: Future<Output = hyper::Result<()>>>(
+        &self,
+        mut connection: Pin<&mut C>,
+        shut_down: impl Fn(Pin<&mut C>),
+        mut stopped: watch::Receiver<bool>,
+    ) -> Result<(), ConnectionError> {
+        let mut is_stopping = false;
+        let mut idle = pin!(tokio::time::sleep(self.limits.idle_deadline));
+        loop {
+            tokio::select! {
+                ended = &mut connection => return Ok(ended?),
+                _ = stopped.wait_for(|&stopped| stopped), if !is_stopping => {
+                    is_stopping = true;
+                    shut_down(connection.as_mut());
+                }
+                () = &mut idle => match self.activity.idle_since() {
+                    Some(since) if since.elapsed() >= self.limits.idle_deadline => {
+                        return Err(ConnectionError::Idle);
+                    }
+                    Some(since) => idle.as_mut().reset(since + self.limits.idle_deadline),
+                    None => idle.as_mut().reset(Instant::now() + self.limits.idle_deadline),
+                },
+            }
+        }
+    }
+}
+
+/// When a connection last did anything.
+struct Activity {
+    opened: Instant,
+    /// Milliseconds after `opened` at which a request last began or was answered.
+    last_ms: AtomicU64,
+    in_flight: AtomicU32,
+}
+
+impl Activity {
+    fn new() -> Self {
+        Self {
+            opened: Instant::now(),
+            last_ms: AtomicU64::new(0),
+            in_flight: AtomicU32::new(0),
+        }
+    }
+
+    fn begin(&self) -> Busy<'_> {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        Busy(self)
+    }
+
+    fn touch(&self) {
+        let ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last_ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// Since when nothing has been in flight; nothing while something is.
+    fn idle_since(&self) -> Option<Instant> {
+        let last = Duration::from_millis(self.last_ms.load(Ordering::Relaxed));
+        (self.in_flight.load(Ordering::Relaxed) == 0).then(|| self.opened + last)
+    }
+}
+
+/// A request in flight.
+struct Busy<'a>(&'a Activity);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether the client begins with HTTP/2's preface (RFC 9113, section 3.4). No method begins with
+/// `PRI`, so three bytes tell.
+async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
+    const PREFACE: &[u8; 3] = b"PRI";
+    let mut first = [0; PREFACE.len()];
+    loop {
+        let count = stream.peek(&mut first).await?;
+        let (seen, _) = first.split_at(count);
+        if count == PREFACE.len() || !PREFACE.starts_with(seen) || count == 0 {
+            return Ok(seen == PREFACE);
+        }
+        // Peeking again returns at once: give the other bytes time to come.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

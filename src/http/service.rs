@@ -1,0 +1,327 @@
+//! What happens to a request, from first to last:
+//!
+//! 1. it is named (`X-Request-Id`) and its route found;
+//! 2. its credential is looked up, and it is counted at the door (`default`, `ip`);
+//! 3. a bad credential, an unknown path or a wrong method ends it here;
+//! 4. its body is read, under a cap and a deadline;
+//! 5. its operation runs; one with effects runs detached, so that it finishes even if the client
+//!    hangs up;
+//! 6. whatever came of it, one decision makes the rate-limit headers, and one line is logged.
+
+use std::any::Any;
+use std::future::Future;
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Body, Bytes};
+use hyper::header::{
+    ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, SET_COOKIE, WWW_AUTHENTICATE,
+};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use crate::app::App;
+use crate::domain::client::Client;
+use crate::domain::decision::Decision;
+use crate::site::Site;
+use crate::usecases::admit::{self, AuthenticateError};
+
+use super::body::{self, BodyError};
+use super::handlers::{self, Call};
+use super::identity::{self, Presented};
+use super::problem::{Code, Problem};
+use super::ratelimit;
+use super::reply::Reply;
+use super::request_id::{RequestId, RequestIds};
+use super::route::{Endpoint, Route, is_api, route};
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
+
+/// The service: what answers requests, whatever they came over.
+#[derive(Debug)]
+pub struct LandingService {
+    app: Arc<App>,
+    site: Arc<Site>,
+    ids: RequestIds,
+    body_deadline: Duration,
+    /// Operations that go on without their client.
+    detached: TaskTracker,
+}
+
+impl LandingService {
+    /// A service over `app` and `site`. `id_seed` is 16 random bytes; a body has `body_deadline`
+    /// to arrive.
+    #[must_use]
+    pub fn new(app: Arc<App>, site: Arc<Site>, id_seed: [u8; 16], body_deadline: Duration) -> Self {
+        Self {
+            app,
+            site,
+            ids: RequestIds::new(id_seed),
+            body_deadline,
+            detached: TaskTracker::new(),
+        }
+    }
+
+    /// Waits until every operation has finished that goes on without its client.
+    pub async fn finish_detached(&self) {
+        self.detached.close();
+        self.detached.wait().await;
+    }
+
+    /// Answers one request that came from `peer`. Always answers: what fails is a problem, and so
+    /// is what panics.
+    pub async fn respond<B>(&self, peer: IpAddr, request: Request<B>) -> Response<Full<Bytes>>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BodyError>,
+    {
+        let started = Instant::now();
+        let id = self.ids.next();
+        let (parts, body) = request.into_parts();
+        let is_api = is_api(parts.uri.path());
+        let is_head = parts.method == Method::HEAD;
+        let route = route(&parts.method, parts.uri.path(), |path| {
+            self.site.document(path).is_some()
+        });
+
+        let mut decision = Decision::default();
+        let outcome = catch_panic(self.exchange(&mut decision, route, peer, parts, body))
+            .await
+            .unwrap_or_else(|panic| Err(panicked(&*panic)));
+
+        let response = self.render(id, &outcome, &mut decision, is_api, is_head);
+        log(id, route, response.status(), started, &outcome, &decision);
+        response
+    }
+
+    /// Steps 2 to 5. What the door says is left in `decision`, whatever happens later.
+    async fn exchange<B>(
+        &self,
+        decision: &mut Decision,
+        route: Route,
+        peer: IpAddr,
+        parts: Parts,
+        body: B,
+    ) -> Result<Reply, Problem>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BodyError>,
+    {
+        let client = self.open_door(decision, peer, &parts).await?;
+        let endpoint = match route {
+            Route::Found(endpoint) => endpoint,
+            Route::WrongMethod { allow } => {
+                let mut problem = Problem::of(Code::MethodNotAllowed);
+                problem.allow = Some(allow);
+                return Err(problem);
+            }
+            Route::Unknown => return Err(Problem::of(Code::NotFound)),
+        };
+        let body = match endpoint.body_bytes_max() {
+            Some(bytes_max) => {
+                let body = body::read(body, bytes_max, self.body_deadline).await?;
+                if !body.is_empty() {
+                    body::check_media_type(&parts.headers, &self.app.urls.base)?;
+                }
+                body
+            }
+            None => Bytes::new(),
+        };
+        let call = Call {
+            app: Arc::clone(&self.app),
+            site: Arc::clone(&self.site),
+            client,
+            headers: parts.headers,
+            path: parts.uri.path().to_owned(),
+            // The body may have taken its time.
+            now: self.app.clock.now(),
+        };
+        self.run(endpoint, call, body).await
+    }
+
+    /// Finds out who is asking and counts the request.
+    async fn open_door(
+        &self,
+        decision: &mut Decision,
+        peer: IpAddr,
+        parts: &Parts,
+    ) -> Result<Client, Problem> {
+        let now = self.app.clock.now();
+        let source = identity::source(peer, &parts.headers);
+        let authenticated = match identity::presented(&parts.headers) {
+            Ok(Presented::Nothing) => Ok(None),
+            Ok(Presented::Garbage) => Err(Problem::of(Code::InvalidToken)),
+            Ok(Presented::Credential(presented)) => {
+                match admit::authenticate(&*self.app.keys, now, presented).await {
+                    Ok(fingerprint) => Ok(Some(fingerprint)),
+                    Err(AuthenticateError::Invalid) => Err(Problem::of(Code::InvalidToken)),
+                    Err(AuthenticateError::Store(error)) => {
+                        Err(Problem::of(Code::StoreUnavailable).because(error))
+                    }
+                }
+            }
+            Err(problem) => Err(problem),
+        };
+        let client = Client {
+            network: source.network,
+            credential: authenticated.as_ref().ok().copied().flatten(),
+            forwarding_untrusted: source.forwarding_untrusted,
+        };
+        *decision = admit::admit(self.app.meter(), now, &client).await?;
+        if decision.is_refused() {
+            // The binding policy is already in `decision`; only the words are needed.
+            let mut problem = Problem::refused(Code::RateLimited, decision.clone());
+            problem.decision = Box::default();
+            return Err(problem);
+        }
+        authenticated.map(|_credential| client)
+    }
+
+    /// Runs the operation under its deadline, detached if it has effects.
+    async fn run(&self, endpoint: Endpoint, call: Call, body: Bytes) -> Result<Reply, Problem> {
+        let operation = handlers::handle(endpoint, call, body);
+        if !endpoint.has_effects() {
+            return operation.await;
+        }
+        let task = self.detached.spawn(operation);
+        match tokio::time::timeout(endpoint.deadline(), task).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) => match error.try_into_panic() {
+                Ok(panic) => Err(panicked(&*panic)),
+                Err(cancelled) => Err(Problem::of(Code::InternalError).because(cancelled)),
+            },
+            Err(_elapsed) => Err(Problem::of(Code::HandlerTimeout).because("deadline passed")),
+        }
+    }
+
+    /// Writes the answer with the headers that every answer has.
+    fn render(
+        &self,
+        id: RequestId,
+        outcome: &Result<Reply, Problem>,
+        decision: &mut Decision,
+        is_api: bool,
+        is_head: bool,
+    ) -> Response<Full<Bytes>> {
+        let (status, media_type, body, cookie) = match outcome {
+            Ok(reply) => {
+                decision.merge(&reply.decision);
+                (
+                    reply.status,
+                    reply.media_type,
+                    reply.body.clone(),
+                    &reply.cookie,
+                )
+            }
+            Err(problem) => {
+                decision.merge(&problem.decision);
+                let body = problem.body(&self.app.urls.base, id, decision);
+                (
+                    problem.code.kind().status,
+                    "application/problem+json",
+                    Bytes::from(body),
+                    &problem.cookie,
+                )
+            }
+        };
+        let length = body.len();
+        let body = if is_head { Bytes::new() } else { body };
+        let mut response = Response::new(Full::new(body));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        let mut insert = |name, value: String| {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                headers.insert(name, value);
+            }
+        };
+        insert(X_REQUEST_ID, id.to_string());
+        if let Some(cookie) = cookie {
+            insert(SET_COOKIE, cookie.clone());
+        }
+        if let Err(problem) = outcome {
+            if let Some(allow) = problem.allow {
+                insert(ALLOW, allow.to_owned());
+            }
+            if status == StatusCode::UNAUTHORIZED {
+                let metadata = self.app.urls.protected_resource();
+                // The metadata first, as spec 5.4 has it, then the reason (RFC 6750, section 3).
+                let challenge =
+                    format!("Bearer resource_metadata=\"{metadata}\", error=\"invalid_token\"");
+                insert(WWW_AUTHENTICATE, challenge);
+            }
+        }
+        if is_api || decision.is_refused() {
+            ratelimit::write(decision, headers);
+        }
+        response
+    }
+}
+
+/// The one line about a request. It names no person: neither path nor query, neither address nor
+/// credential.
+fn log(
+    id: RequestId,
+    route: Route,
+    status: StatusCode,
+    started: Instant,
+    outcome: &Result<Reply, Problem>,
+    decision: &Decision,
+) {
+    let endpoint = match route {
+        Route::Found(endpoint) => endpoint.name(),
+        Route::WrongMethod { .. } => "wrong_method",
+        Route::Unknown => "unknown",
+    };
+    let status = status.as_u16();
+    let duration_ms = started.elapsed().as_secs_f64() * 1000.0;
+    let problem = outcome.as_ref().err();
+    let code = problem.map(|problem| problem.code.kind().name);
+    let violated = decision
+        .binding()
+        .filter(|binding| binding.is_violated)
+        .map(|binding| binding.policy.as_str());
+    match problem.and_then(|problem| problem.cause.as_deref()) {
+        Some(cause) if status >= 500 => tracing::warn!(
+            request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
+        ),
+        cause => tracing::info!(
+            request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
+        ),
+    }
+}
+
+/// A panic costs one request, not the connection or the process.
+fn panicked(panic: &(dyn Any + Send)) -> Problem {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("panic without a message");
+    Problem::of(Code::InternalError).because(format!("panicked: {message}"))
+}
+
+/// Awaits `future`; if it panics, gives what it panicked with. All state that requests share sits
+/// behind locks that go on after a panic, or is changed in one step.
+async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|context| {
+        let poll = AssertUnwindSafe(|| future.as_mut().poll(context));
+        match std::panic::catch_unwind(poll) {
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await
+}

@@ -1,0 +1,373 @@
+//! The service in memory, with a clock that stands still, and a client that checks on every answer
+//! what must be true of all of them.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::{HeaderMap, Method, Request, StatusCode};
+use landing_api::adapters::memory::{
+    ManualClock, MemoryContactStore, MemoryKeyIssuer, MemoryRateLimiter, ScriptedModelClient,
+    SeededEntropy,
+};
+use landing_api::app::{App, PublicUrls};
+use landing_api::domain::contact::RevealExisting;
+use landing_api::domain::policy::{Policies, PolicyName};
+use landing_api::domain::secret::Secret;
+use landing_api::domain::time::Timestamp;
+use landing_api::http::service::LandingService;
+use landing_api::ports::{ModelClient, RateLimiter};
+use landing_api::site::{Site, SiteFacts};
+use serde_json::Value;
+
+/// 2026-11-21T12:00:00Z.
+pub const NOW: Timestamp = Timestamp::from_ms(1_795_262_400_000);
+
+/// The visitor that requests come from unless another is named.
+pub const VISITOR: &str = "192.0.2.1";
+
+/// What a test may decide before the service starts.
+pub struct Setup {
+    pub base_url: &'static str,
+    pub policies: Policies,
+    pub reveal_existing: RevealExisting,
+    pub model: Arc<dyn ModelClient>,
+    pub limiter: Arc<dyn RateLimiter>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            base_url: "http://landing.example",
+            policies: Policies::default(),
+            reveal_existing: RevealExisting::SameClient,
+            model: Arc::new(ScriptedModelClient::default()),
+            limiter: Arc::new(MemoryRateLimiter::default()),
+        }
+    }
+}
+
+impl Setup {
+    /// Sets one policy, written as on the command line, or `off`.
+    pub fn limit(mut self, name: &str, quota: &str) -> Self {
+        let policy = PolicyName::from_name(name).unwrap();
+        let quota = (quota != "off").then(|| quota.parse().unwrap());
+        self.policies.set(policy, quota);
+        self
+    }
+
+    pub fn start(self) -> TestApp {
+        let clock = Arc::new(ManualClock::new(NOW));
+        let contacts = Arc::new(MemoryContactStore::default());
+        let keys = Arc::new(MemoryKeyIssuer::default());
+        let site = Site::render(&SiteFacts {
+            base_url: self.base_url.to_owned(),
+            service_name: "Landing API".to_owned(),
+            erp_url: None,
+            policies: self.policies.clone(),
+            key_lifetime_ms: 90 * 86_400_000,
+        })
+        .unwrap();
+        let app = Arc::new(App {
+            contacts: contacts.clone(),
+            keys: keys.clone(),
+            model: self.model,
+            limiter: self.limiter,
+            clock: clock.clone(),
+            entropy: Arc::new(SeededEntropy::default()),
+            policies: self.policies,
+            secrets: Secret::new([7; 32]).keys(),
+            urls: PublicUrls {
+                base: self.base_url.to_owned(),
+            },
+            service_name: "Landing API".to_owned(),
+            key_lifetime_ms: 90 * 86_400_000,
+            reveal_existing: self.reveal_existing,
+        });
+        let service = LandingService::new(app, Arc::new(site), [1; 16], Duration::from_secs(10));
+        TestApp {
+            base_url: self.base_url,
+            service: Arc::new(service),
+            clock,
+            contacts,
+            keys,
+            seen_ids: Mutex::default(),
+        }
+    }
+}
+
+/// The running service and handles on what it runs on.
+pub struct TestApp {
+    pub base_url: &'static str,
+    pub service: Arc<LandingService>,
+    pub clock: Arc<ManualClock>,
+    pub contacts: Arc<MemoryContactStore>,
+    pub keys: Arc<MemoryKeyIssuer>,
+    seen_ids: Mutex<HashSet<String>>,
+}
+
+/// A request to be sent.
+#[derive(Clone)]
+pub struct Call {
+    method: Method,
+    path: String,
+    peer: IpAddr,
+    headers: Vec<(String, Vec<u8>)>,
+    body: Bytes,
+}
+
+impl Call {
+    pub fn new(method: Method, path: &str) -> Self {
+        Self {
+            method,
+            path: path.to_owned(),
+            peer: VISITOR.parse().unwrap(),
+            headers: Vec::new(),
+            body: Bytes::new(),
+        }
+    }
+
+    pub fn get(path: &str) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    /// A POST of JSON, written by hand.
+    pub fn post(path: &str, body: impl Into<Bytes>) -> Self {
+        let mut call = Self::new(Method::POST, path).header("content-type", "application/json");
+        call.body = body.into();
+        call
+    }
+
+    pub fn from(mut self, peer: &str) -> Self {
+        self.peer = peer.parse().unwrap();
+        self
+    }
+
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.headers
+            .push((name.to_owned(), value.as_ref().to_vec()));
+        self
+    }
+
+    pub fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(header, _)| header != name);
+        self
+    }
+
+    pub fn bearer(self, credential: &str) -> Self {
+        self.header("authorization", format!("Bearer {credential}"))
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Reply {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// The member `code` of a problem.
+    pub fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap().to_owned()
+    }
+
+    /// Each error of a problem, as pointer and code.
+    pub fn errors(&self) -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        self.json()["errors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|error| {
+                assert!(!text(&error["detail"]).is_empty());
+                (text(&error["pointer"]), text(&error["code"]))
+            })
+            .collect()
+    }
+
+    /// `RateLimit-Remaining`.
+    pub fn remaining(&self) -> u32 {
+        self.header("ratelimit-remaining").unwrap().parse().unwrap()
+    }
+
+    /// The policy that `RateLimit` shows.
+    pub fn policy(&self) -> String {
+        let shown = self.header("ratelimit").unwrap();
+        shown.split('"').nth(1).unwrap().to_owned()
+    }
+
+    /// `Retry-After`, in seconds.
+    pub fn retry_after_s(&self) -> u64 {
+        self.header("retry-after").unwrap().parse().unwrap()
+    }
+
+    /// The name and value of the cookie that was set.
+    pub fn cookie(&self) -> String {
+        let set_cookie = self.header("set-cookie").unwrap();
+        set_cookie.split(';').next().unwrap().to_owned()
+    }
+}
+
+impl TestApp {
+    pub fn new() -> Self {
+        Setup::default().start()
+    }
+
+    /// Sends a request and checks what every answer must fulfil.
+    pub async fn send(&self, call: Call) -> Reply {
+        let path = call.path.clone();
+        let is_head = call.method == Method::HEAD;
+        let mut request = Request::builder().method(call.method).uri(&call.path);
+        for (name, value) in &call.headers {
+            request = request.header(name, value.as_slice());
+        }
+        let request = request.body(Full::new(call.body)).unwrap();
+        let response = self.service.respond(call.peer, request).await;
+        let (parts, body) = response.into_parts();
+        let reply = Reply {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.collect().await.unwrap().to_bytes(),
+        };
+        self.check(&path, is_head, &reply);
+        reply
+    }
+
+    fn check(&self, path: &str, is_head: bool, reply: &Reply) {
+        check_headers(reply);
+        let id = reply.header("x-request-id").unwrap().to_owned();
+        if is_head {
+            assert!(reply.body.is_empty());
+        } else {
+            let length = reply.header("content-length").unwrap();
+            assert_eq!(length, reply.body.len().to_string());
+            if reply.status.as_u16() >= 400 {
+                check_problem(self.base_url, &id, reply);
+            }
+        }
+        assert!(self.seen_ids.lock().unwrap().insert(id), "an id came twice");
+        let is_refused = reply.status == StatusCode::TOO_MANY_REQUESTS;
+        if path.starts_with("/api/") || path == "/api" || is_refused {
+            check_rate_limits(reply);
+        } else {
+            assert_eq!(reply.header("ratelimit"), None, "{path}");
+        }
+        let has_challenge = reply.header("www-authenticate").is_some();
+        assert_eq!(has_challenge, reply.status == StatusCode::UNAUTHORIZED);
+    }
+}
+
+/// No header leaves the service unnoticed.
+fn check_headers(reply: &Reply) {
+    const ALLOWED: [&str; 15] = [
+        "allow",
+        "cache-control",
+        "content-length",
+        "content-type",
+        "ratelimit",
+        "ratelimit-limit",
+        "ratelimit-policy",
+        "ratelimit-remaining",
+        "ratelimit-reset",
+        "retry-after",
+        "set-cookie",
+        "vary",
+        "www-authenticate",
+        "x-content-type-options",
+        "x-request-id",
+    ];
+    for name in reply.headers.keys() {
+        assert!(ALLOWED.contains(&name.as_str()), "{name}");
+        assert_eq!(reply.headers.get_all(name).iter().count(), 1, "{name}");
+    }
+}
+
+/// Spec 2.13.
+fn check_problem(base_url: &str, id: &str, reply: &Reply) {
+    assert_eq!(
+        reply.header("content-type"),
+        Some("application/problem+json")
+    );
+    let problem = reply.json();
+    let members: HashSet<_> = problem.as_object().unwrap().keys().collect();
+    for required in ["type", "title", "status", "detail", "code", "resolution"] {
+        assert!(members.contains(&required.to_owned()), "{problem}");
+    }
+    assert_eq!(problem["status"], reply.status.as_u16());
+    assert_eq!(problem["instance"], format!("urn:uuid:{id}"));
+    assert!(!problem["detail"].as_str().unwrap().is_empty());
+    let code = problem["code"].as_str().unwrap();
+    let expected = if reply.status == StatusCode::TOO_MANY_REQUESTS {
+        "https://iana.org/assignments/http-problem-types#quota-exceeded".to_owned()
+    } else {
+        format!("{base_url}/problems/{code}")
+    };
+    assert_eq!(problem["type"], expected);
+}
+
+/// The integers, the structured fields and the body tell the same, as three readers see them.
+fn check_rate_limits(reply: &Reply) {
+    let number = |name: &str| -> i64 {
+        let value = reply.header(name).unwrap_or_else(|| panic!("no {name}"));
+        value.parse().unwrap()
+    };
+    let (limit, remaining, reset) = (
+        number("ratelimit-limit"),
+        number("ratelimit-remaining"),
+        number("ratelimit-reset"),
+    );
+    assert!((0..=limit).contains(&remaining));
+    assert!(reset >= 1);
+    let shown = structured(reply.header("ratelimit").unwrap());
+    let [(name, parameters)] = shown.as_slice() else {
+        panic!("more than the binding policy: {shown:?}");
+    };
+    let expected = [("r".to_owned(), remaining), ("t".to_owned(), reset)];
+    assert_eq!(parameters, &expected);
+    let policies = structured(reply.header("ratelimit-policy").unwrap());
+    let (_, policy) = policies.iter().find(|(policy, _)| policy == name).unwrap();
+    assert_eq!(policy[0], ("q".to_owned(), limit));
+    assert!(reset <= policy[1].1, "longer than its window");
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    let is_refused = reply.status == StatusCode::TOO_MANY_REQUESTS;
+    assert_eq!(reply.header("retry-after").is_some(), is_refused);
+    if is_refused {
+        assert_eq!(number("retry-after"), reset);
+        assert_eq!(remaining, 0);
+        if !reply.body.is_empty() {
+            let violated = reply.json()["violated-policies"].clone();
+            assert!(violated.as_array().unwrap().contains(&Value::from(name.as_str())));
+        }
+    }
+}
+
+/// A structured field list of strings with integer parameters, read by a parser that is not ours.
+fn structured(field: &str) -> Vec<(String, Vec<(String, i64)>)> {
+    let list: sfv::List = sfv::Parser::new(field).parse().unwrap();
+    list.into_iter()
+        .map(|entry| {
+            let sfv::ListEntry::Item(item) = entry else {
+                panic!("an inner list");
+            };
+            let name = item.bare_item.as_string().unwrap().as_str().to_owned();
+            let parameter = |(key, value): (sfv::Key, sfv::BareItem)| {
+                let integer = value.as_integer().unwrap();
+                (key.as_str().to_owned(), i64::from(integer))
+            };
+            (name, item.params.into_iter().map(parameter).collect())
+        })
+        .collect()
+}
