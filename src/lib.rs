@@ -4,4 +4,5 @@
 pub mod adapters;
 pub mod domain;
 pub mod ports;
+pub mod site;
 pub mod usecases;

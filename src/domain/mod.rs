@@ -15,14 +15,18 @@
 //! | [`policy`] | the named rate limits and how one is written on the command line |
 //! | [`window`] | the sliding window itself |
 //! | [`decision`] | what the limiter said about one request |
+//! | [`reveal`] | who is told that an address had signed up before |
+//! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
 pub mod chat;
 pub mod client;
 pub mod credential;
 pub mod decision;
 pub mod email;
+pub mod passage;
 pub mod policy;
 pub mod quota_token;
+pub mod reveal;
 pub mod secret;
 pub mod text;
 pub mod time;

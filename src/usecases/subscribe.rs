@@ -4,22 +4,12 @@ use crate::domain::client::{Client, Subject};
 use crate::domain::decision::Decision;
 use crate::domain::email::EmailAddress;
 use crate::domain::policy::PolicyName;
+pub use crate::domain::reveal::RevealExisting;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, LimiterError, Origin, SignUp, StoreError, Subscription};
 
 use super::meter::Meter;
-
-/// Who is told that an address was there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RevealExisting {
-    /// Nobody.
-    Never,
-    /// Whoever signed it up.
-    SameClient,
-    /// Everybody.
-    Always,
-}
 
 /// What the newsletter works with.
 #[derive(Clone, Copy)]
