@@ -7,4 +7,5 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod assistant_pages;
 mod site;
