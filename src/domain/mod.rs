@@ -16,6 +16,7 @@
 //! | [`policy`] | the named rate limits and how one is written on the command line |
 //! | [`window`] | the sliding window itself |
 //! | [`decision`] | what the limiter said about one request |
+//! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
 pub mod chat;
 pub mod client;
@@ -23,6 +24,7 @@ pub mod contact;
 pub mod credential;
 pub mod decision;
 pub mod email;
+pub mod passage;
 pub mod policy;
 pub mod quota_token;
 pub mod secret;

@@ -25,6 +25,9 @@ pub enum TextError {
 }
 
 impl<const MAX: usize> Text<MAX> {
+    /// Most Unicode scalar values there may be.
+    pub const LENGTH_MAX: usize = MAX;
+
     /// Takes `text` as it is, if its length fits.
     ///
     /// # Errors

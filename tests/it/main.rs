@@ -7,12 +7,5 @@
     reason = "a test that meets the unexpected has failed"
 )]
 
-mod assistant;
-mod harness;
-mod health;
-mod identity;
-mod keys;
-mod limits;
-mod newsletter;
-mod problems;
-mod sandbox;
+mod assistant_pages;
+mod site;

@@ -1,0 +1,206 @@
+//! What the operator configured, and the words the documents say it in.
+
+use serde::Serialize;
+
+use crate::domain::chat::{self, Content};
+use crate::domain::contact::RevealExisting;
+use crate::domain::email;
+use crate::domain::policy::{Policies, PolicyName, Quota};
+use crate::domain::text::{EchoMessage, Label};
+
+/// What the documents are told about this service.
+#[derive(Clone, Debug)]
+pub struct SiteFacts {
+    /// The public origin, without a slash at its end.
+    pub base_url: String,
+    /// The service's name.
+    pub service_name: String,
+    /// Where the ERP is, if that is published.
+    pub erp_url: Option<String>,
+    /// The rate limits.
+    pub policies: Policies,
+    /// How long an API key is good, in milliseconds.
+    pub key_lifetime_ms: u64,
+    /// Who is told that an address was there already.
+    pub reveal_existing: RevealExisting,
+}
+
+/// The values that stand in the documents, under the names they have there.
+#[derive(Debug, Serialize)]
+pub(super) struct Words<'a> {
+    base_url: &'a str,
+    /// As it is: in HTML and JSON the template engine escapes it.
+    service_name: &'a str,
+    /// For Markdown, where nothing else escapes it.
+    service_name_md: String,
+    erp_url: Option<&'a str>,
+    cookie_name: &'static str,
+    key_lifetime: String,
+    reveal: &'static str,
+    email_max: usize,
+    label_max: usize,
+    echo_max: usize,
+    content_max: usize,
+    messages_max: usize,
+    policies: PolicyWords,
+    limits: Vec<LimitWords>,
+}
+
+/// The policies that passages mention one by one; one that is off is null.
+#[derive(Debug, Serialize)]
+struct PolicyWords {
+    default: Option<QuotaWords>,
+    assistant: Option<QuotaWords>,
+    assistant_ip: Option<QuotaWords>,
+}
+
+/// For "600 in any minute".
+#[derive(Debug, Serialize)]
+struct QuotaWords {
+    count: u32,
+    window: String,
+}
+
+/// A row of the table of limits.
+#[derive(Debug, Serialize)]
+struct LimitWords {
+    name: &'static str,
+    quota: String,
+    counted: &'static str,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn of(facts: &'a SiteFacts) -> Self {
+        let policy = |name| facts.policies.quota(name).map(QuotaWords::of);
+        Self {
+            base_url: &facts.base_url,
+            service_name: &facts.service_name,
+            service_name_md: escape_markdown(&facts.service_name),
+            erp_url: facts.erp_url.as_deref(),
+            // A browser takes the prefix only over https.
+            cookie_name: if facts.base_url.starts_with("https://") {
+                "__Host-assistant"
+            } else {
+                "assistant"
+            },
+            key_lifetime: duration(facts.key_lifetime_ms / 1000),
+            reveal: match facts.reveal_existing {
+                RevealExisting::Never => "never",
+                RevealExisting::SameClient => "same-client",
+                RevealExisting::Always => "always",
+            },
+            email_max: email::LENGTH_MAX,
+            label_max: Label::LENGTH_MAX,
+            echo_max: EchoMessage::LENGTH_MAX,
+            content_max: Content::LENGTH_MAX,
+            messages_max: chat::MESSAGES_MAX,
+            policies: PolicyWords {
+                default: policy(PolicyName::Default),
+                assistant: policy(PolicyName::Assistant),
+                assistant_ip: policy(PolicyName::AssistantIp),
+            },
+            limits: limits(&facts.policies),
+        }
+    }
+}
+
+impl QuotaWords {
+    fn of(quota: Quota) -> Self {
+        let window = duration(quota.window_s());
+        Self {
+            count: quota.count(),
+            window: window.strip_prefix("1 ").unwrap_or(&window).to_owned(),
+        }
+    }
+}
+
+fn limits(policies: &Policies) -> Vec<LimitWords> {
+    PolicyName::ALL
+        .into_iter()
+        .filter_map(|name| {
+            let QuotaWords { count, window } = QuotaWords::of(policies.quota(name)?);
+            Some(LimitWords {
+                name: name.as_str(),
+                quota: format!("{count} in any {window}"),
+                counted: counted(name),
+            })
+        })
+        .collect()
+}
+
+fn counted(policy: PolicyName) -> &'static str {
+    match policy {
+        PolicyName::Default => "every request, by valid credential, else by IP address",
+        PolicyName::Ip => "every request, by IP address",
+        PolicyName::Keys => "API keys issued, by IP address",
+        PolicyName::Agents => "agent registrations, once a version has them, by IP address",
+        PolicyName::Newsletter => "newsletter sign-ups, by IP address and e-mail address together",
+        PolicyName::NewsletterIp => "newsletter sign-ups, by IP address",
+        PolicyName::Assistant => "chat messages, by visitor (quota cookie)",
+        PolicyName::AssistantIp => "chat messages, by IP address",
+        PolicyName::AssistantAll => {
+            "chat messages sent to an external model, all visitors together; \
+             none while the assistant answers from this guide"
+        }
+    }
+}
+
+/// A length of time in the largest unit that suits it. One day is 24 hours: "in any day" could be
+/// taken for a calendar day.
+fn duration(seconds: u64) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    let (number, unit) = if seconds.is_multiple_of(DAY) && seconds > DAY {
+        (seconds / DAY, "day")
+    } else if seconds.is_multiple_of(HOUR) {
+        (seconds / HOUR, "hour")
+    } else if seconds.is_multiple_of(MINUTE) {
+        (seconds / MINUTE, "minute")
+    } else {
+        (seconds, "second")
+    };
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {unit}{plural}")
+}
+
+/// `text` with a backslash before each mark that Markdown could obey.
+fn escape_markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii_punctuation() {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_said_as_people_say_them() {
+        for (seconds, words) in [
+            (1, "1 second"),
+            (60, "1 minute"),
+            (90, "90 seconds"),
+            (900, "15 minutes"),
+            (3600, "1 hour"),
+            (86_400, "24 hours"),
+            (90 * 86_400, "90 days"),
+        ] {
+            assert_eq!(duration(seconds), words);
+        }
+    }
+
+    #[test]
+    fn a_policy_that_is_off_has_no_row() {
+        let mut policies = Policies::default();
+        assert_eq!(limits(&policies).len(), PolicyName::ALL.len());
+        assert_eq!(limits(&policies)[0].quota, "600 in any minute");
+        policies.set(PolicyName::Default, None);
+        assert!(limits(&policies).iter().all(|row| row.name != "default"));
+    }
+}

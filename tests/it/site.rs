@@ -1,0 +1,217 @@
+//! The documents of the site: complete, linked, and true to the configuration.
+
+use landing_api::domain::contact::RevealExisting;
+use landing_api::domain::policy::{Policies, PolicyName};
+use landing_api::site::{Site, SiteFacts};
+
+/// A service as it is without flags.
+pub(crate) fn facts() -> SiteFacts {
+    SiteFacts {
+        base_url: "http://127.0.0.1:8080".to_owned(),
+        service_name: "Landing API".to_owned(),
+        erp_url: None,
+        policies: Policies::default(),
+        key_lifetime_ms: 90 * 86_400_000,
+        reveal_existing: RevealExisting::SameClient,
+    }
+}
+
+/// Facts that differ from the defaults wherever a document could.
+fn variants() -> Vec<SiteFacts> {
+    let mut all_off = Policies::default();
+    for policy in PolicyName::ALL {
+        all_off.set(policy, None);
+    }
+    vec![
+        facts(),
+        SiteFacts {
+            base_url: "https://api.example.com".to_owned(),
+            service_name: "A \"B\" & <C> *d* \\".to_owned(),
+            erp_url: Some("https://erp.example.com".to_owned()),
+            policies: Policies::default(),
+            key_lifetime_ms: 1000,
+            reveal_existing: RevealExisting::Never,
+        },
+        SiteFacts {
+            policies: all_off,
+            reveal_existing: RevealExisting::Always,
+            ..facts()
+        },
+    ]
+}
+
+fn document(facts: &SiteFacts, path: &str) -> String {
+    let site = Site::render(facts).unwrap();
+    String::from_utf8(site.document(path).unwrap().body.to_vec()).unwrap()
+}
+
+/// Whatever stands between `before` and `after` in `text`.
+fn between<'a>(text: &'a str, before: &'a str, after: &'a str) -> Vec<&'a str> {
+    text.split(before)
+        .skip(1)
+        .map(|rest| rest.split(after).next().unwrap())
+        .collect()
+}
+
+#[test]
+fn every_document_is_filled_whatever_is_configured() {
+    for facts in variants() {
+        let site = Site::render(&facts).unwrap();
+        assert!(site.passages().len() >= 20);
+        for document in site.documents() {
+            let text = std::str::from_utf8(&document.body).unwrap();
+            assert!(text.len() > 500, "{}", document.path);
+            for mark in ["{{", "{%", "{#", "<!--", "undefined"] {
+                assert!(!text.contains(mark), "{mark} in {}", document.path);
+            }
+        }
+        let openapi: serde_json::Value =
+            serde_json::from_str(&document(&facts, "/openapi.json")).unwrap();
+        assert_eq!(openapi["info"]["title"], facts.service_name.as_str());
+        assert_eq!(openapi["servers"][0]["url"], facts.base_url.as_str());
+    }
+}
+
+#[test]
+fn every_link_into_the_guide_has_its_section() {
+    for facts in variants() {
+        let guide = document(&facts, "/docs");
+        let anchors = between(&guide, "<h2 id=\"", "\"");
+        assert_eq!(between(&guide, "<li><a href=\"#", "\""), anchors);
+        let index = document(&facts, "/");
+        for anchor in between(&index, "/docs#", "\"") {
+            assert!(anchors.contains(&anchor), "{anchor}");
+        }
+        let site = Site::render(&facts).unwrap();
+        let urls: Vec<&str> = site.passages().iter().map(|p| p.url.as_str()).collect();
+        let expected: Vec<String> = anchors
+            .iter()
+            .map(|anchor| format!("{}/docs#{anchor}", facts.base_url))
+            .collect();
+        assert_eq!(urls, expected);
+    }
+}
+
+#[test]
+fn every_path_in_the_guide_is_a_real_one() {
+    const PATHS: [&str; 16] = [
+        "/api",
+        "/api/v1",
+        "/api/v2",
+        "/api/v1/health",
+        "/api/v1/keys",
+        "/api/v1/sandbox/echo",
+        "/api/v1/newsletter",
+        "/api/newsletter",
+        "/api/v1/assistant/chat",
+        "/api/assistant/chat",
+        "/openapi.json",
+        "/problems/CODE",
+        "/agent/auth",
+        "/.well-known",
+        "/.well-known/oauth-protected-resource",
+        "/llms.txt",
+    ];
+    // A slash that begins no path of the service: JSON Pointers and a prefix length.
+    const OTHERS: [&str; 3] = ["/email", "/messages/0/content", "/64"];
+    let guide = include_str!("../../data/guide.md").replace("{{ base_url }}", " ");
+    let mut paths_seen = 0;
+    for word in guide.split(|c: char| c.is_whitespace() || "`()[]'\"|,;".contains(c)) {
+        let path = word.trim_end_matches(['.', ':', '/']);
+        if path.starts_with('/') && !OTHERS.contains(&path) {
+            assert!(PATHS.contains(&path), "{word}");
+            paths_seen += 1;
+        }
+    }
+    assert!(paths_seen > 25, "{paths_seen}");
+}
+
+#[test]
+fn the_openapi_description_has_the_operations_of_the_spec() {
+    let openapi: serde_json::Value =
+        serde_json::from_str(&document(&facts(), "/openapi.json")).unwrap();
+    let mut operations: Vec<String> = Vec::new();
+    for (path, item) in openapi["paths"].as_object().unwrap() {
+        for method in item.as_object().unwrap().keys() {
+            operations.push(format!("{method} {path}"));
+        }
+    }
+    operations.sort();
+    assert_eq!(
+        operations,
+        [
+            "get /api/assistant/chat",
+            "get /api/v1/assistant/chat",
+            "get /api/v1/health",
+            "get /api/v1/keys",
+            "get /api/v1/sandbox/echo",
+            "get /openapi.json",
+            "post /api/assistant/chat",
+            "post /api/newsletter",
+            "post /api/v1/assistant/chat",
+            "post /api/v1/keys",
+            "post /api/v1/newsletter",
+            "post /api/v1/sandbox/echo",
+        ]
+    );
+}
+
+#[test]
+fn the_erp_is_named_only_if_it_is_configured() {
+    let mut facts = facts();
+    assert!(document(&facts, "/docs").contains("has not published the ERP"));
+    facts.erp_url = Some("https://erp.example.com".to_owned());
+    for path in ["/", "/docs"] {
+        let page = document(&facts, path);
+        assert!(page.contains("href=\"https://erp.example.com\""), "{path}");
+        assert!(!page.contains("has not published the ERP"), "{path}");
+    }
+}
+
+#[test]
+fn limits_are_the_configured_ones_and_vanish_when_off() {
+    let mut facts = facts();
+    assert!(document(&facts, "/docs").contains("8 in any 15 minutes"));
+    for policy in PolicyName::ALL {
+        let row = format!("<td><code>{}</code></td>", policy.as_str());
+        facts.policies.set(policy, Some("7/2h".parse().unwrap()));
+        let guide = document(&facts, "/docs");
+        assert!(guide.contains(&row), "{row}");
+        assert!(guide.contains("7 in any 2 hours"), "{row}");
+        facts.policies.set(policy, None);
+        assert!(!document(&facts, "/docs").contains(&row), "{row}");
+    }
+    let guide = document(&facts, "/docs");
+    assert!(guide.contains("No limit is set here"));
+    assert!(!guide.contains(" in any "));
+}
+
+#[test]
+fn a_page_shows_html_as_text() {
+    let facts = SiteFacts {
+        service_name: "<i>Name</i>".to_owned(),
+        ..facts()
+    };
+    let site = Site::render(&facts).unwrap();
+    let page = site.page(
+        "<b>& \"title\"",
+        "See **this** <script>alert(1)</script>\n\n<hr>\n",
+    );
+    assert!(page.starts_with("<!DOCTYPE html>"));
+    assert!(page.contains("<h1>&lt;b&gt;&amp; &quot;title&quot;</h1>"));
+    assert!(page.contains("<strong>this</strong> &lt;script&gt;"));
+    for raw in ["<script", "<hr", "<b>", "<i>"] {
+        assert!(!page.contains(raw), "{raw}");
+    }
+}
+
+#[test]
+fn pages_need_no_script_and_no_inline_style() {
+    for path in ["/", "/docs"] {
+        let page = document(&facts(), path);
+        for mark in ["<script", "<style", " style=", " onclick="] {
+            assert!(!page.contains(mark), "{mark} in {path}");
+        }
+        assert!(page.contains("<link rel=\"stylesheet\" href=\"/style.css\">"));
+    }
+}
