@@ -36,7 +36,7 @@ impl NaiveWindow {
         let frees_up = self.admitted_ms.get(must_leave - 1);
         Usage {
             counted: u32::try_from(counted).unwrap(),
-            reset_ms: frees_up.map_or(quota.window_ms(), |ms| ms + quota.window_ms() - now_ms),
+            reset_ms: quota.window_ms() - frees_up.map_or(0, |ms| now_ms - ms),
         }
     }
 

@@ -148,7 +148,7 @@ impl WindowStore for SledWindowStore {
         });
         if loaded.is_err() {
             let damaged = self.beside(".damaged");
-            remove_dir(&damaged)
+            remove(&damaged)
                 .and_then(|()| fs::rename(&dir, &damaged))
                 .map_err(|error| WindowStoreError::new("cannot set aside", &dir, &error))?;
         }
@@ -160,9 +160,9 @@ impl WindowStore for SledWindowStore {
         let _ = self.close();
         let old = self.old();
         let failed = |error: io::Error| WindowStoreError::new("cannot replace", &self.dir, &error);
-        remove_dir(&self.done()).map_err(failed)?;
+        remove(&self.done()).map_err(failed)?;
         if old.exists() {
-            remove_dir(&self.dir).map_err(failed)?;
+            remove(&self.dir).map_err(failed)?;
         } else if self.dir.exists() {
             fs::rename(&self.dir, &old).map_err(failed)?;
         }
@@ -178,7 +178,7 @@ impl WindowStore for SledWindowStore {
         }
         // The rename is the one step that makes the new directory count.
         fs::rename(&old, &done)
-            .and_then(|()| remove_dir(&done))
+            .and_then(|()| remove(&done))
             .map_err(|error| WindowStoreError::new("cannot remove", &old, &error))
     }
 
@@ -233,9 +233,15 @@ fn guarded<T>(
     }
 }
 
-fn remove_dir(dir: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
+/// Removes whatever is there, if anything is.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_file) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    removed.or_else(|error| match error.kind() == io::ErrorKind::NotFound {
+        true => Ok(()),
+        false => Err(error),
+    })
 }
