@@ -1,2 +1,197 @@
-//! The limiter bench.
-fn main() {}
+//! What one limiter decision costs: the pure window, and the port with sled behind it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a bench may fail, and criterion's macros make undocumented functions"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a bench measures with the real clock"
+)]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
+use landing_api::adapters::system::SystemClock;
+use landing_api::domain::client::LimitKey;
+use landing_api::domain::policy::{Policies, PolicyName, Quota};
+use landing_api::domain::secret::Secret;
+use landing_api::domain::time::Timestamp;
+use landing_api::domain::window::Window;
+use landing_api::ports::{Charge, Clock, LimiterAnswer, RateLimiter};
+use tempfile::TempDir;
+
+/// Never refuses within a bench.
+const VAST: (u32, u64) = (1_000_000_000, 60_000);
+
+fn quota((count, window_ms): (u32, u64)) -> Quota {
+    Quota::new(count, window_ms).unwrap()
+}
+
+/// One decision on a window that `admissions` filled evenly, as time goes on by `step_ms`.
+fn window(c: &mut Criterion, name: &str, quota: Quota, admissions: u32, step_ms: u64) {
+    let mut window = Window::default();
+    let mut now = Timestamp::from_ms(1_800_000_000_000);
+    for _ in 0..admissions {
+        now = now.plus_ms(quota.window_ms() / u64::from(quota.count()) + 1);
+        window.admit(quota, now).unwrap();
+    }
+    c.bench_function(&format!("window/{name}"), |bencher| {
+        bencher.iter(|| {
+            now = now.plus_ms(step_ms);
+            black_box(window.admit(quota, now))
+        });
+    });
+}
+
+fn windows(c: &mut Criterion) {
+    let exact = quota((256, 60_000));
+    // As fast as a full window lets them in.
+    let every_ms = 60_000 / 256 + 1;
+    window(c, "empty", exact, 0, every_ms);
+    window(c, "half", exact, 128, 2 * every_ms);
+    window(c, "full_refused", exact, 255, 0);
+    window(c, "full_sliding", exact, 255, every_ms);
+    window(c, "slots", quota((600, 60_000)), 590, 101);
+}
+
+/// A limiter with its thread and its store, and a policy of `per_key`.
+struct Bench {
+    limiter: SledRateLimiter,
+    quota: Quota,
+    _dir: TempDir,
+}
+
+impl Bench {
+    fn new(per_key: (u32, u64)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut policies = Policies::default();
+        policies.set(PolicyName::Default, Some(quota(per_key)));
+        policies.set(PolicyName::Ip, Some(quota(per_key)));
+        let limiter = SledRateLimiter::open(
+            &dir.path().join("windows"),
+            Secret::new([9; 32]).keys().limiter,
+            &policies,
+            Arc::new(SystemClock),
+            TableLimits::default(),
+        );
+        Self {
+            limiter: limiter.unwrap(),
+            quota: quota(per_key),
+            _dir: dir,
+        }
+    }
+
+    fn charge(&self, policy: PolicyName, index: u64) -> Charge {
+        let mut bytes = [0; 16];
+        let hash = blake3::hash(&index.to_le_bytes());
+        bytes.copy_from_slice(&hash.as_bytes()[..16]);
+        bytes[0] = policy.tag();
+        Charge {
+            policy,
+            quota: self.quota,
+            key: LimitKey::from_bytes(bytes),
+            network: None,
+        }
+    }
+
+    fn charges(&self, count: u64) -> Vec<Charge> {
+        let of = |index| self.charge(PolicyName::Default, index);
+        (0..count).map(of).collect()
+    }
+
+    /// Whether the request was admitted.
+    fn decide(&self, charges: &[Charge], now: Timestamp) -> bool {
+        let port: &dyn RateLimiter = &self.limiter;
+        match port.acquire(charges, now) {
+            LimiterAnswer::Ready(Some(Ok(acquired))) => !acquired.decision.is_refused(),
+            LimiterAnswer::Ready(_) | LimiterAnswer::Pending(_) => unreachable!(),
+        }
+    }
+}
+
+/// Decisions on `keys` windows in random order, the clock read every 1024 of them.
+fn many_keys(c: &mut Criterion, name: &str, keys: u64) {
+    let bench = Bench::new(VAST);
+    let charges = bench.charges(keys);
+    let mut now = SystemClock.now();
+    for charge in &charges {
+        bench.decide(std::slice::from_ref(charge), now);
+    }
+    let (mut state, mask) = (1_u64, keys.next_power_of_two() - 1);
+    c.bench_function(&format!("port/{name}"), |bencher| {
+        bencher.iter(|| {
+            // A full-period generator, so that every key comes up.
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            if state >> 54 == 0 {
+                now = SystemClock.now();
+            }
+            let index = usize::try_from((state >> 32) & mask).unwrap() % charges.len();
+            black_box(bench.decide(&charges[index..=index], now))
+        });
+    });
+}
+
+fn port(c: &mut Criterion) {
+    let now = SystemClock.now();
+    let bench = Bench::new(VAST);
+    let hot = [bench.charge(PolicyName::Default, 1)];
+    c.bench_function("port/hot_key", |bencher| {
+        bencher.iter(|| black_box(bench.decide(&hot, now)));
+    });
+    let door = [hot[0], bench.charge(PolicyName::Ip, 1)];
+    c.bench_function("port/door_two_policies", |bencher| {
+        bencher.iter(|| black_box(bench.decide(&door, now)));
+    });
+    let bench = Bench::new((256, 60_000));
+    for offset_ms in 0..256 {
+        assert!(bench.decide(&hot_of(&bench), now.plus_ms(offset_ms)));
+    }
+    let refused = hot_of(&bench);
+    c.bench_function("port/refused", |bencher| {
+        bencher.iter(|| black_box(bench.decide(&refused, now.plus_ms(256))));
+    });
+    many_keys(c, "10k_keys", 10_000);
+    many_keys(c, "1m_keys_random", 1_000_000);
+}
+
+fn hot_of(bench: &Bench) -> [Charge; 1] {
+    [bench.charge(PolicyName::Default, 1)]
+}
+
+/// Wall time for as many decisions on each of so many threads, each with a key of its own: with
+/// two threads it should be what it is with one.
+fn threads(c: &mut Criterion) {
+    let now = SystemClock.now();
+    for count in [1, 2] {
+        let bench = Bench::new(VAST);
+        let charges = bench.charges(count);
+        c.bench_function(&format!("port/threads_{count}"), |bencher| {
+            bencher.iter_custom(|rounds| run_threads(&bench, &charges, now, rounds));
+        });
+    }
+}
+
+fn run_threads(bench: &Bench, charges: &[Charge], now: Timestamp, rounds: u64) -> Duration {
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for charge in charges {
+            scope.spawn(move || {
+                for _ in 0..rounds {
+                    black_box(bench.decide(std::slice::from_ref(charge), now));
+                }
+            });
+        }
+    });
+    start.elapsed()
+}
+
+criterion_group!(benches, windows, port, threads);
+criterion_main!(benches);

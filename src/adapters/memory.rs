@@ -151,9 +151,10 @@ impl RateLimiter for MemoryRateLimiter {
             decision = Decision::default();
             for charge in charges {
                 let window = windows.entry(charge.key).or_default();
-                if let Ok(usage) = window.admit(charge.quota, now) {
+                let arrival = window.arrival(now);
+                if let Ok(usage) = window.admit(charge.quota, arrival) {
                     decision.push(standing(charge, usage, false));
-                    grant.entries.push((*charge, now));
+                    grant.entries.push((*charge, arrival));
                 }
             }
         }
@@ -175,7 +176,7 @@ impl RateLimiter for MemoryRateLimiter {
         let mut decision = Decision::default();
         for (charge, admitted) in grant.entries {
             let window = windows.entry(charge.key).or_default();
-            let usage = window.refund(admitted, charge.quota, now);
+            let usage = window.refund(admitted, charge.quota, window.arrival(now));
             decision.push(standing(&charge, usage, false));
         }
         LimiterAnswer::ready(decision)
@@ -183,10 +184,8 @@ impl RateLimiter for MemoryRateLimiter {
 }
 
 fn peek(windows: &mut HashMap<LimitKey, Window>, charge: &Charge, now: Timestamp) -> Usage {
-    windows
-        .entry(charge.key)
-        .or_default()
-        .peek(charge.quota, now)
+    let window = windows.entry(charge.key).or_default();
+    window.peek(charge.quota, window.arrival(now))
 }
 
 fn standing(charge: &Charge, usage: Usage, is_violated: bool) -> Standing {

@@ -9,7 +9,10 @@
 //!
 //! The window is half-open: at `admitted + length` the place is free, one millisecond before it is
 //! not. Ages are compared, never `now - length`. Marks that lie in the future because the clock
-//! was set back are moved to now, so that nobody waits longer than one window.
+//! was set back are moved to now, so that nobody waits longer than one window. That must be done
+//! on a refusal too: were they left in the future, their age would stand still.
+
+use smallvec::SmallVec;
 
 use super::policy::Quota;
 use super::time::Timestamp;
@@ -19,6 +22,10 @@ pub const EXACT_COUNT_MAX: u32 = 256;
 
 /// Above it, a window is kept in so many slots.
 pub const SLOTS: u64 = 64;
+
+/// By how much a request's `now` may lie before the newest mark and still be taken for a thread
+/// that read the clock early and came late.
+pub const LATECOMER_MS_MAX: u64 = 100;
 
 /// Admissions that share an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,16 +50,21 @@ pub struct Usage {
 /// one holds at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    marks: Vec<Mark>,
+    /// Oldest first.
+    marks: SmallVec<[Mark; 1]>,
+    /// The sum of the marks' counts. Wider than they are, as a damaged store may hold anything.
+    counted: u64,
 }
 
 impl Window {
     /// A window from marks that a store kept. They are put in order; empty ones are dropped.
     #[must_use]
-    pub fn from_marks(mut marks: Vec<Mark>) -> Self {
-        marks.retain(|mark| mark.count > 0);
+    pub fn from_marks(marks: impl IntoIterator<Item = Mark>) -> Self {
+        let mut marks: SmallVec<[Mark; 1]> =
+            marks.into_iter().filter(|mark| mark.count > 0).collect();
         marks.sort_by_key(|mark| mark.newest);
-        Self { marks }
+        let counted = total(&marks);
+        Self { marks, counted }
     }
 
     /// The marks, oldest first.
@@ -65,6 +77,18 @@ impl Window {
     #[must_use]
     pub fn newest(&self) -> Option<Timestamp> {
         self.marks.last().map(|mark| mark.newest)
+    }
+
+    /// The instant at which a request counts whose thread read the clock at `now`: the newest
+    /// mark's if that is slightly later, because threads do not arrive in the order in which they
+    /// read the clock, and moving marks back for each latecomer would let one too many in. A
+    /// larger gap is the clock having been set back, and stays as it is.
+    #[must_use]
+    pub fn arrival(&self, now: Timestamp) -> Timestamp {
+        match self.newest() {
+            Some(newest) if newest.ms_since(now) <= LATECOMER_MS_MAX => newest.max(now),
+            Some(_) | None => now,
+        }
     }
 
     /// Whether nothing is counted any more at `now`.
@@ -85,9 +109,9 @@ impl Window {
     /// # Errors
     /// How full the window is, when there is no room; nothing has been recorded then.
     pub fn admit(&mut self, quota: Quota, now: Timestamp) -> Result<Usage, Usage> {
-        let before = self.peek(quota, now);
-        if before.counted >= quota.count() {
-            return Err(before);
+        self.settle(quota, now);
+        if self.counted >= u64::from(quota.count()) {
+            return Err(self.usage(quota, now));
         }
         match self.marks.last_mut() {
             Some(last) if shares_slot(last.newest, quota, now) => {
@@ -99,6 +123,7 @@ impl Window {
                 count: 1,
             }),
         }
+        self.counted += 1;
         Ok(self.usage(quota, now))
     }
 
@@ -123,6 +148,7 @@ impl Window {
             && let Some(mark) = self.marks.get_mut(index)
         {
             mark.count -= 1;
+            self.counted -= 1;
             if mark.count == 0 {
                 self.marks.remove(index);
             }
@@ -136,27 +162,37 @@ impl Window {
             let future = self.marks.partition_point(|mark| mark.newest <= now);
             let count = total(self.marks.get(future..).unwrap_or_default());
             self.marks.truncate(future);
-            self.marks.push(Mark { newest: now, count });
+            self.marks.push(Mark {
+                newest: now,
+                count: u32::try_from(count).unwrap_or(u32::MAX),
+            });
+            self.counted = total(&self.marks);
         }
-        let gone = self
+        if self
             .marks
-            .partition_point(|mark| has_left(mark.newest, quota, now));
-        if gone > 0 {
+            .first()
+            .is_some_and(|oldest| has_left(oldest.newest, quota, now))
+        {
+            let gone = self
+                .marks
+                .partition_point(|mark| has_left(mark.newest, quota, now));
+            self.counted -= total(self.marks.get(..gone).unwrap_or_default());
             self.marks.drain(..gone);
         }
     }
 
     fn usage(&self, quota: Quota, now: Timestamp) -> Usage {
-        let counted = total(&self.marks);
         // With a lowered limit several places must become free before one more is admitted.
-        let must_leave = counted.saturating_sub(quota.count() - 1).max(1);
-        let mut left = 0_u32;
+        let must_leave = (self.counted + 1)
+            .saturating_sub(quota.count().into())
+            .max(1);
+        let mut left = 0;
         let frees_up = self.marks.iter().find(|mark| {
-            left = left.saturating_add(mark.count);
+            left += u64::from(mark.count);
             left >= must_leave
         });
         Usage {
-            counted,
+            counted: u32::try_from(self.counted).unwrap_or(u32::MAX),
             reset_ms: match frees_up {
                 Some(mark) => quota.window_ms() - now.ms_since(mark.newest),
                 None => quota.window_ms(),
@@ -165,11 +201,8 @@ impl Window {
     }
 }
 
-/// How many `marks` stand for. Saturates, as marks from a damaged store may hold anything.
-fn total(marks: &[Mark]) -> u32 {
-    marks
-        .iter()
-        .fold(0, |sum, mark| sum.saturating_add(mark.count))
+fn total(marks: &[Mark]) -> u64 {
+    marks.iter().map(|mark| u64::from(mark.count)).sum()
 }
 
 /// Whether an admission at `admitted` no longer counts at `now`.
@@ -179,10 +212,9 @@ fn has_left(admitted: Timestamp, quota: Quota, now: Timestamp) -> bool {
 
 /// Whether admissions at `earlier` and `later` are kept as one mark.
 fn shares_slot(earlier: Timestamp, quota: Quota, later: Timestamp) -> bool {
-    let slot_ms = if quota.count() <= EXACT_COUNT_MAX {
-        1
-    } else {
-        quota.window_ms().div_ceil(SLOTS)
-    };
+    if quota.count() <= EXACT_COUNT_MAX {
+        return earlier == later;
+    }
+    let slot_ms = quota.window_ms().div_ceil(SLOTS);
     earlier.as_ms() / slot_ms == later.as_ms() / slot_ms
 }

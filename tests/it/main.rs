@@ -8,4 +8,7 @@
 )]
 
 mod assistant_pages;
+mod contracts;
+mod limiter;
 mod site;
+mod window;

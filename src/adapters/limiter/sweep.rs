@@ -1,0 +1,364 @@
+//! The writer: writes behind what was decided, and removes what has expired.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::domain::client::LimitKey;
+use crate::domain::policy::{Policies, Quota};
+use crate::domain::time::Timestamp;
+use crate::domain::window::Window;
+
+use super::persistence::{Change, WindowStore, WindowStoreError};
+use super::record;
+use super::table::{Entry, SHARDS, Shard, Table, policy_of, shard_index};
+
+/// A process that is killed forgets what was decided since the last tick, and during one.
+pub(super) const TICK: Duration = Duration::from_millis(100);
+
+/// The whole table is swept every 3.2 seconds, a 256th of it under each lock.
+const SHARDS_PER_TICK: usize = 8;
+
+/// Changes are handed to the store in lots of this size, give or take a shard, so that neither
+/// memory nor the time until they are safe grows with the table.
+const BATCH: usize = 4096;
+
+/// A store that failed is tried again every second, and named in the log once a minute.
+const TICKS_PER_RETRY: u64 = 10;
+const TICKS_PER_WARNING: u64 = 600;
+
+/// The store starts over when it takes more than this many times what is live, and is worth it.
+const GARBAGE_FACTOR: u64 = 5;
+const GARBAGE_FLOOR_BYTES: u64 = 8 * 1024 * 1024;
+
+pub(super) struct Writer {
+    table: Arc<Table>,
+    policies: Policies,
+    /// Nothing once it is closed.
+    store: Option<Box<dyn WindowStore>>,
+    health: Health,
+    ticks: u64,
+    warned_at_tick: Option<u64>,
+    /// The shard that is swept next.
+    next_shard: u8,
+    /// What the shards swept since shard 0 take when written.
+    live_bytes: u64,
+    /// How large the store was when it last started over.
+    bytes_at_start: u64,
+    /// Stored windows that have left memory.
+    removals: Vec<LimitKey>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Good,
+    /// Something was not written, so everything must be.
+    Failed {
+        at_tick: u64,
+    },
+}
+
+impl Writer {
+    /// Fills the table with what the store kept, and writes it back into a fresh one.
+    pub(super) fn open(
+        table: Arc<Table>,
+        policies: Policies,
+        mut store: Box<dyn WindowStore>,
+        now: Timestamp,
+    ) -> Result<Self, WindowStoreError> {
+        let loaded = store.load(&mut |key, mut window| {
+            let Some(quota) = quota_of(&policies, &key) else {
+                return;
+            };
+            // Drops what has left and settles what lies in the future, as of now.
+            window.peek(quota, now);
+            if !window.is_expired(quota, now) {
+                insert(&table, key, window);
+            }
+        });
+        if let Err(error) = loaded {
+            tracing::warn!(%error, "limiter windows set aside, starting empty");
+            for index in shard_indices() {
+                table.with_shard(index, |shard| shard.windows.clear());
+            }
+        }
+        let mut writer = Self {
+            table,
+            policies,
+            store: Some(store),
+            health: Health::Good,
+            ticks: 0,
+            warned_at_tick: None,
+            next_shard: 0,
+            live_bytes: 0,
+            bytes_at_start: 0,
+            removals: Vec::new(),
+        };
+        writer.write_all()?;
+        Ok(writer)
+    }
+
+    /// One turn: sweeps some shards, writes everything new.
+    pub(super) fn tick(&mut self, now: Timestamp) {
+        if self.store.is_none() {
+            return;
+        }
+        self.ticks += 1;
+        for _ in 0..SHARDS_PER_TICK {
+            self.sweep_next(now);
+        }
+        match self.health {
+            Health::Good => {
+                let written = self.write_changes();
+                self.note(written);
+            }
+            Health::Failed { at_tick } if self.ticks >= at_tick + TICKS_PER_RETRY => {
+                self.recover();
+            }
+            Health::Failed { .. } => {}
+        }
+    }
+
+    /// Writes everything new and lets go of the store.
+    pub(super) fn close(&mut self) {
+        if self.store.is_some() {
+            match self.health {
+                Health::Good => {
+                    let written = self.write_changes();
+                    self.note(written);
+                }
+                Health::Failed { .. } => self.recover(),
+            }
+        }
+        self.store = None;
+    }
+
+    pub(super) fn store_len(&self) -> usize {
+        self.store.as_ref().map_or(0, |store| store.len())
+    }
+
+    pub(super) fn store_bytes(&self) -> u64 {
+        self.store.as_ref().map_or(0, |store| store.bytes_on_disk())
+    }
+
+    pub(super) fn is_store_failing(&self) -> bool {
+        self.health != Health::Good
+    }
+
+    fn sweep_next(&mut self, now: Timestamp) {
+        let index = self.next_shard;
+        let (policies, removals) = (&self.policies, &mut self.removals);
+        self.live_bytes += self
+            .table
+            .with_shard(index, |shard| shard.sweep(policies, now, removals));
+        self.next_shard = index.wrapping_add(1);
+        if self.next_shard == 0 {
+            let live_bytes = std::mem::take(&mut self.live_bytes);
+            self.shed_garbage(live_bytes);
+        }
+    }
+
+    /// Starts the store over when most of it is garbage: sled does not give back what a crowd of
+    /// windows took that have expired.
+    fn shed_garbage(&mut self, live_bytes: u64) {
+        let bytes = self.store_bytes();
+        let allowed = GARBAGE_FLOOR_BYTES + GARBAGE_FACTOR * live_bytes;
+        // A store that was no smaller when it was new would not become so by starting over.
+        if self.health == Health::Good && bytes > allowed && bytes > 2 * self.bytes_at_start {
+            let written = self.write_all();
+            self.note(written);
+        }
+    }
+
+    fn recover(&mut self) {
+        let written = self.write_all();
+        if written.is_ok() {
+            tracing::info!("limiter store works again");
+            self.health = Health::Good;
+        }
+        self.note(written);
+    }
+
+    fn note(&mut self, written: Result<(), WindowStoreError>) {
+        let Err(error) = written else { return };
+        self.health = Health::Failed {
+            at_tick: self.ticks,
+        };
+        let is_due = self
+            .warned_at_tick
+            .is_none_or(|tick| self.ticks >= tick + TICKS_PER_WARNING);
+        if is_due {
+            self.warned_at_tick = Some(self.ticks);
+            tracing::warn!(
+                %error,
+                "limiter windows are not being stored; limits hold, but a restart forgets them"
+            );
+        }
+    }
+
+    /// Writes what is new.
+    fn write_changes(&mut self) -> Result<(), WindowStoreError> {
+        // First, as a removed window may have come back.
+        let mut changes: Vec<Change> = self.removals.drain(..).map(|key| (key, None)).collect();
+        for index in shard_indices() {
+            self.table
+                .with_shard(index, |shard| shard.take_changes(&mut changes));
+            self.write_lot(&mut changes, BATCH)?;
+        }
+        self.write_lot(&mut changes, 1)
+    }
+
+    /// Writes everything into an empty store.
+    fn write_all(&mut self) -> Result<(), WindowStoreError> {
+        let Some(store) = &mut self.store else {
+            return Ok(());
+        };
+        store.start_over()?;
+        self.removals.clear();
+        let mut changes = Vec::new();
+        for index in shard_indices() {
+            self.table
+                .with_shard(index, |shard| shard.take_all(&mut changes));
+            self.write_lot(&mut changes, BATCH)?;
+        }
+        self.write_lot(&mut changes, 1)?;
+        if let Some(store) = &mut self.store {
+            store.settle()?;
+            self.bytes_at_start = store.bytes_on_disk();
+        }
+        Ok(())
+    }
+
+    fn write_lot(
+        &mut self,
+        changes: &mut Vec<Change>,
+        at_least: usize,
+    ) -> Result<(), WindowStoreError> {
+        match &mut self.store {
+            Some(store) if changes.len() >= at_least => store.write(std::mem::take(changes)),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Shard {
+    /// Removes expired windows and says how many bytes the others take when written.
+    fn sweep(&mut self, policies: &Policies, now: Timestamp, removals: &mut Vec<LimitKey>) -> u64 {
+        let mut live_bytes = 0;
+        let dirty = &mut self.dirty;
+        self.windows.retain(|key, entry| {
+            let is_live = quota_of(policies, key).is_some_and(|quota| {
+                let arrival = entry.window.arrival(now);
+                if entry.window.newest() > Some(arrival) {
+                    // The clock was set back: marks left in the future would outlive their window.
+                    entry.window.peek(quota, now);
+                }
+                !entry.window.is_expired(quota, arrival)
+            });
+            if is_live {
+                live_bytes += record::size_estimate(&entry.window);
+            } else if entry.is_stored {
+                removals.push(*key);
+            }
+            is_live
+        });
+        // While the store fails nobody takes the list, and keys that left and came back would
+        // lengthen it for ever.
+        if dirty.len() > self.windows.len() {
+            dirty.clear();
+            let listed = self.windows.iter().filter(|(_, entry)| entry.is_dirty);
+            dirty.extend(listed.map(|(key, _)| *key));
+            dirty.shrink_to_fit();
+        }
+        // A crowd that has gone gives its memory back.
+        if self.windows.len() < self.windows.capacity() / 8 {
+            self.windows.shrink_to_fit();
+        }
+        live_bytes
+    }
+
+    fn take_changes(&mut self, changes: &mut Vec<Change>) {
+        for key in std::mem::take(&mut self.dirty) {
+            // Absent or clean if it expired before it was written, and perhaps came back.
+            if let Some(entry) = self.windows.get_mut(&key)
+                && entry.is_dirty
+            {
+                changes.push((key, entry.take_change()));
+            }
+        }
+    }
+
+    fn take_all(&mut self, changes: &mut Vec<Change>) {
+        self.dirty = Vec::new();
+        for (key, entry) in &mut self.windows {
+            changes.push((*key, entry.take_change()));
+        }
+    }
+}
+
+impl Entry {
+    fn take_change(&mut self) -> Option<Vec<u8>> {
+        self.is_dirty = false;
+        // Refunds may have emptied it.
+        self.is_stored = self.window.newest().is_some();
+        self.is_stored.then(|| record::encode(&self.window))
+    }
+}
+
+/// The thread that ticks; it stops when this is dropped.
+pub(super) struct Attendant {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Attendant {
+    /// # Errors
+    /// When the system has no thread to give.
+    pub(super) fn start(mut tick: impl FnMut() + Send + 'static) -> std::io::Result<Self> {
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name("limiter-writer".to_owned())
+            .spawn(move || {
+                while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    tick();
+                }
+            })?;
+        Ok(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Attendant {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the limiter's writer had panicked");
+        }
+    }
+}
+
+fn insert(table: &Table, key: LimitKey, window: Window) {
+    table.with_shard(shard_index(&key), |shard| {
+        let entry = Entry {
+            window,
+            is_dirty: false,
+            is_stored: true,
+        };
+        shard.windows.insert(key, entry);
+    });
+}
+
+/// Nothing for a policy that is off: nobody charges it, so its windows are not kept.
+fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
+    policies.quota(policy_of(key)?)
+}
+
+/// Every shard.
+fn shard_indices() -> impl Iterator<Item = u8> {
+    (0..SHARDS).map_while(|index| u8::try_from(index).ok())
+}

@@ -1,0 +1,351 @@
+//! The windows in memory, and every decision.
+//!
+//! The table is cut into shards with a lock each. A key's shard comes from its hash without the
+//! policy's tag, so that the charges of one network, which most requests have two of, take one
+//! lock. A decision locks all the shards it needs before it looks at anything, always in the same
+//! order, so it is made of one state and two decisions never wait for each other in a ring.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use arrayvec::ArrayVec;
+
+use crate::domain::client::LimitKey;
+use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
+use crate::domain::policy::PolicyName;
+use crate::domain::secret::MacKey;
+use crate::domain::time::Timestamp;
+use crate::domain::window::{Usage, Window};
+use crate::ports::{Acquired, Charge, Grant};
+
+/// How much the limiter may keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableLimits {
+    /// So many windows may be kept for single identities. A sixteenth of it more is there for the
+    /// windows that newcomers share when these are taken. Requests in flight may each pass the
+    /// bound by their own charges.
+    pub keys_max: usize,
+}
+
+impl Default for TableLimits {
+    /// A million windows, which take about 120 MiB when each has seen one request.
+    fn default() -> Self {
+        Self {
+            keys_max: 1_000_000,
+        }
+    }
+}
+
+impl TableLimits {
+    fn is_full(self, keys: usize) -> bool {
+        keys >= self.keys_max
+    }
+
+    fn is_reserve_full(self, keys: usize) -> bool {
+        keys >= self.keys_max + (self.keys_max / 16).max(1)
+    }
+}
+
+/// One for each value of a byte.
+pub(super) const SHARDS: usize = 256;
+
+/// A charge has at most three windows to choose from: its own, the coarse one, the overflow.
+const LOCKS_MAX: usize = 3 * POLICIES_PER_REQUEST_MAX;
+
+pub(super) struct Table {
+    shards: Box<[Padded]>,
+    /// How many windows there are in all shards.
+    keys: AtomicUsize,
+    limits: TableLimits,
+    mac_key: MacKey,
+}
+
+/// Two threads on neighbouring shards must not share a cache line.
+#[derive(Default)]
+#[repr(align(128))]
+struct Padded(Mutex<Shard>);
+
+#[derive(Default)]
+pub(super) struct Shard {
+    pub(super) windows: HashMap<LimitKey, Entry, BuildHasherDefault<KeyHasher>>,
+    /// The keys whose windows are newer than what is stored. A key that has left the table may
+    /// still be listed.
+    pub(super) dirty: Vec<LimitKey>,
+}
+
+#[derive(Default)]
+pub(super) struct Entry {
+    pub(super) window: Window,
+    /// Listed in its shard's `dirty`.
+    pub(super) is_dirty: bool,
+    /// The store has some version of it.
+    pub(super) is_stored: bool,
+}
+
+/// The windows that count each charge of a request, behind locks.
+struct Seats<'a> {
+    shards: ArrayVec<(u8, MutexGuard<'a, Shard>), LOCKS_MAX>,
+    /// One for each charge, in order.
+    keys: ArrayVec<LimitKey, POLICIES_PER_REQUEST_MAX>,
+}
+
+impl Table {
+    pub(super) fn new(limits: TableLimits, mac_key: MacKey) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Padded::default()).collect(),
+            keys: AtomicUsize::new(0),
+            limits,
+            mac_key,
+        }
+    }
+
+    pub(super) fn acquire(&self, charges: &[Charge], now: Timestamp) -> Acquired {
+        let mut seats = self.seat(charges);
+        let mut acquired = Acquired {
+            decision: Decision::default(),
+            grant: Grant::default(),
+        };
+        // One charge needs no look before it is made: a refusal leaves nothing of it.
+        if charges.len() > 1 {
+            acquired.decision = seats.peek(charges, now, true);
+            if acquired.decision.is_refused() {
+                return acquired;
+            }
+            acquired.decision = Decision::default();
+        }
+        for (charge, &key) in charges.iter().zip(&seats.keys) {
+            let (admission, arrival) = shard_of(&mut seats.shards, &key).admit(charge, key, now);
+            match admission {
+                Ok((usage, is_new)) => {
+                    if is_new {
+                        self.keys.fetch_add(1, Ordering::Relaxed);
+                    }
+                    acquired.decision.push(standing(charge, usage, false));
+                    let charged = Charge { key, ..*charge };
+                    acquired.grant.entries.push((charged, arrival));
+                }
+                Err(usage) => acquired.decision.push(standing(charge, usage, true)),
+            }
+        }
+        acquired
+    }
+
+    pub(super) fn peek(&self, charges: &[Charge], now: Timestamp) -> Decision {
+        self.seat(charges).peek(charges, now, false)
+    }
+
+    pub(super) fn refund(&self, grant: &Grant, now: Timestamp) -> Decision {
+        let mut shards = self.lock(grant.entries.iter().map(|(charge, _)| charge.key));
+        let mut decision = Decision::default();
+        for (charge, admitted) in &grant.entries {
+            let usage = shard_of(&mut shards, &charge.key).refund(charge, *admitted, now);
+            decision.push(standing(charge, usage, false));
+        }
+        decision
+    }
+
+    /// How many windows there are.
+    pub(super) fn len(&self) -> usize {
+        self.keys.load(Ordering::Relaxed)
+    }
+
+    /// Works on one shard at a time, for the writer. `index` is below [`SHARDS`].
+    pub(super) fn with_shard<T>(&self, index: u8, work: impl FnOnce(&mut Shard) -> T) -> T {
+        let mut shard = self.lock_shard(index);
+        let before = shard.windows.len();
+        let result = work(&mut shard);
+        let after = shard.windows.len();
+        self.keys
+            .fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+        result
+    }
+
+    /// Finds and locks the window that counts each charge: the charge's own; or, for an identity
+    /// that has none when the table is full, one that it shares with its neighbours.
+    fn seat(&self, charges: &[Charge]) -> Seats<'_> {
+        let keys = self.keys.load(Ordering::Relaxed);
+        if self.limits.is_full(keys) {
+            return self.seat_crowded(charges, self.limits.is_reserve_full(keys));
+        }
+        let keys = charges.iter().map(|charge| charge.key);
+        Seats {
+            shards: self.lock(keys.clone()),
+            keys: keys.collect(),
+        }
+    }
+
+    #[cold]
+    fn seat_crowded(&self, charges: &[Charge], is_reserve_full: bool) -> Seats<'_> {
+        let choices: ArrayVec<(LimitKey, Option<(LimitKey, LimitKey)>), POLICIES_PER_REQUEST_MAX> =
+            charges
+                .iter()
+                .map(|charge| {
+                    let shared = charge.network.map(|network| {
+                        (
+                            LimitKey::coarse(&self.mac_key, charge.policy, network),
+                            LimitKey::overflow(&self.mac_key, charge.policy),
+                        )
+                    });
+                    (charge.key, shared)
+                })
+                .collect();
+        // All that may count a charge are locked before one is chosen, so that two requests of one
+        // newcomer choose alike.
+        let mut shards = self.lock(choices.iter().flat_map(|&(own, shared)| {
+            let (coarse, overflow) = shared.unwrap_or((own, own));
+            [own, coarse, overflow]
+        }));
+        let mut holds =
+            |key: &LimitKey| -> bool { shard_of(&mut shards, key).windows.contains_key(key) };
+        let keys = choices
+            .iter()
+            .map(|&(own, shared)| match shared {
+                None => own,
+                Some(_) if holds(&own) => own,
+                Some((coarse, _)) if !is_reserve_full || holds(&coarse) => coarse,
+                Some((_, overflow)) => overflow,
+            })
+            .collect();
+        Seats { shards, keys }
+    }
+
+    /// Locks the shards of `keys`, each once, in the order of their numbers.
+    fn lock(
+        &self,
+        keys: impl Iterator<Item = LimitKey>,
+    ) -> ArrayVec<(u8, MutexGuard<'_, Shard>), LOCKS_MAX> {
+        let mut order: ArrayVec<u8, LOCKS_MAX> = keys.map(|key| shard_index(&key)).collect();
+        order.sort_unstable();
+        let mut shards: ArrayVec<(u8, MutexGuard<'_, Shard>), LOCKS_MAX> = ArrayVec::new();
+        for index in order {
+            if shards.last().is_none_or(|(last, _)| *last != index) {
+                shards.push((index, self.lock_shard(index)));
+            }
+        }
+        shards
+    }
+
+    #[allow(clippy::expect_used, reason = "there is a shard for every byte")]
+    fn lock_shard(&self, index: u8) -> MutexGuard<'_, Shard> {
+        let Padded(shard) = self
+            .shards
+            .get(usize::from(index))
+            .expect("there is a shard for every byte");
+        // A shard is whole after a panic elsewhere: a window's changes are made in one step.
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seats<'_> {
+    fn peek(&mut self, charges: &[Charge], now: Timestamp, is_asking: bool) -> Decision {
+        let mut decision = Decision::default();
+        for (charge, key) in charges.iter().zip(&self.keys) {
+            let usage = shard_of(&mut self.shards, key).peek(charge, key, now);
+            let is_violated = is_asking && usage.counted >= charge.quota.count();
+            decision.push(standing(charge, usage, is_violated));
+        }
+        decision
+    }
+}
+
+impl Shard {
+    fn peek(&mut self, charge: &Charge, key: &LimitKey, now: Timestamp) -> Usage {
+        match self.windows.get_mut(key) {
+            Some(Entry { window, .. }) => window.peek(charge.quota, window.arrival(now)),
+            None => Window::default().peek(charge.quota, now),
+        }
+    }
+
+    /// Charges one, and says when it counts and whether the window is new.
+    fn admit(
+        &mut self,
+        charge: &Charge,
+        key: LimitKey,
+        now: Timestamp,
+    ) -> (Result<(Usage, bool), Usage>, Timestamp) {
+        let before = self.windows.len();
+        // An empty window admits: none is left behind by a refusal.
+        let entry = self.windows.entry(key).or_default();
+        let arrival = entry.window.arrival(now);
+        let admission = entry.window.admit(charge.quota, arrival);
+        if admission.is_ok() && !entry.is_dirty {
+            entry.is_dirty = true;
+            self.dirty.push(key);
+        }
+        let is_new = self.windows.len() > before;
+        (admission.map(|usage| (usage, is_new)), arrival)
+    }
+
+    fn refund(&mut self, charge: &Charge, admitted: Timestamp, now: Timestamp) -> Usage {
+        let Some(entry) = self.windows.get_mut(&charge.key) else {
+            return Window::default().peek(charge.quota, now);
+        };
+        if !entry.is_dirty {
+            entry.is_dirty = true;
+            self.dirty.push(charge.key);
+        }
+        let arrival = entry.window.arrival(now);
+        entry.window.refund(admitted, charge.quota, arrival)
+    }
+}
+
+/// The locked shard of `key`.
+#[allow(
+    clippy::expect_used,
+    reason = "callers lock the shard of every key they ask for"
+)]
+fn shard_of<'s>(
+    shards: &'s mut ArrayVec<(u8, MutexGuard<'_, Shard>), LOCKS_MAX>,
+    key: &LimitKey,
+) -> &'s mut Shard {
+    let wanted = shard_index(key);
+    shards
+        .iter_mut()
+        .find(|(index, _)| *index == wanted)
+        .map(|(_, shard)| &mut **shard)
+        .expect("callers lock the shard of every key they ask for")
+}
+
+/// The first byte of the hash, which stands after the policy's tag.
+pub(super) fn shard_index(key: &LimitKey) -> u8 {
+    let [_tag, index, ..] = *key.as_bytes();
+    index
+}
+
+/// The policy that a key stands for, if there is such a one.
+pub(super) fn policy_of(key: &LimitKey) -> Option<PolicyName> {
+    let [tag, ..] = *key.as_bytes();
+    PolicyName::ALL.get(usize::from(tag)).copied()
+}
+
+fn standing(charge: &Charge, usage: Usage, is_violated: bool) -> Standing {
+    Standing {
+        policy: charge.policy,
+        quota: charge.quota,
+        usage,
+        is_violated,
+    }
+}
+
+/// Takes the last eight bytes of a limiter key as its hash: they come from keyed BLAKE3, so nobody
+/// can choose them. The tag is mixed in, as one network has the same hash under every policy.
+#[derive(Default)]
+pub(super) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        if let (Some(tag), Some(hash)) = (bytes.first(), bytes.last_chunk()) {
+            let spread = u64::from(*tag).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.0 = u64::from_le_bytes(*hash) ^ spread;
+        }
+    }
+
+    /// The length that is written before the bytes; it is always the same.
+    fn write_usize(&mut self, _length: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,100 @@
+//! What the limiter keeps at most, and for how long.
+
+use landing_api::adapters::limiter::TableLimits;
+use landing_api::domain::policy::PolicyName;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::{Charge, RateLimiter};
+
+use super::{Data, QUOTA, counted, sweep};
+use crate::contracts::rate_limiter::{START, acquire, charge, is_admitted, ready};
+
+#[test]
+fn the_sweep_leaves_nothing_of_expired_windows() {
+    let data = Data::new();
+    let limiter = data.open(QUOTA, START);
+    for host in 0..3000 {
+        let charges = [
+            charge(PolicyName::Default, QUOTA, host),
+            charge(PolicyName::Ip, QUOTA, host),
+        ];
+        assert!(is_admitted(&limiter, &charges, START));
+    }
+    limiter.tick(START);
+    let expired = START.plus_ms(60_000);
+    // Some are never written, as they are gone before the next tick.
+    for host in 3000..3100 {
+        let by_ip = charge(PolicyName::Ip, QUOTA, host);
+        assert!(is_admitted(&limiter, &[by_ip], START.plus_ms(1)));
+    }
+    let last_but_one = START.plus_ms(59_999);
+    sweep(&limiter, last_but_one);
+    assert_eq!(
+        (limiter.stats().windows, limiter.stats().stored),
+        (6100, 6100)
+    );
+    sweep(&limiter, expired);
+    assert_eq!(
+        (limiter.stats().windows, limiter.stats().stored),
+        (100, 100)
+    );
+    sweep(&limiter, expired.plus_ms(1));
+    assert_eq!((limiter.stats().windows, limiter.stats().stored), (0, 0));
+    limiter.close();
+    drop(limiter);
+    assert_eq!(data.open(QUOTA, START).stats().windows, 0);
+}
+
+#[test]
+fn the_sweep_settles_windows_that_a_clock_set_back_left_in_the_future() {
+    let data = Data::new();
+    let limiter = data.open(QUOTA, START);
+    let charges = [charge(PolicyName::Ip, QUOTA, 1)];
+    assert!(is_admitted(&limiter, &charges, START));
+    let now = Timestamp::from_ms(START.as_ms() - 86_400_000);
+    sweep(&limiter, now);
+    sweep(&limiter, now.plus_ms(59_999));
+    assert_eq!(limiter.stats().windows, 1);
+    sweep(&limiter, now.plus_ms(60_000));
+    assert_eq!(limiter.stats().windows, 0);
+}
+
+#[test]
+fn newcomers_share_windows_while_the_table_is_full() {
+    let data = Data::new();
+    let limits = TableLimits { keys_max: 16 };
+    let limiter = data.open_with(QUOTA, START, limits);
+    let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
+    for host in 0..16 {
+        assert!(is_admitted(&limiter, &[by_ip(host)], START));
+    }
+    // Two neighbours share one window; what the grant names is that one.
+    let first = acquire(&limiter, &[by_ip(100)], START).grant;
+    let second = acquire(&limiter, &[by_ip(101)], START).grant;
+    let shared = first.entries[0].0.key;
+    assert_ne!(shared, by_ip(100).key);
+    assert_eq!(shared, second.entries[0].0.key);
+    assert_eq!(counted(&limiter, by_ip(102), START), 2);
+    ready(limiter.refund(second, START));
+    assert_eq!(counted(&limiter, by_ip(102), START), 1);
+    // The reserve holds one shared window: every other network is in the overflow.
+    assert!(is_admitted(&limiter, &[by_ip(0x1_0000)], START));
+    assert!(is_admitted(&limiter, &[by_ip(0x2_0000)], START));
+    assert!(is_admitted(&limiter, &[by_ip(0x3_0000)], START));
+    assert!(!is_admitted(&limiter, &[by_ip(0x4_0000)], START));
+    assert_eq!(limiter.stats().windows, 18);
+    // Those who were there keep theirs, and what is never shared gets its own.
+    assert_eq!(counted(&limiter, by_ip(0), START), 1);
+    let everyone = Charge {
+        network: None,
+        ..charge(PolicyName::AssistantAll, QUOTA, 9)
+    };
+    let own = acquire(&limiter, &[everyone, by_ip(1)], START).grant;
+    assert_eq!(own.entries[0].0.key, everyone.key);
+    assert_eq!(own.entries[1].0.key, by_ip(1).key);
+    // After the sweep there is room again.
+    let later = START.plus_ms(60_000);
+    sweep(&limiter, later);
+    assert_eq!(limiter.stats().windows, 0);
+    let own = acquire(&limiter, &[by_ip(100)], later).grant;
+    assert_eq!(own.entries[0].0.key, by_ip(100).key);
+}

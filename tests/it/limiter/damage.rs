@@ -1,0 +1,120 @@
+//! Files that are not as they were left.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use landing_api::adapters::limiter::{
+    LimiterOpenError, SledRateLimiter, SledWindowStore, TableLimits, WindowStore,
+};
+use landing_api::adapters::memory::ManualClock;
+use landing_api::domain::client::LimitKey;
+use landing_api::domain::policy::PolicyName;
+
+use super::{Data, QUOTA, counted};
+use crate::contracts::rate_limiter::{START, charge, is_admitted, mac_key, policies};
+
+#[test]
+fn damaged_windows_are_set_aside_and_the_service_starts_empty() {
+    let check = |damage: &dyn Fn(&Path), why: &str| {
+        let data = Data::new();
+        let charged = charge(PolicyName::Ip, QUOTA, 1);
+        let limiter = data.open(QUOTA, START);
+        assert!(is_admitted(&limiter, &[charged], START));
+        drop(limiter);
+        for _ in 0..2 {
+            damage(&data.windows());
+            let limiter = data.open(QUOTA, START);
+            assert_eq!(data.entries(), ["windows", "windows.damaged"], "{why}");
+            assert_eq!(counted(&limiter, charged, START), 0, "{why}");
+            assert!(is_admitted(&limiter, &[charged], START));
+        }
+    };
+    check(
+        &|dir| fs::write(dir.join("conf"), "not a configuration").unwrap(),
+        "garbage for a configuration",
+    );
+    check(
+        &|dir| {
+            fs::remove_dir_all(dir).unwrap();
+            fs::write(dir, "a file").unwrap();
+        },
+        "a file where the directory was",
+    );
+    check(
+        &|dir| {
+            fs::remove_file(dir.join("db")).unwrap();
+            fs::create_dir(dir.join("db")).unwrap();
+        },
+        "a directory where the file was",
+    );
+}
+
+#[test]
+fn no_damage_to_the_file_stops_the_start() {
+    let data = Data::new();
+    let limiter = data.open(QUOTA, START);
+    for host in 0..2000 {
+        let by_ip = charge(PolicyName::Ip, QUOTA, host);
+        assert!(is_admitted(&limiter, &[by_ip], START));
+    }
+    drop(limiter);
+    let file = data.windows().join("db");
+    let whole = fs::read(&file).unwrap();
+    let check = |bytes: &[u8]| {
+        let copy = data.as_if_killed();
+        fs::write(copy.windows().join("db"), bytes).unwrap();
+        let limiter = copy.open(QUOTA, START);
+        assert!(limiter.stats().windows <= 2000);
+        let by_ip = charge(PolicyName::Ip, QUOTA, 5000);
+        assert!(is_admitted(&limiter, &[by_ip], START));
+    };
+    for part in 0..6 {
+        let position = whole.len() * part / 6 + 11 * part;
+        check(&whole[..position]);
+        let mut flipped = whole.clone();
+        flipped[position] ^= 0x55;
+        check(&flipped);
+    }
+    check(&vec![0xa5; whole.len()]);
+}
+
+#[test]
+fn values_that_are_no_windows_are_skipped() {
+    let data = Data::new();
+    let charged = charge(PolicyName::Ip, QUOTA, 1);
+    let limiter = data.open(QUOTA, START);
+    assert!(is_admitted(&limiter, &[charged], START));
+    drop(limiter);
+    let mut store = SledWindowStore::new(&data.windows());
+    let mut kept = Vec::new();
+    store
+        .load(&mut |key, window| kept.push((key, window)))
+        .unwrap();
+    assert_eq!(kept.len(), 1);
+    store.start_over().unwrap();
+    let other = charge(PolicyName::Ip, QUOTA, 2);
+    let foreign = LimitKey::from_bytes([0xff; 16]);
+    let good = vec![1, 0x80, 0x80, 1, 1];
+    let garbage = vec![
+        (charged.key, Some(b"garbage".to_vec())),
+        (other.key, Some(Vec::new())),
+        (foreign, Some(good)),
+    ];
+    store.write(garbage).unwrap();
+    store.settle().unwrap();
+    drop(store);
+    assert_eq!(data.open(QUOTA, START).stats().windows, 0);
+}
+
+#[test]
+fn a_place_that_takes_no_store_is_an_error_at_the_start() {
+    let data = Data::new();
+    let file = data.windows();
+    fs::write(&file, "a file").unwrap();
+    let below_a_file = file.join("windows");
+    let clock = Arc::new(ManualClock::new(START));
+    let limits = TableLimits::default();
+    let opened = SledRateLimiter::open(&below_a_file, mac_key(), &policies(QUOTA), clock, limits);
+    assert!(matches!(opened, Err(LimiterOpenError::Store(_))));
+}

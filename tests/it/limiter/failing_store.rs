@@ -1,0 +1,154 @@
+//! A store that fails, and what it is asked at all.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use landing_api::adapters::limiter::{
+    Change, SledRateLimiter, TableLimits, WindowStore, WindowStoreError,
+};
+use landing_api::domain::client::LimitKey;
+use landing_api::domain::policy::PolicyName;
+use landing_api::domain::window::Window;
+
+use super::{QUOTA, sweep};
+use crate::contracts::rate_limiter::{START, charge, is_admitted, mac_key, peek, policies};
+
+/// A store that can be told to fail, and tells what it was asked.
+#[derive(Clone, Default)]
+struct ScriptedStore(Arc<Mutex<Script>>);
+
+#[derive(Default)]
+struct Script {
+    is_failing: bool,
+    windows: BTreeMap<LimitKey, Vec<u8>>,
+    bytes_on_disk: u64,
+    writes: usize,
+    starts: usize,
+}
+
+impl Script {
+    fn fail(&self) -> Result<(), WindowStoreError> {
+        match self.is_failing {
+            true => Err(WindowStoreError("told to fail".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+impl WindowStore for ScriptedStore {
+    fn load(&mut self, _keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
+        Ok(())
+    }
+
+    fn start_over(&mut self) -> Result<(), WindowStoreError> {
+        let mut script = self.0.lock().unwrap();
+        script.fail()?;
+        script.starts += 1;
+        script.windows.clear();
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), WindowStoreError> {
+        Ok(())
+    }
+
+    fn write(&mut self, changes: Vec<Change>) -> Result<(), WindowStoreError> {
+        let mut script = self.0.lock().unwrap();
+        script.writes += 1;
+        script.fail()?;
+        for (key, value) in changes {
+            match value {
+                Some(value) => script.windows.insert(key, value),
+                None => script.windows.remove(&key),
+            };
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.0.lock().unwrap().windows.len()
+    }
+
+    fn bytes_on_disk(&self) -> u64 {
+        self.0.lock().unwrap().bytes_on_disk
+    }
+}
+
+fn scripted() -> (SledRateLimiter, ScriptedStore) {
+    let store = ScriptedStore::default();
+    let boxed = Box::new(store.clone());
+    let limits = TableLimits::default();
+    let limiter = SledRateLimiter::unattended(boxed, mac_key(), &policies(QUOTA), START, limits);
+    (limiter.unwrap(), store)
+}
+
+#[test]
+fn decisions_stay_exact_while_the_store_fails_and_are_written_when_it_recovers() {
+    let (limiter, store) = scripted();
+    let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
+    assert!(is_admitted(&limiter, &[by_ip(0)], START));
+    limiter.tick(START);
+    assert_eq!(limiter.stats().stored, 1);
+    store.0.lock().unwrap().is_failing = true;
+    for host in 0..100 {
+        let admitted = (0..10).filter(|_| is_admitted(&limiter, &[by_ip(host)], START));
+        let places = if host == 0 { 2 } else { 3 };
+        assert_eq!(admitted.count(), places);
+        limiter.tick(START);
+    }
+    assert!(limiter.stats().is_store_failing);
+    assert_eq!(limiter.stats().windows, 100);
+    assert_eq!(limiter.stats().stored, 1);
+    store.0.lock().unwrap().is_failing = false;
+    sweep(&limiter, START);
+    assert!(!limiter.stats().is_store_failing);
+    assert_eq!(limiter.stats().stored, 100);
+    // What expires during an outage is gone after it.
+    store.0.lock().unwrap().is_failing = true;
+    let later = START.plus_ms(60_000);
+    assert!(is_admitted(&limiter, &[by_ip(0)], later));
+    sweep(&limiter, later);
+    assert_eq!((limiter.stats().windows, limiter.stats().stored), (1, 100));
+    store.0.lock().unwrap().is_failing = false;
+    limiter.close();
+    assert_eq!(store.len(), 1);
+}
+
+#[test]
+fn a_window_is_written_once_a_tick_and_only_when_it_changed() {
+    let (limiter, store) = scripted();
+    let by_ip = charge(PolicyName::Ip, QUOTA, 1);
+    let writes = || store.0.lock().unwrap().writes;
+    limiter.tick(START);
+    assert_eq!(writes(), 0);
+    for _ in 0..10 {
+        is_admitted(&limiter, &[by_ip], START);
+    }
+    limiter.tick(START);
+    assert_eq!(writes(), 1);
+    for _ in 0..10 {
+        assert!(!is_admitted(&limiter, &[by_ip], START));
+        peek(&limiter, by_ip, START);
+    }
+    limiter.tick(START);
+    assert_eq!(writes(), 1, "refusals and looks write nothing");
+}
+
+#[test]
+fn a_store_that_is_mostly_garbage_starts_over() {
+    let (limiter, store) = scripted();
+    let starts = || store.0.lock().unwrap().starts;
+    assert!(is_admitted(
+        &limiter,
+        &[charge(PolicyName::Ip, QUOTA, 1)],
+        START
+    ));
+    for (bytes_on_disk, expected) in [(8 << 20, 1), (9 << 20, 2), (9 << 20, 2), (19 << 20, 3)] {
+        store.0.lock().unwrap().bytes_on_disk = bytes_on_disk;
+        for _ in 0..32 {
+            limiter.tick(START);
+        }
+        assert_eq!(starts(), expected, "{bytes_on_disk}");
+        assert_eq!(store.len(), 1);
+    }
+}

@@ -1,0 +1,82 @@
+//! The limiter over sled: restarts, bounds, damage and a failing store.
+
+mod bounds;
+mod damage;
+mod failing_store;
+mod restart;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, TableLimits};
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::Charge;
+use tempfile::TempDir;
+
+use crate::contracts::rate_limiter::{mac_key, peek, policies};
+
+const QUOTA: &str = "3/60s";
+
+/// More ticks than a sweep of the whole table takes.
+const TICKS_PER_SWEEP: usize = 40;
+
+/// A data directory.
+struct Data(TempDir);
+
+impl Data {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn windows(&self) -> PathBuf {
+        self.0.path().join("windows")
+    }
+
+    fn entries(&self) -> Vec<String> {
+        let names = fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<_> = names
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn open(&self, quota: &str, now: Timestamp) -> SledRateLimiter {
+        self.open_with(quota, now, TableLimits::default())
+    }
+
+    fn open_with(&self, quota: &str, now: Timestamp, limits: TableLimits) -> SledRateLimiter {
+        let store = Box::new(SledWindowStore::new(&self.windows()));
+        SledRateLimiter::unattended(store, mac_key(), &policies(quota), now, limits).unwrap()
+    }
+
+    /// What a process leaves behind that is killed now.
+    fn as_if_killed(&self) -> Self {
+        let copy = Self::new();
+        copy_dir(self.0.path(), copy.0.path());
+        copy
+    }
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+fn sweep(limiter: &SledRateLimiter, now: Timestamp) {
+    for _ in 0..TICKS_PER_SWEEP {
+        limiter.tick(now);
+    }
+}
+
+fn counted(limiter: &SledRateLimiter, charge: Charge, now: Timestamp) -> u32 {
+    peek(limiter, charge, now).0
+}
