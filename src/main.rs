@@ -1,2 +1,163 @@
-//! The service.
-fn main() {}
+//! Parse, open, wire, bind, serve, flush.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
+use landing_api::adapters::model::PassageModelClient;
+use landing_api::adapters::store::{DataDir, SledStore};
+use landing_api::adapters::system::{SystemClock, SystemEntropy};
+use landing_api::app::{App, PublicUrls};
+use landing_api::config::{Config, ConfigError};
+use landing_api::http::server::{ServerLimits, serve};
+use landing_api::http::service::LandingService;
+use landing_api::ports::{Clock as _, Entropy as _};
+use landing_api::site::{Site, SiteFacts};
+use landing_api::telemetry;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long the body of a request may take.
+const BODY_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Open files beyond connections: the store's, the log's, the listener's.
+const FILES_RESERVED: u64 = 256;
+
+fn main() -> ExitCode {
+    let config = match Config::parse(std::env::args_os()) {
+        Ok(config) => config,
+        Err(ConfigError::Shown(text)) => {
+            print(&text);
+            return ExitCode::SUCCESS;
+        }
+        Err(ConfigError::Wrong(line)) => {
+            complain(&line);
+            return ExitCode::from(2);
+        }
+    };
+    telemetry::init(config.log_level, config.log_format);
+    match run(&config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Opens what the data directory holds, serves until told to stop, and flushes.
+fn run(config: &Config) -> Result<(), Box<dyn std::error::Error>> {
+    raise_file_limit(u64::from(config.connections_max) + FILES_RESERVED);
+    let data_dir = DataDir::open(&config.data_dir, &SystemEntropy)?;
+    let store = Arc::new(SledStore::open(&data_dir, SystemClock.now())?);
+    let secrets = data_dir.secret().keys();
+    let limiter = Arc::new(SledRateLimiter::open(
+        &config.data_dir.join("windows"),
+        secrets.limiter.clone(),
+        &config.policies,
+        Arc::new(SystemClock),
+        TableLimits::default(),
+    )?);
+
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?
+        .block_on(async {
+            let listener = TcpListener::bind(config.listen)
+                .await
+                .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
+            let bound = listener.local_addr()?;
+            let base_url = base_url(config, bound);
+            let site = Site::render(&SiteFacts {
+                base_url: base_url.clone(),
+                service_name: config.service_name.clone(),
+                erp_url: config.erp_url.clone(),
+                policies: config.policies.clone(),
+                key_lifetime_ms: config.key_lifetime_ms,
+                reveal_existing: config.reveal_existing,
+            })?;
+            let app = App {
+                contacts: store.clone(),
+                keys: store.clone(),
+                model: Arc::new(PassageModelClient::new(site.passages().to_vec())),
+                limiter: limiter.clone(),
+                clock: Arc::new(SystemClock),
+                entropy: Arc::new(SystemEntropy),
+                policies: config.policies.clone(),
+                secrets,
+                urls: PublicUrls { base: base_url },
+                service_name: config.service_name.clone(),
+                key_lifetime_ms: config.key_lifetime_ms,
+                reveal_existing: config.reveal_existing,
+            };
+            let mut id_seed = [0; 16];
+            SystemEntropy.fill(&mut id_seed)?;
+            let service =
+                LandingService::new(Arc::new(app), Arc::new(site), id_seed, BODY_DEADLINE);
+            let limits = ServerLimits {
+                connections_max: usize::try_from(config.connections_max)?,
+                ..ServerLimits::default()
+            };
+            let stop = stop_signal()?;
+            print(&format!("listening on http://{bound}\n"));
+            serve(listener, Arc::new(service), limits, stop).await;
+            Ok::<(), Box<dyn std::error::Error>>(())
+        })?;
+
+    limiter.close();
+    store.close()?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn base_url(config: &Config, bound: SocketAddr) -> String {
+    let base_url = config.public_origin(bound);
+    if config.base_url.is_none() && bound.ip().is_unspecified() {
+        tracing::warn!(
+            base_url,
+            "listening on all addresses without --base-url: clients elsewhere will be told this \
+             address, which is theirs and not yours"
+        );
+    }
+    base_url
+}
+
+/// Ready once SIGTERM or SIGINT has come.
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping: requests in flight may finish");
+    })
+}
+
+fn raise_file_limit(files: u64) {
+    match rlimit::increase_nofile_limit(files) {
+        Ok(limit) if limit >= files => {}
+        Ok(limit) => tracing::warn!(
+            limit,
+            wanted = files,
+            "the limit on open files is too low for --max-connections; further connections wait"
+        ),
+        Err(error) => tracing::warn!(%error, "cannot raise the limit on open files"),
+    }
+}
+
+/// Writes to standard output: nobody can be told if that fails.
+fn print(text: &str) {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Writes a line to standard error.
+fn complain(line: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}

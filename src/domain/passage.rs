@@ -10,6 +10,8 @@ pub struct Passage {
     /// What it says: plain text in blocks with an empty line between them. The lines of a code
     /// example, and no others, begin with [`Passage::CODE_INDENT`].
     pub text: String,
+    /// Other words people ask for it with; to find it by, never to quote.
+    pub hints: String,
 }
 
 impl Passage {

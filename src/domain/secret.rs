@@ -35,6 +35,7 @@ impl Secret {
             limiter: derive("landing-api 2026-11 limiter key"),
             quota_cookie: derive("landing-api 2026-11 quota cookie"),
             origin: derive("landing-api 2026-11 sign-up origin"),
+            index: derive("landing-api 2026-11 store index"),
         }
     }
 }
@@ -54,6 +55,8 @@ pub struct SecretKeys {
     pub quota_cookie: MacKey,
     /// Hides who signed a contact up.
     pub origin: MacKey,
+    /// Spreads entries over the store's index, unforeseeably.
+    pub index: MacKey,
 }
 
 /// A key for keyed BLAKE3.

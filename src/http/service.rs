@@ -24,7 +24,8 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
-use tokio::time::Instant;
+use tokio::task::JoinError;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
@@ -83,7 +84,6 @@ impl LandingService {
         B: Body<Data = Bytes>,
         B::Error: Into<BodyError>,
     {
-        let started = Instant::now();
         let id = self.ids.next();
         let (parts, body) = request.into_parts();
         let is_api = is_api(parts.uri.path());
@@ -91,6 +91,7 @@ impl LandingService {
         let route = route(&parts.method, parts.uri.path(), |path| {
             self.site.document(path).is_some()
         });
+        let log_line = LogLine::begin(id, route);
 
         let mut decision = Decision::default();
         let outcome = catch_panic(self.exchange(&mut decision, route, peer, parts, body))
@@ -98,7 +99,7 @@ impl LandingService {
             .unwrap_or_else(|panic| Err(panicked(&*panic)));
 
         let response = self.render(id, &outcome, &mut decision, is_api, is_head);
-        log(id, route, response.status(), started, &outcome, &decision);
+        log_line.write(response.status(), &outcome, &decision);
         response
     }
 
@@ -188,18 +189,15 @@ impl LandingService {
     /// Runs the operation under its deadline, detached if it has effects.
     async fn run(&self, endpoint: Endpoint, call: Call, body: Bytes) -> Result<Reply, Problem> {
         let operation = handlers::handle(endpoint, call, body);
-        if !endpoint.has_effects() {
-            return operation.await;
-        }
-        let task = self.detached.spawn(operation);
-        match tokio::time::timeout(endpoint.deadline(), task).await {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(error)) => match error.try_into_panic() {
-                Ok(panic) => Err(panicked(&*panic)),
-                Err(cancelled) => Err(Problem::of(Code::InternalError).because(cancelled)),
-            },
-            Err(_elapsed) => Err(Problem::of(Code::HandlerTimeout).because("deadline passed")),
-        }
+        let outcome = if endpoint.has_effects() {
+            let task = self.detached.spawn(operation);
+            timeout(endpoint.deadline(), task).await.map(finished)
+        } else {
+            timeout(endpoint.deadline(), operation).await
+        };
+        outcome.unwrap_or_else(|_elapsed| {
+            Err(Problem::of(Code::HandlerTimeout).because("deadline passed"))
+        })
     }
 
     /// Writes the answer with the headers that every answer has.
@@ -270,35 +268,68 @@ impl LandingService {
 
 /// The one line about a request. It names no person: neither path nor query, neither address nor
 /// credential.
-fn log(
+struct LogLine {
     id: RequestId,
-    route: Route,
-    status: StatusCode,
+    endpoint: &'static str,
     started: Instant,
-    outcome: &Result<Reply, Problem>,
-    decision: &Decision,
-) {
-    let endpoint = match route {
-        Route::Found(endpoint) => endpoint.name(),
-        Route::WrongMethod { .. } => "wrong_method",
-        Route::Unknown => "unknown",
-    };
-    let status = status.as_u16();
-    let duration_ms = started.elapsed().as_secs_f64() * 1000.0;
-    let problem = outcome.as_ref().err();
-    let code = problem.map(|problem| problem.code.kind().name);
-    let violated = decision
-        .binding()
-        .filter(|binding| binding.is_violated)
-        .map(|binding| binding.policy.as_str());
-    match problem.and_then(|problem| problem.cause.as_deref()) {
-        Some(cause) if status >= 500 => tracing::warn!(
-            request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
-        ),
-        cause => tracing::info!(
-            request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
-        ),
+    is_written: bool,
+}
+
+impl LogLine {
+    fn begin(id: RequestId, route: Route) -> Self {
+        Self {
+            id,
+            endpoint: match route {
+                Route::Found(endpoint) => endpoint.name(),
+                Route::WrongMethod { .. } => "wrong_method",
+                Route::Unknown => "unknown",
+            },
+            started: Instant::now(),
+            is_written: false,
+        }
     }
+
+    fn duration_ms(&self) -> f64 {
+        self.started.elapsed().as_secs_f64() * 1000.0
+    }
+
+    fn write(mut self, status: StatusCode, outcome: &Result<Reply, Problem>, decision: &Decision) {
+        self.is_written = true;
+        let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
+        let status = status.as_u16();
+        let problem = outcome.as_ref().err();
+        let code = problem.map(|problem| problem.code.kind().name);
+        let violated = decision
+            .binding()
+            .filter(|binding| binding.is_violated)
+            .map(|binding| binding.policy.as_str());
+        match problem.and_then(|problem| problem.cause.as_deref()) {
+            Some(cause) if status >= 500 => tracing::warn!(
+                request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
+            ),
+            cause => tracing::info!(
+                request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
+            ),
+        }
+    }
+}
+
+/// A request whose client hangs up has no status, but a line all the same.
+impl Drop for LogLine {
+    fn drop(&mut self) {
+        if !self.is_written {
+            let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
+            tracing::info!(request.id = %id, endpoint, duration_ms, "client hung up");
+        }
+    }
+}
+
+/// What came of a detached operation.
+fn finished(joined: Result<Result<Reply, Problem>, JoinError>) -> Result<Reply, Problem> {
+    joined.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(panic) => Err(panicked(&*panic)),
+        Err(cancelled) => Err(Problem::of(Code::InternalError).because(cancelled)),
+    })
 }
 
 /// A panic costs one request, not the connection or the process.

@@ -15,39 +15,56 @@ pub struct Section {
     pub html: String,
     /// What stands under the heading, as [`Passage::text`] wants it.
     pub text: String,
+    /// What its comments `<!-- .. -->` say; they are not in the HTML.
+    pub hints: String,
 }
 
 /// `markdown` as HTML. HTML in it is text.
 #[must_use]
 pub fn to_html(markdown: &str) -> String {
     let mut page = String::new();
-    html::push_html(&mut page, parse(markdown));
+    html::push_html(&mut page, parse(markdown).map(html_as_text));
     page
 }
 
 /// The sections of a document. What stands before the first one is left out.
 #[must_use]
 pub fn sections(markdown: &str) -> Vec<Section> {
-    let mut sections: Vec<Vec<Event<'_>>> = Vec::new();
+    let mut sections: Vec<(Vec<Event<'_>>, String)> = Vec::new();
     for event in parse(markdown) {
         if is_heading(&event) {
-            sections.push(Vec::new());
+            sections.push((Vec::new(), String::new()));
         }
-        if let Some(section) = sections.last_mut() {
-            section.push(event);
+        if let Some((events, hints)) = sections.last_mut() {
+            match comment(&event) {
+                Some(hint) => hints.push_str(hint),
+                None => events.push(html_as_text(event)),
+            }
         }
     }
-    sections.into_iter().map(section).collect()
+    sections
+        .into_iter()
+        .map(|(events, hints)| section(events, hints))
+        .collect()
 }
 
-fn parse(markdown: &str) -> impl Iterator<Item = Event<'_>> {
-    Parser::new_ext(markdown, Options::ENABLE_TABLES).map(|event| {
-        if let Event::Html(text) | Event::InlineHtml(text) = event {
-            Event::Text(text)
-        } else {
-            event
-        }
-    })
+fn parse(markdown: &str) -> Parser<'_> {
+    Parser::new_ext(markdown, Options::ENABLE_TABLES)
+}
+
+fn html_as_text(event: Event<'_>) -> Event<'_> {
+    if let Event::Html(text) | Event::InlineHtml(text) = event {
+        Event::Text(text)
+    } else {
+        event
+    }
+}
+
+fn comment<'a>(event: &'a Event<'_>) -> Option<&'a str> {
+    let Event::Html(html) = event else {
+        return None;
+    };
+    html.trim().strip_prefix("<!-- ")?.strip_suffix(" -->")
 }
 
 fn is_heading(event: &Event<'_>) -> bool {
@@ -60,7 +77,7 @@ fn is_heading(event: &Event<'_>) -> bool {
     )
 }
 
-fn section(mut events: Vec<Event<'_>>) -> Section {
+fn section(mut events: Vec<Event<'_>>, hints: String) -> Section {
     let heading_len = events
         .iter()
         .position(|event| matches!(event, Event::End(TagEnd::Heading(_))))
@@ -79,6 +96,7 @@ fn section(mut events: Vec<Event<'_>>) -> Section {
         anchor,
         html: page,
         text,
+        hints,
     }
 }
 
@@ -137,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_section_has_an_anchor_html_and_plain_text() {
-        let source = "# Title\n\nIntro.\n\n## What `it` is: *this*\n\nOne\n[two](http://x/y) & <b>.\n\n\
+        let source = "# Title\n\nIntro.\n\n## What `it` is: *this*\n\n<!-- hint -->\n\nOne\n[two](http://x/y) & <b>.\n\n\
             ```\ncurl \\\n  -d 1\n```\n\n| A | B |\n|---|---|\n| 1 | 2 |\n\n## Next\n\nEnd.\n";
         let sections = sections(source);
         assert_eq!(sections.len(), 2);
@@ -153,6 +171,8 @@ mod tests {
             )
         );
         assert!(sections[0].html.contains("&amp; &lt;b&gt;."));
+        assert_eq!(sections[0].hints, "hint");
+        assert!(!sections[0].html.contains("hint"));
         assert_eq!(sections[1].text, "End.");
     }
 

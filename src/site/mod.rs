@@ -101,6 +101,7 @@ impl Site {
                 title: section.title,
                 url: format!("{}/docs#{}", facts.base_url, section.anchor),
                 text: section.text,
+                hints: section.hints,
             })
             .collect();
         Ok(Self {

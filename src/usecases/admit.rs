@@ -1,6 +1,6 @@
 //! The door: who is asking, and may they come in?
 
-use crate::domain::client::{Client, Network, Subject};
+use crate::domain::client::{Client, Subject};
 use crate::domain::credential::{ApiKey, Fingerprint};
 use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
@@ -58,18 +58,4 @@ pub async fn admit(
         ],
     );
     Ok(meter.limiter.acquire(&charges, now).await?.decision)
-}
-
-/// How many requests under `policy` the network has left; charges nothing.
-///
-/// # Errors
-/// [`LimiterError`] when the limiter cannot decide.
-pub async fn peek(
-    meter: Meter<'_>,
-    now: Timestamp,
-    network: Network,
-    policy: PolicyName,
-) -> Result<Decision, LimiterError> {
-    let charges = meter.charges(network, &[(policy, Subject::Network(network))]);
-    meter.limiter.peek(&charges, now).await
 }

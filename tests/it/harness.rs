@@ -24,18 +24,18 @@ use landing_api::site::{Site, SiteFacts};
 use serde_json::Value;
 
 /// 2026-11-21T12:00:00Z.
-pub const NOW: Timestamp = Timestamp::from_ms(1_795_262_400_000);
+pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_795_262_400_000);
 
 /// The visitor that requests come from unless another is named.
-pub const VISITOR: &str = "192.0.2.1";
+pub(crate) const VISITOR: &str = "192.0.2.1";
 
 /// What a test may decide before the service starts.
-pub struct Setup {
-    pub base_url: &'static str,
-    pub policies: Policies,
-    pub reveal_existing: RevealExisting,
-    pub model: Arc<dyn ModelClient>,
-    pub limiter: Arc<dyn RateLimiter>,
+pub(crate) struct Setup {
+    pub(crate) base_url: &'static str,
+    pub(crate) policies: Policies,
+    pub(crate) reveal_existing: RevealExisting,
+    pub(crate) model: Arc<dyn ModelClient>,
+    pub(crate) limiter: Arc<dyn RateLimiter>,
 }
 
 impl Default for Setup {
@@ -52,14 +52,14 @@ impl Default for Setup {
 
 impl Setup {
     /// Sets one policy, written as on the command line, or `off`.
-    pub fn limit(mut self, name: &str, quota: &str) -> Self {
+    pub(crate) fn limit(mut self, name: &str, quota: &str) -> Self {
         let policy = PolicyName::from_name(name).unwrap();
         let quota = (quota != "off").then(|| quota.parse().unwrap());
         self.policies.set(policy, quota);
         self
     }
 
-    pub fn start(self) -> TestApp {
+    pub(crate) fn start(self) -> TestApp {
         let clock = Arc::new(ManualClock::new(NOW));
         let contacts = Arc::new(MemoryContactStore::default());
         let keys = Arc::new(MemoryKeyIssuer::default());
@@ -69,6 +69,7 @@ impl Setup {
             erp_url: None,
             policies: self.policies.clone(),
             key_lifetime_ms: 90 * 86_400_000,
+            reveal_existing: self.reveal_existing,
         })
         .unwrap();
         let app = Arc::new(App {
@@ -100,18 +101,18 @@ impl Setup {
 }
 
 /// The running service and handles on what it runs on.
-pub struct TestApp {
-    pub base_url: &'static str,
-    pub service: Arc<LandingService>,
-    pub clock: Arc<ManualClock>,
-    pub contacts: Arc<MemoryContactStore>,
-    pub keys: Arc<MemoryKeyIssuer>,
+pub(crate) struct TestApp {
+    pub(crate) base_url: &'static str,
+    pub(crate) service: Arc<LandingService>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) contacts: Arc<MemoryContactStore>,
+    pub(crate) keys: Arc<MemoryKeyIssuer>,
     seen_ids: Mutex<HashSet<String>>,
 }
 
 /// A request to be sent.
 #[derive(Clone)]
-pub struct Call {
+pub(crate) struct Call {
     method: Method,
     path: String,
     peer: IpAddr,
@@ -120,7 +121,7 @@ pub struct Call {
 }
 
 impl Call {
-    pub fn new(method: Method, path: &str) -> Self {
+    pub(crate) fn new(method: Method, path: &str) -> Self {
         Self {
             method,
             path: path.to_owned(),
@@ -130,62 +131,62 @@ impl Call {
         }
     }
 
-    pub fn get(path: &str) -> Self {
+    pub(crate) fn get(path: &str) -> Self {
         Self::new(Method::GET, path)
     }
 
     /// A POST of JSON, written by hand.
-    pub fn post(path: &str, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn post(path: &str, body: impl Into<Bytes>) -> Self {
         let mut call = Self::new(Method::POST, path).header("content-type", "application/json");
         call.body = body.into();
         call
     }
 
-    pub fn from(mut self, peer: &str) -> Self {
+    pub(crate) fn from(mut self, peer: &str) -> Self {
         self.peer = peer.parse().unwrap();
         self
     }
 
-    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.headers
             .push((name.to_owned(), value.as_ref().to_vec()));
         self
     }
 
-    pub fn without(mut self, name: &str) -> Self {
+    pub(crate) fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(header, _)| header != name);
         self
     }
 
-    pub fn bearer(self, credential: &str) -> Self {
+    pub(crate) fn bearer(self, credential: &str) -> Self {
         self.header("authorization", format!("Bearer {credential}"))
     }
 }
 
 /// An answer.
 #[derive(Debug)]
-pub struct Reply {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: Bytes,
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Reply {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
     /// The member `code` of a problem.
-    pub fn code(&self) -> String {
+    pub(crate) fn code(&self) -> String {
         self.json()["code"].as_str().unwrap().to_owned()
     }
 
     /// Each error of a problem, as pointer and code.
-    pub fn errors(&self) -> Vec<(String, String)> {
+    pub(crate) fn errors(&self) -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         self.json()["errors"]
             .as_array()
@@ -199,35 +200,35 @@ impl Reply {
     }
 
     /// `RateLimit-Remaining`.
-    pub fn remaining(&self) -> u32 {
+    pub(crate) fn remaining(&self) -> u32 {
         self.header("ratelimit-remaining").unwrap().parse().unwrap()
     }
 
     /// The policy that `RateLimit` shows.
-    pub fn policy(&self) -> String {
+    pub(crate) fn policy(&self) -> String {
         let shown = self.header("ratelimit").unwrap();
         shown.split('"').nth(1).unwrap().to_owned()
     }
 
     /// `Retry-After`, in seconds.
-    pub fn retry_after_s(&self) -> u64 {
+    pub(crate) fn retry_after_s(&self) -> u64 {
         self.header("retry-after").unwrap().parse().unwrap()
     }
 
     /// The name and value of the cookie that was set.
-    pub fn cookie(&self) -> String {
+    pub(crate) fn cookie(&self) -> String {
         let set_cookie = self.header("set-cookie").unwrap();
         set_cookie.split(';').next().unwrap().to_owned()
     }
 }
 
 impl TestApp {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Setup::default().start()
     }
 
     /// Sends a request and checks what every answer must fulfil.
-    pub async fn send(&self, call: Call) -> Reply {
+    pub(crate) async fn send(&self, call: Call) -> Reply {
         let path = call.path.clone();
         let is_head = call.method == Method::HEAD;
         let mut request = Request::builder().method(call.method).uri(&call.path);
@@ -349,7 +350,12 @@ fn check_rate_limits(reply: &Reply) {
         assert_eq!(remaining, 0);
         if !reply.body.is_empty() {
             let violated = reply.json()["violated-policies"].clone();
-            assert!(violated.as_array().unwrap().contains(&Value::from(name.as_str())));
+            assert!(
+                violated
+                    .as_array()
+                    .unwrap()
+                    .contains(&Value::from(name.as_str()))
+            );
         }
     }
 }

@@ -6,9 +6,23 @@
     clippy::indexing_slicing,
     reason = "a test that meets the unexpected has failed"
 )]
+#![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
+mod architecture;
+mod assistant;
 mod assistant_pages;
+mod binary;
 mod contracts;
+mod harness;
+mod health;
+mod identity;
+mod keys;
+mod ledger;
 mod limiter;
+mod limits;
+mod newsletter;
+mod problems;
+mod sandbox;
 mod site;
+mod transport;
 mod window;

@@ -182,19 +182,19 @@ impl WindowStore for SledWindowStore {
             .map_err(|error| WindowStoreError::new("cannot remove", &old, &error))
     }
 
-    fn write(&mut self, changes: Vec<Change>) -> Result<(), WindowStoreError> {
+    fn write(&mut self, mut changes: Vec<Change>) -> Result<(), WindowStoreError> {
         let Some(db) = &self.db else {
             return Err(WindowStoreError("closed".to_owned()));
         };
+        // Neighbours together cost little more than half, and a lot need not be written as one.
+        changes.sort_by_key(|(key, _)| *key);
         guarded("cannot write", &self.dir, || {
-            let mut batch = sled::Batch::default();
             for (key, value) in changes {
                 match value {
-                    Some(value) => batch.insert(key.as_bytes(), value),
-                    None => batch.remove(key.as_bytes()),
-                }
+                    Some(value) => db.insert(key.as_bytes(), value)?,
+                    None => db.remove(key.as_bytes())?,
+                };
             }
-            db.apply_batch(batch)?;
             db.flush().map(|_bytes| ())
         })
     }
@@ -215,7 +215,7 @@ fn open(dir: &Path) -> sled::Result<sled::Db> {
         .path(dir)
         .mode(sled::Mode::LowSpace)
         .segment_size(64 * 1024)
-        .cache_capacity(8 * 1024 * 1024)
+        .cache_capacity(16 * 1024 * 1024)
         // Every write is flushed by us. This thread of sled's is the one that takes back space.
         .flush_every_ms(Some(500))
         .open()

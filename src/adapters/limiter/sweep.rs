@@ -24,6 +24,9 @@ const SHARDS_PER_TICK: usize = 8;
 /// memory nor the time until they are safe grows with the table.
 const BATCH: usize = 4096;
 
+/// So many are taken at once, so that a request never waits long for a shard.
+const TAKEN_UNDER_LOCK: usize = 32;
+
 /// A store that failed is tried again every second, and named in the log once a minute.
 const TICKS_PER_RETRY: u64 = 10;
 const TICKS_PER_WARNING: u64 = 600;
@@ -44,8 +47,9 @@ pub(super) struct Writer {
     next_shard: u8,
     /// What the shards swept since shard 0 take when written.
     live_bytes: u64,
-    /// How large the store was when it last started over.
+    /// How large the store was when it last started over, and what it then held.
     bytes_at_start: u64,
+    live_bytes_at_start: u64,
     /// Stored windows that have left memory.
     removals: Vec<LimitKey>,
 }
@@ -93,6 +97,7 @@ impl Writer {
             next_shard: 0,
             live_bytes: 0,
             bytes_at_start: 0,
+            live_bytes_at_start: 0,
             removals: Vec::new(),
         };
         writer.write_all()?;
@@ -164,8 +169,11 @@ impl Writer {
     fn shed_garbage(&mut self, live_bytes: u64) {
         let bytes = self.store_bytes();
         let allowed = GARBAGE_FLOOR_BYTES + GARBAGE_FACTOR * live_bytes;
-        // A store that was no smaller when it was new would not become so by starting over.
-        if self.health == Health::Good && bytes > allowed && bytes > 2 * self.bytes_at_start {
+        // Not if a fresh store would hardly be smaller.
+        let at_start = self.live_bytes_at_start.max(1);
+        let shrunk_to = live_bytes.clamp(1, at_start);
+        let fresh_bytes = self.bytes_at_start.saturating_mul(shrunk_to) / at_start;
+        if self.health == Health::Good && bytes > allowed && bytes > fresh_bytes.saturating_mul(2) {
             let written = self.write_all();
             self.note(written);
         }
@@ -202,8 +210,12 @@ impl Writer {
         // First, as a removed window may have come back.
         let mut changes: Vec<Change> = self.removals.drain(..).map(|key| (key, None)).collect();
         for index in shard_indices() {
-            self.table
-                .with_shard(index, |shard| shard.take_changes(&mut changes));
+            let take_list = |shard: &mut Shard| std::mem::take(&mut shard.dirty);
+            let keys = self.table.with_shard(index, take_list);
+            for keys in keys.chunks(TAKEN_UNDER_LOCK) {
+                let take = |shard: &mut Shard| shard.take_changes(keys, &mut changes);
+                self.table.with_shard(index, take);
+            }
             self.write_lot(&mut changes, BATCH)?;
         }
         self.write_lot(&mut changes, 1)
@@ -217,8 +229,10 @@ impl Writer {
         store.start_over()?;
         self.removals.clear();
         let mut changes = Vec::new();
+        self.live_bytes_at_start = 0;
         for index in shard_indices() {
-            self.table
+            self.live_bytes_at_start += self
+                .table
                 .with_shard(index, |shard| shard.take_all(&mut changes));
             self.write_lot(&mut changes, BATCH)?;
         }
@@ -278,22 +292,26 @@ impl Shard {
         live_bytes
     }
 
-    fn take_changes(&mut self, changes: &mut Vec<Change>) {
-        for key in std::mem::take(&mut self.dirty) {
+    fn take_changes(&mut self, keys: &[LimitKey], changes: &mut Vec<Change>) {
+        for key in keys {
             // Absent or clean if it expired before it was written, and perhaps came back.
-            if let Some(entry) = self.windows.get_mut(&key)
+            if let Some(entry) = self.windows.get_mut(key)
                 && entry.is_dirty
             {
-                changes.push((key, entry.take_change()));
+                changes.push((*key, entry.take_change()));
             }
         }
     }
 
-    fn take_all(&mut self, changes: &mut Vec<Change>) {
+    /// Takes everything, and says how many bytes it takes when written.
+    fn take_all(&mut self, changes: &mut Vec<Change>) -> u64 {
         self.dirty = Vec::new();
+        let mut live_bytes = 0;
         for (key, entry) in &mut self.windows {
+            live_bytes += record::size_estimate(&entry.window);
             changes.push((*key, entry.take_change()));
         }
+        live_bytes
     }
 }
 

@@ -84,9 +84,12 @@ pub(super) struct Entry {
     pub(super) is_stored: bool,
 }
 
+/// Each with its number.
+type LockedShards<'a> = ArrayVec<(u8, MutexGuard<'a, Shard>), LOCKS_MAX>;
+
 /// The windows that count each charge of a request, behind locks.
 struct Seats<'a> {
-    shards: ArrayVec<(u8, MutexGuard<'a, Shard>), LOCKS_MAX>,
+    shards: LockedShards<'a>,
     /// One for each charge, in order.
     keys: ArrayVec<LimitKey, POLICIES_PER_REQUEST_MAX>,
 }
@@ -165,14 +168,18 @@ impl Table {
     /// Finds and locks the window that counts each charge: the charge's own; or, for an identity
     /// that has none when the table is full, one that it shares with its neighbours.
     fn seat(&self, charges: &[Charge]) -> Seats<'_> {
+        let own_keys = charges.iter().map(|charge| charge.key);
+        let mut shards = self.lock(own_keys.clone());
         let keys = self.keys.load(Ordering::Relaxed);
-        if self.limits.is_full(keys) {
+        let has_its_own =
+            |charge: &Charge| charge.network.is_none() || holds(&mut shards, &charge.key);
+        if self.limits.is_full(keys) && !charges.iter().all(has_its_own) {
+            drop(shards);
             return self.seat_crowded(charges, self.limits.is_reserve_full(keys));
         }
-        let keys = charges.iter().map(|charge| charge.key);
         Seats {
-            shards: self.lock(keys.clone()),
-            keys: keys.collect(),
+            shards,
+            keys: own_keys.collect(),
         }
     }
 
@@ -197,14 +204,12 @@ impl Table {
             let (coarse, overflow) = shared.unwrap_or((own, own));
             [own, coarse, overflow]
         }));
-        let mut holds =
-            |key: &LimitKey| -> bool { shard_of(&mut shards, key).windows.contains_key(key) };
         let keys = choices
             .iter()
             .map(|&(own, shared)| match shared {
                 None => own,
-                Some(_) if holds(&own) => own,
-                Some((coarse, _)) if !is_reserve_full || holds(&coarse) => coarse,
+                Some(_) if holds(&mut shards, &own) => own,
+                Some((coarse, _)) if !is_reserve_full || holds(&mut shards, &coarse) => coarse,
                 Some((_, overflow)) => overflow,
             })
             .collect();
@@ -212,13 +217,10 @@ impl Table {
     }
 
     /// Locks the shards of `keys`, each once, in the order of their numbers.
-    fn lock(
-        &self,
-        keys: impl Iterator<Item = LimitKey>,
-    ) -> ArrayVec<(u8, MutexGuard<'_, Shard>), LOCKS_MAX> {
+    fn lock(&self, keys: impl Iterator<Item = LimitKey>) -> LockedShards<'_> {
         let mut order: ArrayVec<u8, LOCKS_MAX> = keys.map(|key| shard_index(&key)).collect();
         order.sort_unstable();
-        let mut shards: ArrayVec<(u8, MutexGuard<'_, Shard>), LOCKS_MAX> = ArrayVec::new();
+        let mut shards = LockedShards::new();
         for index in order {
             if shards.last().is_none_or(|(last, _)| *last != index) {
                 shards.push((index, self.lock_shard(index)));
@@ -296,16 +298,17 @@ impl Shard {
     clippy::expect_used,
     reason = "callers lock the shard of every key they ask for"
 )]
-fn shard_of<'s>(
-    shards: &'s mut ArrayVec<(u8, MutexGuard<'_, Shard>), LOCKS_MAX>,
-    key: &LimitKey,
-) -> &'s mut Shard {
+fn shard_of<'s>(shards: &'s mut LockedShards<'_>, key: &LimitKey) -> &'s mut Shard {
     let wanted = shard_index(key);
     shards
         .iter_mut()
         .find(|(index, _)| *index == wanted)
         .map(|(_, shard)| &mut **shard)
         .expect("callers lock the shard of every key they ask for")
+}
+
+fn holds(shards: &mut LockedShards<'_>, key: &LimitKey) -> bool {
+    shard_of(shards, key).windows.contains_key(key)
 }
 
 /// The first byte of the hash, which stands after the policy's tag.

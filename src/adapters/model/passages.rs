@@ -1,9 +1,10 @@
 //! A model without a network and without weights: it looks the answer up in the service's pages.
 //!
 //! Passages are ranked by BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework")
-//! over stems, a word of the title counting as several. The score only ranks; whether there is an
-//! answer at all is decided by how much of the question the best passage covers, rare words
-//! weighing more: "capital of France" must not be answered by a passage about capital letters.
+//! over stems, a word of the title or the hints counting as several. The score only ranks; whether
+//! there is an answer at all is decided by how much of the question the best passage covers, rare
+//! words weighing more: "capital of France" must not be answered by a passage about capital
+//! letters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +18,8 @@ use super::terms::{synonyms, terms};
 
 /// A word of a title counts as so many in the text.
 const TITLE_WEIGHT: f64 = 3.0;
+/// A word of the hints counts as so many in the text.
+const HINT_WEIGHT: f64 = 4.0;
 /// A word of a code example counts as so many in the text.
 const CODE_WEIGHT: f64 = 0.3;
 /// What a question that names the whole title adds to the score, as a share of it.
@@ -36,6 +39,8 @@ const COVERAGE_MIN: f64 = 0.45;
 /// What a word that the pages do not know weighs. Less than a rare word of theirs: it may be just
 /// another way of asking.
 const UNKNOWN_RARITY: f64 = 2.0;
+/// What a word that the pages use, but that no title or hint names, weighs beside one that does.
+const ASIDE_SHARE: f64 = 0.7;
 /// More terms of one question are not looked at.
 const QUESTION_TERMS_MAX: usize = 64;
 /// Longer quotations are cut, in bytes.
@@ -47,6 +52,8 @@ pub struct PassageModelClient {
     passages: Vec<Indexed>,
     /// In how many passages a term stands.
     spread: BTreeMap<String, f64>,
+    /// The terms of all titles and hints.
+    topics: BTreeSet<String>,
     synonyms: Vec<Vec<String>>,
     length_mean: f64,
 }
@@ -79,11 +86,17 @@ impl PassageModelClient {
         for term in passages.iter().flat_map(|passage| passage.counts.keys()) {
             *spread.entry(term.clone()).or_default() += 1.0;
         }
+        let topics = passages
+            .iter()
+            .flat_map(|indexed| [&indexed.passage.title, &indexed.passage.hints])
+            .flat_map(|text| terms(text))
+            .collect();
         let length_sum: f64 = passages.iter().map(|passage| passage.length).sum();
         Self {
             length_mean: (length_sum / count(passages.len()).max(1.0)).max(1.0),
             passages,
             spread,
+            topics,
             synonyms: synonyms(),
         }
     }
@@ -137,7 +150,15 @@ impl PassageModelClient {
             return UNKNOWN_RARITY;
         }
         let all = count(self.passages.len());
-        (1.0 + (all - spread + 0.5) / (spread + 0.5)).ln()
+        let rarity = (1.0 + (all - spread + 0.5) / (spread + 0.5)).ln();
+        let is_topic = alternatives
+            .iter()
+            .any(|(term, _)| self.topics.contains(term));
+        if is_topic {
+            rarity
+        } else {
+            rarity * ASIDE_SHARE
+        }
     }
 
     /// The passage that answers best; nothing if none covers enough of the question.
@@ -226,6 +247,7 @@ impl Indexed {
             }
         };
         add(&passage.title, TITLE_WEIGHT);
+        add(&passage.hints, HINT_WEIGHT);
         for line in passage.text.lines() {
             let is_code = line.starts_with(Passage::CODE_INDENT);
             add(line, if is_code { CODE_WEIGHT } else { 1.0 });

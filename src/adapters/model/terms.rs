@@ -7,18 +7,18 @@ const WORD_LEN_MAX: usize = 32;
 
 /// Words that say how a question is asked, not what it is about.
 const STOP_WORDS: &str = "\
-    a able about after again all also am an and any anybody anyone are as at be because been before \
+    a able about after again all allowed also am an and any anybody anyone are as at be because been before \
     being but by can could d did do does doing done else ever every find finding for from get gets getting give \
     go going got had has have hello help hey hi how however i if in into is it its just know let \
-    like ll m many may maybe me mean means might more most much must my need needs no not now of \
+    like ll long m make making many may maybe me mean means might more most much must my need needs no not now obtain of \
     off ok on once one only or other our ours out over own per please put possible question re s same \
-    see set several shall she should so some somebody someone something still such t tell than thank \
+    see set several shall she should so some somebody someone something still such t take taken tell than thank \
     thanks that the their them then there these they thing things this those through time times to too under \
     up us use used using ve very want wants was way we well were what when where whether which \
     while who whom whose why will with without work working works would yes you your yours";
 
 /// Pairs of words that are one.
-const PAIRS: [(&str, &str, &str); 16] = [
+const PAIRS: [(&str, &str, &str); 19] = [
     ("sign", "up", "subscribe"),
     ("signing", "up", "subscribe"),
     ("sign", "ups", "subscribe"),
@@ -33,6 +33,9 @@ const PAIRS: [(&str, &str, &str); 16] = [
     ("rate", "limit", "ratelimit"),
     ("rate", "limits", "ratelimit"),
     ("mailing", "list", "newsletter"),
+    ("me", "off", "unsubscribe"),
+    ("opt", "out", "unsubscribe"),
+    ("too", "many", "throttle"),
     ("retry", "after", "retryafter"),
     ("already", "exists", "alreadyexists"),
 ];
@@ -50,7 +53,7 @@ const SYNONYMS: [&[&str]; 26] = [
         "forget",
     ],
     &["assistant", "chat", "chatbot", "bot", "talk"],
-    &["limit", "ratelimit", "quota", "throttle", "allowed"],
+    &["limit", "ratelimit", "quota"],
     &["key", "token", "credential"],
     &["free", "pay", "price", "cost"],
     &["account", "login", "registration"],
@@ -67,9 +70,9 @@ const SYNONYMS: [&[&str]; 26] = [
     &["left", "remaining"],
     &["day", "hour", "minute", "window"],
     &["absent", "missing"],
-    &["legacy", "old", "alias"],
+    &["legacy", "former", "alias"],
     &["start", "run", "install", "launch", "deploy"],
-    &["server", "service", "binary"],
+    &["server", "binary"],
     &["proxy", "nginx", "caddy"],
     &["agent", "ai", "automation", "script"],
 ];

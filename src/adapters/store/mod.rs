@@ -1,1 +1,140 @@
-//! The store.
+//! Contacts and keys: an append-only ledger, with sled as its index.
+//!
+//! In reading order: [`DataDir`] is the directory with its lock and secret. `event` and `line` are
+//! what the ledger records and how; `verify` reads it, `ledger` appends to it, `compaction` writes
+//! it anew; all of them stand on [`Files`]. `bucket` and `entry` are what the index holds, `index`
+//! is sled, `marker` the promise of a clean stop, `rebuild` makes the index again. `draft` decides
+//! a batch, `committer` runs them; `contacts` and `credentials` are the ports.
+//!
+//! What holds:
+//! - A change is answered after it was synced to the ledger, and never if it was not.
+//! - The ledger is the record. Nothing in the index is ever needed to read or rewrite it.
+//! - A position is a generation and a sequence number, never a place in a file.
+
+mod bucket;
+mod committer;
+mod compaction;
+mod contacts;
+mod credentials;
+mod data_dir;
+mod draft;
+mod entry;
+mod error;
+mod event;
+mod files;
+mod index;
+mod ledger;
+mod line;
+mod marker;
+mod open;
+mod rebuild;
+mod verify;
+
+pub use data_dir::DataDir;
+pub use error::OpenError;
+pub use files::{AppendFile, Files, SystemFiles};
+pub use open::Tuning;
+
+use std::fs::File;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::domain::secret::MacKey;
+use crate::domain::time::Timestamp;
+use crate::ports::StoreError;
+
+use committer::{Change, Queue, Shared};
+use draft::Draft;
+use index::IndexError;
+
+/// Contacts and keys in a data directory.
+#[derive(Debug)]
+pub struct SledStore {
+    queue: Queue,
+    shared: Arc<Shared>,
+    hash_key: MacKey,
+    /// Held until the committer is gone, which [`Drop`] waits for.
+    _lock: Arc<File>,
+}
+
+impl SledStore {
+    /// Opens the store: verifies every line of the ledger, makes the index again unless a clean
+    /// stop left a good one, drops keys that are expired at `now`, and starts the committer.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the ledger cannot be trusted or written.
+    pub fn open(data_dir: &DataDir, now: Timestamp) -> Result<Self, OpenError> {
+        Self::open_with(data_dir, now, Tuning::default())
+    }
+
+    /// Opens the store with other numbers or files than the usual ones.
+    ///
+    /// # Errors
+    /// As [`SledStore::open`].
+    pub fn open_with(
+        data_dir: &DataDir,
+        now: Timestamp,
+        tuning: Tuning,
+    ) -> Result<Self, OpenError> {
+        open::open(data_dir, now, tuning)
+    }
+
+    /// Finishes the changes that wait and leaves a good index for the next start. Every call
+    /// after the first does nothing. Without it, the next start makes the index again. It blocks
+    /// for as long as the disk takes.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the index cannot be left good. No change is lost then.
+    pub fn close(&self) -> Result<(), StoreError> {
+        self.queue.stop().map_or(Ok(()), |committer| {
+            committer
+                .finish()
+                .map_err(|error| StoreError::Unavailable(error.to_string()))
+        })
+    }
+
+    /// Has the committer decide a change, and waits until what it recorded is safe.
+    async fn commit<T: Send + 'static>(
+        &self,
+        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let change: Change = Box::new(move |draft| {
+            let decided = decide(draft)?;
+            Ok(Box::new(move |outcome: Result<(), StoreError>| {
+                // Whoever asked may have gone; the change stays.
+                let _ = reply.send(outcome.map(|()| decided));
+            }))
+        });
+        self.queue.send(change)?;
+        answer
+            .await
+            .unwrap_or_else(|_given_up| Err(self.shared.unavailable()))
+    }
+
+    /// Looks an entry up as it is after the last answered change.
+    fn look_up<T>(
+        &self,
+        name: &[u8],
+        parse: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let index = self.shared.index();
+        let index = index.as_ref().ok_or_else(|| self.shared.unavailable())?;
+        let id = bucket::bucket_id(&self.hash_key, name);
+        index
+            .with_bucket(id, |bytes| bucket::find(bytes, name).and_then(parse))
+            .map(Option::flatten)
+            .map_err(|error| StoreError::Unavailable(error.to_string()))
+    }
+}
+
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        drop(self.queue.stop());
+        self.shared.abandon_index();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,12 +5,14 @@ use hyper::StatusCode;
 use serde::Serialize;
 
 use crate::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
+use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
 use crate::domain::quota_token::QuotaToken;
 use crate::http::cookie::QuotaCookie;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown, Value};
+use crate::ports::LimiterError;
 use crate::usecases::chat::{self as usecase, Allowance, ChatError};
 
 use super::Call;
@@ -48,7 +50,11 @@ impl From<Allowance> for QuotaResponse {
 }
 
 pub(super) async fn chat(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
-    let conversation = read_request(body)?;
+    let conversation = match read_request(body) {
+        Ok(conversation) => conversation,
+        // Even then the answer tells what is left of the quota.
+        Err(problem) => return Err(problem.with_decision(peek(call).await?)),
+    };
     let app = &call.app;
     let answered = usecase::chat(
         app.assistant(),
@@ -75,9 +81,13 @@ pub(super) async fn chat(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
 }
 
 pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
-    let decision = usecase::quota(call.app.meter(), call.now, &call.client, visitor(call)).await?;
+    let decision = peek(call).await?;
     let response = QuotaResponse::from(Allowance::of(&decision));
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
+}
+
+async fn peek(call: &Call) -> Result<Decision, LimiterError> {
+    usecase::quota(call.app.meter(), call.now, &call.client, visitor(call)).await
 }
 
 fn visitor(call: &Call) -> Option<QuotaToken> {

@@ -8,6 +8,7 @@ use landing_api::adapters::limiter::{
 };
 use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::PolicyName;
+use landing_api::domain::time::Timestamp;
 use landing_api::domain::window::Window;
 
 use super::{QUOTA, sweep};
@@ -143,12 +144,21 @@ fn a_store_that_is_mostly_garbage_starts_over() {
         &[charge(PolicyName::Ip, QUOTA, 1)],
         START
     ));
-    for (bytes_on_disk, expected) in [(8 << 20, 1), (9 << 20, 2), (9 << 20, 2), (19 << 20, 3)] {
+    let check = |bytes_on_disk: u64, now: Timestamp, expected: usize, why: &str| {
         store.0.lock().unwrap().bytes_on_disk = bytes_on_disk;
-        for _ in 0..32 {
-            limiter.tick(START);
-        }
-        assert_eq!(starts(), expected, "{bytes_on_disk}");
-        assert_eq!(store.len(), 1);
+        sweep(&limiter, now);
+        sweep(&limiter, now);
+        assert_eq!(starts(), expected, "{why}");
+    };
+    check(8 << 20, START, 1, "too small to matter");
+    check(9 << 20, START, 2, "large for one window");
+    check(9 << 20, START, 2, "no larger than when it started over");
+    check(19 << 20, START, 3, "grown");
+    assert_eq!(store.len(), 1);
+    for host in 0..100 {
+        let by_ip = charge(PolicyName::Ip, QUOTA, host);
+        is_admitted(&limiter, &[by_ip], START);
     }
+    check(39 << 20, START, 4, "grown again, though it holds more");
+    check(39 << 20, START.plus_ms(60_000), 5, "all expired");
 }

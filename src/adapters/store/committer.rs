@@ -1,0 +1,360 @@
+//! The one writer. It takes all changes that are waiting, decides them in order, writes what they
+//! record as one batch, syncs once, changes the index, and only then answers.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::{self, JoinHandle};
+
+use crate::domain::secret::MacKey;
+use crate::domain::time::Timestamp;
+use crate::ports::StoreError;
+
+use super::compaction;
+use super::draft::Draft;
+use super::event::Event;
+use super::index::{self, Index, IndexError, Meta};
+use super::ledger::Ledger;
+use super::marker;
+use super::rebuild::rebuild;
+
+/// Most changes in one batch.
+const BATCH_CHANGES_MAX: usize = 1024;
+
+/// Decides one change. It is dropped, and with it the way to answer, when nothing came of it.
+pub(super) type Change = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Answer, IndexError> + Send>;
+
+/// Tells whoever asked for a change what became of it.
+pub(super) type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// What readers share with the committer.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Nothing while it has to be made again, and after the close.
+    index: RwLock<Option<Index>>,
+    /// Why writes fail, if they do.
+    trouble: Mutex<Option<String>>,
+}
+
+impl Shared {
+    pub(super) fn index(&self) -> RwLockReadGuard<'_, Option<Index>> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn index_mut(&self) -> RwLockWriteGuard<'_, Option<Index>> {
+        self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing stands in the way of writes, as far as is known.
+    pub(super) fn is_sound(&self) -> bool {
+        self.trouble_mut().is_none() && self.index().is_some()
+    }
+
+    /// Gives the index up, if there is one.
+    pub(super) fn abandon_index(&self) {
+        let index = self.index_mut().take();
+        if let Some(index) = index {
+            index.abandon();
+        }
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.trouble_mut().clone()
+    }
+
+    /// The answer when nothing better is known.
+    pub(super) fn unavailable(&self) -> StoreError {
+        StoreError::Unavailable(
+            self.trouble()
+                .unwrap_or_else(|| "the change was given up".to_owned()),
+        )
+    }
+
+    fn trouble_mut(&self) -> MutexGuard<'_, Option<String>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes why writes fail, or that they work, and logs when that changes.
+    fn set_trouble(&self, trouble: Option<String>) {
+        let mut current = self.trouble_mut();
+        match (&*current, &trouble) {
+            (None, Some(reason)) => tracing::error!(reason, "the store takes no writes"),
+            (Some(_), None) => tracing::info!("the store takes writes again"),
+            (None, None) | (Some(_), Some(_)) => {}
+        }
+        *current = trouble;
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+/// What the committer works on.
+pub(super) struct Committer {
+    pub(super) ledger: Ledger,
+    /// What is in the index.
+    pub(super) meta: Meta,
+    pub(super) index_root: PathBuf,
+    pub(super) hash_key: MacKey,
+    pub(super) shared: Arc<Shared>,
+    /// Fewer dead lines than this are never worth a compaction.
+    pub(super) dead_lines_min: u64,
+    /// When the last event happened.
+    pub(super) now: Timestamp,
+}
+
+/// The way to a running committer.
+#[derive(Debug)]
+pub(super) struct Queue {
+    sender: Mutex<Option<SyncSender<Change>>>,
+    thread: Mutex<Option<JoinHandle<Committer>>>,
+}
+
+impl Queue {
+    /// Starts `committer` with room for `changes_max` waiting changes.
+    pub(super) fn start(
+        committer: Committer,
+        index: Index,
+        changes_max: usize,
+    ) -> std::io::Result<Self> {
+        *committer.shared.index_mut() = Some(index);
+        let (sender, receiver) = sync_channel(changes_max);
+        let thread = thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || committer.run(&receiver))?;
+        Ok(Self {
+            sender: Mutex::new(Some(sender)),
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    pub(super) fn send(&self, change: Change) -> Result<(), StoreError> {
+        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(sender) = sender.as_ref() else {
+            return Err(StoreError::Unavailable("the store is closed".to_owned()));
+        };
+        sender.try_send(change).map_err(|error| match error {
+            TrySendError::Full(_) => StoreError::Overloaded,
+            TrySendError::Disconnected(_) => {
+                StoreError::Unavailable("the committer is gone".to_owned())
+            }
+        })
+    }
+
+    /// Whether anybody works on what is sent.
+    pub(super) fn is_running(&self) -> bool {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Lets no more changes in, waits for those that wait, and hands out the committer; nothing if
+    /// that was done before.
+    pub(super) fn stop(&self) -> Option<Committer> {
+        drop(
+            self.sender
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        thread?.join().ok()
+    }
+}
+
+impl Committer {
+    fn run(mut self, receiver: &Receiver<Change>) -> Self {
+        while let Ok(first) = receiver.recv() {
+            let mut changes = vec![first];
+            changes.extend(receiver.try_iter().take(BATCH_CHANGES_MAX - 1));
+            self.commit(changes);
+            if self.is_compaction_due() {
+                self.compact();
+            }
+        }
+        self
+    }
+
+    /// Leaves a good index for the next start.
+    pub(super) fn finish(mut self) -> Result<(), IndexError> {
+        self.ledger.repair()?;
+        let index = self.shared.index_mut().take();
+        match index {
+            Some(index) => {
+                let directory = index.close()?;
+                Ok(marker::write(&self.index_root, &directory, &self.meta)?)
+            }
+            None => Err(no_index()),
+        }
+    }
+
+    fn commit(&mut self, changes: Vec<Change>) {
+        let repaired = catch_unwind(AssertUnwindSafe(|| self.repair()))
+            .unwrap_or_else(|_panic| Err("panic".to_owned()));
+        if let Err(reason) = repaired {
+            // The changes are dropped: whoever waits is told the trouble.
+            self.shared.set_trouble(Some(reason));
+            return;
+        }
+        self.shared.set_trouble(None);
+        let position = self.ledger.position();
+        let mut answers = Vec::with_capacity(changes.len());
+        // A fault in one change must not end the writer.
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.decide(changes, &mut answers)))
+            .unwrap_or_else(|_panic| Err(Failure::Index(IndexError("panic".to_owned()))));
+        if let Err(failure) = &outcome {
+            self.ledger.roll_back(position);
+            if matches!(failure, Failure::Index(_)) {
+                self.shared.abandon_index();
+            }
+            self.shared.set_trouble(Some(failure.to_string()));
+        }
+        let outcome = outcome.map_err(|failure| StoreError::Unavailable(failure.to_string()));
+        for answer in answers {
+            answer(outcome.clone());
+        }
+    }
+
+    /// Decides, records, indexes. After an error nothing of it may be left.
+    fn decide(&mut self, changes: Vec<Change>, answers: &mut Vec<Answer>) -> Result<(), Failure> {
+        let shared = Arc::clone(&self.shared);
+        let index = shared.index();
+        let index = index.as_ref().ok_or_else(no_index)?;
+        let mut draft = Draft::new(index, &self.hash_key, self.meta.tally);
+        for change in changes {
+            answers.push(change(&mut draft)?);
+        }
+        let Some(last) = draft.events().last().map(Event::at) else {
+            return Ok(());
+        };
+        self.ledger
+            .append(draft.events())
+            .map_err(Failure::Ledger)?;
+        let (buckets, tally) = draft.take();
+        let meta = Meta {
+            sequence: self.ledger.position().sequence,
+            tally,
+            ..self.meta.clone()
+        };
+        index.write(&buckets, &meta)?;
+        self.meta = meta;
+        self.now = last;
+        Ok(())
+    }
+
+    /// Makes ledger and index fit for writing, if they are not. Says why they cannot be.
+    fn repair(&mut self) -> Result<(), String> {
+        self.ledger
+            .repair()
+            .map_err(|error| format!("ledger: {error}"))?;
+        if self.shared.index().is_some() {
+            return Ok(());
+        }
+        let rebuilt = rebuild(
+            &self.index_root,
+            &self.hash_key,
+            self.ledger.path(),
+            self.ledger.head(),
+            self.ledger.position().sequence,
+        );
+        let (index, meta) = rebuilt.map_err(|error| error.to_string())?;
+        if let Err(error) = index::wipe(&self.index_root, Some(index.directory())) {
+            tracing::warn!(%error, "an old index cannot be removed");
+        }
+        self.meta = meta;
+        *self.shared.index_mut() = Some(index);
+        Ok(())
+    }
+
+    /// More dead lines than live ones, and enough of them.
+    pub(super) fn is_compaction_due(&self) -> bool {
+        let dead = self.meta.sequence.saturating_sub(self.meta.tally.live);
+        dead > self.meta.tally.live.max(self.dead_lines_min) && self.ledger.is_sound()
+    }
+
+    fn compact(&mut self) {
+        let compacted = catch_unwind(AssertUnwindSafe(|| {
+            compaction::compact(
+                self.ledger.files(),
+                self.ledger.path(),
+                self.ledger.head().generation + 1,
+                &self.ledger.head().secret,
+                self.now,
+            )
+            .map_err(|error| error.to_string())
+        }))
+        .unwrap_or_else(|_panic| Err("panic".to_owned()));
+        match compacted {
+            Ok(ledger) => self.adopt(ledger),
+            Err(error) => {
+                // Not at every batch from now on: when as much again has gathered.
+                let dead = self.meta.sequence.saturating_sub(self.meta.tally.live);
+                self.dead_lines_min = dead.saturating_mul(2);
+                tracing::warn!(error, "the ledger cannot be compacted");
+            }
+        }
+    }
+
+    /// Goes on with a new generation.
+    fn adopt(&mut self, ledger: Ledger) {
+        self.ledger = ledger;
+        self.meta = compacted_meta(&self.ledger, &self.meta);
+        let written = match self.shared.index().as_ref() {
+            Some(index) => index.write(&Default::default(), &self.meta),
+            None => Ok(()),
+        };
+        if written.is_err() {
+            self.shared.abandon_index();
+        }
+        let trouble = self.repair().err();
+        self.shared.set_trouble(trouble);
+        tracing::info!(
+            ledger.generation = self.ledger.head().generation,
+            ledger.events = self.meta.sequence,
+            "the ledger was compacted"
+        );
+    }
+}
+
+impl fmt::Debug for Committer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Committer")
+            .field("ledger", &self.ledger)
+            .field("meta", &self.meta)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the index is of, once `ledger` was written without its dead lines.
+pub(super) fn compacted_meta(ledger: &Ledger, before: &Meta) -> Meta {
+    let sequence = ledger.position().sequence;
+    let mut meta = Meta {
+        secret: ledger.head().secret.clone(),
+        generation: ledger.head().generation,
+        sequence,
+        tally: before.tally,
+    };
+    meta.tally.live = sequence;
+    meta.tally.forgotten = 0;
+    meta
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("ledger: {0}")]
+    Ledger(std::io::Error),
+    #[error(transparent)]
+    Index(#[from] IndexError),
+}
+
+fn no_index() -> IndexError {
+    IndexError("not there".to_owned())
+}

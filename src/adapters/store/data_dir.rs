@@ -1,0 +1,169 @@
+//! The directory that holds all the service keeps: who may use it, and the secret in it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::domain::secret::Secret;
+use crate::ports::Entropy;
+
+use super::error::OpenError;
+use super::files::{PRIVATE_FILE, remove_for_good, sync_parent, write_whole};
+use super::ledger::LEDGER;
+use super::verify::{Glimpse, glimpse};
+
+const LOCK: &str = "lock";
+const SECRET: &str = "secret";
+const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
+const ACCEPT_DAMAGE: &str = "accept-damage";
+
+/// Only the service's own user may look into it.
+const PRIVATE_DIRECTORY: u32 = 0o700;
+
+/// A data directory that no other process uses, with its secret.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    secret: Secret,
+    lock: Arc<File>,
+}
+
+impl DataDir {
+    /// Takes possession of the directory at `path`, which is made if it is missing. The lock lasts
+    /// until this and every store opened on it are gone.
+    ///
+    /// # Errors
+    /// [`OpenError`] when another process uses it, or when its secret cannot be read or made or
+    /// does not belong to its ledger. Nothing that was there is changed then.
+    pub fn open(path: &Path, entropy: &dyn Entropy) -> Result<Self, OpenError> {
+        create_private(path).map_err(OpenError::io("create", path))?;
+        let lock = lock(path)?;
+        let secret = Self::secret_of(path, entropy)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            secret,
+            lock: Arc::new(lock),
+        })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its secret.
+    #[must_use]
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// Keeps other processes out for as long as it is held.
+    pub(super) fn lock(&self) -> Arc<File> {
+        Arc::clone(&self.lock)
+    }
+
+    /// The file by which the operator gives up what is damaged.
+    pub(super) fn accept_damage(&self) -> PathBuf {
+        self.path.join(ACCEPT_DAMAGE)
+    }
+
+    /// Withdraws what the operator has accepted, so that it holds for one start only.
+    pub(super) fn withdraw_acceptance(&self) -> Result<(), OpenError> {
+        for name in [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE] {
+            let path = self.path.join(name);
+            remove_for_good(&path).map_err(OpenError::io("remove", &path))?;
+        }
+        Ok(())
+    }
+
+    /// The secret that belongs to the ledger, made if nothing depends on it yet.
+    fn secret_of(directory: &Path, entropy: &dyn Entropy) -> Result<Secret, OpenError> {
+        let path = directory.join(SECRET);
+        let accept = directory.join(ACCEPT_NEW_SECRET);
+        let ledger = directory.join(LEDGER);
+        let glimpse = glimpse(&ledger).map_err(OpenError::io("read", &ledger))?;
+        let bound = glimpse.filter(|glimpse| glimpse.has_events && !accept.exists());
+        match (read_secret(&path)?, bound) {
+            (None, Some(_)) => Err(OpenError::SecretMissing {
+                secret: path,
+                accept,
+            }),
+            (None, None) => make_secret(&path, entropy),
+            (
+                Some(secret),
+                Some(Glimpse {
+                    secret: Some(id), ..
+                }),
+            ) if id != secret.id() => Err(OpenError::SecretForeign {
+                secret: path,
+                accept,
+            }),
+            (Some(secret), Some(_) | None) => Ok(secret),
+        }
+    }
+}
+
+/// Makes a directory and what is missing above it, all of it private and there to stay. One that
+/// is there keeps its mode.
+fn create_private(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .take_while(|ancestor| *ancestor != Path::new("") && !ancestor.exists())
+        .collect();
+    for directory in missing.into_iter().rev() {
+        DirBuilder::new()
+            .mode(PRIVATE_DIRECTORY)
+            .create(directory)?;
+        sync_parent(directory)?;
+    }
+    Ok(())
+}
+
+fn lock(directory: &Path) -> Result<File, OpenError> {
+    let path = directory.join(LOCK);
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(PRIVATE_FILE)
+        .open(&path)
+        .map_err(OpenError::io("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(directory.to_path_buf())),
+        Err(TryLockError::Error(error)) => Err(OpenError::io("lock", &path)(error)),
+    }
+}
+
+fn read_secret(path: &Path) -> Result<Option<Secret>, OpenError> {
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(OpenError::io("read", path)(error)),
+    };
+    let mode = metadata.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(OpenError::SecretExposed {
+            path: path.to_path_buf(),
+            mode,
+        });
+    }
+    let bytes = fs::read(path).map_err(OpenError::io("read", path))?;
+    match <[u8; 32]>::try_from(bytes.as_slice()) {
+        Ok(bytes) => Ok(Some(Secret::new(bytes))),
+        Err(_) => Err(OpenError::SecretLength {
+            path: path.to_path_buf(),
+            found_bytes: bytes.len() as u64,
+        }),
+    }
+}
+
+fn make_secret(path: &Path, entropy: &dyn Entropy) -> Result<Secret, OpenError> {
+    let mut bytes = [0; 32];
+    entropy.fill(&mut bytes)?;
+    write_whole(path, &bytes).map_err(OpenError::io("write", path))?;
+    Ok(Secret::new(bytes))
+}

@@ -1,0 +1,137 @@
+//! What the index keeps of a contact and of a key, as bytes.
+
+use crate::domain::credential::{Fingerprint, KeyRecord};
+use crate::domain::email::EmailAddress;
+use crate::domain::text::Label;
+use crate::domain::time::Timestamp;
+use crate::ports::{Contact, Origin};
+
+const HAS_CREDENTIAL: u8 = 1;
+const HAS_SEEN_LINE: u8 = 2;
+const IS_REVOKED: u8 = 1;
+const HAS_LABEL: u8 = 2;
+
+/// The name of a contact's entry.
+pub(super) fn contact_name(email: &str) -> Vec<u8> {
+    [b"c", email.as_bytes()].concat()
+}
+
+/// The name of a key's entry.
+pub(super) fn key_name(fingerprint: &[u8; 32]) -> Vec<u8> {
+    [b"k", fingerprint.as_slice()].concat()
+}
+
+/// Whether an entry of this name is a key's.
+pub(super) fn is_key_name(name: &[u8]) -> bool {
+    name.first() == Some(&b'k')
+}
+
+/// A contact without its address, which is the entry's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ContactEntry {
+    pub(super) origin: Origin,
+    pub(super) subscribed_at: u64,
+    pub(super) last_seen_at: u64,
+    /// Whether the ledger has a line about a later sighting.
+    pub(super) has_seen_line: bool,
+}
+
+impl ContactEntry {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut flags = 0;
+        if self.origin.credential.is_some() {
+            flags |= HAS_CREDENTIAL;
+        }
+        if self.has_seen_line {
+            flags |= HAS_SEEN_LINE;
+        }
+        let mut bytes = vec![flags];
+        bytes.extend_from_slice(&self.subscribed_at.to_be_bytes());
+        bytes.extend_from_slice(&self.last_seen_at.to_be_bytes());
+        bytes.extend_from_slice(&self.origin.network);
+        bytes.extend(self.origin.credential.into_iter().flatten());
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&flags, rest) = bytes.split_first()?;
+        let (subscribed_at, rest) = rest.split_first_chunk()?;
+        let (last_seen_at, rest) = rest.split_first_chunk()?;
+        let (&network, rest) = rest.split_first_chunk()?;
+        let credential = if flags & HAS_CREDENTIAL == 0 {
+            None
+        } else {
+            Some(*rest.first_chunk()?)
+        };
+        Some(Self {
+            origin: Origin {
+                network,
+                credential,
+            },
+            subscribed_at: u64::from_be_bytes(*subscribed_at),
+            last_seen_at: u64::from_be_bytes(*last_seen_at),
+            has_seen_line: flags & HAS_SEEN_LINE != 0,
+        })
+    }
+
+    pub(super) fn into_contact(self, email: EmailAddress) -> Contact {
+        Contact {
+            email,
+            origin: self.origin,
+            subscribed_at: Timestamp::from_ms(self.subscribed_at),
+            last_seen_at: Timestamp::from_ms(self.last_seen_at),
+        }
+    }
+}
+
+/// A key without its fingerprint, which is the entry's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KeyEntry {
+    pub(super) label: Option<String>,
+    pub(super) issued_at: u64,
+    pub(super) expires_at: u64,
+    pub(super) revoked_at: Option<u64>,
+}
+
+impl KeyEntry {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut flags = 0;
+        if self.revoked_at.is_some() {
+            flags |= IS_REVOKED;
+        }
+        if self.label.is_some() {
+            flags |= HAS_LABEL;
+        }
+        let mut bytes = vec![flags];
+        bytes.extend_from_slice(&self.issued_at.to_be_bytes());
+        bytes.extend_from_slice(&self.expires_at.to_be_bytes());
+        bytes.extend_from_slice(&self.revoked_at.unwrap_or(0).to_be_bytes());
+        bytes.extend_from_slice(self.label.as_deref().unwrap_or("").as_bytes());
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&flags, rest) = bytes.split_first()?;
+        let (issued_at, rest) = rest.split_first_chunk()?;
+        let (expires_at, rest) = rest.split_first_chunk()?;
+        let (revoked_at, rest) = rest.split_first_chunk()?;
+        let label = std::str::from_utf8(rest).ok()?;
+        Some(Self {
+            label: (flags & HAS_LABEL != 0).then(|| label.to_owned()),
+            issued_at: u64::from_be_bytes(*issued_at),
+            expires_at: u64::from_be_bytes(*expires_at),
+            revoked_at: (flags & IS_REVOKED != 0).then(|| u64::from_be_bytes(*revoked_at)),
+        })
+    }
+
+    pub(super) fn into_record(self, fingerprint: Fingerprint) -> KeyRecord {
+        KeyRecord {
+            fingerprint,
+            // The service records no label that does not parse.
+            label: self.label.and_then(|label| Label::parse(label).ok()),
+            issued_at: Timestamp::from_ms(self.issued_at),
+            expires_at: Timestamp::from_ms(self.expires_at),
+            revoked_at: self.revoked_at.map(Timestamp::from_ms),
+        }
+    }
+}

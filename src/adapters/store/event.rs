@@ -1,0 +1,140 @@
+//! What the ledger records: one event a line. A revoked token's event has its place here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::credential::{Fingerprint, KeyRecord};
+use crate::domain::email::EmailAddress;
+use crate::domain::time::Timestamp;
+use crate::ports::{Origin, SignUp};
+
+/// Something that happened, in the ledger's words. Instants are milliseconds since the Unix epoch,
+/// hashes are lowercase hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Event {
+    ContactSubscribed {
+        email: String,
+        network: Hex<16>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        credential: Option<Hex<16>>,
+        at: u64,
+    },
+    ContactSeen {
+        email: String,
+        at: u64,
+    },
+    ContactForgotten {
+        email: String,
+        at: u64,
+    },
+    KeyIssued {
+        key: Hex<32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+        at: u64,
+        expires_at: u64,
+    },
+    KeyRevoked {
+        key: Hex<32>,
+        at: u64,
+    },
+}
+
+impl Event {
+    pub(super) fn subscribed(sign_up: &SignUp) -> Self {
+        let Origin {
+            network,
+            credential,
+        } = sign_up.origin;
+        Self::ContactSubscribed {
+            email: sign_up.email.as_str().to_owned(),
+            network: Hex(network),
+            credential: credential.map(Hex),
+            at: sign_up.at.as_ms(),
+        }
+    }
+
+    pub(super) fn seen(email: &EmailAddress, at: Timestamp) -> Self {
+        Self::ContactSeen {
+            email: email.as_str().to_owned(),
+            at: at.as_ms(),
+        }
+    }
+
+    pub(super) fn forgotten(email: &EmailAddress, at: Timestamp) -> Self {
+        Self::ContactForgotten {
+            email: email.as_str().to_owned(),
+            at: at.as_ms(),
+        }
+    }
+
+    pub(super) fn issued(record: &KeyRecord) -> Self {
+        Self::KeyIssued {
+            key: Hex(*record.fingerprint.as_bytes()),
+            label: record.label.as_ref().map(|label| label.as_str().to_owned()),
+            at: record.issued_at.as_ms(),
+            expires_at: record.expires_at.as_ms(),
+        }
+    }
+
+    pub(super) fn revoked(fingerprint: &Fingerprint, at: Timestamp) -> Self {
+        Self::KeyRevoked {
+            key: Hex(*fingerprint.as_bytes()),
+            at: at.as_ms(),
+        }
+    }
+
+    /// When it happened.
+    pub(super) fn at(&self) -> Timestamp {
+        let (Self::ContactSubscribed { at, .. }
+        | Self::ContactSeen { at, .. }
+        | Self::ContactForgotten { at, .. }
+        | Self::KeyIssued { at, .. }
+        | Self::KeyRevoked { at, .. }) = self;
+        Timestamp::from_ms(*at)
+    }
+}
+
+/// Bytes as hexadecimal text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Hex<const N: usize>(pub(super) [u8; N]);
+
+impl<const N: usize> Serialize for Hex<N> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+        let mut text = String::with_capacity(2 * N);
+        for byte in self.0 {
+            text.push(digit(byte >> 4));
+            text.push(digit(byte & 15));
+        }
+        serializer.serialize_str(&text)
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <&str>::deserialize(deserializer)?;
+        parse_hex(text).map(Self).ok_or_else(|| {
+            serde::de::Error::custom(format_args!("expected {} hexadecimal digits", 2 * N))
+        })
+    }
+}
+
+fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digit = |byte: u8| {
+        char::from(byte)
+            .to_digit(16)
+            .and_then(|d| u8::try_from(d).ok())
+    };
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
+    let mut bytes = [0; N];
+    if pairs.len() != N {
+        return None;
+    }
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(bytes)
+}

@@ -1,0 +1,138 @@
+//! The few file operations that the ledger rests on, behind traits, so that tests can make each of
+//! them fail.
+
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Only the service's own user may read or write what it keeps.
+pub(super) const PRIVATE_FILE: u32 = 0o600;
+
+/// Where ledgers are kept.
+pub trait Files: Debug + Send + Sync {
+    /// Makes an empty file, or empties the one that is there.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Opens a file that is there, to write behind its end.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Puts `from` in the place of `to`, in one step.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Makes files made, renamed or removed in a directory stay so through a power cut.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+}
+
+/// A file that grows at its end.
+pub trait AppendFile: Debug + Send {
+    /// Writes once behind the end and says how many bytes were taken: fewer than given when the
+    /// disk is full.
+    ///
+    /// # Errors
+    /// When nothing was taken.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Makes all that was appended survive a power cut.
+    ///
+    /// # Errors
+    /// When it may not survive. What was appended since the last success must be given up then.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Cuts the file to `length` bytes and makes that survive a power cut.
+    ///
+    /// # Errors
+    /// When the file may be longer still.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+}
+
+/// The operating system's files.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemFiles;
+
+impl Files for SystemFiles {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(PRIVATE_FILE)
+            .open(path)?;
+        file.set_len(0)?;
+        Ok(Box::new(file))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = OpenOptions::new().append(true).open(path)?;
+        Ok(Box::new(file))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+}
+
+impl AppendFile for File {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)?;
+        self.sync_all()
+    }
+}
+
+/// Writes a small file that is either there whole after a power cut or not at all: beside its
+/// place, synced, renamed, the directory synced.
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let mut file = SystemFiles.create(&beside)?;
+    if file.append(bytes)? != bytes.len() {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    file.sync()?;
+    SystemFiles.rename(&beside, path)?;
+    sync_parent(path)
+}
+
+/// Removes a file, if it is there, for good.
+pub(super) fn remove_for_good(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Ok(()) => sync_parent(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Syncs the directory that `path` is in.
+pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
+    SystemFiles.sync_directory(parent(path))
+}
+
+/// The directory that `path` is in.
+pub(super) fn parent(path: &Path) -> &Path {
+    path.parent()
+        .filter(|parent| *parent != Path::new(""))
+        .unwrap_or_else(|| Path::new("."))
+}

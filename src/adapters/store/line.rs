@@ -1,0 +1,131 @@
+//! One line of the ledger, as bytes.
+//!
+//! ```text
+//! {"crc":"0badcafe","seq":17,"batch":9,"left":0,"event":{...}}
+//! ```
+//!
+//! A line is JSON for people and tools. The service itself verifies it without parsing JSON: the
+//! first members have their place and form, and `crc` is the CRC-32 of every byte behind its
+//! closing quote, so a million lines are verified in a fraction of a second.
+
+use std::io::{self, BufRead, Read};
+
+/// Longest line, in bytes. The longest event is a key's label of 64 characters, each escaped.
+pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
+
+/// What every line begins with.
+pub(super) const CRC_OPEN: &[u8] = b"{\"crc\":\"";
+const CRC_DIGITS: usize = 8;
+
+/// A verified line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    /// Counts the events of a generation, from 1.
+    pub(super) sequence: u64,
+    /// Counts the batches of a generation, from 1.
+    pub(super) batch: u64,
+    /// How many lines of the same batch follow.
+    pub(super) left: u64,
+    /// The event, as JSON.
+    pub(super) event: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line without its newline; nothing if it is not one, or not as it was written.
+    pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
+        let rest = checked(line)?;
+        let (sequence, rest) = number(rest, b",\"seq\":")?;
+        let (batch, rest) = number(rest, b",\"batch\":")?;
+        let (left, rest) = number(rest, b",\"left\":")?;
+        let event = rest.strip_prefix(b",\"event\":")?.strip_suffix(b"}")?;
+        Some(Self {
+            sequence,
+            batch,
+            left,
+            event,
+        })
+    }
+
+    /// Appends the line with its newline to `out`.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let members = format!(
+            ",\"seq\":{},\"batch\":{},\"left\":{},\"event\":",
+            self.sequence, self.batch, self.left
+        );
+        seal(out, &[members.as_bytes(), self.event, b"}"]);
+    }
+}
+
+/// Appends a line: the checksum of `parts`, the parts, a newline. The parts are what follows the
+/// `crc` member up to the closing brace.
+pub(super) fn seal(out: &mut Vec<u8>, parts: &[&[u8]]) {
+    let mut hasher = crc32fast::Hasher::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    out.extend_from_slice(CRC_OPEN);
+    out.extend_from_slice(format!("{:08x}\"", hasher.finalize()).as_bytes());
+    for part in parts {
+        out.extend_from_slice(part);
+    }
+    out.push(b'\n');
+}
+
+/// What follows the checksum, if it agrees.
+pub(super) fn checked(line: &[u8]) -> Option<&[u8]> {
+    let (digits, rest) = line.strip_prefix(CRC_OPEN)?.split_at_checked(CRC_DIGITS)?;
+    let rest = rest.strip_prefix(b"\"")?;
+    let crc = digits.iter().try_fold(0, |crc, digit| {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some(crc << 4 | u32::from(value))
+    })?;
+    (crc32fast::hash(rest) == crc).then_some(rest)
+}
+
+/// The decimal number behind `name`, and what follows it.
+fn number<'a>(line: &'a [u8], name: &[u8]) -> Option<(u64, &'a [u8])> {
+    let mut rest = line.strip_prefix(name)?;
+    let mut value: Option<u64> = None;
+    while let [digit @ b'0'..=b'9', tail @ ..] = rest {
+        let digit = u64::from(digit - b'0');
+        value = Some(value.unwrap_or(0).checked_mul(10)?.checked_add(digit)?);
+        rest = tail;
+    }
+    value.map(|value| (value, rest))
+}
+
+/// What [`read_line`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A line that ended in a newline, now in the buffer without it.
+    Whole,
+    /// Something else up to the next newline or the end: not a line of ours.
+    Bad,
+    /// The end.
+    End,
+}
+
+/// Reads the next line into `line`, and says how many bytes it took from `reader`. Never holds
+/// more than a legal line, whatever the file is full of.
+pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<(Found, u64)> {
+    line.clear();
+    let taken = reader
+        .by_ref()
+        .take(LINE_BYTES_MAX as u64)
+        .read_until(b'\n', line)?;
+    if taken == 0 {
+        return Ok((Found::End, 0));
+    }
+    let mut taken = taken as u64;
+    if line.pop_if(|last| *last == b'\n').is_some() {
+        return Ok((Found::Whole, taken));
+    }
+    if taken == LINE_BYTES_MAX as u64 {
+        taken += reader.skip_until(b'\n')? as u64;
+    }
+    Ok((Found::Bad, taken))
+}

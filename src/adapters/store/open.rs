@@ -1,0 +1,216 @@
+//! Opening the store: from whatever the last process left to a ledger, an index and a committer
+//! that agree.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::domain::secret::MacKey;
+use crate::domain::time::Timestamp;
+
+use super::SledStore;
+use super::committer::{Committer, Queue, Shared, compacted_meta};
+use super::compaction::{self, beside};
+use super::data_dir::DataDir;
+use super::error::OpenError;
+use super::files::{Files, SystemFiles};
+use super::index::{self, INDEX, Index, Meta};
+use super::ledger::{LEDGER, Ledger};
+use super::marker;
+use super::rebuild::{RebuildError, rebuild};
+use super::verify::{FORMAT, Flaw, verify};
+
+/// The store's numbers and files.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// Most changes that wait for the committer; one more is refused as overload.
+    pub waiting_changes_max: usize,
+    /// Fewer dead lines than this are never worth writing the ledger anew.
+    pub dead_lines_min: u64,
+    /// Where the ledger is kept.
+    pub files: Arc<dyn Files>,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            waiting_changes_max: 8192,
+            dead_lines_min: 65_536,
+            files: Arc::new(SystemFiles),
+        }
+    }
+}
+
+pub(super) fn open(
+    data_dir: &DataDir,
+    now: Timestamp,
+    tuning: Tuning,
+) -> Result<SledStore, OpenError> {
+    let hash_key = data_dir.secret().keys().index;
+    let index_root = data_dir.path().join(INDEX);
+    let ledger = open_ledger(data_dir, now, &tuning.files)?;
+    let (index, meta) = open_index(&index_root, &hash_key, &ledger)?;
+    let shared = Arc::new(Shared::default());
+    let mut committer = Committer {
+        ledger,
+        meta,
+        index_root: index_root.clone(),
+        hash_key: hash_key.clone(),
+        shared: Arc::clone(&shared),
+        dead_lines_min: tuning.dead_lines_min,
+        now,
+    };
+    if committer.meta.tally.forgotten > 0 || committer.is_compaction_due() {
+        committer.ledger = compact(data_dir, &committer.ledger, now)?;
+        committer.meta = compacted_meta(&committer.ledger, &committer.meta);
+        index
+            .write(&Default::default(), &committer.meta)
+            .map_err(|error| index_failed(&index_root, &error))?;
+    }
+    data_dir.withdraw_acceptance()?;
+    let queue = Queue::start(committer, index, tuning.waiting_changes_max)
+        .map_err(OpenError::io("start a thread for", data_dir.path()))?;
+    Ok(SledStore {
+        queue,
+        shared,
+        hash_key,
+        _lock: data_dir.lock(),
+    })
+}
+
+/// Opens the ledger, or begins one. It is recorded under the secret of `data_dir` then.
+fn open_ledger(
+    data_dir: &DataDir,
+    now: Timestamp,
+    files: &Arc<dyn Files>,
+) -> Result<Ledger, OpenError> {
+    let path = data_dir.path().join(LEDGER);
+    let secret = data_dir.secret().id();
+    let flawed = |flaw| flawed(data_dir, flaw);
+    // A compaction may have been interrupted.
+    match fs::remove_file(beside(&path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(OpenError::io("remove", &beside(&path))(error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    if !path.exists() {
+        if data_dir.path().join(INDEX).exists() {
+            tracing::warn!("there is an index but no ledger: beginning an empty one");
+        }
+        return named(compaction::create(files, &path, &secret).map_err(flawed)?);
+    }
+    let verified = match verify(&path) {
+        Err(Flaw::Damaged { line, what }) if data_dir.accept_damage().exists() => {
+            tracing::warn!(
+                ledger.line = line,
+                what,
+                "damage was accepted: keeping what is whole"
+            );
+            // The generation may be what is damaged. The index is made again in any case.
+            index::wipe(&data_dir.path().join(INDEX), None)
+                .map_err(OpenError::io("remove", &data_dir.path().join(INDEX)))?;
+            return named(compaction::compact(files, &path, 1, &secret, now).map_err(flawed)?);
+        }
+        verified => verified.map_err(flawed)?,
+    };
+    let ledger =
+        Ledger::open(Arc::clone(files), &path, &verified).map_err(OpenError::io("write", &path))?;
+    if verified.head.secret == secret {
+        return Ok(ledger);
+    }
+    if verified.sequence > 0 {
+        tracing::warn!(
+            "a new secret was accepted: cookies and origins made with the old one are void"
+        );
+    }
+    compact(data_dir, &ledger, now)
+}
+
+fn compact(data_dir: &DataDir, ledger: &Ledger, now: Timestamp) -> Result<Ledger, OpenError> {
+    let generation = ledger.head().generation + 1;
+    let secret = data_dir.secret().id();
+    let compacted = compaction::compact(ledger.files(), ledger.path(), generation, &secret, now)
+        .map_err(|flaw| flawed(data_dir, flaw))?;
+    named(compacted)
+}
+
+/// Makes sure that a new generation keeps the ledger's name.
+fn named(mut ledger: Ledger) -> Result<Ledger, OpenError> {
+    ledger
+        .repair()
+        .map_err(|error| OpenError::io("write", ledger.path())(error))?;
+    Ok(ledger)
+}
+
+/// Opens the index that a clean stop left, or makes it again.
+fn open_index(root: &Path, hash_key: &MacKey, ledger: &Ledger) -> Result<(Index, Meta), OpenError> {
+    let reason = match open_trusted(root, ledger) {
+        Ok(opened) => return Ok(opened),
+        Err(reason) => reason,
+    };
+    let total = ledger.position().sequence;
+    if total > 0 {
+        tracing::info!(reason, "the index cannot be used");
+    }
+    index::wipe(root, None).map_err(OpenError::io("remove", root))?;
+    rebuild(root, hash_key, ledger.path(), ledger.head(), total).map_err(|error| match error {
+        RebuildError::Index(error) => index_failed(root, &error),
+        RebuildError::Ledger(flaw) => OpenError::Index {
+            path: root.to_path_buf(),
+            reason: flaw.to_string(),
+        },
+    })
+}
+
+/// Opens the index that a clean stop left. The promise holds for one start: it is taken back
+/// before anything is changed. Otherwise the reason why there is nothing to trust.
+fn open_trusted(root: &Path, ledger: &Ledger) -> Result<(Index, Meta), String> {
+    let (directory, meta) = marker::read(root)?;
+    let is_of_ledger = meta.secret == ledger.head().secret
+        && meta.generation == ledger.head().generation
+        && meta.sequence == ledger.position().sequence;
+    if !is_of_ledger {
+        return Err("it is of another state of the ledger".to_owned());
+    }
+    marker::remove(root).map_err(|error| error.to_string())?;
+    index::wipe(root, Some(&directory)).map_err(|error| error.to_string())?;
+    let index = Index::open(&directory).map_err(|error| error.to_string())?;
+    match index.meta() {
+        Ok(Some(found)) if found == meta => Ok((index, meta)),
+        Ok(_) => {
+            index.abandon();
+            Err("it does not hold what it was left with".to_owned())
+        }
+        Err(error) => {
+            index.abandon();
+            Err(error.to_string())
+        }
+    }
+}
+
+fn index_failed(root: &Path, error: &index::IndexError) -> OpenError {
+    OpenError::Index {
+        path: root.to_path_buf(),
+        reason: error.to_string(),
+    }
+}
+
+fn flawed(data_dir: &DataDir, flaw: Flaw) -> OpenError {
+    let path: PathBuf = data_dir.path().join(LEDGER);
+    match flaw {
+        Flaw::Io(error) => OpenError::io("read or write", &path)(error),
+        Flaw::Newer(format) => OpenError::NewerFormat {
+            path,
+            format,
+            newest: FORMAT,
+        },
+        Flaw::Damaged { line, what } => OpenError::Damaged {
+            path,
+            line,
+            what,
+            accept: data_dir.accept_damage(),
+        },
+    }
+}

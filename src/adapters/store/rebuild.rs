@@ -1,0 +1,85 @@
+//! Making the index again from the ledger.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::domain::secret::MacKey;
+
+use super::bucket::{Bucket, BucketId};
+use super::draft::{Draft, Tally};
+use super::index::{Index, IndexError, Meta};
+use super::verify::{Flaw, Head, each_line, parse_event};
+
+/// How many events are held in memory before they are written. With more, rebuilding takes more
+/// memory; with fewer, more time, because each time most buckets are written again.
+const EVENTS_PER_WRITE: u64 = 500_000;
+
+/// How many buckets sled is given at a time. It holds all of a batch in memory, several times.
+const BUCKETS_PER_BATCH: usize = 1024;
+
+const EVENTS_PER_PROGRESS: u64 = 250_000;
+
+/// Why there is no new index.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RebuildError {
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    #[error("ledger: {0}")]
+    Ledger(#[from] Flaw),
+}
+
+/// Makes an index under `root` of the verified ledger at `path`, which holds `total` events.
+pub(super) fn rebuild(
+    root: &Path,
+    hash_key: &MacKey,
+    path: &Path,
+    head: &Head,
+    total: u64,
+) -> Result<(Index, Meta), RebuildError> {
+    tracing::info!(index.events = total, "rebuilding the index from the ledger");
+    let index = Index::fresh(root)?;
+    let mut meta = Meta {
+        secret: head.secret.clone(),
+        generation: head.generation,
+        sequence: 0,
+        tally: Tally::default(),
+    };
+    let mut draft = Draft::new(&index, hash_key, meta.tally);
+    each_line(path, |place, line| {
+        draft.apply(&parse_event(place, &line)?)?;
+        meta.sequence = place;
+        if place % EVENTS_PER_PROGRESS == 0 {
+            tracing::info!(
+                index.done = place,
+                index.events = total,
+                "rebuilding the index"
+            );
+        }
+        if place % EVENTS_PER_WRITE == 0 {
+            let buckets;
+            (buckets, meta.tally) = draft.take();
+            write(&index, buckets, &meta)?;
+        }
+        Ok::<_, RebuildError>(())
+    })?;
+    let (buckets, tally) = draft.take();
+    meta.tally = tally;
+    write(&index, buckets, &meta)?;
+    Ok((index, meta))
+}
+
+/// Writes in several steps. What is there after some of them is trusted by nobody.
+fn write(
+    index: &Index,
+    buckets: BTreeMap<BucketId, Bucket>,
+    meta: &Meta,
+) -> Result<(), IndexError> {
+    let mut buckets = buckets.into_iter();
+    loop {
+        let some: BTreeMap<_, _> = buckets.by_ref().take(BUCKETS_PER_BATCH).collect();
+        index.write(&some, meta)?;
+        if some.is_empty() {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Faults that cannot be caused from outside.
+
+use std::fs;
+
+use crate::adapters::memory::SeededEntropy;
+use crate::domain::email::EmailAddress;
+use crate::ports::{ContactStore, Origin, SignUp, Subscription};
+
+use super::index::Index;
+use super::*;
+
+const NOW: Timestamp = Timestamp::from_ms(1_000);
+
+fn sign_up(email: &str) -> SignUp {
+    SignUp {
+        email: EmailAddress::parse(email).unwrap(),
+        origin: Origin {
+            network: [1; 16],
+            credential: None,
+        },
+        at: NOW,
+    }
+}
+
+async fn find(store: &SledStore, email: &str) -> Result<bool, StoreError> {
+    let email = EmailAddress::parse(email).unwrap();
+    let contact = ContactStore::find(store, &email).await?;
+    Ok(contact.is_some())
+}
+
+async fn open(root: &tempfile::TempDir) -> SledStore {
+    let data_dir = DataDir::open(root.path(), &SeededEntropy::default()).unwrap();
+    let store = SledStore::open(&data_dir, NOW).unwrap();
+    store.subscribe(sign_up("ada@example.com")).await.unwrap();
+    store
+}
+
+#[tokio::test]
+async fn an_index_that_fails_is_made_again_without_a_restart() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    for _ in 0..2 {
+        store.shared.abandon_index();
+        assert!(find(&store, "ada@example.com").await.is_err());
+        assert_eq!(store.check().await, Ok(()));
+        assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+        let indexes = fs::read_dir(root.path().join(index::INDEX)).unwrap();
+        assert_eq!(indexes.count(), 1, "the old one is removed");
+    }
+    store.shared.abandon_index();
+    let renewed = store.subscribe(sign_up("ada@example.com")).await.unwrap();
+    assert!(matches!(renewed, Subscription::Renewed(_)));
+}
+
+#[tokio::test]
+async fn a_batch_that_cannot_be_decided_is_taken_back() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    let before = fs::read(root.path().join(ledger::LEDGER)).unwrap();
+    let failed = store.commit(|draft| {
+        let email = EmailAddress::parse("bob@example.com").unwrap();
+        draft.record(event::Event::seen(&email, NOW))?;
+        Err::<(), _>(IndexError("injected".to_owned()))
+    });
+    assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
+    assert_eq!(fs::read(root.path().join(ledger::LEDGER)).unwrap(), before);
+    assert_eq!(store.check().await, Ok(()));
+    assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+}
+
+#[tokio::test]
+async fn a_change_that_panics_does_not_end_the_committer() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    let failed = store.commit(|_draft| -> Result<(), IndexError> { panic!("on purpose") });
+    assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
+    let created = store.subscribe(sign_up("bob@example.com")).await;
+    assert_eq!(created, Ok(Subscription::Created));
+    assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+}
+
+#[test]
+fn whatever_sled_does_with_damaged_files_ends_in_an_error_at_worst() {
+    let root = tempfile::tempdir().unwrap();
+    let index = Index::fresh(root.path()).unwrap();
+    let meta = index::Meta {
+        secret: String::new(),
+        generation: 1,
+        sequence: 0,
+        tally: draft::Tally::default(),
+    };
+    let buckets = (0..50).map(|id| ([0, id], bucket::Bucket::from_bytes(&[id; 2000])));
+    index.write(&buckets.collect(), &meta).unwrap();
+    let directory = index.close().unwrap();
+    // The second time, sled relies on a summary of its log.
+    Index::open(&directory).unwrap().close().unwrap();
+    let left = directory_contents(&directory);
+    let mut failures = 0;
+    for part in 0..16 {
+        for (path, bytes) in &left {
+            fs::write(path, bytes).unwrap();
+        }
+        let log = fs::read(directory.join("db")).unwrap();
+        fs::write(directory.join("db"), &log[..log.len() / 16 * part]).unwrap();
+        match Index::open(&directory) {
+            Ok(index) => failures += u32::from(index.close().is_err()),
+            Err(_) => failures += 1,
+        }
+    }
+    assert!(failures > 0, "sled took everything");
+}
+
+fn directory_contents(directory: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| (path.clone(), fs::read(&path).unwrap()))
+        .collect()
+}

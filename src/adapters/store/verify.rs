@@ -1,0 +1,266 @@
+//! Reading a ledger: what it says about itself, whether every line is as it was written, and what
+//! it records.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::Event;
+use super::line::{self, CRC_OPEN, Found, Line};
+
+/// The newest format that is read, and the only one that is written.
+pub(super) const FORMAT: u64 = 1;
+
+const READ_BUFFER_BYTES: usize = 1024 * 1024;
+
+/// A ledger's first line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    /// The format of all lines.
+    pub(super) format: u64,
+    /// Counts how often the ledger was written anew.
+    pub(super) generation: u64,
+    /// How many lines were synced before this generation took the ledger's name. None of them
+    /// can be the rest of a batch that was never acknowledged, even if they are the last.
+    pub(super) base: u64,
+    /// The id of the secret that the events' hashes were made with.
+    pub(super) secret: String,
+}
+
+/// Why a ledger cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Flaw {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("format {0} is newer than this version")]
+    Newer(u64),
+    #[error("line {line}: {what}")]
+    Damaged { line: u64, what: String },
+}
+
+/// A ledger without damage.
+#[derive(Debug)]
+pub(super) struct Verified {
+    pub(super) head: Head,
+    /// The last acknowledged event, or 0.
+    pub(super) sequence: u64,
+    /// The batch it came with, or 0.
+    pub(super) batch: u64,
+    /// Where it ends, in bytes.
+    pub(super) length: u64,
+    /// What stands behind it: the rest of a batch that was never acknowledged.
+    pub(super) torn: Option<Torn>,
+}
+
+/// The rest of a batch that was never acknowledged.
+#[derive(Debug)]
+pub(super) struct Torn {
+    /// The first line that is not as it should be.
+    pub(super) line: u64,
+    /// How many bytes are to be cut.
+    pub(super) bytes: u64,
+}
+
+/// Verifies every line.
+pub(super) fn verify(path: &Path) -> Result<Verified, Flaw> {
+    let mut reader = Reader::open(path)?;
+    let head = reader.head()?;
+    let mut verified = Verified {
+        head,
+        sequence: 0,
+        batch: 0,
+        length: reader.offset,
+        torn: None,
+    };
+    let mut sequence = 0;
+    let mut left = 0;
+    loop {
+        let found = reader.next()?;
+        let Some(line) = reader.line(found) else {
+            return finish(verified, reader, found);
+        };
+        let is_first_of_batch = verified.sequence == sequence;
+        let fits = line.sequence == sequence + 1
+            && line.batch == verified.batch + 1
+            && (is_first_of_batch || line.left.checked_add(1) == Some(left));
+        if !fits {
+            return Err(Flaw::Damaged {
+                line: reader.number,
+                what: format!(
+                    "entry {} of batch {} was expected, but entry {} of batch {} is there: lines \
+                     are missing or out of order",
+                    sequence + 1,
+                    verified.batch + 1,
+                    line.sequence,
+                    line.batch
+                ),
+            });
+        }
+        sequence = line.sequence;
+        left = line.left;
+        if left == 0 {
+            verified.sequence = sequence;
+            verified.batch = line.batch;
+            verified.length = reader.offset;
+        }
+    }
+}
+
+/// Judges what follows the last good line: the end, a torn batch, or damage.
+fn finish(mut verified: Verified, mut reader: Reader, found: Found) -> Result<Verified, Flaw> {
+    let flaw_line = reader.number;
+    let mut next = found;
+    while next != Found::End {
+        // The flaw is in the batch behind the last acknowledged one. Whoever acknowledged a later
+        // one had acknowledged this one too.
+        if reader.holds_batch_after(verified.batch + 1) {
+            return Err(Flaw::Damaged {
+                line: flaw_line,
+                what: "it is not as it was written, and later lines were acknowledged".to_owned(),
+            });
+        }
+        next = reader.next()?;
+    }
+    if verified.sequence < verified.head.base {
+        return Err(Flaw::Damaged {
+            line: flaw_line,
+            what: format!(
+                "the file was begun with {} entries, and not all are there as they were written",
+                verified.head.base
+            ),
+        });
+    }
+    let bytes = reader.offset - verified.length;
+    verified.torn = (bytes > 0).then_some(Torn {
+        line: flaw_line,
+        bytes,
+    });
+    Ok(verified)
+}
+
+/// Hands every good line behind the head to `visit`, with its place among them, from 1. In a
+/// verified ledger that is the sequence number.
+pub(super) fn each_line<E: From<Flaw>>(
+    path: &Path,
+    mut visit: impl FnMut(u64, Line<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut reader = Reader::open(path).map_err(Flaw::Io)?;
+    reader.next().map_err(Flaw::Io)?;
+    let mut place = 0;
+    loop {
+        let found = reader.next().map_err(Flaw::Io)?;
+        if found == Found::End {
+            return Ok(());
+        }
+        if let Some(line) = reader.line(found) {
+            place += 1;
+            visit(place, line)?;
+        }
+    }
+}
+
+/// Reads the event of the line at `place`, which [`each_line`] handed out.
+pub(super) fn parse_event(place: u64, line: &Line<'_>) -> Result<Event, Flaw> {
+    serde_json::from_slice(line.event).map_err(|error| Flaw::Damaged {
+        line: place + 1,
+        // The position tells enough; the parser's own words could quote an address.
+        what: format!(
+            "its event is unknown to this version (column {} of the event)",
+            error.column()
+        ),
+    })
+}
+
+/// A look at a ledger before it is verified.
+#[derive(Debug)]
+pub(super) struct Glimpse {
+    /// The secret it names, if its head can be read.
+    pub(super) secret: Option<String>,
+    /// Whether anything follows the head.
+    pub(super) has_events: bool,
+}
+
+/// Looks at a ledger's head; nothing if there is no ledger.
+pub(super) fn glimpse(path: &Path) -> io::Result<Option<Glimpse>> {
+    let mut reader = match Reader::open(path) {
+        Ok(reader) => reader,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let secret = match reader.head() {
+        Ok(head) => Some(head.secret),
+        Err(Flaw::Io(error)) => return Err(error),
+        Err(Flaw::Newer(_) | Flaw::Damaged { .. }) => None,
+    };
+    let has_events = reader.next()? != Found::End;
+    Ok(Some(Glimpse { secret, has_events }))
+}
+
+#[derive(Debug)]
+struct Reader {
+    file: BufReader<File>,
+    /// The line last read.
+    buffer: Vec<u8>,
+    /// Its number; the head is line 1.
+    number: u64,
+    /// Where it ends, in bytes.
+    offset: u64,
+}
+
+impl Reader {
+    fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            file: BufReader::with_capacity(READ_BUFFER_BYTES, File::open(path)?),
+            buffer: Vec::new(),
+            number: 0,
+            offset: 0,
+        })
+    }
+
+    fn next(&mut self) -> io::Result<Found> {
+        let (found, bytes) = line::read_line(&mut self.file, &mut self.buffer)?;
+        self.number += 1;
+        self.offset += bytes;
+        Ok(found)
+    }
+
+    /// The line last read, if it is good.
+    fn line(&self, found: Found) -> Option<Line<'_>> {
+        match found {
+            Found::Whole => Line::parse(&self.buffer),
+            Found::Bad | Found::End => None,
+        }
+    }
+
+    /// Whether a good line of a later batch is in what was read last: all of it, or, if a newline
+    /// was lost, the rest of it.
+    fn holds_batch_after(&self, batch: u64) -> bool {
+        let starts = self.buffer.windows(CRC_OPEN.len()).enumerate();
+        starts
+            .filter(|(_, window)| *window == CRC_OPEN)
+            .filter_map(|(start, _)| Line::parse(self.buffer.get(start..)?))
+            .any(|line| line.batch > batch)
+    }
+
+    fn head(&mut self) -> Result<Head, Flaw> {
+        #[derive(Deserialize)]
+        struct Format {
+            format: u64,
+        }
+        let found = self.next()?;
+        // A later format may be sealed in another way: what it is comes before whether it is good.
+        if let Ok(Format { format }) = serde_json::from_slice(&self.buffer)
+            && format > FORMAT
+        {
+            return Err(Flaw::Newer(format));
+        }
+        let is_good = found == Found::Whole && line::checked(&self.buffer).is_some();
+        let head = serde_json::from_slice(&self.buffer).ok();
+        head.filter(|_| is_good).ok_or_else(|| Flaw::Damaged {
+            line: 1,
+            what: "the head is not as it was written".to_owned(),
+        })
+    }
+}

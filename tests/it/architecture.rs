@@ -1,0 +1,175 @@
+//! The rules of the house that a machine can check: who may know whom.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The layers, each with the layers of the crate it may import.
+const LAYERS: [(&str, &[&str]); 10] = [
+    ("domain", &["domain"]),
+    ("ports", &["domain"]),
+    ("usecases", &["domain", "ports", "usecases"]),
+    ("app", &["domain", "ports", "usecases"]),
+    ("site", &["domain", "site"]),
+    ("config", &["domain"]),
+    ("telemetry", &["config"]),
+    ("adapters", &["domain", "ports", "adapters"]),
+    (
+        "http",
+        &["domain", "ports", "usecases", "app", "site", "http"],
+    ),
+    ("lib", &[]),
+];
+
+/// Crates that only some places may name.
+const CRATES: [(&str, &[&str]); 6] = [
+    ("sled::", &["adapters/"]),
+    ("hyper::", &["http/"]),
+    ("serde", &["http/", "adapters/", "site/"]),
+    ("clap::", &["config.rs"]),
+    ("tokio::", &["http/", "adapters/", "main.rs"]),
+    ("SystemTime::now", &["adapters/system.rs"]),
+];
+
+struct Source {
+    /// Relative to `src`.
+    path: String,
+    /// Without comments.
+    code: String,
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut sources = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path: PathBuf = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let is_code = |line: &&str| !line.trim_start().starts_with("//");
+            sources.push(Source {
+                path: path.strip_prefix(&root).unwrap().display().to_string(),
+                code: text.lines().filter(is_code).collect::<Vec<_>>().join("\n"),
+            });
+        }
+    }
+    assert!(sources.len() > 30, "the sources were not found");
+    sources
+}
+
+/// The layers that `code` names, by `crate::layer`.
+fn imports(code: &str) -> Vec<String> {
+    code.split("crate::")
+        .skip(1)
+        .flat_map(|rest| match rest.strip_prefix('{') {
+            Some(list) => list.split('}').next().unwrap().split(',').collect(),
+            None => vec![rest],
+        })
+        .map(|path| {
+            let is_name = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+            path.trim().chars().take_while(is_name).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn imports_run_one_way() {
+    for source in sources() {
+        let layer = source.path.split(['/', '.']).next().unwrap();
+        if layer == "main" {
+            continue;
+        }
+        let (_, allowed) = LAYERS
+            .iter()
+            .find(|(name, _)| *name == layer)
+            .unwrap_or_else(|| panic!("{layer} is a layer nobody has thought of"));
+        for import in imports(&source.code) {
+            assert!(
+                allowed.contains(&import.as_str()),
+                "{} must not know {import}",
+                source.path
+            );
+        }
+    }
+}
+
+#[test]
+fn technologies_stay_in_their_places() {
+    for source in sources() {
+        for (name, places) in CRATES {
+            let is_named = source
+                .code
+                .match_indices(name)
+                .any(|(at, _)| !source.code[..at].ends_with(|c: char| c.is_alphanumeric()));
+            if is_named && !places.iter().any(|place| source.path.starts_with(place)) {
+                panic!("{} must not know {name}", source.path);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_wire_is_unknown_inside() {
+    for source in sources() {
+        let is_inside = ["domain", "ports", "usecases", "app"]
+            .iter()
+            .any(|layer| source.path.starts_with(layer));
+        if !is_inside {
+            continue;
+        }
+        for word in [
+            "StatusCode",
+            "HeaderName",
+            "HeaderValue",
+            "problem+json",
+            "alreadyExists",
+            "Retry-After",
+            "RateLimit-",
+        ] {
+            assert!(!source.code.contains(word), "{}: {word}", source.path);
+        }
+    }
+}
+
+#[test]
+fn only_the_problem_module_builds_error_bodies() {
+    let builders: Vec<_> = sources()
+        .into_iter()
+        .filter(|source| source.code.contains("struct ProblemDetails"))
+        .map(|source| source.path)
+        .collect();
+    assert_eq!(builders, ["http/problem.rs"]);
+}
+
+#[test]
+fn no_state_is_global() {
+    for source in sources() {
+        for word in [
+            "static mut",
+            "OnceLock",
+            "LazyLock",
+            "thread_local!",
+            "lazy_static",
+        ] {
+            assert!(!source.code.contains(word), "{}: {word}", source.path);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    for source in sources() {
+        for word in ["todo!", "unimplemented!", "FIXME", "TODO"] {
+            assert!(!source.code.contains(word), "{}: {word}", source.path);
+        }
+    }
+}
+
+#[test]
+fn the_reader_of_imports_reads_them() {
+    let code = "use crate::domain::x;\nuse crate::{app, http::y};\ncrate::ports::z()";
+    assert_eq!(imports(code), ["domain", "app", "http", "ports"]);
+}

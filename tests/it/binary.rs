@@ -1,0 +1,340 @@
+//! The real program: its start, its flags, its log, and what it still knows after a restart.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+fn command(data_dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
+    command
+        .env_clear()
+        .arg("--data-dir")
+        .arg(data_dir)
+        .args(["--listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// The program, serving. It is killed when the test is done with it.
+struct Program {
+    child: Child,
+    address: String,
+    /// Reads the log as it comes: a full pipe would hold the program up.
+    log: Option<JoinHandle<String>>,
+}
+
+impl Program {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.as_mut().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let address = line
+            .strip_prefix("listening on http://")
+            .unwrap_or_else(|| panic!("{line:?}"));
+        let mut stderr = child.stderr.take().unwrap();
+        let log = std::thread::spawn(move || {
+            let mut log = String::new();
+            stderr.read_to_string(&mut log).unwrap();
+            log
+        });
+        Self {
+            address: address.trim_end().to_owned(),
+            child,
+            log: Some(log),
+        }
+    }
+
+    /// Sends a request and gives status and body.
+    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or_default())
+    }
+
+    fn sign_up(&self, email: &str) -> Value {
+        let body = json!({ "email": email }).to_string();
+        let (status, body) = self.send("POST", "/api/v1/newsletter", "", &body);
+        assert_eq!(status, 200, "{body}");
+        body["alreadyExists"].clone()
+    }
+
+    fn mint(&self) -> String {
+        let (status, body) = self.send("POST", "/api/v1/keys", "", "{}");
+        assert_eq!(status, 201, "{body}");
+        body["api_key"].as_str().unwrap().to_owned()
+    }
+
+    fn health(&self, key: &str) -> u16 {
+        let header = format!("X-API-Key: {key}\r\n");
+        self.send("GET", "/api/v1/health", &header, "").0
+    }
+
+    /// Ends the program and gives its exit status and log.
+    fn stop(mut self, signal: Signal) -> (Option<i32>, String) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).unwrap();
+        let status = self.child.wait().unwrap();
+        let log = self.log.take().unwrap().join().unwrap();
+        let mut rest = String::new();
+        let stdout = self.child.stdout.as_mut().unwrap();
+        stdout.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "", "one line on standard output is all there is");
+        (status.code(), log)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It has ended already unless the test failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the program to its end, which has to come by itself.
+fn run(command: &mut Command) -> Output {
+    command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_missing_data_directory_is_made_and_the_service_answers() {
+    let parent = tempfile::tempdir().unwrap();
+    let data_dir = parent.path().join("a/b");
+    let program = Program::start(&mut command(&data_dir));
+    let (status, body) = program.send("GET", "/api/v1/health", "", "");
+    assert_eq!(status, 200);
+    let base = format!("http://{}", program.address);
+    assert_eq!(body["openapi"], format!("{base}/openapi.json"));
+    let (status, body) = program.send(
+        "POST",
+        "/api/v1/assistant/chat",
+        "",
+        r#"{"messages":[{"role":"user","content":"How do I get an API key?"}]}"#,
+    );
+    assert_eq!(status, 200);
+    let message = body["message"].as_str().unwrap();
+    assert!(message.contains("/api/v1/keys"), "{message}");
+    assert!(message.contains(&base), "{message}");
+}
+
+#[test]
+fn either_signal_stops_it_with_success() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let data_dir = tempfile::tempdir().unwrap();
+        let program = Program::start(&mut command(data_dir.path()));
+        let (status, log) = program.stop(signal);
+        assert_eq!(status, Some(0), "{log}");
+    }
+}
+
+#[test]
+fn a_restart_forgets_nothing() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let limits = ["--limit", "newsletter=3/1h", "--limit", "assistant-ip=2/1h"];
+    let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+
+    let program = Program::start(command(data_dir.path()).args(limits));
+    assert_eq!(program.sign_up("ada@example.com"), false);
+    assert_eq!(program.sign_up("ada@example.com"), true);
+    let key = program.mint();
+    let (status, _) = program.send("POST", "/api/v1/assistant/chat", "", hello);
+    assert_eq!(status, 200);
+    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+
+    let program = Program::start(command(data_dir.path()).args(limits));
+    assert_eq!(program.health(&key), 200);
+    assert_eq!(program.sign_up("ada@example.com"), true);
+    let (status, _) = program.send(
+        "POST",
+        "/api/v1/newsletter",
+        "",
+        r#"{"email":"ada@example.com"}"#,
+    );
+    assert_eq!(status, 429, "two before the restart, one after");
+    let (status, _) = program.send("POST", "/api/v1/assistant/chat", "", hello);
+    assert_eq!(status, 200);
+    let (status, _) = program.send("POST", "/api/assistant/chat", "", hello);
+    assert_eq!(status, 429);
+}
+
+#[test]
+fn a_kill_loses_nothing_that_was_acknowledged_and_only_fresh_counts() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let limits = ["--limit", "newsletter=2/1h,default=off,ip=off"];
+    let program = Program::start(command(data_dir.path()).args(limits));
+    let key = program.mint();
+    program.sign_up("ada@example.com");
+    program.sign_up("ada@example.com");
+    // Counts older than a quarter of a second are safe.
+    let counted = Instant::now();
+    while counted.elapsed() < Duration::from_millis(400) {
+        assert_eq!(program.health(&key), 200);
+    }
+    program.sign_up("last@example.com");
+    program.stop(Signal::KILL);
+
+    let program = Program::start(command(data_dir.path()).args(limits));
+    assert_eq!(program.health(&key), 200);
+    assert_eq!(program.sign_up("last@example.com"), true);
+    let (status, _) = program.send(
+        "POST",
+        "/api/v1/newsletter",
+        "",
+        r#"{"email":"ada@example.com"}"#,
+    );
+    assert_eq!(status, 429);
+}
+
+#[test]
+fn a_second_process_is_refused_and_the_first_goes_on() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let program = Program::start(&mut command(data_dir.path()));
+    let output = run(&mut command(data_dir.path()));
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout), "");
+    let complaint = text(&output.stderr);
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(complaint.contains("in use"), "{complaint}");
+    assert_eq!(program.sign_up("ada@example.com"), false);
+}
+
+#[test]
+fn a_wrong_flag_is_one_line_and_status_2() {
+    let data_dir = tempfile::tempdir().unwrap();
+    for (flags, named) in [
+        (vec!["--limit", "newsletter=0/15m"], "--limit"),
+        (vec!["--base-url", "https://example.com/x"], "--base-url"),
+        (vec!["--log-level", "loud"], "--log-level"),
+        (vec!["--port", "1"], "--port"),
+    ] {
+        let output = run(command(&data_dir.path().join("unused")).args(flags));
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(text(&output.stdout), "");
+        let complaint = text(&output.stderr);
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+        assert!(complaint.contains(named), "{complaint}");
+    }
+    assert!(!data_dir.path().join("unused").exists());
+}
+
+#[test]
+fn an_address_that_cannot_be_had_is_one_line_and_status_1() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(command(data_dir.path()).args(["--listen", &address]));
+    // The flag stands twice then, which is an error of its own.
+    assert_eq!(output.status.code(), Some(2));
+    let output = run(Command::new(env!("CARGO_BIN_EXE_landing-api"))
+        .env_clear()
+        .env("LANDING_DATA_DIR", data_dir.path())
+        .env("LANDING_LISTEN", &address)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped()));
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = text(&output.stderr);
+    let last = complaint.lines().last().unwrap();
+    assert!(last.contains(&address), "{complaint}");
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    for flag in ["--help", "--version"] {
+        let output = run(command(Path::new("unused")).arg(flag));
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(text(&output.stderr), "");
+        assert!(text(&output.stdout).contains("landing-api"));
+    }
+    assert!(!Path::new("unused").exists());
+}
+
+#[test]
+fn a_request_is_one_line_that_names_no_person() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let program = Program::start(command(data_dir.path()).args([
+        "--log-format",
+        "json",
+        "--log-level",
+        "trace",
+    ]));
+    let key = program.mint();
+    program.health(&key);
+    program.health("lak_not-a-key");
+    program.sign_up("ada@example.com");
+    program.send(
+        "POST",
+        "/api/v1/newsletter",
+        "",
+        r#"{"email":"bad@@example"}"#,
+    );
+    let hello = r#"{"messages":[{"role":"user","content":"a private question"}]}"#;
+    program.send("POST", "/api/v1/assistant/chat", "", hello);
+    program.send("GET", "/a/private/path?secret", "", "");
+    let (status, log) = program.stop(Signal::TERM);
+    assert_eq!(status, Some(0));
+    for private in [
+        "127.0.0.1:",
+        "ada@",
+        "bad@",
+        "lak_",
+        "private",
+        "secret",
+        "v1.",
+        &key[4..],
+    ] {
+        let line = log
+            .lines()
+            .filter(|line| line.contains("request"))
+            .find(|line| line.contains(private));
+        assert_eq!(line, None, "{private}");
+    }
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &Value| line["message"] == "request")
+        .collect();
+    let endpoints: Vec<_> = lines
+        .iter()
+        .map(|line| (line["endpoint"].as_str().unwrap(), line["status"].clone()))
+        .collect();
+    assert_eq!(
+        endpoints,
+        [
+            ("keys.issue", json!(201)),
+            ("health", json!(200)),
+            ("health", json!(401)),
+            ("newsletter.subscribe", json!(200)),
+            ("newsletter.subscribe", json!(400)),
+            ("assistant.chat", json!(200)),
+            ("unknown", json!(404)),
+        ]
+    );
+    for line in &lines {
+        assert!(line["request.id"].is_string());
+        assert!(line["duration_ms"].is_number());
+    }
+}

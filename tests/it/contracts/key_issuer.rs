@@ -1,0 +1,92 @@
+use std::sync::Arc;
+
+use landing_api::adapters::memory::MemoryKeyIssuer;
+use landing_api::domain::credential::{Fingerprint, KeyRecord};
+use landing_api::domain::text::Label;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::KeyIssuer;
+
+use crate::ledger::House;
+
+const EARLY: Timestamp = Timestamp::from_ms(1_000);
+const LATE: Timestamp = Timestamp::from_ms(2_000);
+
+pub(crate) fn record(seed: u8, label: Option<&str>) -> KeyRecord {
+    KeyRecord {
+        fingerprint: Fingerprint::from_bytes([seed; 32]),
+        label: label.map(|label| Label::parse(label.to_owned()).unwrap()),
+        issued_at: EARLY,
+        expires_at: LATE.plus_ms(1_000_000),
+        revoked_at: None,
+    }
+}
+
+/// What the suite leaves in the store.
+fn kept() -> Vec<KeyRecord> {
+    let longest = "\u{1F600}".repeat(64);
+    let escaped = "\u{1}".repeat(64);
+    let mut records = vec![
+        record(1, None),
+        record(2, Some("build \"server\"\n")),
+        record(3, Some(&longest)),
+        record(4, Some(&escaped)),
+    ];
+    records[1].revoked_at = Some(LATE);
+    records
+}
+
+/// The whole contract; `keys` is empty.
+async fn check(keys: Arc<dyn KeyIssuer>) {
+    for mut record in kept() {
+        record.revoked_at = None;
+        assert_eq!(keys.find(&record.fingerprint).await, Ok(None));
+        assert_eq!(keys.issue(record.clone()).await, Ok(()));
+        assert_eq!(keys.find(&record.fingerprint).await, Ok(Some(record)));
+    }
+    let unknown = Fingerprint::from_bytes([9; 32]);
+    assert_eq!(keys.revoke(&unknown, LATE).await, Ok(false));
+    assert_eq!(keys.find(&unknown).await, Ok(None));
+
+    // Only the first revocation counts.
+    let racers: Vec<_> = (0..32)
+        .map(|_| {
+            let keys = Arc::clone(&keys);
+            let fingerprint = record(2, None).fingerprint;
+            tokio::spawn(async move { keys.revoke(&fingerprint, LATE).await.unwrap() })
+        })
+        .collect();
+    let mut revocations = 0;
+    for racer in racers {
+        revocations += u32::from(racer.await.unwrap());
+    }
+    assert_eq!(revocations, 1);
+    assert_holds(&*keys).await;
+}
+
+async fn assert_holds(keys: &dyn KeyIssuer) {
+    for record in kept() {
+        assert_eq!(keys.find(&record.fingerprint).await, Ok(Some(record)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_twin_in_memory_keeps_keys() {
+    check(Arc::new(MemoryKeyIssuer::default())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_ledger_keeps_keys_through_stops_and_crashes() {
+    let house = House::new();
+    let opened = house.open();
+    check(opened.store.clone()).await;
+    opened.stop();
+    for is_crash in [false, true, false] {
+        let opened = house.open();
+        assert_holds(&*opened.store).await;
+        if is_crash {
+            opened.crash();
+        } else {
+            opened.stop();
+        }
+    }
+}

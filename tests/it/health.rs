@@ -1,0 +1,64 @@
+//! `GET /api/v1/health`.
+
+use hyper::{Method, StatusCode};
+use landing_api::ports::StoreError;
+use serde_json::json;
+
+use crate::harness::{Call, TestApp};
+
+#[tokio::test]
+async fn health_tells_the_service_and_where_to_read_on() {
+    let app = TestApp::new();
+    let reply = app.send(Call::get("/api/v1/health")).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(
+        reply.json(),
+        json!({
+            "ok": true,
+            "service": "Landing API",
+            "version": "v1",
+            "documentation": "http://landing.example/docs",
+            "openapi": "http://landing.example/openapi.json",
+        })
+    );
+}
+
+#[tokio::test]
+async fn the_addresses_that_health_names_answer() {
+    let app = TestApp::new();
+    let health = app.send(Call::get("/api/v1/health")).await.json();
+    for name in ["documentation", "openapi"] {
+        let url = health[name].as_str().unwrap();
+        let path = url.strip_prefix(app.base_url).unwrap();
+        let reply = app.send(Call::get(path)).await;
+        assert_eq!(reply.status, StatusCode::OK, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn health_is_503_while_the_store_takes_no_writes() {
+    let app = TestApp::new();
+    let failure = StoreError::Unavailable("disk on fire".to_owned());
+    app.contacts.fail_with(Some(failure));
+    let reply = app.send(Call::get("/api/v1/health")).await;
+    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(reply.code(), "store_unavailable");
+    let text = String::from_utf8(reply.body.to_vec()).unwrap();
+    assert!(!text.contains("fire"), "the cause is for the log alone");
+
+    app.contacts.fail_with(None);
+    let reply = app.send(Call::get("/api/v1/health")).await;
+    assert_eq!(reply.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn head_is_get_without_a_body() {
+    let app = TestApp::new();
+    let get = app.send(Call::get("/api/v1/health")).await;
+    let head = app.send(Call::new(Method::HEAD, "/api/v1/health")).await;
+    assert_eq!(head.status, get.status);
+    for name in ["content-type", "content-length", "ratelimit-policy"] {
+        assert_eq!(head.header(name), get.header(name), "{name}");
+    }
+}

@@ -1,0 +1,60 @@
+//! Who is counted as one client.
+
+use hyper::StatusCode;
+
+use crate::harness::{Call, Setup};
+
+#[tokio::test]
+async fn one_address_in_any_notation_is_one_client() {
+    let app = Setup::default().limit("default", "100/60s").start();
+    let mut expected = 99;
+    for peer in [
+        "192.0.2.1",
+        "::ffff:192.0.2.1",
+        "::ffff:c000:201",
+        "64:ff9b::192.0.2.1",
+    ] {
+        let reply = app.send(Call::get("/api/v1/health").from(peer)).await;
+        assert_eq!(reply.remaining(), expected, "{peer}");
+        expected -= 1;
+    }
+    for other in ["192.0.2.2", "::ffff:192.0.2.3", "2001:db8::192.0.2.1"] {
+        let reply = app.send(Call::get("/api/v1/health").from(other)).await;
+        assert_eq!(reply.remaining(), 99, "{other}");
+    }
+}
+
+#[tokio::test]
+async fn an_ipv6_network_is_one_client_however_many_addresses_it_has() {
+    let app = Setup::default().limit("default", "64/60s").start();
+    for host in 0..64 {
+        let peer = format!("2001:db8:0:1::{host:x}");
+        let reply = app.send(Call::get("/api/v1/health").from(&peer)).await;
+        assert_eq!(reply.status, StatusCode::OK);
+    }
+    let reply = app
+        .send(Call::get("/api/v1/health").from("2001:db8:0:1:ffff::1"))
+        .await;
+    assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
+    let reply = app
+        .send(Call::get("/api/v1/health").from("2001:db8:0:2::1"))
+        .await;
+    assert_eq!(reply.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn forwarding_headers_from_anybody_are_not_believed() {
+    let app = Setup::default().limit("default", "3/60s").start();
+    for claimed in ["198.51.100.1", "198.51.100.2", "198.51.100.3"] {
+        let call = Call::get("/api/v1/health")
+            .header("x-forwarded-for", claimed)
+            .header("forwarded", format!("for={claimed}"));
+        assert_eq!(app.send(call).await.status, StatusCode::OK);
+    }
+    let call = Call::get("/api/v1/health").header("x-forwarded-for", "198.51.100.4");
+    let reply = app.send(call).await;
+    assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
+    // Nor can anybody use up the window of the address they claim.
+    let victim = Call::get("/api/v1/health").from("198.51.100.1");
+    assert_eq!(app.send(victim).await.remaining(), 2);
+}

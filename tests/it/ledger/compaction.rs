@@ -1,0 +1,196 @@
+//! Writing the ledger anew: what no longer counts goes, what counts stays, whenever the power goes.
+
+use std::fs;
+
+use landing_api::adapters::store::Tuning;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::{ContactStore, KeyIssuer};
+
+use super::faults::FaultyFiles;
+use super::{House, NOW, address};
+use crate::contracts::key_record;
+
+fn eager() -> Tuning {
+    Tuning {
+        dead_lines_min: 10,
+        ..Tuning::default()
+    }
+}
+
+fn generation(house: &House) -> u64 {
+    let text = house.ledger_text();
+    let (_, rest) = text.split_once("\"generation\":").unwrap();
+    rest.split(',').next().unwrap().parse().unwrap()
+}
+
+/// Lines behind the head.
+fn lines(house: &House) -> usize {
+    house.ledger_text().lines().count() - 1
+}
+
+#[tokio::test]
+async fn endless_repeats_do_not_grow_the_file() {
+    let house = House::new();
+    let opened = house.try_open(eager()).unwrap();
+    for round in 0..100 {
+        for name in ["ada", "bob"] {
+            opened.sign_up(name).await.unwrap();
+        }
+        assert!(lines(&house) <= 4 + 11, "round {round}: {}", lines(&house));
+    }
+    assert!(generation(&house) > 10);
+    opened.sign_up("cy").await.unwrap();
+    let before = ContactStore::find(&*opened.store, &address("ada")).await;
+    opened.stop();
+
+    // The index went along with every generation.
+    let (opened, log) = house.open_logged();
+    assert!(!log.contains("rebuilding"), "{log}");
+    opened.assert_has(&["ada", "bob", "cy"], &[]).await;
+    opened.crash();
+    let opened = house.open();
+    let after = ContactStore::find(&*opened.store, &address("ada")).await;
+    assert_eq!(before, after);
+}
+
+#[tokio::test]
+async fn a_forgotten_address_is_gone_from_every_file_after_the_next_start() {
+    for is_crash in [false, true] {
+        let house = House::new();
+        let opened = house.open();
+        for name in ["ada", "zoe", "zoe"] {
+            opened.sign_up(name).await.unwrap();
+        }
+        assert_eq!(opened.forget("zoe").await, Ok(true));
+        if is_crash {
+            opened.crash();
+        } else {
+            opened.stop();
+        }
+        let opened = house.open();
+        opened.assert_has(&["ada"], &["zoe"]).await;
+        assert_eq!(lines(&house), 1);
+        assert!(!house.ledger_text().contains("zoe"));
+        opened.stop();
+        house.open().assert_has(&["ada"], &["zoe"]).await;
+    }
+}
+
+#[tokio::test]
+async fn expired_keys_and_their_revocations_go_and_others_stay() {
+    let house = House::new();
+    let opened = house.open();
+    let mut records: Vec<_> = (1..=4)
+        .map(|seed| key_record(seed, Some("label")))
+        .collect();
+    for (record, lifetime_ms) in records.iter_mut().zip([1_000, 1_000, 9_000, 9_000]) {
+        record.issued_at = NOW;
+        record.expires_at = NOW.plus_ms(lifetime_ms);
+        opened.store.issue(record.clone()).await.unwrap();
+    }
+    for record in [&records[1], &records[3]] {
+        opened.store.revoke(&record.fingerprint, NOW).await.unwrap();
+    }
+    opened.sign_up("zoe").await.unwrap();
+    opened.forget("zoe").await.unwrap();
+    opened.stop();
+
+    let later: Timestamp = NOW.plus_ms(1_000);
+    house.try_open_at(later, Tuning::default()).unwrap().crash();
+    assert_eq!(lines(&house), 3, "{}", house.ledger_text());
+    let opened = house.try_open_at(later, Tuning::default()).unwrap();
+    records[3].revoked_at = Some(NOW);
+    for (number, record) in records.into_iter().enumerate() {
+        let found = KeyIssuer::find(&*opened.store, &record.fingerprint).await;
+        let expected = (number >= 2).then_some(record);
+        assert_eq!(found, Ok(expected), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_compaction_leaves_the_old_ledger() {
+    let house = House::new();
+    let opened = house.open();
+    opened.sign_up("ada").await.unwrap();
+    opened.crash();
+    let whole = house.ledger();
+    for half in [&b""[..], b"half a line", &whole[..whole.len() - 3], &whole] {
+        fs::write(house.file("ledger.jsonl.new"), half).unwrap();
+        let opened = house.open();
+        assert!(!house.file("ledger.jsonl.new").exists());
+        opened.assert_has(&["ada"], &[]).await;
+        assert_eq!(house.ledger(), whole);
+        opened.crash();
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_that_fails_disturbs_nobody() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let tuning = Tuning {
+        dead_lines_min: 10,
+        ..files.tuning()
+    };
+    let opened = house.try_open(tuning).unwrap();
+    files.fail_renames(true);
+    for _ in 0..20 {
+        opened.sign_up("ada").await.unwrap();
+    }
+    assert_eq!(generation(&house), 1);
+    assert!(!house.file("ledger.jsonl.new").exists());
+    assert_eq!(opened.store.check().await, Ok(()));
+    files.fail_renames(false);
+    for _ in 0..20 {
+        opened.sign_up("ada").await.unwrap();
+    }
+    assert!(generation(&house) > 1, "it is tried again later");
+    assert_eq!(opened.store.check().await, Ok(()));
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_in_a_generation_that_may_lose_its_name() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let tuning = Tuning {
+        dead_lines_min: 10,
+        ..files.tuning()
+    };
+    let opened = house.try_open(tuning).unwrap();
+    files.fail_directory_syncs(true);
+    let mut refused = 0;
+    for _ in 0..20 {
+        refused += usize::from(opened.sign_up("ada").await.is_err());
+    }
+    assert_eq!(generation(&house), 2);
+    assert!(refused > 0);
+    assert!(opened.store.check().await.is_err());
+    files.fail_directory_syncs(false);
+    assert_eq!(opened.store.check().await, Ok(()));
+    opened.sign_up("bob").await.unwrap();
+    opened.crash();
+    house.open().assert_has(&["ada", "bob"], &[]).await;
+}
+
+#[tokio::test]
+async fn lines_that_a_generation_began_with_are_never_cut() {
+    let house = House::new();
+    let opened = house.open();
+    for name in ["ada", "bob", "zoe"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.forget("zoe").await.unwrap();
+    opened.crash();
+    house.open().crash();
+    let whole = house.ledger();
+    assert_eq!(lines(&house), 2);
+    let last = house.ledger_text().lines().last().unwrap().len() + 1;
+    for length in [whole.len() - 1, whole.len() - 5, whole.len() - last] {
+        house.write_ledger(&whole[..length]);
+        let refusal = house.refusal();
+        assert!(refusal.contains("damaged at line 3"), "{refusal}");
+    }
+    // What was appended later may be torn as ever.
+    house.write_ledger(&[&whole[..], b"{\"crc\":\"0"].concat());
+    house.open().assert_has(&["ada", "bob"], &["zoe"]).await;
+}

@@ -1,0 +1,108 @@
+//! What was acknowledged is never cut: the start is refused, with the line and what to do.
+
+use std::fs;
+
+use super::{House, contents};
+
+/// A ledger of four batches, a line each, behind the head.
+async fn ledger_of_four(house: &House) -> Vec<u8> {
+    let opened = house.open();
+    for name in ["ada", "bob", "cy", "dan"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.crash();
+    house.ledger()
+}
+
+fn check_refused(house: &House, bytes: &[u8], line: usize) {
+    house.write_ledger(bytes);
+    let before = contents(&house.path);
+    let refusal = house.refusal();
+    let words = format!("damaged at line {line}: ");
+    assert!(refusal.contains(&words), "expected line {line}: {refusal}");
+    assert!(refusal.contains("restore it from a backup"), "{refusal}");
+    assert_eq!(contents(&house.path), before, "something was changed");
+}
+
+#[tokio::test]
+async fn any_changed_byte_before_the_last_batch_is_refused_with_its_line() {
+    let house = House::new();
+    let whole = ledger_of_four(&house).await;
+    let last = whole[..whole.len() - 1]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .unwrap();
+    for position in 0..=last {
+        let mut bytes = whole.clone();
+        bytes[position] ^= 1;
+        let line = 1 + whole[..position].iter().filter(|b| **b == b'\n').count();
+        check_refused(&house, &bytes, line);
+    }
+}
+
+#[tokio::test]
+async fn missing_repeated_and_swapped_lines_are_refused() {
+    let house = House::new();
+    let whole = ledger_of_four(&house).await;
+    let text = String::from_utf8(whole).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let cases: [(&[usize], usize); 8] = [
+        (&[0, 2, 3, 4], 2),
+        (&[0, 1, 3, 4], 3),
+        (&[0, 1, 2, 4], 4),
+        (&[0, 1, 1, 2, 3, 4], 3),
+        (&[0, 2, 1, 3, 4], 2),
+        (&[0, 1, 2, 3, 4, 4], 6),
+        (&[1, 2, 3, 4], 1),
+        (&[0, 0, 1, 2, 3, 4], 2),
+    ];
+    for (kept, line) in cases {
+        let bytes: String = kept.iter().map(|number| lines[*number]).collect();
+        check_refused(&house, bytes.as_bytes(), line);
+    }
+}
+
+#[tokio::test]
+async fn an_empty_or_foreign_file_is_refused() {
+    let house = House::new();
+    house.open().stop();
+    for bytes in [&b""[..], b"\n", b"hello", b"{\"format\":1}\n"] {
+        check_refused(&house, bytes, 1);
+    }
+}
+
+#[tokio::test]
+async fn accepting_the_damage_keeps_every_line_that_is_whole_for_one_start() {
+    let house = House::new();
+    let mut bytes = ledger_of_four(&house).await;
+    let second_batch = bytes.windows(3).position(|three| three == b"bob").unwrap();
+    bytes[second_batch] ^= 1;
+    check_refused(&house, &bytes, 3);
+
+    fs::write(house.file("accept-damage"), "").unwrap();
+    let (opened, log) = house.open_logged();
+    assert!(log.contains("damage was accepted"), "{log}");
+    opened.assert_has(&["ada", "cy", "dan"], &["bob"]).await;
+    assert!(!house.file("accept-damage").exists());
+    opened.stop();
+    house
+        .open()
+        .assert_has(&["ada", "cy", "dan"], &["bob"])
+        .await;
+}
+
+#[tokio::test]
+async fn a_newer_format_is_refused_and_left_alone() {
+    let house = House::new();
+    let whole = ledger_of_four(&house).await;
+    let text = String::from_utf8(whole).unwrap();
+    for format in ["2", "17"] {
+        let newer = text.replace("\"format\":1", &format!("\"format\":{format}"));
+        house.write_ledger(newer.as_bytes());
+        let before = contents(&house.path);
+        let refusal = house.refusal();
+        assert!(refusal.contains(&format!("format {format}")), "{refusal}");
+        assert!(refusal.contains("reads up to format 1"), "{refusal}");
+        assert_eq!(contents(&house.path), before);
+    }
+}

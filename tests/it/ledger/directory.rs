@@ -1,0 +1,77 @@
+//! Who may use the data directory, and what in it is ours.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::{House, contents};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn a_second_user_is_refused_and_touches_nothing() {
+    let house = House::new();
+    let opened = house.open();
+    opened.sign_up("ada").await.unwrap();
+    // Whatever a second one could be tempted to repair.
+    fs::write(house.file("ledger.jsonl.new"), "half").unwrap();
+    fs::write(house.file("accept-damage"), "").unwrap();
+    let before = contents(&house.path);
+    let refusal = house.refusal();
+    assert!(refusal.contains("in use by another process"), "{refusal}");
+    assert_eq!(contents(&house.path), before);
+    // The first one is not disturbed.
+    opened.sign_up("bob").await.unwrap();
+    opened.stop();
+    house.open().assert_has(&["ada", "bob"], &[]).await;
+}
+
+#[tokio::test]
+async fn the_lock_lasts_as_long_as_the_store() {
+    let house = House::new();
+    let super::Opened { store, _data_dir } = house.open();
+    drop(_data_dir);
+    assert!(house.refusal().contains("in use by another process"));
+    drop(store);
+    house.open().stop();
+}
+
+#[tokio::test]
+async fn what_is_made_is_private() {
+    let house = House::new();
+    let opened = house.open();
+    opened.sign_up("ada").await.unwrap();
+    assert_eq!(mode(&house.path), 0o700);
+    assert_eq!(mode(&house.file("index")), 0o700);
+    for name in ["lock", "secret", "ledger.jsonl"] {
+        assert_eq!(mode(&house.file(name)), 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_that_is_there_keeps_its_mode_and_foreign_files() {
+    let house = House::new();
+    fs::create_dir_all(house.file("windows")).unwrap();
+    fs::set_permissions(&house.path, Permissions::from_mode(0o750)).unwrap();
+    fs::write(house.file("notes.txt"), "mine").unwrap();
+    fs::write(house.file("windows/data"), "theirs").unwrap();
+    for _ in 0..2 {
+        let opened = house.open();
+        opened.sign_up("ada").await.unwrap();
+        opened.stop();
+    }
+    assert_eq!(mode(&house.path), 0o750);
+    assert_eq!(fs::read(house.file("notes.txt")).unwrap(), b"mine");
+    assert_eq!(fs::read(house.file("windows/data")).unwrap(), b"theirs");
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_a_directory_is_one_clear_line() {
+    let house = House::new();
+    fs::write(&house.path, "a file").unwrap();
+    let refusal = house.refusal();
+    assert!(refusal.contains("cannot open"), "{refusal}");
+    assert!(refusal.contains("data"), "{refusal}");
+}

@@ -1,0 +1,338 @@
+//! A write that failed is never taken for success, and the store recovers without a restart.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+
+use landing_api::adapters::store::{AppendFile, Files, SystemFiles, Tuning};
+use landing_api::ports::{ContactStore, StoreError, Subscription};
+
+use super::{House, Opened, sign_up};
+
+/// Real files, each operation of which can be made to fail.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FaultyFiles(Arc<Faults>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    disk_full: AtomicBool,
+    short_write: AtomicBool,
+    sync: AtomicBool,
+    truncate: AtomicBool,
+    sync_directory: AtomicBool,
+    rename: AtomicBool,
+    gate: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
+}
+
+/// Holds the committer in the middle of an append.
+pub(crate) struct Gate {
+    held: mpsc::Receiver<()>,
+    released: mpsc::Sender<()>,
+}
+
+impl Gate {
+    pub(crate) fn wait_until_held(&self) {
+        self.held.recv().unwrap();
+    }
+
+    pub(crate) fn release(self) {
+        self.released.send(()).unwrap();
+    }
+}
+
+impl FaultyFiles {
+    pub(crate) fn hold_next_append(&self) -> Gate {
+        let (hold, held) = mpsc::channel();
+        let (released, release) = mpsc::channel();
+        *self.0.gate.lock().unwrap() = Some((hold, release));
+        Gate { held, released }
+    }
+
+    pub(crate) fn tuning(&self) -> Tuning {
+        Tuning {
+            files: Arc::new(self.clone()),
+            ..Tuning::default()
+        }
+    }
+
+    pub(crate) fn fail_renames(&self, is_on: bool) {
+        set(&self.0.rename, is_on);
+    }
+
+    pub(crate) fn fail_directory_syncs(&self, is_on: bool) {
+        set(&self.0.sync_directory, is_on);
+    }
+}
+
+fn set(fault: &AtomicBool, is_on: bool) {
+    fault.store(is_on, Ordering::SeqCst);
+}
+
+fn fail_if(fault: &AtomicBool) -> io::Result<()> {
+    if fault.load(Ordering::SeqCst) {
+        return Err(io::Error::other("injected"));
+    }
+    Ok(())
+}
+
+impl Files for FaultyFiles {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(FaultyFile {
+            file: SystemFiles.create(path)?,
+            faults: Arc::clone(&self.0),
+        }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(FaultyFile {
+            file: SystemFiles.open(path)?,
+            faults: Arc::clone(&self.0),
+        }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fail_if(&self.0.rename)?;
+        SystemFiles.rename(from, to)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        fail_if(&self.0.sync_directory)?;
+        SystemFiles.sync_directory(path)
+    }
+}
+
+#[derive(Debug)]
+struct FaultyFile {
+    file: Box<dyn AppendFile>,
+    faults: Arc<Faults>,
+}
+
+impl AppendFile for FaultyFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let gate = self.faults.gate.lock().unwrap().take();
+        if let Some((hold, release)) = gate {
+            hold.send(()).unwrap();
+            release.recv().unwrap();
+        }
+        if self.faults.disk_full.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        if self.faults.short_write.load(Ordering::SeqCst) {
+            return self.file.append(&bytes[..bytes.len() / 2]);
+        }
+        self.file.append(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        fail_if(&self.faults.sync)?;
+        self.file.sync()
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        fail_if(&self.faults.truncate)?;
+        self.file.truncate(length)
+    }
+}
+
+fn assert_unavailable<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
+    match answer {
+        Err(StoreError::Unavailable(reason)) => assert!(!reason.contains("example.com")),
+        other => panic!("expected Unavailable, got {other:?}"),
+    }
+}
+
+type Fault = fn(&Faults) -> &AtomicBool;
+
+const WRITE_FAULTS: [(&str, Fault); 3] = [
+    ("disk full", |faults| &faults.disk_full),
+    ("short write", |faults| &faults.short_write),
+    ("failed sync", |faults| &faults.sync),
+];
+
+/// A store with one contact, on files that can fail.
+async fn open_with_faults(house: &House, files: &FaultyFiles) -> Opened {
+    let opened = house.try_open(files.tuning()).unwrap();
+    opened.sign_up("ada").await.unwrap();
+    opened
+}
+
+#[tokio::test]
+async fn after_a_failed_write_nothing_is_left_and_the_next_write_works() {
+    for (name, fault) in WRITE_FAULTS {
+        let house = House::new();
+        let files = FaultyFiles::default();
+        let opened = open_with_faults(&house, &files).await;
+        let before = house.ledger();
+
+        set(fault(&files.0), true);
+        assert_unavailable(opened.sign_up("bob").await);
+        assert_unavailable(opened.sign_up("ada").await);
+        assert_unavailable(opened.forget("ada").await);
+        assert_unavailable(opened.store.check().await);
+        opened.assert_has(&["ada"], &["bob"]).await;
+        assert_eq!(house.ledger(), before, "{name}");
+
+        set(fault(&files.0), false);
+        assert_eq!(
+            opened.sign_up("bob").await,
+            Ok(Subscription::Created),
+            "{name}"
+        );
+        assert_eq!(opened.store.check().await, Ok(()), "{name}");
+        opened.crash();
+        house.open().assert_has(&["ada", "bob"], &[]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_check_alone_brings_the_store_back() {
+    for (name, fault) in WRITE_FAULTS {
+        let house = House::new();
+        let files = FaultyFiles::default();
+        let opened = open_with_faults(&house, &files).await;
+        let before = house.ledger();
+        set(fault(&files.0), true);
+        assert_unavailable(opened.sign_up("bob").await);
+        assert_unavailable(opened.store.check().await);
+        set(fault(&files.0), false);
+        assert_eq!(opened.store.check().await, Ok(()), "{name}");
+        assert_eq!(house.ledger(), before, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn while_the_file_cannot_be_cut_back_every_write_fails() {
+    for (name, fault) in WRITE_FAULTS {
+        let house = House::new();
+        let files = FaultyFiles::default();
+        let opened = open_with_faults(&house, &files).await;
+        let before = house.ledger();
+        set(&files.0.truncate, true);
+        set(fault(&files.0), true);
+        assert_unavailable(opened.sign_up("bob").await);
+        // The disk takes writes again, but what stands behind the end is not known.
+        set(fault(&files.0), false);
+        assert_unavailable(opened.sign_up("cy").await);
+        assert_unavailable(opened.store.check().await);
+        opened.assert_has(&["ada"], &["bob", "cy"]).await;
+
+        set(&files.0.truncate, false);
+        assert_eq!(opened.store.check().await, Ok(()), "{name}");
+        assert_eq!(house.ledger(), before, "{name}");
+        assert_eq!(
+            opened.sign_up("bob").await,
+            Ok(Subscription::Created),
+            "{name}"
+        );
+        opened.stop();
+        house.open().assert_has(&["ada", "bob"], &["cy"]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_failed_batch_fails_for_everyone_in_it() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let opened = open_with_faults(&house, &files).await;
+    let gate = files.hold_next_append();
+    let held = spawn(&opened, "held");
+    tokio::task::yield_now().await;
+    gate.wait_until_held();
+    let waiting: Vec<_> = ["x", "y", "x"].map(|name| spawn(&opened, name)).into();
+    tokio::task::yield_now().await;
+    set(&files.0.sync, true);
+    gate.release();
+    assert_unavailable(held.await.unwrap());
+    for answer in waiting {
+        assert_unavailable(answer.await.unwrap());
+    }
+    set(&files.0.sync, false);
+    for (name, expected) in [("held", true), ("x", true), ("x", false)] {
+        let is_created = opened.sign_up(name).await == Ok(Subscription::Created);
+        assert_eq!(is_created, expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn changes_that_wait_share_one_batch_and_see_each_other() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let opened = open_with_faults(&house, &files).await;
+    let gate = files.hold_next_append();
+    let held = spawn(&opened, "held");
+    tokio::task::yield_now().await;
+    gate.wait_until_held();
+    let waiting: Vec<_> = ["x", "y", "x", "held"]
+        .map(|name| spawn(&opened, name))
+        .into();
+    tokio::task::yield_now().await;
+    gate.release();
+    assert_eq!(held.await.unwrap(), Ok(Subscription::Created));
+    let mut created = Vec::new();
+    for answer in waiting {
+        created.push(answer.await.unwrap() == Ok(Subscription::Created));
+    }
+    assert_eq!(created, [true, true, false, false]);
+    let text = house.ledger_text();
+    let together: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("\"batch\":3"))
+        .collect();
+    assert_eq!(together.len(), 4, "{text}");
+    for (line, left) in together.iter().zip([3, 2, 1, 0]) {
+        assert!(line.contains(&format!("\"left\":{left}")), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_at_once_and_keeps_what_waits() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let tuning = Tuning {
+        waiting_changes_max: 3,
+        ..files.tuning()
+    };
+    let opened = house.try_open(tuning).unwrap();
+    let gate = files.hold_next_append();
+    let held = spawn(&opened, "held");
+    tokio::task::yield_now().await;
+    gate.wait_until_held();
+    let waiting: Vec<_> = ["a", "b", "c"].map(|name| spawn(&opened, name)).into();
+    tokio::task::yield_now().await;
+    assert_eq!(opened.sign_up("d").await, Err(StoreError::Overloaded));
+    // It works, if slowly.
+    assert_eq!(opened.store.check().await, Ok(()));
+    gate.release();
+    assert_eq!(held.await.unwrap(), Ok(Subscription::Created));
+    for answer in waiting {
+        assert_eq!(answer.await.unwrap(), Ok(Subscription::Created));
+    }
+    opened.assert_has(&["held", "a", "b", "c"], &["d"]).await;
+    assert_eq!(opened.sign_up("d").await, Ok(Subscription::Created));
+}
+
+#[tokio::test]
+async fn a_closed_store_finishes_what_waits_and_takes_nothing_more() {
+    let house = House::new();
+    let opened = house.open();
+    let waiting: Vec<_> = ["a", "b", "c"].map(|name| spawn(&opened, name)).into();
+    tokio::task::yield_now().await;
+    assert_eq!(opened.store.close(), Ok(()));
+    assert_eq!(opened.store.close(), Ok(()));
+    for answer in waiting {
+        assert_eq!(answer.await.unwrap(), Ok(Subscription::Created));
+    }
+    assert_unavailable(opened.sign_up("d").await);
+    assert_unavailable(opened.store.check().await);
+    drop(opened);
+    house.open().assert_has(&["a", "b", "c"], &["d"]).await;
+}
+
+fn spawn(
+    opened: &Opened,
+    name: &'static str,
+) -> tokio::task::JoinHandle<Result<Subscription, StoreError>> {
+    let store = Arc::clone(&opened.store);
+    tokio::spawn(async move { sign_up(&store, name).await })
+}

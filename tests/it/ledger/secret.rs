@@ -1,0 +1,130 @@
+//! The secret: made once, never replaced behind the operator's back.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use super::{House, contents};
+
+/// A house with one contact, stopped.
+async fn lived_in() -> House {
+    let house = House::new();
+    let opened = house.open();
+    opened.sign_up("ada").await.unwrap();
+    opened.stop();
+    house
+}
+
+fn replace_secret(house: &House, bytes: &[u8], mode: u32) {
+    fs::write(house.file("secret"), bytes).unwrap();
+    fs::set_permissions(house.file("secret"), Permissions::from_mode(mode)).unwrap();
+}
+
+fn check_refused(house: &House, words: &[&str]) {
+    let before = contents(&house.path);
+    let refusal = house.refusal();
+    for word in words {
+        assert!(refusal.contains(word), "no {word:?} in: {refusal}");
+    }
+    assert_eq!(contents(&house.path), before, "something was changed");
+}
+
+#[tokio::test]
+async fn the_secret_is_made_once_and_stays() {
+    let house = House::new();
+    house.open().stop();
+    let first = fs::read(house.file("secret")).unwrap();
+    assert_eq!(first.len(), 32);
+    house.open().stop();
+    assert_eq!(fs::read(house.file("secret")).unwrap(), first);
+}
+
+#[tokio::test]
+async fn a_lost_secret_can_be_restored() {
+    let house = lived_in().await;
+    let backup = fs::read(house.file("secret")).unwrap();
+    fs::remove_file(house.file("secret")).unwrap();
+    check_refused(
+        &house,
+        &["secret is missing", "from a backup", "accept-new-secret"],
+    );
+    replace_secret(&house, &backup, 0o600);
+    house.open().assert_has(&["ada"], &[]).await;
+}
+
+#[tokio::test]
+async fn a_new_secret_can_be_accepted_instead_of_a_lost_one_for_one_start() {
+    let house = lived_in().await;
+    fs::remove_file(house.file("secret")).unwrap();
+    check_refused(&house, &["secret is missing"]);
+
+    fs::write(house.file("accept-new-secret"), "").unwrap();
+    // SeededEntropy would draw the same secret again; any other one stands for a new one.
+    replace_secret(&house, &[5; 32], 0o600);
+    let (opened, log) = house.open_logged();
+    assert!(log.contains("new secret was accepted"), "{log}");
+    opened.assert_has(&["ada"], &[]).await;
+    assert!(!house.file("accept-new-secret").exists());
+    opened.sign_up("bob").await.unwrap();
+    opened.stop();
+    let opened = house.open();
+    opened.assert_has(&["ada", "bob"], &[]).await;
+    opened.stop();
+    replace_secret(&house, &[6; 32], 0o600);
+    check_refused(&house, &["not the secret"]);
+}
+
+#[tokio::test]
+async fn accepting_makes_a_missing_secret() {
+    let house = lived_in().await;
+    fs::remove_file(house.file("secret")).unwrap();
+    fs::write(house.file("accept-new-secret"), "").unwrap();
+    house.open().assert_has(&["ada"], &[]).await;
+    assert_eq!(fs::read(house.file("secret")).unwrap().len(), 32);
+    assert!(!house.file("accept-new-secret").exists());
+}
+
+#[tokio::test]
+async fn a_foreign_secret_is_refused() {
+    let house = lived_in().await;
+    replace_secret(&house, &[9; 32], 0o600);
+    check_refused(
+        &house,
+        &[
+            "not the secret that ledger.jsonl was recorded under",
+            "from a backup",
+            "touch",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn without_events_any_secret_will_do() {
+    let house = House::new();
+    house.open().stop();
+    fs::remove_file(house.file("secret")).unwrap();
+    house.open().stop();
+    replace_secret(&house, &[9; 32], 0o600);
+    let opened = house.open();
+    opened.sign_up("ada").await.unwrap();
+    opened.stop();
+    house.open().assert_has(&["ada"], &[]).await;
+}
+
+#[tokio::test]
+async fn a_secret_of_the_wrong_length_or_open_to_others_is_refused() {
+    let house = lived_in().await;
+    let right = fs::read(house.file("secret")).unwrap();
+    for (bytes, mode, words) in [
+        (&[][..], 0o600, "holds 0 bytes instead of 32"),
+        (&right[..31], 0o600, "holds 31 bytes"),
+        (&[7; 33][..], 0o600, "holds 33 bytes"),
+        (&right[..], 0o640, "(mode 0640): run `chmod 600"),
+        (&right[..], 0o604, "(mode 0604)"),
+        (&right[..], 0o620, "(mode 0620)"),
+    ] {
+        replace_secret(&house, bytes, mode);
+        check_refused(&house, &[words]);
+    }
+    replace_secret(&house, &right, 0o400);
+    house.open().assert_has(&["ada"], &[]).await;
+}

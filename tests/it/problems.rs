@@ -1,0 +1,255 @@
+//! Errors of every kind: the same shape, a true status, a page that explains it.
+
+use std::sync::Arc;
+
+use hyper::{Method, StatusCode};
+use landing_api::domain::chat::Conversation;
+use landing_api::domain::decision::Decision;
+use landing_api::domain::time::Timestamp;
+use landing_api::http::problem::Code;
+use landing_api::ports::{
+    Acquired, Charge, Grant, LimiterAnswer, LimiterError, ModelClient, ModelError, RateLimiter,
+};
+
+use crate::harness::{Call, Setup, TestApp};
+
+#[tokio::test]
+async fn unknown_paths_are_404_problems_with_rate_limits() {
+    let app = TestApp::new();
+    for path in [
+        "/api",
+        "/api/",
+        "/api/v1",
+        "/api/v1/health/",
+        "/api/v1/Health",
+        "/api/v2/health",
+        "/api//v1/health",
+        "/api/v1/newsletter/",
+        "/API/v1/health",
+        "/nothing",
+        "/problems/nothing",
+        "/.well-known/nothing",
+    ] {
+        for method in [Method::GET, Method::POST, Method::DELETE] {
+            let reply = app.send(Call::new(method, path)).await;
+            assert_eq!(reply.status, StatusCode::NOT_FOUND, "{path}");
+            assert_eq!(reply.code(), "not_found");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_query_changes_nothing() {
+    let app = TestApp::new();
+    let reply = app.send(Call::get("/api/v1/health?x=%00&y")).await;
+    assert_eq!(reply.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn wrong_methods_are_told_the_right_ones() {
+    let app = TestApp::new();
+    for (method, path, allow) in [
+        (Method::POST, "/api/v1/health", "GET, HEAD"),
+        (Method::DELETE, "/api/v1/keys", "GET, HEAD, POST"),
+        (Method::GET, "/api/v1/newsletter", "POST"),
+        (Method::HEAD, "/api/newsletter", "POST"),
+        (Method::PATCH, "/api/assistant/chat", "GET, HEAD, POST"),
+        (Method::OPTIONS, "/api/v1/sandbox/echo", "GET, HEAD, POST"),
+        (Method::PUT, "/docs", "GET, HEAD"),
+    ] {
+        let reply = app.send(Call::new(method.clone(), path)).await;
+        assert_eq!(reply.status, StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(reply.header("allow"), Some(allow), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn every_code_has_a_page() {
+    let app = TestApp::new();
+    for code in Code::ALL {
+        let kind = code.kind();
+        let reply = app
+            .send(Call::get(&format!("/problems/{}", kind.name)))
+            .await;
+        assert_eq!(reply.status, StatusCode::OK);
+        assert_eq!(
+            reply.header("content-type"),
+            Some("text/html; charset=utf-8")
+        );
+        let page = String::from_utf8(reply.body.to_vec()).unwrap();
+        assert!(page.contains(kind.title), "{}", kind.name);
+        assert!(page.contains(kind.name));
+        assert!(page.contains("What to do"));
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_said_to_be_so() {
+    let app = TestApp::new();
+    for (path, body, detail) in [
+        ("/api/v1/newsletter", &b""[..], "no body"),
+        ("/api/v1/sandbox/echo", b"message=hi", "not JSON"),
+        ("/api/v1/sandbox/echo", b"{\"message\":\"hi\"", "not JSON"),
+        (
+            "/api/v1/sandbox/echo",
+            b"{\"message\":\"hi\"}{}",
+            "not JSON",
+        ),
+        (
+            "/api/v1/sandbox/echo",
+            b"{\"message\":\"\xff\"}",
+            "not UTF-8",
+        ),
+        ("/api/v1/keys", b"{", "not JSON"),
+        ("/api/v1/assistant/chat", b"[1,2", "not JSON"),
+    ] {
+        let reply = app.send(Call::post(path, body.to_vec())).await;
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST);
+        assert_eq!(reply.code(), "malformed_json");
+        let problem = reply.json();
+        assert!(
+            problem["detail"].as_str().unwrap().contains(detail),
+            "{problem}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn deep_nesting_is_refused_or_ignored_but_never_fatal() {
+    let app = TestApp::new();
+    let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
+    let echo = format!(r#"{{"message":{deep}}}"#);
+    let reply = app.send(Call::post("/api/v1/sandbox/echo", echo)).await;
+    assert_eq!(reply.code(), "validation_failed");
+    let chat = format!(r#"{{"messages":[{{"role":"user","content":"hi"}}],"x":{deep}}}"#);
+    let reply = app.send(Call::post("/api/v1/assistant/chat", chat)).await;
+    assert_eq!(reply.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn bodies_that_are_too_large_are_413() {
+    let app = TestApp::new();
+    for (path, bytes) in [
+        ("/api/v1/keys", 9_000),
+        ("/api/v1/newsletter", 9_000),
+        ("/api/newsletter", 9_000),
+        ("/api/v1/sandbox/echo", 70_000),
+        ("/api/v1/assistant/chat", 330_000),
+    ] {
+        let reply = app.send(Call::post(path, vec![b' '; bytes])).await;
+        assert_eq!(reply.status, StatusCode::PAYLOAD_TOO_LARGE, "{path}");
+        assert_eq!(reply.code(), "payload_too_large");
+    }
+}
+
+#[tokio::test]
+async fn bodies_of_other_media_types_are_415() {
+    let app = TestApp::new();
+    let echo = Call::post("/api/v1/sandbox/echo", r#"{"message":"m"}"#);
+    let bare = echo.clone().without("content-type");
+    for (call, status) in [
+        (bare.clone(), StatusCode::OK),
+        (
+            bare.clone().header("origin", "http://landing.example"),
+            StatusCode::OK,
+        ),
+        (
+            bare.clone().header("origin", "https://elsewhere.example"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ),
+        (
+            bare.clone().header("content-type", "text/plain"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ),
+        (
+            bare.header("content-type", "application/json; charset=utf-8"),
+            StatusCode::OK,
+        ),
+        (
+            echo.header("origin", "https://elsewhere.example"),
+            StatusCode::OK,
+        ),
+    ] {
+        assert_eq!(app.send(call).await.status, status);
+    }
+}
+
+/// A model with a bug.
+struct PanickingModelClient;
+
+#[async_trait::async_trait]
+impl ModelClient for PanickingModelClient {
+    fn is_metered(&self) -> bool {
+        false
+    }
+
+    async fn reply(&self, _conversation: &Conversation) -> Result<String, ModelError> {
+        panic!("the secret cause");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_costs_one_request() {
+    let app = Setup {
+        model: Arc::new(PanickingModelClient),
+        ..Setup::default()
+    }
+    .start();
+    let body = r#"{"messages":[{"role":"user","content":"hi"}]}"#;
+    let reply = app.send(Call::post("/api/v1/assistant/chat", body)).await;
+    assert_eq!(reply.status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(reply.code(), "internal_error");
+    assert!(!String::from_utf8_lossy(&reply.body).contains("secret cause"));
+    let reply = app.send(Call::get("/api/v1/health")).await;
+    assert_eq!(reply.status, StatusCode::OK);
+}
+
+/// A limiter on a network that is down, or one with a bug.
+struct BrokenRateLimiter {
+    panics: bool,
+}
+
+impl BrokenRateLimiter {
+    fn answer<T>(&self) -> LimiterAnswer<'_, T> {
+        assert!(!self.panics, "the secret cause");
+        LimiterAnswer::Pending(Box::pin(async {
+            Err(LimiterError("the secret cause".to_owned()))
+        }))
+    }
+}
+
+impl RateLimiter for BrokenRateLimiter {
+    fn acquire<'a>(&'a self, _: &'a [Charge], _: Timestamp) -> LimiterAnswer<'a, Acquired> {
+        self.answer()
+    }
+
+    fn peek<'a>(&'a self, _: &'a [Charge], _: Timestamp) -> LimiterAnswer<'a, Decision> {
+        self.answer()
+    }
+
+    fn refund(&self, _: Grant, _: Timestamp) -> LimiterAnswer<'_, Decision> {
+        self.answer()
+    }
+}
+
+#[tokio::test]
+async fn without_a_limiter_nothing_is_served() {
+    for (panics, status) in [
+        (false, StatusCode::SERVICE_UNAVAILABLE),
+        (true, StatusCode::INTERNAL_SERVER_ERROR),
+    ] {
+        let app = Setup {
+            limiter: Arc::new(BrokenRateLimiter { panics }),
+            ..Setup::default()
+        }
+        .start();
+        // There are no numbers to show, so this goes past the harness's checks.
+        let request = hyper::Request::get("/api/v1/health")
+            .body(String::new())
+            .unwrap();
+        let peer = "192.0.2.1".parse().unwrap();
+        let response = app.service.respond(peer, request).await;
+        assert_eq!(response.status(), status);
+        assert!(!response.headers().contains_key("ratelimit"));
+    }
+}

@@ -1,0 +1,461 @@
+//! What happens on the socket: framing, deadlines, caps, drain. Time is paused where a deadline is
+//! what is tested, so that nothing waits for real.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use landing_api::domain::chat::Conversation;
+use landing_api::http::server::{ServerLimits, serve};
+use landing_api::ports::{ModelClient, ModelError};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::harness::Setup;
+
+const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: landing.example\r\n\r\n";
+
+struct Server {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start(setup: Setup, limits: ServerLimits) -> Self {
+        let app = setup.start();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        let task = tokio::spawn(serve(listener, app.service, limits, stopped));
+        Self {
+            address,
+            stop: Some(stop),
+            task,
+        }
+    }
+
+    async fn connect(&self) -> Connection {
+        Connection(BufReader::new(
+            TcpStream::connect(self.address).await.unwrap(),
+        ))
+    }
+
+    fn stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+}
+
+async fn server() -> Server {
+    Server::start(Setup::default(), ServerLimits::default()).await
+}
+
+struct Connection(BufReader<TcpStream>);
+
+impl Connection {
+    async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.0.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// The next answer: status, head and body.
+    async fn receive(&mut self) -> (u16, String, String) {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            let count = self.0.read_line(&mut head).await.unwrap();
+            assert!(count > 0, "the connection ended: {head:?}");
+        }
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .map_or(0, |length| length.parse().unwrap());
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body).await.unwrap();
+        (status, head, String::from_utf8(body).unwrap())
+    }
+
+    /// Everything until the server closes; a reset counts as closing.
+    async fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        let _ = self.0.read_to_end(&mut rest).await;
+        rest
+    }
+}
+
+fn post(path: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: landing.example\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+fn hello() -> String {
+    post(
+        "/api/v1/assistant/chat",
+        r#"{"messages":[{"role":"user","content":"hello"}]}"#,
+    )
+}
+
+/// A model that answers when it is let, and tells when it has been asked.
+struct WaitingModelClient {
+    asked: Semaphore,
+    let_answer: Semaphore,
+}
+
+impl WaitingModelClient {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            asked: Semaphore::new(0),
+            let_answer: Semaphore::new(0),
+        })
+    }
+
+    async fn wait_until_asked(&self) {
+        self.asked.acquire().await.unwrap().forget();
+    }
+
+    fn let_answer(&self) {
+        self.let_answer.add_permits(1);
+    }
+}
+
+#[async_trait]
+impl ModelClient for WaitingModelClient {
+    fn is_metered(&self) -> bool {
+        false
+    }
+
+    async fn reply(&self, _conversation: &Conversation) -> Result<String, ModelError> {
+        self.asked.add_permits(1);
+        self.let_answer.acquire().await.unwrap().forget();
+        Ok("At last.".to_owned())
+    }
+}
+
+async fn waiting_server(limits: ServerLimits) -> (Server, Arc<WaitingModelClient>) {
+    let model = WaitingModelClient::new();
+    let setup = Setup {
+        model: model.clone(),
+        ..Setup::default()
+    }
+    .limit("assistant-ip", "1/24h");
+    (Server::start(setup, limits).await, model)
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order() {
+    let server = server().await;
+    let mut connection = server.connect().await;
+    let echo = post("/api/v1/sandbox/echo", r#"{"message":"second"}"#);
+    connection.send(format!("{HEALTH}{echo}{HEALTH}")).await;
+    assert!(connection.receive().await.2.contains("\"service\""));
+    assert!(connection.receive().await.2.contains("second"));
+    assert!(connection.receive().await.2.contains("\"service\""));
+}
+
+#[tokio::test]
+async fn http_2_is_spoken_with_prior_knowledge() {
+    let server = server().await;
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    for method in ["GET", "HEAD", "GET"] {
+        let request = Request::builder()
+            .method(method)
+            .uri("http://landing.example/api/v1/health")
+            .body(Empty::<Bytes>::new())
+            .unwrap();
+        let response = sender.send_request(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert!(response.headers().contains_key("ratelimit"));
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(body.is_empty(), method == "HEAD");
+    }
+}
+
+#[tokio::test]
+async fn head_has_no_body_on_the_wire() {
+    let server = server().await;
+    let mut connection = server.connect().await;
+    let head = HEALTH.replacen("GET", "HEAD", 1);
+    connection.send(format!("{head}{HEALTH}")).await;
+    let mut text = vec![0; 12];
+    connection.0.read_exact(&mut text).await.unwrap();
+    assert_eq!(text, b"HTTP/1.1 200");
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        connection.0.read_line(&mut line).await.unwrap();
+    }
+    assert_eq!(connection.receive().await.0, 200, "the next answer follows");
+}
+
+#[tokio::test]
+async fn heads_that_are_no_http_are_refused_before_they_are_requests() {
+    for (head, status) in [
+        ("nonsense\r\n\r\n".to_owned(), "HTTP/1.1 400"),
+        (
+            // Not a byte more, or the unread rest resets the connection under the answer.
+            format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(65_536 - 19)),
+            "HTTP/1.1 431",
+        ),
+        (
+            format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(200)),
+            "HTTP/1.1 431",
+        ),
+    ] {
+        let server = server().await;
+        let mut connection = server.connect().await;
+        connection.send(head).await;
+        let rest = connection.rest().await;
+        assert!(rest.starts_with(status.as_bytes()), "{status}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_says_nothing_or_half_a_head_is_closed() {
+    for said in ["", "P", "PR", "GET /api/v1/health HTTP/1.1\r\nHost:"] {
+        let server = server().await;
+        let began = Instant::now();
+        let mut connection = server.connect().await;
+        connection.send(said).await;
+        assert_eq!(connection.rest().await, b"", "{said:?}");
+        assert!(began.elapsed() <= Duration::from_secs(61), "{said:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_idles_is_closed() {
+    let server = server().await;
+    let mut connection = server.connect().await;
+    connection.send(HEALTH).await;
+    assert_eq!(connection.receive().await.0, 200);
+    assert_eq!(connection.rest().await, b"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_http_2_connection_that_idles_is_closed() {
+    let server = server().await;
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (sender, connection) = hyper::client::conn::http2::handshake::<_, _, Empty<Bytes>>(
+        TokioExecutor::new(),
+        TokioIo::new(stream),
+    )
+    .await
+    .unwrap();
+    // It answers pings, and still the server ends it.
+    let began = Instant::now();
+    let _ = connection.await;
+    assert!(began.elapsed() <= 2 * ServerLimits::default().idle_deadline);
+    assert!(sender.is_closed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_comes_too_slowly_is_408() {
+    let server = server().await;
+    let mut connection = server.connect().await;
+    let request = post("/api/v1/sandbox/echo", r#"{"message":"never whole"}"#);
+    connection.send(&request[..request.len() - 1]).await;
+    let (status, _, body) = connection.receive().await;
+    assert_eq!(status, 408);
+    assert!(body.contains("request_timeout"));
+    assert_eq!(connection.rest().await, b"");
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_413_however_it_is_framed() {
+    let chunk = format!("1000\r\n{}\r\n", " ".repeat(0x1000));
+    let chunked = format!(
+        "POST /api/v1/newsletter HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\
+         Transfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n",
+        chunk.repeat(3)
+    );
+    let announced = post("/api/v1/newsletter", &" ".repeat(9_000));
+    for request in [chunked, announced] {
+        let server = server().await;
+        let mut connection = server.connect().await;
+        connection.send(request).await;
+        let (status, head, body) = connection.receive().await;
+        assert_eq!(status, 413);
+        assert!(head.contains("ratelimit: "));
+        assert!(body.contains("payload_too_large"));
+    }
+}
+
+#[tokio::test]
+async fn a_body_with_broken_framing_is_400() {
+    let server = server().await;
+    let mut connection = server.connect().await;
+    connection
+        .send(
+            "POST /api/v1/newsletter HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\
+             Transfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+        )
+        .await;
+    let (status, _, body) = connection.receive().await;
+    assert_eq!(status, 400);
+    assert!(body.contains("malformed_body"));
+}
+
+#[tokio::test]
+async fn expect_100_continue_is_answered() {
+    let server = server().await;
+    let mut connection = server.connect().await;
+    let body = r#"{"message":"waited"}"#;
+    let request =
+        post("/api/v1/sandbox/echo", body).replace("\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n");
+    connection.send(request.strip_suffix(body).unwrap()).await;
+    assert_eq!(connection.receive().await.0, 100);
+    connection.send(body).await;
+    assert!(connection.receive().await.2.contains("waited"));
+}
+
+#[tokio::test]
+async fn a_panic_leaves_the_connection_alive() {
+    struct PanickingModelClient;
+
+    #[async_trait]
+    impl ModelClient for PanickingModelClient {
+        fn is_metered(&self) -> bool {
+            false
+        }
+
+        async fn reply(&self, _conversation: &Conversation) -> Result<String, ModelError> {
+            panic!("a bug");
+        }
+    }
+
+    let setup = Setup {
+        model: Arc::new(PanickingModelClient),
+        ..Setup::default()
+    };
+    let server = Server::start(setup, ServerLimits::default()).await;
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    assert_eq!(connection.receive().await.0, 500);
+    connection.send(HEALTH).await;
+    assert_eq!(connection.receive().await.0, 200);
+}
+
+#[tokio::test]
+async fn a_turn_goes_on_and_stays_charged_when_the_client_hangs_up() {
+    let (server, model) = waiting_server(ServerLimits::default()).await;
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    model.wait_until_asked().await;
+    drop(connection);
+    model.let_answer();
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    let (status, head, _) = connection.receive().await;
+    assert_eq!(status, 429);
+    assert!(head.contains("ratelimit: \"assistant-ip\";r=0"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_past_its_deadline_is_503() {
+    let (server, model) = waiting_server(ServerLimits::default()).await;
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    model.wait_until_asked().await;
+    let (status, _, body) = connection.receive().await;
+    assert_eq!(status, 503);
+    assert!(body.contains("handler_timeout"));
+}
+
+#[tokio::test]
+async fn a_stop_lets_what_has_begun_finish_and_nothing_new_begin() {
+    let (mut server, model) = waiting_server(ServerLimits::default()).await;
+    let mut idle = server.connect().await;
+    idle.send(HEALTH).await;
+    assert_eq!(idle.receive().await.0, 200);
+    let mut busy = server.connect().await;
+    busy.send(hello()).await;
+    model.wait_until_asked().await;
+
+    server.stop();
+    assert_eq!(idle.rest().await, b"", "idle connections are closed");
+    assert!(TcpStream::connect(server.address).await.is_err());
+    model.let_answer();
+    let (status, _, body) = busy.receive().await;
+    assert_eq!(status, 200);
+    assert!(body.contains("At last."));
+    server.task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_a_turn_whose_client_has_gone_but_not_for_ever() {
+    let (mut server, model) = waiting_server(ServerLimits::default()).await;
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    model.wait_until_asked().await;
+    drop(connection);
+    let began = Instant::now();
+    server.stop();
+    server.task.await.unwrap();
+    assert!(began.elapsed() >= Duration::from_secs(10));
+    assert!(began.elapsed() < Duration::from_secs(11));
+}
+
+#[tokio::test]
+async fn connections_beyond_the_cap_wait_their_turn() {
+    let limits = ServerLimits {
+        connections_max: 1,
+        ..ServerLimits::default()
+    };
+    let server = Server::start(Setup::default(), limits).await;
+    let mut first = server.connect().await;
+    first.send(HEALTH).await;
+    assert_eq!(first.receive().await.0, 200);
+    let mut second = server.connect().await;
+    second.send(HEALTH).await;
+    first.send(HEALTH).await;
+    assert_eq!(first.receive().await.0, 200);
+    drop(first);
+    assert_eq!(second.receive().await.0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_is_let_go() {
+    let limits = ServerLimits {
+        connections_max: 1,
+        ..ServerLimits::default()
+    };
+    let setup = Setup::default().limit("default", "off").limit("ip", "off");
+    let server = Server::start(setup, limits).await;
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let requests = "GET /docs HTTP/1.1\r\nHost: a\r\n\r\n".repeat(100);
+    // Until neither side's buffers take any more, or the server has had enough of it.
+    loop {
+        let writable = tokio::time::timeout(Duration::from_secs(20), stream.writable());
+        if writable.await.is_err() {
+            break;
+        }
+        match stream.try_write(requests.as_bytes()) {
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_closed) => break,
+        }
+    }
+    // The only slot there is becomes free, although the first client has not gone.
+    let began = Instant::now();
+    let mut next = server.connect().await;
+    next.send(HEALTH).await;
+    assert_eq!(next.receive().await.0, 200);
+    assert!(began.elapsed() <= 2 * limits.idle_deadline);
+}
