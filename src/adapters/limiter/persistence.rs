@@ -9,6 +9,8 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use crate::adapters::embedded;
+
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
 
@@ -109,11 +111,21 @@ impl SledWindowStore {
 
     /// Lets go of the database, so that its directory can be moved.
     fn close(&mut self) -> Result<(), WindowStoreError> {
-        let db = self.db.take();
+        let Some(db) = self.db.take() else {
+            return Ok(());
+        };
         guarded("cannot close", &self.dir, || {
-            drop(db);
-            Ok(())
+            Ok(embedded::close(db, &self.dir)?)
         })
+    }
+}
+
+impl Drop for SledWindowStore {
+    /// Whoever opens the directory next must find it let go of.
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::warn!(%error, "limiter windows");
+        }
     }
 }
 
@@ -144,7 +156,8 @@ impl WindowStore for SledWindowStore {
                     "skipped unreadable limiter windows"
                 );
             }
-            Ok(())
+            // It is moved and deleted soon: nobody may write there then.
+            Ok(embedded::close(db, &dir)?)
         });
         if loaded.is_err() {
             let damaged = self.beside(".damaged");

@@ -5,16 +5,15 @@
 //! syncs the files itself ([`super::marker`]), and whatever sled does here is caught.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::adapters::embedded;
 
 use super::bucket::{Bucket, BucketId};
 use super::draft::Tally;
@@ -26,9 +25,6 @@ const META: &[u8] = b"m";
 
 /// sled's cache. Entries are read from the page cache soon enough.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
-
-/// How long sled may take to let go of its files after it was closed.
-const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Which ledger an index is of, and up to where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,22 +143,9 @@ impl Index {
         let Self { db, directory } = self;
         guarded(move || {
             db.flush()?;
-            drop(db);
-            Ok(())
-        })?;
-        // sled's threads write on for a moment; they share the lock on this file.
-        let file = File::open(directory.join("db"))?;
-        let (released, is_released) = mpsc::channel();
-        thread::Builder::new().spawn(move || {
-            let lock = file.lock();
-            drop(file);
-            released.send(lock)
-        })?;
-        match is_released.recv_timeout(RELEASE_TIMEOUT) {
-            Ok(lock) => lock?,
-            Err(error) => return Err(IndexError(format!("sled keeps its files: {error}"))),
-        }
-        Ok(directory)
+            embedded::close(db, &directory)?;
+            Ok(directory)
+        })
     }
 
     /// Gives it up, whatever state it is in.
