@@ -12,6 +12,7 @@ use async_trait::async_trait;
 
 use crate::domain::chat::Conversation;
 use crate::domain::client::{LimitKey, Network};
+use crate::domain::contact::{Contact, SignUp, Subscription};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::email::EmailAddress;
@@ -50,57 +51,6 @@ pub trait ContactStore: Send + Sync {
     /// # Errors
     /// [`StoreError`] when it does not.
     async fn check(&self) -> Result<(), StoreError>;
-}
-
-/// Somebody signing an address up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SignUp {
-    /// The address.
-    pub email: EmailAddress,
-    /// Who does it.
-    pub origin: Origin,
-    /// When.
-    pub at: Timestamp,
-}
-
-/// Who signed a contact up, as keyed hashes that tell nothing but whether two are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The network.
-    pub network: [u8; 16],
-    /// The credential, if one was presented.
-    pub credential: Option<[u8; 16]>,
-}
-
-impl Origin {
-    /// Whether `other` shares the network or the credential.
-    #[must_use]
-    pub fn is_shared_with(&self, other: &Self) -> bool {
-        self.network == other.network
-            || (self.credential.is_some() && self.credential == other.credential)
-    }
-}
-
-/// What became of a sign-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subscription {
-    /// The address is new.
-    Created,
-    /// The address was there already, signed up by this origin.
-    Renewed(Origin),
-}
-
-/// What is kept of an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contact {
-    /// The address.
-    pub email: EmailAddress,
-    /// Who signed it up first.
-    pub origin: Origin,
-    /// When that was.
-    pub subscribed_at: Timestamp,
-    /// When it was last signed up again; the same instant if never.
-    pub last_seen_at: Timestamp,
 }
 
 /// The store did not do what was asked.

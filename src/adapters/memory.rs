@@ -9,14 +9,15 @@ use async_trait::async_trait;
 
 use crate::domain::chat::Conversation;
 use crate::domain::client::LimitKey;
+use crate::domain::contact::{Contact, SignUp, Subscription};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::decision::{Decision, Standing};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::domain::window::{Usage, Window};
 use crate::ports::{
-    Acquired, Charge, Clock, Contact, ContactStore, Entropy, EntropyError, Grant, KeyIssuer,
-    LimiterAnswer, ModelClient, ModelError, RateLimiter, SignUp, StoreError, Subscription,
+    Acquired, Charge, Clock, ContactStore, Entropy, EntropyError, Grant, KeyIssuer, LimiterAnswer,
+    ModelClient, ModelError, RateLimiter, StoreError,
 };
 
 /// Locks, and goes on after a panic elsewhere: every change below is made in one step.

@@ -366,8 +366,8 @@ struct ProblemDetails<'a> {
 pub fn page_markdown(code: Code) -> String {
     let kind = code.kind();
     format!(
-        "{}\n\n**What to do.** {}\n\n| | |\n|---|---|\n| Status | {} |\n| Code | `{}` |\n\nEvery \
-         error of this service is a problem of RFC 9457: see [errors](/docs#errors).\n",
+        "{}\n\n**What to do.** {}\n\n- Status: {}\n- Code: `{}`\n\nEvery error of this service is a \
+         problem of RFC 9457: see [errors](/docs#errors-and-problem-details).\n",
         kind.meaning, kind.resolution, kind.status, kind.name
     )
 }

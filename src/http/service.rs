@@ -290,7 +290,8 @@ impl LogLine {
     }
 
     fn duration_ms(&self) -> f64 {
-        self.started.elapsed().as_secs_f64() * 1000.0
+        // To the microsecond.
+        (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e3
     }
 
     fn write(mut self, status: StatusCode, outcome: &Result<Reply, Problem>, decision: &Decision) {

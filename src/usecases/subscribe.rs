@@ -1,13 +1,13 @@
 //! Signing an address up for the newsletter.
 
 use crate::domain::client::{Client, Subject};
-use crate::domain::contact::RevealExisting;
+use crate::domain::contact::{Origin, RevealExisting, SignUp, Subscription};
 use crate::domain::decision::Decision;
 use crate::domain::email::EmailAddress;
 use crate::domain::policy::PolicyName;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{ContactStore, LimiterError, Origin, SignUp, StoreError, Subscription};
+use crate::ports::{ContactStore, LimiterError, StoreError};
 
 use super::meter::Meter;
 

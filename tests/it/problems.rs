@@ -66,6 +66,9 @@ async fn wrong_methods_are_told_the_right_ones() {
 #[tokio::test]
 async fn every_code_has_a_page() {
     let app = TestApp::new();
+    let guide = app.send(Call::get("/docs")).await;
+    let guide = String::from_utf8(guide.body.to_vec()).unwrap();
+    assert!(guide.contains("id=\"errors-and-problem-details\""));
     for code in Code::ALL {
         let kind = code.kind();
         let reply = app
@@ -80,6 +83,7 @@ async fn every_code_has_a_page() {
         assert!(page.contains(kind.title), "{}", kind.name);
         assert!(page.contains(kind.name));
         assert!(page.contains("What to do"));
+        assert!(page.contains("/docs#errors-and-problem-details"));
     }
 }
 

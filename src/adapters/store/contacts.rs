@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 
+use crate::domain::contact::{Contact, SignUp, Subscription};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
-use crate::ports::{Contact, ContactStore, SignUp, StoreError, Subscription};
+use crate::ports::{ContactStore, StoreError};
 
 use super::SledStore;
 use super::entry::{ContactEntry, contact_name};

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::contact::Origin;
 use crate::domain::credential::Fingerprint;
 use crate::domain::email::EmailAddress;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::Origin;
 
 use super::bucket::{Bucket, BucketId, bucket_id};
 use super::entry::{ContactEntry, KeyEntry, contact_name, is_key_name, key_name};

@@ -1,10 +1,10 @@
 //! What the index keeps of a contact and of a key, as bytes.
 
+use crate::domain::contact::{Contact, Origin};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::email::EmailAddress;
 use crate::domain::text::Label;
 use crate::domain::time::Timestamp;
-use crate::ports::{Contact, Origin};
 
 const HAS_CREDENTIAL: u8 = 1;
 const HAS_SEEN_LINE: u8 = 2;

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::contact::{Origin, SignUp};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
-use crate::ports::{Origin, SignUp};
 
 /// Something that happened, in the ledger's words. Instants are milliseconds since the Unix epoch,
 /// hashes are lowercase hexadecimal.

@@ -3,8 +3,9 @@
 use std::fs;
 
 use crate::adapters::memory::SeededEntropy;
+use crate::domain::contact::{Origin, SignUp, Subscription};
 use crate::domain::email::EmailAddress;
-use crate::ports::{ContactStore, Origin, SignUp, Subscription};
+use crate::ports::ContactStore;
 
 use super::index::Index;
 use super::*;

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use landing_api::adapters::memory::MemoryContactStore;
+use landing_api::domain::contact::{Contact, Origin, SignUp, Subscription};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{Contact, ContactStore, Origin, SignUp, Subscription};
+use landing_api::ports::ContactStore;
 
 use crate::ledger::House;
 

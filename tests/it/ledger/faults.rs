@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use landing_api::adapters::store::{AppendFile, Files, SystemFiles, Tuning};
-use landing_api::ports::{ContactStore, StoreError, Subscription};
+use landing_api::domain::contact::Subscription;
+use landing_api::ports::{ContactStore, StoreError};
 
 use super::{House, Opened, sign_up};
 

@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex};
 
 use landing_api::adapters::memory::SeededEntropy;
 use landing_api::adapters::store::{DataDir, OpenError, SledStore, Tuning};
+use landing_api::domain::contact::{Origin, SignUp, Subscription};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{ContactStore, Origin, SignUp, StoreError, Subscription};
+use landing_api::ports::{ContactStore, StoreError};
 use tempfile::TempDir;
 
 pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);

@@ -50,8 +50,9 @@ async fn ledger_with_batch(house: &House, first: &[&str], last: &[&'static str])
 fn spawn(
     opened: &Opened,
     name: &'static str,
-) -> tokio::task::JoinHandle<Result<landing_api::ports::Subscription, landing_api::ports::StoreError>>
-{
+) -> tokio::task::JoinHandle<
+    Result<landing_api::domain::contact::Subscription, landing_api::ports::StoreError>,
+> {
     let store = Arc::clone(&opened.store);
     tokio::spawn(async move { sign_up(&store, name).await })
 }
