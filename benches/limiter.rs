@@ -105,8 +105,8 @@ impl Bench {
     fn decide(&self, charges: &[Charge], now: Timestamp) -> bool {
         let port: &dyn RateLimiter = &self.limiter;
         match port.acquire(charges, now) {
-            LimiterAnswer::Ready(Some(Ok(acquired))) => !acquired.decision.is_refused(),
-            LimiterAnswer::Ready(_) | LimiterAnswer::Pending(_) => unreachable!(),
+            LimiterAnswer::Ready(answer) => !answer.into_inner().unwrap().decision.is_refused(),
+            LimiterAnswer::Pending(_) => unreachable!(),
         }
     }
 }

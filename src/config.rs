@@ -1,10 +1,11 @@
 //! What the operator decides: flags, each with a variable in the environment. [`Args`] is what was
-//! typed, [`Config`] is what was meant. Nothing here touches the world.
+//! typed, [`Config`] is what was meant. Nothing here touches the world but that environment.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
+use tracing::Level;
 use url::Url;
 
 use crate::domain::contact::RevealExisting;
@@ -123,8 +124,7 @@ enum RevealArg {
 
 /// How much is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum LogLevel {
+enum LogLevel {
     Error,
     Warn,
     Info,
@@ -132,12 +132,24 @@ pub enum LogLevel {
     Trace,
 }
 
+impl From<LogLevel> for Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Self::ERROR,
+            LogLevel::Warn => Self::WARN,
+            LogLevel::Info => Self::INFO,
+            LogLevel::Debug => Self::DEBUG,
+            LogLevel::Trace => Self::TRACE,
+        }
+    }
+}
+
 /// In what form it is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// Lines for people.
+enum LogFormat {
+    /// Lines for people
     Text,
-    /// One JSON object a line.
+    /// One JSON object a line
     Json,
 }
 
@@ -163,9 +175,9 @@ pub struct Config {
     /// Most connections open at once.
     pub connections_max: u32,
     /// How much is logged.
-    pub log_level: LogLevel,
-    /// In what form.
-    pub log_format: LogFormat,
+    pub log_level: Level,
+    /// Whether it is logged as JSON.
+    pub is_log_json: bool,
 }
 
 /// Why the flags make no configuration.
@@ -231,8 +243,8 @@ impl From<Args> for Config {
                 RevealArg::Always => RevealExisting::Always,
             },
             connections_max: args.max_connections,
-            log_level: args.log_level,
-            log_format: args.log_format,
+            log_level: args.log_level.into(),
+            is_log_json: args.log_format == LogFormat::Json,
         }
     }
 }
@@ -322,8 +334,8 @@ mod tests {
         assert_eq!(config.connections_max, 16_384);
         assert_eq!(config.service_name, "Landing API");
         assert_eq!(config.erp_url, None);
-        assert_eq!(config.log_level, LogLevel::Info);
-        assert_eq!(config.log_format, LogFormat::Text);
+        assert_eq!(config.log_level, Level::INFO);
+        assert!(!config.is_log_json);
     }
 
     #[test]

@@ -14,7 +14,8 @@
 //! | [`adapters`] | the ports over real technologies, and a twin of each in memory | `domain`, `ports` |
 //! | [`site`] | the documents of `data/`, rendered once at start | `domain` |
 //! | [`http`] | connections, routes, JSON, headers, over hyper | all but `adapters` and `config` |
-//! | [`config`], [`telemetry`] | flags; the log | `domain` |
+//! | [`config`] | flags and the environment behind them | `domain` |
+//! | [`telemetry`] | where the log goes | nothing |
 //!
 //! The program, `main.rs`, alone sees everything: it parses, opens, wires, binds, serves and
 //! flushes.
@@ -35,7 +36,7 @@
 //!
 //! No status code, header name or JSON member inside [`app`]; no second place that builds an error
 //! body; no global state; no clock but [`ports::Clock`]. `tests/it/architecture.rs` reads the
-//! sources and fails on any of these, and on an import that runs the other way.
+//! sources and fails on the plain ways to break these, and on any import that runs the other way.
 
 pub mod adapters;
 pub mod app;

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    telemetry::init(config.log_level, config.log_format);
+    telemetry::init(config.log_level, config.is_log_json);
     match run(&config) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -3,7 +3,7 @@
 //! Every port has two adapters: one over a technology and a twin in [`crate::adapters::memory`].
 //! Both pass the same contract suite, `tests/it/contracts`.
 
-use std::future::Future;
+use std::future::{self, Future};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -176,8 +176,8 @@ pub struct LimiterError(pub String);
 
 /// A [`RateLimiter`]'s answer, which allocates nothing when it is ready.
 pub enum LimiterAnswer<'a, T> {
-    /// Decided; `None` once it has been taken.
-    Ready(Option<Result<T, LimiterError>>),
+    /// Decided.
+    Ready(future::Ready<Result<T, LimiterError>>),
     /// Still to be decided elsewhere.
     Pending(Pin<Box<dyn Future<Output = Result<T, LimiterError>> + Send + 'a>>),
 }
@@ -185,8 +185,8 @@ pub enum LimiterAnswer<'a, T> {
 impl<T> LimiterAnswer<'_, T> {
     /// An answer that is there already.
     #[must_use]
-    pub const fn ready(value: T) -> Self {
-        Self::Ready(Some(Ok(value)))
+    pub fn ready(value: T) -> Self {
+        Self::Ready(future::ready(Ok(value)))
     }
 }
 
@@ -195,7 +195,7 @@ impl<T: Unpin> Future for LimiterAnswer<'_, T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.get_mut() {
-            Self::Ready(answer) => answer.take().map_or(Poll::Pending, Poll::Ready),
+            Self::Ready(answer) => Pin::new(answer).poll(context),
             Self::Pending(future) => future.as_mut().poll(context),
         }
     }

@@ -2,30 +2,24 @@
 
 use std::io::{IsTerminal as _, stderr};
 
-use tracing_subscriber::EnvFilter;
-
-use crate::config::{LogFormat, LogLevel};
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, fmt, registry};
 
 /// Starts logging. What the service itself says is shown from `level` up; what its libraries say,
-/// only when it is a warning.
-pub fn init(level: LogLevel, format: LogFormat) {
-    let level = match level {
-        LogLevel::Error => "error",
-        LogLevel::Warn => "warn",
-        LogLevel::Info => "info",
-        LogLevel::Debug => "debug",
-        LogLevel::Trace => "trace",
+/// only when it is a warning. A second call changes nothing.
+pub fn init(level: Level, is_json: bool) {
+    let filter = Targets::new()
+        .with_default(level.min(Level::WARN))
+        .with_target("landing_api", level);
+    let lines = fmt::layer().with_writer(stderr).with_target(false);
+    let lines = if is_json {
+        lines.json().flatten_event(true).boxed()
+    } else {
+        lines.with_ansi(stderr().is_terminal()).boxed()
     };
-    let libraries = if level == "error" { "error" } else { "warn" };
-    let filter = EnvFilter::new(format!("{libraries},landing_api={level}"));
-    let builder = tracing_subscriber::fmt()
-        .with_writer(stderr)
-        .with_target(false)
-        .with_env_filter(filter);
-    // A second call keeps the first subscriber, which only tests can bring about.
-    let _ = match format {
-        LogFormat::Text => builder.with_ansi(stderr().is_terminal()).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
-    }
-    .is_ok();
+    // Fails only if logging was started before, which tests alone can bring about.
+    let _ = registry().with(lines.with_filter(filter)).try_init();
 }

@@ -94,6 +94,8 @@ impl fmt::Debug for MacKey {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -117,9 +119,17 @@ mod tests {
     #[test]
     fn each_purpose_has_a_key_of_its_own() {
         let keys = Secret::new([7; 32]).keys();
-        assert_ne!(keys.limiter.0, keys.quota_cookie.0);
-        assert_ne!(keys.limiter.0, keys.origin.0);
-        assert_ne!(keys.quota_cookie.0, keys.origin.0);
+        let SecretKeys {
+            limiter,
+            quota_cookie,
+            origin,
+            index,
+        } = keys;
+        let distinct: HashSet<_> = [limiter, quota_cookie, origin, index]
+            .iter()
+            .map(|key| key.0)
+            .collect();
+        assert_eq!(distinct.len(), 4);
     }
 
     #[test]

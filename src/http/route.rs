@@ -161,7 +161,16 @@ impl Endpoint {
     /// the client has gone.
     #[must_use]
     pub const fn has_effects(self) -> bool {
-        matches!(self, Self::IssueKey | Self::Subscribe | Self::Chat)
+        match self {
+            Self::IssueKey | Self::Subscribe | Self::Chat => true,
+            Self::Health
+            | Self::DescribeKeys
+            | Self::Echo
+            | Self::DescribeEcho
+            | Self::Quota
+            | Self::Document
+            | Self::ProblemPage(_) => false,
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod limiter;
 mod limits;
 mod newsletter;
 mod problems;
+mod readme;
 mod sandbox;
 mod site;
 mod transport;
