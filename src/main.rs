@@ -1,5 +1,6 @@
 //! Parse, open, wire, bind, serve, flush.
 
+use std::error::Error;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,12 +12,13 @@ use landing_api::adapters::store::{DataDir, SledStore};
 use landing_api::adapters::system::{SystemClock, SystemEntropy};
 use landing_api::app::{App, PublicUrls};
 use landing_api::config::{Config, ConfigError};
+use landing_api::domain::secret::SecretKeys;
 use landing_api::http::server::{ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::ports::{Clock as _, Entropy as _};
 use landing_api::site::{Site, SiteFacts};
 use landing_api::telemetry;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long the body of a request may take.
@@ -24,6 +26,9 @@ const BODY_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Open files beyond connections: the store's, the log's, the listener's.
 const FILES_RESERVED: u64 = 256;
+
+/// Connections that wait to be accepted; the kernel may allow fewer.
+const BACKLOG: u32 = 4096;
 
 fn main() -> ExitCode {
     let config = match Config::parse(std::env::args_os()) {
@@ -48,8 +53,8 @@ fn main() -> ExitCode {
 }
 
 /// Opens what the data directory holds, serves until told to stop, and flushes.
-fn run(config: &Config) -> Result<(), Box<dyn std::error::Error>> {
-    raise_file_limit(u64::from(config.connections_max) + FILES_RESERVED);
+fn run(config: &Config) -> Result<(), Box<dyn Error>> {
+    let connections_max = fit_connections(u64::from(config.connections_max));
     let data_dir = DataDir::open(&config.data_dir, &SystemEntropy)?;
     let store = Arc::new(SledStore::open(&data_dir, SystemClock.now())?);
     let secrets = data_dir.secret().keys();
@@ -61,55 +66,81 @@ fn run(config: &Config) -> Result<(), Box<dyn std::error::Error>> {
         TableLimits::default(),
     )?);
 
-    tokio::runtime::Builder::new_multi_thread()
+    let served = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        .build()?
-        .block_on(async {
-            let listener = TcpListener::bind(config.listen)
-                .await
-                .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
-            let bound = listener.local_addr()?;
-            let base_url = base_url(config, bound);
-            let site = Site::render(&SiteFacts {
-                base_url: base_url.clone(),
-                service_name: config.service_name.clone(),
-                erp_url: config.erp_url.clone(),
-                policies: config.policies.clone(),
-                key_lifetime_ms: config.key_lifetime_ms,
-                reveal_existing: config.reveal_existing,
-            })?;
-            let app = App {
-                contacts: store.clone(),
-                keys: store.clone(),
-                model: Arc::new(PassageModelClient::new(site.passages().to_vec())),
-                limiter: limiter.clone(),
-                clock: Arc::new(SystemClock),
-                entropy: Arc::new(SystemEntropy),
-                policies: config.policies.clone(),
-                secrets,
-                urls: PublicUrls { base: base_url },
-                service_name: config.service_name.clone(),
-                key_lifetime_ms: config.key_lifetime_ms,
-                reveal_existing: config.reveal_existing,
-            };
-            let mut id_seed = [0; 16];
-            SystemEntropy.fill(&mut id_seed)?;
-            let service =
-                LandingService::new(Arc::new(app), Arc::new(site), id_seed, BODY_DEADLINE);
-            let limits = ServerLimits {
-                connections_max: usize::try_from(config.connections_max)?,
-                ..ServerLimits::default()
-            };
-            let stop = stop_signal()?;
-            print(&format!("listening on http://{bound}\n"));
-            serve(listener, Arc::new(service), limits, stop).await;
-            Ok::<(), Box<dyn std::error::Error>>(())
-        })?;
+        .build()
+        .map_err(Into::into)
+        .and_then(|runtime| {
+            let serving = listen_and_serve(config, &store, &limiter, secrets, connections_max);
+            runtime.block_on(serving)
+        });
 
+    // However it ended: what is closed well need not be made anew at the next start.
     limiter.close();
-    store.close()?;
+    if let Err(error) = store.close() {
+        tracing::warn!(%error, "the next start makes the index anew; nothing is lost");
+    }
     tracing::info!("stopped");
+    served
+}
+
+/// Binds, wires, and serves until told to stop.
+async fn listen_and_serve(
+    config: &Config,
+    store: &Arc<SledStore>,
+    limiter: &Arc<SledRateLimiter>,
+    secrets: SecretKeys,
+    connections_max: usize,
+) -> Result<(), Box<dyn Error>> {
+    let listener = bind(config.listen)
+        .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
+    let bound = listener.local_addr()?;
+    let base_url = base_url(config, bound);
+    let site = Site::render(&SiteFacts {
+        base_url: base_url.clone(),
+        service_name: config.service_name.clone(),
+        erp_url: config.erp_url.clone(),
+        policies: config.policies.clone(),
+        key_lifetime_ms: config.key_lifetime_ms,
+        reveal_existing: config.reveal_existing,
+    })?;
+    let app = App {
+        contacts: store.clone(),
+        keys: store.clone(),
+        model: Arc::new(PassageModelClient::new(site.passages().to_vec())),
+        limiter: limiter.clone(),
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+        policies: config.policies.clone(),
+        secrets,
+        urls: PublicUrls { base: base_url },
+        service_name: config.service_name.clone(),
+        key_lifetime_ms: config.key_lifetime_ms,
+        reveal_existing: config.reveal_existing,
+    };
+    let mut id_seed = [0; 16];
+    SystemEntropy.fill(&mut id_seed)?;
+    let service = LandingService::new(Arc::new(app), Arc::new(site), id_seed, BODY_DEADLINE);
+    let limits = ServerLimits {
+        connections_max,
+        ..ServerLimits::default()
+    };
+    let stop = stop_signal()?;
+    print(&format!("listening on http://{bound}\n"));
+    serve(listener, Arc::new(service), limits, stop).await;
     Ok(())
+}
+
+/// Like `TcpListener::bind`, with a queue that holds a burst of new connections.
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A restart need not wait for the connections of the process before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 fn base_url(config: &Config, bound: SocketAddr) -> String {
@@ -137,16 +168,22 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-fn raise_file_limit(files: u64) {
-    match rlimit::increase_nofile_limit(files) {
-        Ok(limit) if limit >= files => {}
-        Ok(limit) => tracing::warn!(
-            limit,
-            wanted = files,
+/// Raises the limit on open files to fit so many connections, and says how many fit.
+fn fit_connections(wanted: u64) -> usize {
+    let files = wanted + FILES_RESERVED;
+    let limit = rlimit::increase_nofile_limit(files).unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot raise the limit on open files");
+        rlimit::getrlimit(rlimit::Resource::NOFILE).map_or(0, |(soft, _hard)| soft)
+    });
+    let fitting = limit.saturating_sub(FILES_RESERVED).clamp(1, wanted);
+    if fitting < wanted {
+        tracing::warn!(
+            connections_max = fitting,
+            wanted,
             "the limit on open files is too low for --max-connections; further connections wait"
-        ),
-        Err(error) => tracing::warn!(%error, "cannot raise the limit on open files"),
+        );
     }
+    usize::try_from(fitting).unwrap_or(usize::MAX)
 }
 
 /// Writes to standard output: nobody can be told if that fails.

@@ -14,7 +14,11 @@ pub fn init(level: Level, is_json: bool) {
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
         .with_target("landing_api", level);
-    let lines = fmt::layer().with_writer(stderr).with_target(false);
+    let lines = fmt::layer()
+        .with_writer(stderr)
+        .with_target(false)
+        // A log that cannot be written must not panic: nobody could be told anyway.
+        .log_internal_errors(false);
     let lines = if is_json {
         lines.json().flatten_event(true).boxed()
     } else {

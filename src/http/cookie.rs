@@ -35,11 +35,11 @@ impl QuotaCookie {
         headers
             .get_all(COOKIE)
             .into_iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(';'))
-            .filter_map(|pair| pair.trim().split_once('='))
-            .filter(|(name, _)| *name == self.name())
-            .find_map(|(_, value)| QuotaToken::decode(value, key))
+            // Bytes, as the cookies of others may hold anything.
+            .flat_map(|value| value.as_bytes().split(|&byte| byte == b';'))
+            .filter_map(|pair| pair.trim_ascii().strip_prefix(self.name().as_bytes()))
+            .filter_map(|rest| std::str::from_utf8(rest.strip_prefix(b"=")?).ok())
+            .find_map(|value| QuotaToken::decode(value, key))
     }
 
     /// The `Set-Cookie` header that names `visitor` for `max_age_s` seconds.
@@ -83,6 +83,12 @@ mod tests {
                 format!("assistant=junk; assistant={good}"),
                 Some(token),
             ),
+            (
+                "http://a.example",
+                format!("name=José; assistant={good}; é"),
+                Some(token),
+            ),
+            ("http://a.example", format!("assistant2={good}"), None),
             ("http://a.example", format!("Assistant={good}"), None),
             ("http://a.example", format!("__Host-assistant={good}"), None),
             (
@@ -96,7 +102,7 @@ mod tests {
             ("http://a.example", "assistant=;".repeat(5000), None),
         ] {
             let mut headers = HeaderMap::new();
-            headers.insert(COOKIE, HeaderValue::try_from(&value).unwrap());
+            headers.insert(COOKIE, HeaderValue::from_bytes(value.as_bytes()).unwrap());
             let read = QuotaCookie::new(base_url).read(&headers, &key);
             assert_eq!(read, expected, "{base_url} {value:.60}");
         }

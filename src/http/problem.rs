@@ -25,6 +25,7 @@ pub enum Code {
     ModelUnavailable,
     NewsletterUnavailable,
     NotFound,
+    Overloaded,
     PayloadTooLarge,
     RateLimited,
     RequestTimeout,
@@ -53,7 +54,7 @@ const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#qu
 
 impl Code {
     /// Every code, in the order of their names.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::AssistantQuotaExhausted,
         Self::ConflictingCredentials,
         Self::HandlerTimeout,
@@ -66,6 +67,7 @@ impl Code {
         Self::ModelUnavailable,
         Self::NewsletterUnavailable,
         Self::NotFound,
+        Self::Overloaded,
         Self::PayloadTooLarge,
         Self::RateLimited,
         Self::RequestTimeout,
@@ -175,6 +177,14 @@ impl Code {
                 "There is nothing at this path. Paths match exactly: letter case and trailing \
                  slashes count.",
                 "Look the path up in the documentation.",
+            ),
+            Self::Overloaded => (
+                "overloaded",
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Too much at once",
+                "The service has as much in hand as it can hold, and nothing was finished in \
+                 time.",
+                "Try again later.",
             ),
             Self::PayloadTooLarge => (
                 "payload_too_large",

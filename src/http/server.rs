@@ -21,7 +21,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::service::LandingService;
@@ -61,6 +61,17 @@ impl Default for ServerLimits {
 /// Most headers of a request.
 const HEADERS_MAX: usize = 100;
 
+/// How long a connection may idle once the service has been told to stop.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+
+/// How often, and after what pause, the rest of what may be HTTP/2's preface is looked for: a
+/// client sends its 24 bytes at once.
+const PREFACE_TRIES: u32 = 10;
+const PREFACE_PAUSE: Duration = Duration::from_millis(20);
+
+/// How often a failing `accept` is logged, at most.
+const ACCEPT_WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
 /// Serves until `stop` is ready, then lets requests in flight finish, within the drain deadline.
 pub async fn serve(
     listener: TcpListener,
@@ -83,10 +94,7 @@ pub async fn serve(
         connections.wait().await;
         service.finish_detached().await;
     };
-    if tokio::time::timeout(limits.drain_deadline, drained)
-        .await
-        .is_err()
-    {
+    if timeout(limits.drain_deadline, drained).await.is_err() {
         tracing::warn!(connections = connections.len(), "drain deadline passed");
     }
 }
@@ -99,6 +107,7 @@ async fn accept_loop(
     stopped: &watch::Receiver<bool>,
 ) {
     let slots = Arc::new(Semaphore::new(limits.connections_max));
+    let mut warned_at: Option<Instant> = None;
     loop {
         // A slot first: what is not accepted costs the kernel, not us.
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
@@ -123,8 +132,11 @@ async fn accept_loop(
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
                 // Out of file descriptors, most likely: it passes when connections end.
-                tracing::warn!(%error, "cannot accept connections");
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                if warned_at.is_none_or(|at| at.elapsed() >= ACCEPT_WARNING_INTERVAL) {
+                    warned_at = Some(Instant::now());
+                    tracing::warn!(%error, "cannot accept connections");
+                }
+                sleep(Duration::from_millis(100)).await;
             }
         }
     }
@@ -161,14 +173,17 @@ impl Connection {
     async fn serve(
         self: Arc<Self>,
         stream: TcpStream,
-        stopped: watch::Receiver<bool>,
+        mut stopped: watch::Receiver<bool>,
     ) -> Result<(), ConnectionError> {
         // Answers are written whole: waiting for more would only delay them.
         stream.set_nodelay(true)?;
-        let detect = speaks_http2(&stream);
-        let is_http2 = tokio::time::timeout(self.limits.head_deadline, detect)
-            .await
-            .map_err(|_elapsed| ConnectionError::Idle)??;
+        let is_http2 = tokio::select! {
+            first = timeout(self.limits.head_deadline, speaks_http2(&stream)) => {
+                first.map_err(|_elapsed| ConnectionError::Idle)??
+            }
+            // Nothing has begun that could be finished.
+            _ = stopped.wait_for(|&stopped| stopped) => return Ok(()),
+        };
         let io = TokioIo::new(stream);
         let this = Arc::clone(&self);
         let answer = service_fn(move |request| Arc::clone(&this).answer(request));
@@ -226,20 +241,24 @@ impl Connection {
         mut stopped: watch::Receiver<bool>,
     ) -> Result<(), ConnectionError> {
         let mut is_stopping = false;
-        let mut idle = pin!(tokio::time::sleep(self.limits.idle_deadline));
+        let mut idle_deadline = self.limits.idle_deadline;
+        let mut idle = pin!(sleep(idle_deadline));
         loop {
             tokio::select! {
                 ended = &mut connection => return Ok(ended?),
                 _ = stopped.wait_for(|&stopped| stopped), if !is_stopping => {
                     is_stopping = true;
                     shut_down(connection.as_mut());
+                    // A request that has not begun by then is not waited for.
+                    idle_deadline = STOP_GRACE;
+                    idle.as_mut().reset(Instant::now() + idle_deadline);
                 }
                 () = &mut idle => match self.activity.idle_since() {
-                    Some(since) if since.elapsed() >= self.limits.idle_deadline => {
+                    Some(since) if since.elapsed() >= idle_deadline => {
                         return Err(ConnectionError::Idle);
                     }
-                    Some(since) => idle.as_mut().reset(since + self.limits.idle_deadline),
-                    None => idle.as_mut().reset(Instant::now() + self.limits.idle_deadline),
+                    Some(since) => idle.as_mut().reset(since + idle_deadline),
+                    None => idle.as_mut().reset(Instant::now() + idle_deadline),
                 },
             }
         }
@@ -291,17 +310,20 @@ impl Drop for Busy<'_> {
 }
 
 /// Whether the client begins with HTTP/2's preface (RFC 9113, section 3.4). No method begins with
-/// `PRI`, so three bytes tell.
+/// `PRI`, so three bytes tell. hyper-util's automatic connections find out too, but have no
+/// deadline for it.
 async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
     const PREFACE: &[u8; 3] = b"PRI";
     let mut first = [0; PREFACE.len()];
-    loop {
+    for _ in 0..PREFACE_TRIES {
         let count = stream.peek(&mut first).await?;
         let (seen, _) = first.split_at(count);
-        if count == PREFACE.len() || !PREFACE.starts_with(seen) || count == 0 {
+        if count == 0 || count == PREFACE.len() || !PREFACE.starts_with(seen) {
             return Ok(seen == PREFACE);
         }
         // Peeking again returns at once: give the other bytes time to come.
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        sleep(PREFACE_PAUSE).await;
     }
+    // HTTP/1 can wait for the rest of a head without looking again and again.
+    Ok(false)
 }

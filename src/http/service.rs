@@ -34,7 +34,7 @@ use crate::domain::decision::Decision;
 use crate::site::Site;
 use crate::usecases::admit::{self, AuthenticateError};
 
-use super::body::{self, BodyError};
+use super::body::{self, BodyError, BodyReader};
 use super::handlers::{self, Call};
 use super::identity::{self, Presented};
 use super::problem::{Code, Problem};
@@ -52,7 +52,7 @@ pub struct LandingService {
     app: Arc<App>,
     site: Arc<Site>,
     ids: RequestIds,
-    body_deadline: Duration,
+    bodies: BodyReader,
     /// Operations that go on without their client.
     detached: TaskTracker,
 }
@@ -66,7 +66,7 @@ impl LandingService {
             app,
             site,
             ids: RequestIds::new(id_seed),
-            body_deadline,
+            bodies: BodyReader::new(body_deadline),
             detached: TaskTracker::new(),
         }
     }
@@ -128,10 +128,9 @@ impl LandingService {
         };
         let body = match endpoint.body_bytes_max() {
             Some(bytes_max) => {
-                let body = body::read(body, bytes_max, self.body_deadline).await?;
-                if !body.is_empty() {
-                    body::check_media_type(&parts.headers, &self.app.urls.base)?;
-                }
+                let body = self.bodies.read(body, bytes_max).await?;
+                let own_origin = &self.app.urls.base;
+                body::check_media_type(&parts.headers, own_origin, body.is_empty())?;
                 body
             }
             None => Bytes::new(),

@@ -123,10 +123,20 @@ impl<'a> Value<'a> {
 
     /// The value as an object.
     pub(crate) fn object(self, errors: &mut Errors) -> Option<Object<'a>> {
-        let Ok(members) = serde_json::from_str::<Members<'a>>(self.raw.get()) else {
+        if !self.raw.get().starts_with('{') {
             errors.push(&self.pointer, "type", "must be an object");
             return None;
+        }
+        // The syntax has been checked: what may be wrong is a name.
+        let Ok(members) = serde_json::from_str::<Members<'a>>(self.raw.get()) else {
+            let detail = "has a member whose name is half a surrogate pair";
+            errors.push(&self.pointer, "format", detail);
+            return None;
         };
+        if members.0.len() > MEMBERS_MAX {
+            errors.push(&self.pointer, "length", "has too many members");
+            return None;
+        }
         let mut object = Object {
             members: Vec::with_capacity(members.0.len()),
             pointer: self.pointer,
@@ -136,10 +146,6 @@ impl<'a> Value<'a> {
                 let pointer = object.pointer_to(&name);
                 errors.push(&pointer, "duplicate_member", "is there more than once");
                 continue;
-            }
-            if object.members.len() >= MEMBERS_MAX {
-                errors.push(&object.pointer, "length", "has too many members");
-                break;
             }
             object.members.push(Member {
                 name,
@@ -347,6 +353,7 @@ mod tests {
         check(r#"null"#, &[("#", "type")]);
         check(r#"{"a":null}"#, &[("#/a", "type")]);
         check(r#"{"a":"\ud800"}"#, &[("#/a", "format")]);
+        check(r#"{"a":"x","\ud800":1}"#, &[("#", "format")]);
         check(
             r#"{"a":1,"b":"true","c":"1","d":0}"#,
             &[
@@ -376,9 +383,13 @@ mod tests {
 
     #[test]
     fn the_number_of_named_errors_is_bounded() {
-        let members: Vec<_> = (0..300).map(|i| format!(r#""m{i}":0"#)).collect();
+        let members: Vec<_> = (0..200).map(|i| format!(r#""m{i}":0"#)).collect();
         let found = read(&format!("{{{}}}", members.join(","))).unwrap_err();
         assert_eq!(found.len(), ERRORS_MAX);
+        // So is the work: of too many members none is looked at.
+        let members = vec![r#""m":0"#; MEMBERS_MAX + 1];
+        let found = read(&format!("{{{}}}", members.join(","))).unwrap_err();
+        assert_eq!(found, [("#".to_owned(), "length")]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct Answered {
 /// The visitor has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ChatError {
-    /// The visitor's own quota is used up.
+    /// The visitor's own quota is used up, whatever else refuses.
     #[error("assistant quota used up")]
     QuotaExhausted(Decision),
     /// Another policy refuses.
@@ -177,8 +177,8 @@ fn stranger(entropy: &dyn Entropy) -> Result<QuotaToken, EntropyError> {
 
 fn refused(decision: Decision) -> ChatError {
     let is_quota = decision
-        .binding()
-        .is_some_and(|standing| standing.policy == PolicyName::Assistant);
+        .violated()
+        .any(|standing| standing.policy == PolicyName::Assistant);
     if is_quota {
         ChatError::QuotaExhausted(decision)
     } else {

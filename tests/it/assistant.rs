@@ -177,6 +177,20 @@ async fn a_bad_cookie_is_a_stranger_and_buys_nothing_beyond_the_ceiling() {
 }
 
 #[tokio::test]
+async fn a_quota_that_is_used_up_is_said_to_be_so_even_if_another_policy_waits_longer() {
+    let app = Setup::default()
+        .limit("assistant", "1/1h")
+        .limit("assistant-ip", "1/24h")
+        .start();
+    let cookie = app.send(Call::post(PATH, HELLO)).await.cookie();
+    let refused = app.send(hello(&cookie)).await;
+    assert_eq!(refused.code(), "assistant_quota_exhausted");
+    assert_eq!(refused.policy(), "assistant-ip", "the longest wait binds");
+    let stranger = app.send(Call::post(PATH, HELLO)).await;
+    assert_eq!(stranger.code(), "rate_limited");
+}
+
+#[tokio::test]
 async fn a_turn_the_model_never_worked_on_is_given_back() {
     let app = failing(ModelError::NotStarted("connection refused".to_owned())).start();
     let reply = app.send(Call::post(PATH, HELLO)).await;
