@@ -152,10 +152,9 @@ impl RateLimiter for MemoryRateLimiter {
             decision = Decision::default();
             for charge in charges {
                 let window = windows.entry(charge.key).or_default();
-                let arrival = window.arrival(now);
-                if let Ok(usage) = window.admit(charge.quota, arrival) {
-                    decision.push(standing(charge, usage, false));
-                    grant.entries.push((*charge, arrival));
+                if let Ok(admission) = window.admit(charge.quota, now) {
+                    decision.push(standing(charge, admission.usage, false));
+                    grant.entries.push((*charge, admission.at));
                 }
             }
         }
@@ -177,7 +176,7 @@ impl RateLimiter for MemoryRateLimiter {
         let mut decision = Decision::default();
         for (charge, admitted) in grant.entries {
             let window = windows.entry(charge.key).or_default();
-            let usage = window.refund(admitted, charge.quota, window.arrival(now));
+            let usage = window.refund(admitted, charge.quota, now);
             decision.push(standing(&charge, usage, false));
         }
         LimiterAnswer::ready(decision)
@@ -185,8 +184,10 @@ impl RateLimiter for MemoryRateLimiter {
 }
 
 fn peek(windows: &mut HashMap<LimitKey, Window>, charge: &Charge, now: Timestamp) -> Usage {
-    let window = windows.entry(charge.key).or_default();
-    window.peek(charge.quota, window.arrival(now))
+    windows
+        .entry(charge.key)
+        .or_default()
+        .peek(charge.quota, now)
 }
 
 fn standing(charge: &Charge, usage: Usage, is_violated: bool) -> Standing {

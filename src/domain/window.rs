@@ -8,9 +8,13 @@
 //! window is read correctly after the limit or its kind has changed.
 //!
 //! The window is half-open: at `admitted + length` the place is free, one millisecond before it is
-//! not. Ages are compared, never `now - length`. Marks that lie in the future because the clock
-//! was set back are moved to now, so that nobody waits longer than one window. That must be done
-//! on a refusal too: were they left in the future, their age would stand still.
+//! not. Ages are compared, never `now - length`.
+//!
+//! Threads do not arrive in the order in which they read the clock. A request whose `now` lies up
+//! to [`LATECOMER_MS_MAX`] before the newest mark counts at that mark: were marks moved back for
+//! each latecomer, one too many would get in. A larger gap is the clock having been set back; marks
+//! that it left in the future are moved to now, so that nobody waits longer than one window. That
+//! must be done on a refusal too: were they left in the future, their age would stand still.
 
 use smallvec::SmallVec;
 
@@ -46,6 +50,15 @@ pub struct Usage {
     pub reset_ms: u64,
 }
 
+/// One that was admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// How full the window is with it.
+    pub usage: Usage,
+    /// The instant it is recorded at, which a refund must name.
+    pub at: Timestamp,
+}
+
 /// What was admitted and when. It does not know its quota: that is an argument, so that a changed
 /// one holds at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,18 +92,6 @@ impl Window {
         self.marks.last().map(|mark| mark.newest)
     }
 
-    /// The instant at which a request counts whose thread read the clock at `now`: the newest
-    /// mark's if that is slightly later, because threads do not arrive in the order in which they
-    /// read the clock, and moving marks back for each latecomer would let one too many in. A
-    /// larger gap is the clock having been set back, and stays as it is.
-    #[must_use]
-    pub fn arrival(&self, now: Timestamp) -> Timestamp {
-        match self.newest() {
-            Some(newest) if newest.ms_since(now) <= LATECOMER_MS_MAX => newest.max(now),
-            Some(_) | None => now,
-        }
-    }
-
     /// Whether nothing is counted any more at `now`.
     #[must_use]
     pub fn is_expired(&self, quota: Quota, now: Timestamp) -> bool {
@@ -100,7 +101,7 @@ impl Window {
 
     /// How full the window is. Charges nothing.
     pub fn peek(&mut self, quota: Quota, now: Timestamp) -> Usage {
-        self.settle(quota, now);
+        let now = self.settle(quota, now);
         self.usage(quota, now)
     }
 
@@ -108,8 +109,8 @@ impl Window {
     ///
     /// # Errors
     /// How full the window is, when there is no room; nothing has been recorded then.
-    pub fn admit(&mut self, quota: Quota, now: Timestamp) -> Result<Usage, Usage> {
-        self.settle(quota, now);
+    pub fn admit(&mut self, quota: Quota, now: Timestamp) -> Result<Admission, Usage> {
+        let now = self.settle(quota, now);
         if self.counted >= u64::from(quota.count()) {
             return Err(self.usage(quota, now));
         }
@@ -124,14 +125,17 @@ impl Window {
             }),
         }
         self.counted += 1;
-        Ok(self.usage(quota, now))
+        Ok(Admission {
+            usage: self.usage(quota, now),
+            at: now,
+        })
     }
 
     /// Takes back one that was admitted at `admitted`. Does nothing if it has left the window.
     ///
     /// A shared mark keeps its instant: the others in it may be as new.
     pub fn refund(&mut self, admitted: Timestamp, quota: Quota, now: Timestamp) -> Usage {
-        self.settle(quota, now);
+        let now = self.settle(quota, now);
         // The entry is in the first mark that is not older, or, after the clock was set back, in
         // the mark at now that all later ones were merged into.
         let admitted = admitted.min(now);
@@ -156,8 +160,10 @@ impl Window {
         self.usage(quota, now)
     }
 
-    /// Drops what has left and moves what lies in the future to now.
-    fn settle(&mut self, quota: Quota, now: Timestamp) {
+    /// Says at which instant a request counts whose thread read the clock at `now`, drops what has
+    /// left by then and moves what lies later to it.
+    fn settle(&mut self, quota: Quota, now: Timestamp) -> Timestamp {
+        let now = self.arrival(now);
         if self.newest().is_some_and(|newest| newest > now) {
             let future = self.marks.partition_point(|mark| mark.newest <= now);
             let count = total(self.marks.get(future..).unwrap_or_default());
@@ -178,6 +184,15 @@ impl Window {
                 .partition_point(|mark| has_left(mark.newest, quota, now));
             self.counted -= total(self.marks.get(..gone).unwrap_or_default());
             self.marks.drain(..gone);
+        }
+        now
+    }
+
+    /// The newest mark's instant for a latecomer; `now` for everybody else.
+    fn arrival(&self, now: Timestamp) -> Timestamp {
+        match self.newest() {
+            Some(newest) if newest.ms_since(now) <= LATECOMER_MS_MAX => newest.max(now),
+            Some(_) | None => now,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use landing_api::domain::policy::Quota;
 use landing_api::domain::time::Timestamp;
-use landing_api::domain::window::{EXACT_COUNT_MAX, SLOTS, Usage, Window};
+use landing_api::domain::window::{EXACT_COUNT_MAX, LATECOMER_MS_MAX, SLOTS, Usage, Window};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -17,6 +17,14 @@ fn quota(count: u32, window_ms: u64) -> Quota {
     Quota::new(count, window_ms).unwrap()
 }
 
+/// When a request counts that read the clock at `now_ms`, if the newest mark is at `newest_ms`.
+fn arrival_ms(newest_ms: Option<u64>, now_ms: u64) -> u64 {
+    match newest_ms {
+        Some(newest_ms) if (now_ms..=now_ms + LATECOMER_MS_MAX).contains(&newest_ms) => newest_ms,
+        Some(_) | None => now_ms,
+    }
+}
+
 /// The rule in the fewest words: every admission by its instant.
 #[derive(Default)]
 struct NaiveWindow {
@@ -24,7 +32,12 @@ struct NaiveWindow {
 }
 
 impl NaiveWindow {
+    fn arrival_ms(&self, now_ms: u64) -> u64 {
+        arrival_ms(self.admitted_ms.iter().copied().max(), now_ms)
+    }
+
     fn peek(&mut self, quota: Quota, now_ms: u64) -> Usage {
+        let now_ms = self.arrival_ms(now_ms);
         for ms in &mut self.admitted_ms {
             *ms = (*ms).min(now_ms);
         }
@@ -41,6 +54,7 @@ impl NaiveWindow {
     }
 
     fn admit(&mut self, quota: Quota, now_ms: u64) -> Result<Usage, Usage> {
+        let now_ms = self.arrival_ms(now_ms);
         let before = self.peek(quota, now_ms);
         if before.counted >= quota.count() {
             return Err(before);
@@ -50,6 +64,7 @@ impl NaiveWindow {
     }
 
     fn refund(&mut self, admitted_ms: u64, quota: Quota, now_ms: u64) -> Usage {
+        let now_ms = self.arrival_ms(now_ms);
         self.peek(quota, now_ms);
         let entry = admitted_ms.min(now_ms);
         if let Some(index) = self.admitted_ms.iter().position(|ms| *ms == entry) {
@@ -75,6 +90,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Peek),
         2 => any::<prop::sample::Index>().prop_map(Step::Refund),
         4 => (0_u64..900).prop_map(Step::Advance),
+        1 => (0_u64..2 * LATECOMER_MS_MAX).prop_map(Step::SetBack),
         1 => (0_u64..20_000).prop_map(Step::SetBack),
     ]
 }
@@ -135,8 +151,12 @@ proptest! {
             match step {
                 Step::Admit => {
                     let result = window.admit(quota, at(now_ms));
-                    prop_assert_eq!(result, naive.admit(quota, now_ms));
-                    grants.extend(result.ok().map(|_| now_ms));
+                    if let Ok(admission) = result {
+                        prop_assert_eq!(admission.at, at(naive.arrival_ms(now_ms)));
+                        grants.push(admission.at.as_ms());
+                    }
+                    let usage = result.map(|admission| admission.usage);
+                    prop_assert_eq!(usage, naive.admit(quota, now_ms));
                 }
                 Step::Peek => {
                     prop_assert_eq!(window.peek(quota, at(now_ms)), naive.peek(quota, now_ms));
@@ -221,7 +241,10 @@ proptest! {
     ) {
         let mut window = Window::default();
         let now_ms = run(&mut window, quota, &schedule, |_| {}, |_, _, _| {}) - back_ms;
-        let usage = window.peek(quota, at(now_ms));
+        let usage = window.clone().peek(quota, at(now_ms));
+        // A latecomer was not set back: the newest mark says when it is.
+        let now_ms = arrival_ms(window.newest().map(Timestamp::as_ms), now_ms);
+        prop_assert_eq!(window.peek(quota, at(now_ms)), usage);
         prop_assert!(usage.reset_ms <= quota.window_ms());
         prop_assert!(window.clone().admit(quota, at(now_ms + usage.reset_ms)).is_ok());
         prop_assert!(window.is_expired(quota, at(now_ms + quota.window_ms())));
@@ -234,8 +257,9 @@ proptest! {
         window.admit(quota, at(START_MS)).unwrap();
         let now_ms = START_MS - late_ms;
         let expected = if late_ms <= 100 { START_MS } else { now_ms };
-        prop_assert_eq!(window.arrival(at(now_ms)), at(expected));
-        prop_assert_eq!(window.arrival(at(START_MS + late_ms)), at(START_MS + late_ms));
+        let admitted_at = |now_ms| window.clone().admit(quota, at(now_ms)).unwrap().at;
+        prop_assert_eq!(admitted_at(now_ms), at(expected));
+        prop_assert_eq!(admitted_at(START_MS + late_ms), at(START_MS + late_ms));
     }
 }
 
@@ -254,7 +278,11 @@ fn every_limit_admits_exactly_that_many() {
             "a refusal left something in a window of {count}"
         );
         let later = window.admit(quota, at(START_MS + 60_000)).unwrap();
-        assert_eq!((later.counted, later.reset_ms), (1, 60_000), "{count}");
+        assert_eq!(
+            (later.usage.counted, later.usage.reset_ms),
+            (1, 60_000),
+            "{count}"
+        );
     }
 }
 

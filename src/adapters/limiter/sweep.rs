@@ -263,12 +263,11 @@ impl Shard {
         let dirty = &mut self.dirty;
         self.windows.retain(|key, entry| {
             let is_live = quota_of(policies, key).is_some_and(|quota| {
-                let arrival = entry.window.arrival(now);
-                if entry.window.newest() > Some(arrival) {
+                if entry.window.newest() > Some(now) {
                     // The clock was set back: marks left in the future would outlive their window.
                     entry.window.peek(quota, now);
                 }
-                !entry.window.is_expired(quota, arrival)
+                !entry.window.is_expired(quota, now)
             });
             if is_live {
                 live_bytes += record::size_estimate(&entry.window);

@@ -17,7 +17,7 @@ use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
 use crate::domain::policy::PolicyName;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::domain::window::{Usage, Window};
+use crate::domain::window::{Admission, Usage, Window};
 use crate::ports::{Acquired, Charge, Grant};
 
 /// How much the limiter may keep.
@@ -119,15 +119,16 @@ impl Table {
             acquired.decision = Decision::default();
         }
         for (charge, &key) in charges.iter().zip(&seats.keys) {
-            let (admission, arrival) = shard_of(&mut seats.shards, &key).admit(charge, key, now);
-            match admission {
-                Ok((usage, is_new)) => {
+            match shard_of(&mut seats.shards, &key).admit(charge, key, now) {
+                Ok((admission, is_new)) => {
                     if is_new {
                         self.keys.fetch_add(1, Ordering::Relaxed);
                     }
-                    acquired.decision.push(standing(charge, usage, false));
+                    acquired
+                        .decision
+                        .push(standing(charge, admission.usage, false));
                     let charged = Charge { key, ..*charge };
-                    acquired.grant.entries.push((charged, arrival));
+                    acquired.grant.entries.push((charged, admission.at));
                 }
                 Err(usage) => acquired.decision.push(standing(charge, usage, true)),
             }
@@ -255,29 +256,27 @@ impl Seats<'_> {
 impl Shard {
     fn peek(&mut self, charge: &Charge, key: &LimitKey, now: Timestamp) -> Usage {
         match self.windows.get_mut(key) {
-            Some(Entry { window, .. }) => window.peek(charge.quota, window.arrival(now)),
+            Some(Entry { window, .. }) => window.peek(charge.quota, now),
             None => Window::default().peek(charge.quota, now),
         }
     }
 
-    /// Charges one, and says when it counts and whether the window is new.
+    /// Charges one, and says whether the window is new.
     fn admit(
         &mut self,
         charge: &Charge,
         key: LimitKey,
         now: Timestamp,
-    ) -> (Result<(Usage, bool), Usage>, Timestamp) {
+    ) -> Result<(Admission, bool), Usage> {
         let before = self.windows.len();
         // An empty window admits: none is left behind by a refusal.
         let entry = self.windows.entry(key).or_default();
-        let arrival = entry.window.arrival(now);
-        let admission = entry.window.admit(charge.quota, arrival);
-        if admission.is_ok() && !entry.is_dirty {
+        let admission = entry.window.admit(charge.quota, now)?;
+        if !entry.is_dirty {
             entry.is_dirty = true;
             self.dirty.push(key);
         }
-        let is_new = self.windows.len() > before;
-        (admission.map(|usage| (usage, is_new)), arrival)
+        Ok((admission, self.windows.len() > before))
     }
 
     fn refund(&mut self, charge: &Charge, admitted: Timestamp, now: Timestamp) -> Usage {
@@ -288,8 +287,7 @@ impl Shard {
             entry.is_dirty = true;
             self.dirty.push(charge.key);
         }
-        let arrival = entry.window.arrival(now);
-        entry.window.refund(admitted, charge.quota, arrival)
+        entry.window.refund(admitted, charge.quota, now)
     }
 }
 
