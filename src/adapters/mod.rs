@@ -5,13 +5,13 @@
 //! | [`store`] | `ContactStore`, `KeyIssuer` | an append-only ledger, with sled as its index |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | the service's own pages |
-//! | `embedded` | | letting go of sled, for both of its users |
+//! | `sled_db` | | what both users of sled need: its panics caught, its files let go of |
 //! | [`system`] | `Clock`, `Entropy` | the operating system |
 //! | [`memory`] | every port | plain collections, for tests |
 
-mod embedded;
 pub mod limiter;
 pub mod memory;
 pub mod model;
+mod sled_db;
 pub mod store;
 pub mod system;

@@ -4,13 +4,12 @@
 //! is never repaired: whenever it fails, has grown, or is opened, it starts over and everything
 //! live is written anew.
 
+use std::error::Error;
 use std::fs;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use crate::adapters::embedded;
-
+use crate::adapters::sled_db;
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
 
@@ -114,8 +113,8 @@ impl SledWindowStore {
         let Some(db) = self.db.take() else {
             return Ok(());
         };
-        guarded("cannot close", &self.dir, || {
-            Ok(embedded::close(db, &self.dir)?)
+        attempt("cannot close", &self.dir, || {
+            Ok(sled_db::close(db, &self.dir)?)
         })
     }
 }
@@ -140,7 +139,7 @@ impl WindowStore for SledWindowStore {
         if !dir.exists() {
             return Ok(());
         }
-        let loaded = guarded("cannot read", &dir, || {
+        let loaded = attempt("cannot read", &dir, || {
             let db = open(&dir)?;
             let mut garbage = 0_usize;
             for pair in db.iter() {
@@ -157,11 +156,11 @@ impl WindowStore for SledWindowStore {
                 );
             }
             // It is moved and deleted soon: nobody may write there then.
-            Ok(embedded::close(db, &dir)?)
+            Ok(sled_db::close(db, &dir)?)
         });
         if loaded.is_err() {
             let damaged = self.beside(".damaged");
-            remove(&damaged)
+            sled_db::remove(&damaged)
                 .and_then(|()| fs::rename(&dir, &damaged))
                 .map_err(|error| WindowStoreError::new("cannot set aside", &dir, &error))?;
         }
@@ -173,13 +172,13 @@ impl WindowStore for SledWindowStore {
         let _ = self.close();
         let old = self.old();
         let failed = |error: io::Error| WindowStoreError::new("cannot replace", &self.dir, &error);
-        remove(&self.done()).map_err(failed)?;
+        sled_db::remove(&self.done()).map_err(failed)?;
         if old.exists() {
-            remove(&self.dir).map_err(failed)?;
+            sled_db::remove(&self.dir).map_err(failed)?;
         } else if self.dir.exists() {
             fs::rename(&self.dir, &old).map_err(failed)?;
         }
-        let db = guarded("cannot create", &self.dir, || open(&self.dir))?;
+        let db = attempt("cannot create", &self.dir, || open(&self.dir))?;
         self.db = Some(db);
         Ok(())
     }
@@ -191,7 +190,7 @@ impl WindowStore for SledWindowStore {
         }
         // The rename is the one step that makes the new directory count.
         fs::rename(&old, &done)
-            .and_then(|()| remove(&done))
+            .and_then(|()| sled_db::remove(&done))
             .map_err(|error| WindowStoreError::new("cannot remove", &old, &error))
     }
 
@@ -201,7 +200,7 @@ impl WindowStore for SledWindowStore {
         };
         // Neighbours together cost little more than half, and a lot need not be written as one.
         changes.sort_by_key(|(key, _)| *key);
-        guarded("cannot write", &self.dir, || {
+        attempt("cannot write", &self.dir, || {
             for (key, value) in changes {
                 match value {
                     Some(value) => db.insert(key.as_bytes(), value)?,
@@ -234,27 +233,12 @@ fn open(dir: &Path) -> sled::Result<sled::Db> {
         .open()
 }
 
-/// Runs what sled may panic in, as it does on many damaged files.
-fn guarded<T>(
+/// Runs sled, and says of its failure what was attempted.
+fn attempt<T>(
     what: &str,
     dir: &Path,
     work: impl FnOnce() -> sled::Result<T>,
 ) -> Result<T, WindowStoreError> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(result) => result.map_err(|error| WindowStoreError::new(what, dir, &error)),
-        Err(_panic) => Err(WindowStoreError::new(what, dir, &"sled panicked")),
-    }
-}
-
-/// Removes whatever is there, if anything is.
-fn remove(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_file) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    removed.or_else(|error| match error.kind() == io::ErrorKind::NotFound {
-        true => Ok(()),
-        false => Err(error),
-    })
+    sled_db::guarded(|| work().map_err(Box::<dyn Error>::from))
+        .map_err(|error| WindowStoreError::new(what, dir, &error))
 }

@@ -8,12 +8,11 @@ use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapters::embedded;
+use crate::adapters::sled_db::{self, Panicked, guarded};
 
 use super::bucket::{Bucket, BucketId};
 use super::draft::Tally;
@@ -56,6 +55,12 @@ impl From<io::Error> for IndexError {
     }
 }
 
+impl From<Panicked> for IndexError {
+    fn from(panicked: Panicked) -> Self {
+        Self(panicked.to_string())
+    }
+}
+
 /// An open index.
 #[derive(Debug)]
 pub(super) struct Index {
@@ -71,7 +76,7 @@ impl Index {
             .cache_capacity(CACHE_BYTES)
             // Nothing here needs to survive a crash.
             .flush_every_ms(None);
-        let db = guarded(|| Ok(config.open()?))?;
+        let db = guarded::<_, IndexError>(|| Ok(config.open()?))?;
         Ok(Self {
             db,
             directory: directory.to_path_buf(),
@@ -102,7 +107,7 @@ impl Index {
     }
 
     pub(super) fn meta(&self) -> Result<Option<Meta>, IndexError> {
-        let bytes = guarded(|| Ok(self.db.get(META)?))?;
+        let bytes = guarded::<_, IndexError>(|| Ok(self.db.get(META)?))?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
@@ -119,7 +124,7 @@ impl Index {
         read: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>, IndexError> {
         let [first, second] = id;
-        let bytes = guarded(|| Ok(self.db.get([b'b', first, second])?))?;
+        let bytes = guarded::<_, IndexError>(|| Ok(self.db.get([b'b', first, second])?))?;
         Ok(bytes.map(|bytes| read(&bytes)))
     }
 
@@ -143,7 +148,7 @@ impl Index {
         let Self { db, directory } = self;
         guarded(move || {
             db.flush()?;
-            embedded::close(db, &directory)?;
+            sled_db::close(db, &directory)?;
             Ok(directory)
         })
     }
@@ -153,29 +158,20 @@ impl Index {
         // A failure tells nothing new.
         let _ = guarded(move || {
             drop(self);
-            Ok(())
+            Ok::<_, Panicked>(())
         });
     }
 }
 
 /// Removes everything under `root` but `kept`, and that too if it is nothing.
 pub(super) fn wipe(root: &Path, kept: Option<&Path>) -> io::Result<()> {
-    match fs::symlink_metadata(root) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-        Ok(metadata) if !metadata.is_dir() => return fs::remove_file(root),
-        Ok(_) if kept.is_none() => return fs::remove_dir_all(root),
-        Ok(_) => {}
-    }
+    let Some(kept) = kept else {
+        return sled_db::remove(root);
+    };
     for entry in entries(root)? {
         let path = entry.path();
-        if Some(path.as_path()) == kept {
-            continue;
-        }
-        if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(path)?;
-        } else {
-            fs::remove_file(path)?;
+        if path != kept {
+            sled_db::remove(&path)?;
         }
     }
     Ok(())
@@ -187,10 +183,4 @@ fn entries(root: &Path) -> io::Result<Vec<fs::DirEntry>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
-}
-
-/// Runs sled, and makes an error of a panic.
-fn guarded<T>(run: impl FnOnce() -> Result<T, IndexError>) -> Result<T, IndexError> {
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_panic| Err(IndexError("sled panicked".to_owned())))
 }

@@ -1,8 +1,6 @@
 //! Opening the store: from whatever the last process left to a ledger, an index and a committer
 //! that agree.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +12,7 @@ use super::committer::{Committer, Queue, Shared, compacted_meta};
 use super::compaction::{self, beside};
 use super::data_dir::DataDir;
 use super::error::OpenError;
-use super::files::{Files, SystemFiles};
+use super::files::{Files, SystemFiles, remove_for_good};
 use super::index::{self, INDEX, Index, Meta};
 use super::ledger::{LEDGER, Ledger};
 use super::marker;
@@ -89,12 +87,8 @@ fn open_ledger(
     let secret = data_dir.secret().id();
     let flawed = |flaw| flawed(data_dir, flaw);
     // A compaction may have been interrupted.
-    match fs::remove_file(beside(&path)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(OpenError::io("remove", &beside(&path))(error));
-        }
-        Ok(()) | Err(_) => {}
-    }
+    let unfinished = beside(&path);
+    remove_for_good(&unfinished).map_err(OpenError::io("remove", &unfinished))?;
     if !path.exists() {
         if data_dir.path().join(INDEX).exists() {
             tracing::warn!("there is an index but no ledger: beginning an empty one");

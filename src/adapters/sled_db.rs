@@ -1,0 +1,92 @@
+//! What both users of sled need: its panics caught, its files let go of and removed.
+
+use std::fs::{self, File};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How long sled's threads may take to finish.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// sled panicked, as it does on many damaged files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("sled panicked")]
+pub(super) struct Panicked;
+
+/// Runs sled, and makes an error of a panic. What it worked on is given up after an error, so no
+/// half-done state is seen.
+pub(super) fn guarded<T, E: From<Panicked>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_panic| Err(Panicked.into()))
+}
+
+/// Removes a database, or whatever stands in its place, if anything does.
+///
+/// # Errors
+/// When the file system refuses; some of it may be gone then.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_file) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    removed.or_else(|error| match error.kind() == io::ErrorKind::NotFound {
+        true => Ok(()),
+        false => Err(error),
+    })
+}
+
+/// Closes the database in `directory`, of which `db` is the last handle, and waits until nobody
+/// writes its files any more. sled's threads write on for a moment after the last handle is gone;
+/// they share the lock on its file `db`, so whoever can take that lock comes after them.
+///
+/// # Errors
+/// When the file cannot be locked, or is not let go of within ten seconds. sled may panic instead.
+pub(super) fn close(db: sled::Db, directory: &Path) -> io::Result<()> {
+    drop(db);
+    let file = File::open(directory.join("db"))?;
+    let (released, is_released) = mpsc::channel();
+    thread::Builder::new().spawn(move || {
+        let lock = file.lock();
+        drop(file);
+        released.send(lock)
+    })?;
+    is_released
+        .recv_timeout(RELEASE_TIMEOUT)
+        .unwrap_or_else(|error| Err(io::Error::other(format!("sled keeps its files: {error}"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_in_the_way_can_be_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        remove(&path).unwrap();
+        fs::write(&path, "a file").unwrap();
+        remove(&path).unwrap();
+        fs::create_dir_all(path.join("with/content")).unwrap();
+        remove(&path).unwrap();
+        assert!(!path.exists());
+        // A link goes, what it points to stays.
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), &path).unwrap();
+        remove(&path).unwrap();
+        assert!(!path.is_symlink() && elsewhere.path().exists());
+    }
+
+    #[test]
+    fn a_closed_database_can_be_opened_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        for round in 0_u8..20 {
+            let db = sled::open(dir.path()).unwrap();
+            assert_eq!(db.len(), usize::from(round));
+            db.insert([round], &[round]).unwrap();
+            close(db, dir.path()).unwrap();
+        }
+    }
+}
