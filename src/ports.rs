@@ -14,10 +14,11 @@ use crate::domain::chat::Conversation;
 use crate::domain::client::{LimitKey, Network};
 use crate::domain::contact::{Contact, SignUp, Subscription};
 use crate::domain::credential::{Fingerprint, KeyRecord};
-use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
+use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
 use crate::domain::email::EmailAddress;
 use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::time::Timestamp;
+use crate::domain::window::Usage;
 
 // ---------------------------------------------------------------------------------------------
 // Contacts
@@ -151,6 +152,19 @@ pub struct Charge {
     /// The network whose newcomers share a window when there is no room for one more; nothing for
     /// a window that is never shared.
     pub network: Option<Network>,
+}
+
+impl Charge {
+    /// How its policy stands when its window is as full as `usage` says.
+    #[must_use]
+    pub fn standing(&self, usage: Usage, is_violated: bool) -> Standing {
+        Standing {
+            policy: self.policy,
+            quota: self.quota,
+            usage,
+            is_violated,
+        }
+    }
 }
 
 /// What [`RateLimiter::acquire`] says.

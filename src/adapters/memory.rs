@@ -11,7 +11,7 @@ use crate::domain::chat::Conversation;
 use crate::domain::client::LimitKey;
 use crate::domain::contact::{Contact, SignUp, Subscription};
 use crate::domain::credential::{Fingerprint, KeyRecord};
-use crate::domain::decision::{Decision, Standing};
+use crate::domain::decision::Decision;
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::domain::window::{Usage, Window};
@@ -145,7 +145,7 @@ impl RateLimiter for MemoryRateLimiter {
         for charge in charges {
             let usage = peek(&mut windows, charge, now);
             let is_violated = usage.counted >= charge.quota.count();
-            decision.push(standing(charge, usage, is_violated));
+            decision.push(charge.standing(usage, is_violated));
         }
         let mut grant = Grant::default();
         if !decision.is_refused() {
@@ -153,7 +153,7 @@ impl RateLimiter for MemoryRateLimiter {
             for charge in charges {
                 let window = windows.entry(charge.key).or_default();
                 if let Ok(admission) = window.admit(charge.quota, now) {
-                    decision.push(standing(charge, admission.usage, false));
+                    decision.push(charge.standing(admission.usage, false));
                     grant.entries.push((*charge, admission.at));
                 }
             }
@@ -166,7 +166,7 @@ impl RateLimiter for MemoryRateLimiter {
         let mut decision = Decision::default();
         for charge in charges {
             let usage = peek(&mut windows, charge, now);
-            decision.push(standing(charge, usage, false));
+            decision.push(charge.standing(usage, false));
         }
         LimiterAnswer::ready(decision)
     }
@@ -177,7 +177,7 @@ impl RateLimiter for MemoryRateLimiter {
         for (charge, admitted) in grant.entries {
             let window = windows.entry(charge.key).or_default();
             let usage = window.refund(admitted, charge.quota, now);
-            decision.push(standing(&charge, usage, false));
+            decision.push(charge.standing(usage, false));
         }
         LimiterAnswer::ready(decision)
     }
@@ -188,15 +188,6 @@ fn peek(windows: &mut HashMap<LimitKey, Window>, charge: &Charge, now: Timestamp
         .entry(charge.key)
         .or_default()
         .peek(charge.quota, now)
-}
-
-fn standing(charge: &Charge, usage: Usage, is_violated: bool) -> Standing {
-    Standing {
-        policy: charge.policy,
-        quota: charge.quota,
-        usage,
-        is_violated,
-    }
 }
 
 /// Gives prepared answers in order, then the same friendly one for ever. It remembers what it was

@@ -3,7 +3,8 @@
 //! | Module | Does |
 //! |---|---|
 //! | `table` | every decision, in a sharded table of windows |
-//! | `sweep` | the writer: writes what is new, removes what has expired |
+//! | `shard` | a part of the table: windows, and which of them are newer than what is stored |
+//! | `writer` | writes what is new, removes what has expired, copes with a store that fails |
 //! | `persistence` | where windows survive the process |
 //! | `record` | a window's bytes |
 //!
@@ -14,8 +15,9 @@
 
 mod persistence;
 mod record;
-mod sweep;
+mod shard;
 mod table;
+mod writer;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,9 +29,9 @@ use crate::domain::time::Timestamp;
 use crate::ports::{Acquired, Charge, Clock, Grant, LimiterAnswer, RateLimiter};
 
 pub use self::persistence::{Change, SledWindowStore, WindowStore, WindowStoreError};
-use self::sweep::{Attendant, Writer};
 use self::table::Table;
 pub use self::table::TableLimits;
+use self::writer::{Attendant, Writer};
 
 /// Counts requests in memory; its windows survive in sled.
 ///
@@ -59,8 +61,6 @@ pub struct LimiterStats {
     pub windows: usize,
     /// Windows in the store; 0 once it is closed.
     pub stored: usize,
-    /// What they take there.
-    pub bytes_on_disk: u64,
     /// The store does not take writes.
     pub is_store_failing: bool,
 }
@@ -125,9 +125,8 @@ impl SledRateLimiter {
     pub fn stats(&self) -> LimiterStats {
         let writer = lock(&self.writer);
         LimiterStats {
-            windows: self.table.len(),
-            stored: writer.store_len(),
-            bytes_on_disk: writer.store_bytes(),
+            windows: self.table.count(),
+            stored: writer.stored_count(),
             is_store_failing: writer.is_store_failing(),
         }
     }
@@ -156,7 +155,7 @@ impl Drop for SledRateLimiter {
 impl std::fmt::Debug for SledRateLimiter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SledRateLimiter")
-            .field("windows", &self.table.len())
+            .field("windows", &self.table.count())
             .finish_non_exhaustive()
     }
 }

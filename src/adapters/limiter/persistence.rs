@@ -45,12 +45,7 @@ pub trait WindowStore: Send {
     fn write(&mut self, changes: Vec<Change>) -> Result<(), WindowStoreError>;
 
     /// How many windows are kept. Slow: for tests.
-    fn len(&self) -> usize;
-
-    /// Whether none is kept.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
+    fn count(&self) -> usize;
 
     /// Bytes on disk.
     fn bytes_on_disk(&self) -> u64;
@@ -211,7 +206,7 @@ impl WindowStore for SledWindowStore {
         })
     }
 
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.db.as_ref().map_or(0, |db| db.len())
     }
 

@@ -1,24 +1,22 @@
-//! The windows in memory, and every decision.
+//! Every decision, over the windows in memory.
 //!
 //! The table is cut into shards with a lock each. A key's shard comes from its hash without the
 //! policy's tag, so that the charges of one network, which most requests have two of, take one
 //! lock. A decision locks all the shards it needs before it looks at anything, always in the same
 //! order, so it is made of one state and two decisions never wait for each other in a ring.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrayvec::ArrayVec;
 
 use crate::domain::client::LimitKey;
-use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
-use crate::domain::policy::PolicyName;
+use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::domain::window::{Admission, Usage, Window};
 use crate::ports::{Acquired, Charge, Grant};
+
+use super::shard::Shard;
 
 /// How much the limiter may keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,23 +65,6 @@ pub(super) struct Table {
 #[repr(align(128))]
 struct Padded(Mutex<Shard>);
 
-#[derive(Default)]
-pub(super) struct Shard {
-    pub(super) windows: HashMap<LimitKey, Entry, BuildHasherDefault<KeyHasher>>,
-    /// The keys whose windows are newer than what is stored. A key that has left the table may
-    /// still be listed.
-    pub(super) dirty: Vec<LimitKey>,
-}
-
-#[derive(Default)]
-pub(super) struct Entry {
-    pub(super) window: Window,
-    /// Listed in its shard's `dirty`.
-    pub(super) is_dirty: bool,
-    /// The store has some version of it.
-    pub(super) is_stored: bool,
-}
-
 /// Each with its number.
 type LockedShards<'a> = ArrayVec<(u8, MutexGuard<'a, Shard>), LOCKS_MAX>;
 
@@ -126,11 +107,11 @@ impl Table {
                     }
                     acquired
                         .decision
-                        .push(standing(charge, admission.usage, false));
+                        .push(charge.standing(admission.usage, false));
                     let charged = Charge { key, ..*charge };
                     acquired.grant.entries.push((charged, admission.at));
                 }
-                Err(usage) => acquired.decision.push(standing(charge, usage, true)),
+                Err(usage) => acquired.decision.push(charge.standing(usage, true)),
             }
         }
         acquired
@@ -145,22 +126,22 @@ impl Table {
         let mut decision = Decision::default();
         for (charge, admitted) in &grant.entries {
             let usage = shard_of(&mut shards, &charge.key).refund(charge, *admitted, now);
-            decision.push(standing(charge, usage, false));
+            decision.push(charge.standing(usage, false));
         }
         decision
     }
 
     /// How many windows there are.
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.keys.load(Ordering::Relaxed)
     }
 
     /// Works on one shard at a time, for the writer. `index` is below [`SHARDS`].
     pub(super) fn with_shard<T>(&self, index: u8, work: impl FnOnce(&mut Shard) -> T) -> T {
         let mut shard = self.lock_shard(index);
-        let before = shard.windows.len();
+        let before = shard.count();
         let result = work(&mut shard);
-        let after = shard.windows.len();
+        let after = shard.count();
         self.keys
             .fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
         result
@@ -247,47 +228,9 @@ impl Seats<'_> {
         for (charge, key) in charges.iter().zip(&self.keys) {
             let usage = shard_of(&mut self.shards, key).peek(charge, key, now);
             let is_violated = is_asking && usage.counted >= charge.quota.count();
-            decision.push(standing(charge, usage, is_violated));
+            decision.push(charge.standing(usage, is_violated));
         }
         decision
-    }
-}
-
-impl Shard {
-    fn peek(&mut self, charge: &Charge, key: &LimitKey, now: Timestamp) -> Usage {
-        match self.windows.get_mut(key) {
-            Some(Entry { window, .. }) => window.peek(charge.quota, now),
-            None => Window::default().peek(charge.quota, now),
-        }
-    }
-
-    /// Charges one, and says whether the window is new.
-    fn admit(
-        &mut self,
-        charge: &Charge,
-        key: LimitKey,
-        now: Timestamp,
-    ) -> Result<(Admission, bool), Usage> {
-        let before = self.windows.len();
-        // An empty window admits: none is left behind by a refusal.
-        let entry = self.windows.entry(key).or_default();
-        let admission = entry.window.admit(charge.quota, now)?;
-        if !entry.is_dirty {
-            entry.is_dirty = true;
-            self.dirty.push(key);
-        }
-        Ok((admission, self.windows.len() > before))
-    }
-
-    fn refund(&mut self, charge: &Charge, admitted: Timestamp, now: Timestamp) -> Usage {
-        let Some(entry) = self.windows.get_mut(&charge.key) else {
-            return Window::default().peek(charge.quota, now);
-        };
-        if !entry.is_dirty {
-            entry.is_dirty = true;
-            self.dirty.push(charge.key);
-        }
-        entry.window.refund(admitted, charge.quota, now)
     }
 }
 
@@ -306,47 +249,11 @@ fn shard_of<'s>(shards: &'s mut LockedShards<'_>, key: &LimitKey) -> &'s mut Sha
 }
 
 fn holds(shards: &mut LockedShards<'_>, key: &LimitKey) -> bool {
-    shard_of(shards, key).windows.contains_key(key)
+    shard_of(shards, key).holds(key)
 }
 
 /// The first byte of the hash, which stands after the policy's tag.
 pub(super) fn shard_index(key: &LimitKey) -> u8 {
     let [_tag, index, ..] = *key.as_bytes();
     index
-}
-
-/// The policy that a key stands for, if there is such a one.
-pub(super) fn policy_of(key: &LimitKey) -> Option<PolicyName> {
-    let [tag, ..] = *key.as_bytes();
-    PolicyName::ALL.get(usize::from(tag)).copied()
-}
-
-fn standing(charge: &Charge, usage: Usage, is_violated: bool) -> Standing {
-    Standing {
-        policy: charge.policy,
-        quota: charge.quota,
-        usage,
-        is_violated,
-    }
-}
-
-/// Takes the last eight bytes of a limiter key as its hash: they come from keyed BLAKE3, so nobody
-/// can choose them. The tag is mixed in, as one network has the same hash under every policy.
-#[derive(Default)]
-pub(super) struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        if let (Some(tag), Some(hash)) = (bytes.first(), bytes.last_chunk()) {
-            let spread = u64::from(*tag).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            self.0 = u64::from_le_bytes(*hash) ^ spread;
-        }
-    }
-
-    /// The length that is written before the bytes; it is always the same.
-    fn write_usize(&mut self, _length: usize) {}
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }

@@ -66,7 +66,7 @@ impl WindowStore for ScriptedStore {
         Ok(())
     }
 
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.0.lock().unwrap().windows.len()
     }
 
@@ -112,7 +112,7 @@ fn decisions_stay_exact_while_the_store_fails_and_are_written_when_it_recovers()
     assert_eq!((limiter.stats().windows, limiter.stats().stored), (1, 100));
     store.0.lock().unwrap().is_failing = false;
     limiter.close();
-    assert_eq!(store.len(), 1);
+    assert_eq!(store.count(), 1);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_store_that_is_mostly_garbage_starts_over() {
     check(9 << 20, START, 2, "large for one window");
     check(9 << 20, START, 2, "no larger than when it started over");
     check(19 << 20, START, 3, "grown");
-    assert_eq!(store.len(), 1);
+    assert_eq!(store.count(), 1);
     for host in 0..100 {
         let by_ip = charge(PolicyName::Ip, QUOTA, host);
         is_admitted(&limiter, &[by_ip], START);

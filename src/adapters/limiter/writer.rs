@@ -1,4 +1,5 @@
-//! The writer: writes behind what was decided, and removes what has expired.
+//! The writer: writes behind what was decided, removes what has expired, and copes with a store
+//! that fails.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -6,13 +7,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::domain::client::LimitKey;
-use crate::domain::policy::{Policies, Quota};
+use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::time::Timestamp;
-use crate::domain::window::Window;
 
 use super::persistence::{Change, WindowStore, WindowStoreError};
-use super::record;
-use super::table::{Entry, SHARDS, Shard, Table, policy_of, shard_index};
+use super::shard::Shard;
+use super::table::{SHARDS, Table, shard_index};
 
 /// A process that is killed forgets what was decided since the last tick, and during one.
 pub(super) const TICK: Duration = Duration::from_millis(100);
@@ -78,13 +78,13 @@ impl Writer {
             // Drops what has left and settles what lies in the future, as of now.
             window.peek(quota, now);
             if !window.is_expired(quota, now) {
-                insert(&table, key, window);
+                table.with_shard(shard_index(&key), |shard| shard.restore(key, window));
             }
         });
         if let Err(error) = loaded {
             tracing::warn!(%error, "limiter windows set aside, starting empty");
             for index in shard_indices() {
-                table.with_shard(index, |shard| shard.windows.clear());
+                table.with_shard(index, Shard::clear);
             }
         }
         let mut writer = Self {
@@ -139,11 +139,11 @@ impl Writer {
         self.store = None;
     }
 
-    pub(super) fn store_len(&self) -> usize {
-        self.store.as_ref().map_or(0, |store| store.len())
+    pub(super) fn stored_count(&self) -> usize {
+        self.store.as_ref().map_or(0, |store| store.count())
     }
 
-    pub(super) fn store_bytes(&self) -> u64 {
+    fn store_bytes(&self) -> u64 {
         self.store.as_ref().map_or(0, |store| store.bytes_on_disk())
     }
 
@@ -154,9 +154,9 @@ impl Writer {
     fn sweep_next(&mut self, now: Timestamp) {
         let index = self.next_shard;
         let (policies, removals) = (&self.policies, &mut self.removals);
-        self.live_bytes += self
-            .table
-            .with_shard(index, |shard| shard.sweep(policies, now, removals));
+        self.live_bytes += self.table.with_shard(index, |shard| {
+            shard.sweep(|key| quota_of(policies, key), now, removals)
+        });
         self.next_shard = index.wrapping_add(1);
         if self.next_shard == 0 {
             let live_bytes = std::mem::take(&mut self.live_bytes);
@@ -210,8 +210,7 @@ impl Writer {
         // First, as a removed window may have come back.
         let mut changes: Vec<Change> = self.removals.drain(..).map(|key| (key, None)).collect();
         for index in shard_indices() {
-            let take_list = |shard: &mut Shard| std::mem::take(&mut shard.dirty);
-            let keys = self.table.with_shard(index, take_list);
+            let keys = self.table.with_shard(index, Shard::take_dirty);
             for keys in keys.chunks(TAKEN_UNDER_LOCK) {
                 let take = |shard: &mut Shard| shard.take_changes(keys, &mut changes);
                 self.table.with_shard(index, take);
@@ -256,73 +255,6 @@ impl Writer {
     }
 }
 
-impl Shard {
-    /// Removes expired windows and says how many bytes the others take when written.
-    fn sweep(&mut self, policies: &Policies, now: Timestamp, removals: &mut Vec<LimitKey>) -> u64 {
-        let mut live_bytes = 0;
-        let dirty = &mut self.dirty;
-        self.windows.retain(|key, entry| {
-            let is_live = quota_of(policies, key).is_some_and(|quota| {
-                if entry.window.newest() > Some(now) {
-                    // The clock was set back: marks left in the future would outlive their window.
-                    entry.window.peek(quota, now);
-                }
-                !entry.window.is_expired(quota, now)
-            });
-            if is_live {
-                live_bytes += record::size_estimate(&entry.window);
-            } else if entry.is_stored {
-                removals.push(*key);
-            }
-            is_live
-        });
-        // While the store fails nobody takes the list, and keys that left and came back would
-        // lengthen it for ever.
-        if dirty.len() > self.windows.len() {
-            dirty.clear();
-            let listed = self.windows.iter().filter(|(_, entry)| entry.is_dirty);
-            dirty.extend(listed.map(|(key, _)| *key));
-            dirty.shrink_to_fit();
-        }
-        // A crowd that has gone gives its memory back.
-        if self.windows.len() < self.windows.capacity() / 8 {
-            self.windows.shrink_to_fit();
-        }
-        live_bytes
-    }
-
-    fn take_changes(&mut self, keys: &[LimitKey], changes: &mut Vec<Change>) {
-        for key in keys {
-            // Absent or clean if it expired before it was written, and perhaps came back.
-            if let Some(entry) = self.windows.get_mut(key)
-                && entry.is_dirty
-            {
-                changes.push((*key, entry.take_change()));
-            }
-        }
-    }
-
-    /// Takes everything, and says how many bytes it takes when written.
-    fn take_all(&mut self, changes: &mut Vec<Change>) -> u64 {
-        self.dirty = Vec::new();
-        let mut live_bytes = 0;
-        for (key, entry) in &mut self.windows {
-            live_bytes += record::size_estimate(&entry.window);
-            changes.push((*key, entry.take_change()));
-        }
-        live_bytes
-    }
-}
-
-impl Entry {
-    fn take_change(&mut self) -> Option<Vec<u8>> {
-        self.is_dirty = false;
-        // Refunds may have emptied it.
-        self.is_stored = self.window.newest().is_some();
-        self.is_stored.then(|| record::encode(&self.window))
-    }
-}
-
 /// The thread that ticks; it stops when this is dropped.
 pub(super) struct Attendant {
     stop: Option<Sender<()>>,
@@ -359,20 +291,10 @@ impl Drop for Attendant {
     }
 }
 
-fn insert(table: &Table, key: LimitKey, window: Window) {
-    table.with_shard(shard_index(&key), |shard| {
-        let entry = Entry {
-            window,
-            is_dirty: false,
-            is_stored: true,
-        };
-        shard.windows.insert(key, entry);
-    });
-}
-
 /// Nothing for a policy that is off: nobody charges it, so its windows are not kept.
 fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
-    policies.quota(policy_of(key)?)
+    let [tag, ..] = *key.as_bytes();
+    policies.quota(*PolicyName::ALL.get(usize::from(tag))?)
 }
 
 /// Every shard.
