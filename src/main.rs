@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
 use landing_api::adapters::model::PassageModelClient;
-use landing_api::adapters::store::{DataDir, SledStore};
+use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{SystemClock, SystemEntropy};
 use landing_api::app::{App, PublicUrls};
 use landing_api::config::{Config, ConfigError};
@@ -59,7 +60,7 @@ fn run(config: &Config) -> Result<(), Box<dyn Error>> {
     let store = Arc::new(SledStore::open(&data_dir, SystemClock.now())?);
     let secrets = data_dir.secret().keys();
     let limiter = Arc::new(SledRateLimiter::open(
-        &config.data_dir.join("windows"),
+        &data_dir.windows(),
         secrets.limiter.clone(),
         &config.policies,
         Arc::new(SystemClock),

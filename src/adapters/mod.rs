@@ -2,6 +2,7 @@
 //!
 //! | Module | Implements | Over |
 //! |---|---|---|
+//! | [`data_dir`] | | the directory with its lock and secret, for both that follow |
 //! | [`store`] | `ContactStore`, `KeyIssuer` | an append-only ledger, with sled as its index |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | the service's own pages |
@@ -9,6 +10,7 @@
 //! | [`system`] | `Clock`, `Entropy` | the operating system |
 //! | [`memory`] | every port | plain collections, for tests |
 
+pub mod data_dir;
 pub mod limiter;
 pub mod memory;
 pub mod model;

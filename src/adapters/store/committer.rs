@@ -12,13 +12,9 @@ use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
 
-use super::compaction;
 use super::draft::Draft;
-use super::event::Event;
-use super::index::{self, Index, IndexError, Meta};
-use super::ledger::Ledger;
-use super::marker;
-use super::rebuild::rebuild;
+use super::index::{self, Index, IndexError, Meta, marker, rebuild};
+use super::ledger::{self, Event, Ledger};
 
 /// Most changes in one batch.
 const BATCH_CHANGES_MAX: usize = 1024;
@@ -238,7 +234,7 @@ impl Committer {
         self.ledger
             .append(draft.events())
             .map_err(Failure::Ledger)?;
-        let (buckets, tally) = draft.take();
+        let (buckets, tally) = draft.finish();
         let meta = Meta {
             sequence: self.ledger.position().sequence,
             tally,
@@ -282,7 +278,7 @@ impl Committer {
 
     fn compact(&mut self) {
         let compacted = catch_unwind(AssertUnwindSafe(|| {
-            compaction::compact(
+            ledger::compact(
                 self.ledger.files(),
                 self.ledger.path(),
                 self.ledger.head().generation + 1,
@@ -308,7 +304,7 @@ impl Committer {
         self.ledger = ledger;
         self.meta = compacted_meta(&self.ledger, &self.meta);
         let written = match self.shared.index().as_ref() {
-            Some(index) => index.write(&Default::default(), &self.meta),
+            Some(index) => index.write_meta(&self.meta),
             None => Ok(()),
         };
         if written.is_err() {

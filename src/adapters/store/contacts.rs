@@ -8,8 +8,8 @@ use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, StoreError};
 
 use super::SledStore;
-use super::entry::{ContactEntry, contact_name};
-use super::event::Event;
+use super::index::{ContactEntry, contact_name};
+use super::ledger::Event;
 
 #[async_trait]
 impl ContactStore for SledStore {

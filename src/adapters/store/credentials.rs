@@ -7,8 +7,8 @@ use crate::domain::time::Timestamp;
 use crate::ports::{KeyIssuer, StoreError};
 
 use super::SledStore;
-use super::entry::{KeyEntry, key_name};
-use super::event::Event;
+use super::index::{KeyEntry, key_name};
+use super::ledger::Event;
 
 #[async_trait]
 impl KeyIssuer for SledStore {

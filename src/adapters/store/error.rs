@@ -107,7 +107,7 @@ pub enum OpenError {
 
 impl OpenError {
     /// Names what was attempted when the file system refused it.
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io {
             action,

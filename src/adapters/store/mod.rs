@@ -1,38 +1,30 @@
 //! Contacts and keys: an append-only ledger, with sled as its index.
 //!
-//! In reading order: [`DataDir`] is the directory with its lock and secret. `event` and `line` are
-//! what the ledger records and how; `verify` reads it, `ledger` appends to it, `compaction` writes
-//! it anew; all of them stand on [`Files`]. `bucket` and `entry` are what the index holds, `index`
-//! is sled, `marker` the promise of a clean stop, `rebuild` makes the index again. `draft` decides
-//! a batch, `committer` runs them; `contacts` and `credentials` are the ports.
+//! | Module | Does |
+//! |---|---|
+//! | `ledger` | the record: events, lines, and the file of them |
+//! | `index` | look-ups over the ledger, in sled |
+//! | `draft` | a batch while it is decided |
+//! | `committer` | the one writer: decides, records, indexes, answers |
+//! | `open` | from what the last process left to all of these |
+//! | `contacts`, `credentials` | the ports |
 //!
 //! What holds:
 //! - A change is answered after it was synced to the ledger, and never if it was not.
 //! - The ledger is the record. Nothing in the index is ever needed to read or rewrite it.
 //! - A position is a generation and a sequence number, never a place in a file.
 
-mod bucket;
 mod committer;
-mod compaction;
 mod contacts;
 mod credentials;
-mod data_dir;
 mod draft;
-mod entry;
 mod error;
-mod event;
-mod files;
 mod index;
-mod ledger;
-mod line;
-mod marker;
+pub(super) mod ledger;
 mod open;
-mod rebuild;
-mod verify;
 
-pub use data_dir::DataDir;
 pub use error::OpenError;
-pub use files::{AppendFile, Files, SystemFiles};
+pub use ledger::{AppendFile, Files, SystemFiles};
 pub use open::Tuning;
 
 use std::fs::File;
@@ -40,6 +32,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use crate::adapters::data_dir::DataDir;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
@@ -121,10 +114,8 @@ impl SledStore {
     ) -> Result<Option<T>, StoreError> {
         let index = self.shared.index();
         let index = index.as_ref().ok_or_else(|| self.shared.unavailable())?;
-        let id = bucket::bucket_id(&self.hash_key, name);
         index
-            .with_bucket(id, |bytes| bucket::find(bytes, name).and_then(parse))
-            .map(Option::flatten)
+            .find(&self.hash_key, name, parse)
             .map_err(|error| StoreError::Unavailable(error.to_string()))
     }
 }

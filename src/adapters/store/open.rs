@@ -4,20 +4,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::adapters::data_dir::DataDir;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 
 use super::SledStore;
 use super::committer::{Committer, Queue, Shared, compacted_meta};
-use super::compaction::{self, beside};
-use super::data_dir::DataDir;
 use super::error::OpenError;
-use super::files::{Files, SystemFiles, remove_for_good};
-use super::index::{self, INDEX, Index, Meta};
-use super::ledger::{LEDGER, Ledger};
-use super::marker;
-use super::rebuild::{RebuildError, rebuild};
-use super::verify::{FORMAT, Flaw, verify};
+use super::index::{self, INDEX, Index, Meta, RebuildError, marker, rebuild};
+use super::ledger::{
+    self, FORMAT, Files, Flaw, LEDGER, Ledger, SystemFiles, remove_for_good, verify,
+};
 
 /// The store's numbers and files.
 #[derive(Clone, Debug)]
@@ -63,7 +60,7 @@ pub(super) fn open(
         committer.ledger = compact(data_dir, &committer.ledger, now)?;
         committer.meta = compacted_meta(&committer.ledger, &committer.meta);
         index
-            .write(&Default::default(), &committer.meta)
+            .write_meta(&committer.meta)
             .map_err(|error| index_failed(&index_root, &error))?;
     }
     data_dir.withdraw_acceptance()?;
@@ -87,13 +84,13 @@ fn open_ledger(
     let secret = data_dir.secret().id();
     let flawed = |flaw| flawed(data_dir, flaw);
     // A compaction may have been interrupted.
-    let unfinished = beside(&path);
+    let unfinished = ledger::unfinished(&path);
     remove_for_good(&unfinished).map_err(OpenError::io("remove", &unfinished))?;
     if !path.exists() {
         if data_dir.path().join(INDEX).exists() {
             tracing::warn!("there is an index but no ledger: beginning an empty one");
         }
-        return named(compaction::create(files, &path, &secret).map_err(flawed)?);
+        return named(ledger::create(files, &path, &secret).map_err(flawed)?);
     }
     let verified = match verify(&path) {
         Err(Flaw::Damaged { line, what }) if data_dir.accept_damage().exists() => {
@@ -105,7 +102,7 @@ fn open_ledger(
             // The generation may be what is damaged. The index is made again in any case.
             index::wipe(&data_dir.path().join(INDEX), None)
                 .map_err(OpenError::io("remove", &data_dir.path().join(INDEX)))?;
-            return named(compaction::compact(files, &path, 1, &secret, now).map_err(flawed)?);
+            return named(ledger::compact(files, &path, 1, &secret, now).map_err(flawed)?);
         }
         verified => verified.map_err(flawed)?,
     };
@@ -125,7 +122,7 @@ fn open_ledger(
 fn compact(data_dir: &DataDir, ledger: &Ledger, now: Timestamp) -> Result<Ledger, OpenError> {
     let generation = ledger.head().generation + 1;
     let secret = data_dir.secret().id();
-    let compacted = compaction::compact(ledger.files(), ledger.path(), generation, &secret, now)
+    let compacted = ledger::compact(ledger.files(), ledger.path(), generation, &secret, now)
         .map_err(|flaw| flawed(data_dir, flaw))?;
     named(compacted)
 }

@@ -7,7 +7,6 @@ use crate::domain::contact::{Origin, SignUp, Subscription};
 use crate::domain::email::EmailAddress;
 use crate::ports::ContactStore;
 
-use super::index::Index;
 use super::*;
 
 const NOW: Timestamp = Timestamp::from_ms(1_000);
@@ -60,7 +59,7 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
     let before = fs::read(root.path().join(ledger::LEDGER)).unwrap();
     let failed = store.commit(|draft| {
         let email = EmailAddress::parse("bob@example.com").unwrap();
-        draft.record(event::Event::seen(&email, NOW))?;
+        draft.record(ledger::Event::seen(&email, NOW))?;
         Err::<(), _>(IndexError("injected".to_owned()))
     });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
@@ -78,44 +77,4 @@ async fn a_change_that_panics_does_not_end_the_committer() {
     let created = store.subscribe(sign_up("bob@example.com")).await;
     assert_eq!(created, Ok(Subscription::Created));
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
-}
-
-#[test]
-fn whatever_sled_does_with_damaged_files_ends_in_an_error_at_worst() {
-    let root = tempfile::tempdir().unwrap();
-    let index = Index::fresh(root.path()).unwrap();
-    let meta = index::Meta {
-        secret: String::new(),
-        generation: 1,
-        sequence: 0,
-        tally: draft::Tally::default(),
-    };
-    let buckets = (0..50).map(|id| ([0, id], bucket::Bucket::from_bytes(&[id; 2000])));
-    index.write(&buckets.collect(), &meta).unwrap();
-    let directory = index.close().unwrap();
-    // The second time, sled relies on a summary of its log.
-    Index::open(&directory).unwrap().close().unwrap();
-    let left = directory_contents(&directory);
-    let mut failures = 0;
-    for part in 0..16 {
-        for (path, bytes) in &left {
-            fs::write(path, bytes).unwrap();
-        }
-        let log = fs::read(directory.join("db")).unwrap();
-        fs::write(directory.join("db"), &log[..log.len() / 16 * part]).unwrap();
-        match Index::open(&directory) {
-            Ok(index) => failures += u32::from(index.close().is_err()),
-            Err(_) => failures += 1,
-        }
-    }
-    assert!(failures > 0, "sled took everything");
-}
-
-fn directory_contents(directory: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
-    fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_file())
-        .map(|path| (path.clone(), fs::read(&path).unwrap()))
-        .collect()
 }

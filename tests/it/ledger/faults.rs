@@ -9,7 +9,7 @@ use landing_api::adapters::store::{AppendFile, Files, SystemFiles, Tuning};
 use landing_api::domain::contact::Subscription;
 use landing_api::ports::{ContactStore, StoreError};
 
-use super::{House, Opened, sign_up};
+use super::{House, Opened, Waiting};
 
 /// Real files, each operation of which can be made to fail.
 #[derive(Clone, Debug, Default)]
@@ -26,28 +26,41 @@ pub(crate) struct Faults {
     gate: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
 }
 
-/// Holds the committer in the middle of an append.
-pub(crate) struct Gate {
-    held: mpsc::Receiver<()>,
+/// Changes that gather while the committer is held in the middle of an append.
+pub(crate) struct Gathered {
     released: mpsc::Sender<()>,
+    held: Waiting,
+    waiting: Vec<Waiting>,
 }
 
-impl Gate {
-    pub(crate) fn wait_until_held(&self) {
-        self.held.recv().unwrap();
-    }
-
-    pub(crate) fn release(self) {
+impl Gathered {
+    /// Lets the committer go on; hands out the change that it was held in, and those that wait.
+    pub(crate) fn release(self) -> (Waiting, Vec<Waiting>) {
         self.released.send(()).unwrap();
+        (self.held, self.waiting)
     }
 }
 
 impl FaultyFiles {
-    pub(crate) fn hold_next_append(&self) -> Gate {
-        let (hold, held) = mpsc::channel();
+    /// Holds the committer while it appends the sign-up of "held", and has `names` sign up
+    /// meanwhile. The test's runtime must have one thread.
+    pub(crate) async fn gather(&self, opened: &Opened, names: &[&'static str]) -> Gathered {
+        let (hold, is_held) = mpsc::channel();
         let (released, release) = mpsc::channel();
         *self.0.gate.lock().unwrap() = Some((hold, release));
-        Gate { held, released }
+        let held = opened.spawn_sign_up("held");
+        tokio::task::yield_now().await;
+        is_held.recv().unwrap();
+        let waiting = names
+            .iter()
+            .map(|name| opened.spawn_sign_up(name))
+            .collect();
+        tokio::task::yield_now().await;
+        Gathered {
+            released,
+            held,
+            waiting,
+        }
     }
 
     pub(crate) fn tuning(&self) -> Tuning {
@@ -236,14 +249,9 @@ async fn a_failed_batch_fails_for_everyone_in_it() {
     let house = House::new();
     let files = FaultyFiles::default();
     let opened = open_with_faults(&house, &files).await;
-    let gate = files.hold_next_append();
-    let held = spawn(&opened, "held");
-    tokio::task::yield_now().await;
-    gate.wait_until_held();
-    let waiting: Vec<_> = ["x", "y", "x"].map(|name| spawn(&opened, name)).into();
-    tokio::task::yield_now().await;
+    let gathered = files.gather(&opened, &["x", "y", "x"]).await;
     set(&files.0.sync, true);
-    gate.release();
+    let (held, waiting) = gathered.release();
     assert_unavailable(held.await.unwrap());
     for answer in waiting {
         assert_unavailable(answer.await.unwrap());
@@ -260,15 +268,8 @@ async fn changes_that_wait_share_one_batch_and_see_each_other() {
     let house = House::new();
     let files = FaultyFiles::default();
     let opened = open_with_faults(&house, &files).await;
-    let gate = files.hold_next_append();
-    let held = spawn(&opened, "held");
-    tokio::task::yield_now().await;
-    gate.wait_until_held();
-    let waiting: Vec<_> = ["x", "y", "x", "held"]
-        .map(|name| spawn(&opened, name))
-        .into();
-    tokio::task::yield_now().await;
-    gate.release();
+    let gathered = files.gather(&opened, &["x", "y", "x", "held"]).await;
+    let (held, waiting) = gathered.release();
     assert_eq!(held.await.unwrap(), Ok(Subscription::Created));
     let mut created = Vec::new();
     for answer in waiting {
@@ -295,16 +296,11 @@ async fn a_full_queue_refuses_at_once_and_keeps_what_waits() {
         ..files.tuning()
     };
     let opened = house.try_open(tuning).unwrap();
-    let gate = files.hold_next_append();
-    let held = spawn(&opened, "held");
-    tokio::task::yield_now().await;
-    gate.wait_until_held();
-    let waiting: Vec<_> = ["a", "b", "c"].map(|name| spawn(&opened, name)).into();
-    tokio::task::yield_now().await;
+    let gathered = files.gather(&opened, &["a", "b", "c"]).await;
     assert_eq!(opened.sign_up("d").await, Err(StoreError::Overloaded));
     // It works, if slowly.
     assert_eq!(opened.store.check().await, Ok(()));
-    gate.release();
+    let (held, waiting) = gathered.release();
     assert_eq!(held.await.unwrap(), Ok(Subscription::Created));
     for answer in waiting {
         assert_eq!(answer.await.unwrap(), Ok(Subscription::Created));
@@ -317,7 +313,9 @@ async fn a_full_queue_refuses_at_once_and_keeps_what_waits() {
 async fn a_closed_store_finishes_what_waits_and_takes_nothing_more() {
     let house = House::new();
     let opened = house.open();
-    let waiting: Vec<_> = ["a", "b", "c"].map(|name| spawn(&opened, name)).into();
+    let waiting: Vec<_> = ["a", "b", "c"]
+        .map(|name| opened.spawn_sign_up(name))
+        .into();
     tokio::task::yield_now().await;
     assert_eq!(opened.store.close(), Ok(()));
     assert_eq!(opened.store.close(), Ok(()));
@@ -328,12 +326,4 @@ async fn a_closed_store_finishes_what_waits_and_takes_nothing_more() {
     assert_unavailable(opened.store.check().await);
     drop(opened);
     house.open().assert_has(&["a", "b", "c"], &["d"]).await;
-}
-
-fn spawn(
-    opened: &Opened,
-    name: &'static str,
-) -> tokio::task::JoinHandle<Result<Subscription, StoreError>> {
-    let store = Arc::clone(&opened.store);
-    tokio::spawn(async move { sign_up(&store, name).await })
 }

@@ -13,15 +13,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::memory::SeededEntropy;
-use landing_api::adapters::store::{DataDir, OpenError, SledStore, Tuning};
+use landing_api::adapters::store::{OpenError, SledStore, Tuning};
 use landing_api::domain::contact::{Origin, SignUp, Subscription};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, StoreError};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 
 pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);
+
+/// A sign-up that waits for its answer.
+pub(crate) type Waiting = JoinHandle<Result<Subscription, StoreError>>;
 
 /// A data directory of its own for each test.
 pub(crate) struct House {
@@ -111,6 +116,12 @@ impl Opened {
     /// Signs `name`@example.com up.
     pub(crate) async fn sign_up(&self, name: &str) -> Result<Subscription, StoreError> {
         sign_up(&self.store, name).await
+    }
+
+    /// Signs `name`@example.com up in the background.
+    pub(crate) fn spawn_sign_up(&self, name: &'static str) -> Waiting {
+        let store = Arc::clone(&self.store);
+        tokio::spawn(async move { sign_up(&store, name).await })
     }
 
     pub(crate) async fn forget(&self, name: &str) -> Result<bool, StoreError> {

@@ -1,34 +1,22 @@
 //! A batch that was not written whole was never acknowledged, and goes without a trace.
 
-use super::faults::FaultyFiles;
-use super::{House, Opened, sign_up};
 use std::fs;
-use std::sync::Arc;
 
-use landing_api::adapters::store::Tuning;
+use super::House;
+use super::faults::FaultyFiles;
 
 /// A ledger whose last batch signs up `last` together, after `first` one by one. Hands out where
 /// that batch begins, in bytes.
 async fn ledger_with_batch(house: &House, first: &[&str], last: &[&'static str]) -> usize {
     let files = FaultyFiles::default();
-    let opened = house
-        .try_open(Tuning {
-            files: Arc::new(files.clone()),
-            ..Tuning::default()
-        })
-        .unwrap();
+    let opened = house.try_open(files.tuning()).unwrap();
     for name in first {
         opened.sign_up(name).await.unwrap();
     }
     // While the committer writes a contact that is forgotten again, the others gather.
-    let gate = files.hold_next_append();
-    let held = spawn(&opened, "held");
-    tokio::task::yield_now().await;
-    gate.wait_until_held();
-    let waiting: Vec<_> = last.iter().map(|name| spawn(&opened, name)).collect();
-    tokio::task::yield_now().await;
+    let gathered = files.gather(&opened, last).await;
     let start = house.ledger().len();
-    gate.release();
+    let (held, waiting) = gathered.release();
     held.await.unwrap().unwrap();
     let held_bytes = {
         let text = house.ledger_text();
@@ -45,16 +33,6 @@ async fn ledger_with_batch(house: &House, first: &[&str], last: &[&'static str])
     assert_eq!(lines.len(), last.len());
     assert!(lines[0].contains(&format!("\"left\":{}", last.len() - 1)));
     start + held_bytes
-}
-
-fn spawn(
-    opened: &Opened,
-    name: &'static str,
-) -> tokio::task::JoinHandle<
-    Result<landing_api::domain::contact::Subscription, landing_api::ports::StoreError>,
-> {
-    let store = Arc::clone(&opened.store);
-    tokio::spawn(async move { sign_up(&store, name).await })
 }
 
 #[tokio::test]

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::files::Files;
-use super::files::{SystemFiles, remove_for_good, write_whole};
-use super::index::Meta;
+use crate::adapters::store::ledger::{Files as _, SystemFiles, remove_for_good, write_whole};
+
+use super::Meta;
 
 const MARKER: &str = "clean";
 const READ_BUFFER_BYTES: usize = 1024 * 1024;
@@ -33,7 +33,7 @@ struct Entry {
 }
 
 /// Syncs the index that was left in `directory` and promises that it holds `meta`.
-pub(super) fn write(root: &Path, directory: &Path, meta: &Meta) -> io::Result<()> {
+pub(crate) fn write(root: &Path, directory: &Path, meta: &Meta) -> io::Result<()> {
     let files = survey(directory, Survey::Sync)?;
     SystemFiles.sync_directory(root)?;
     let marker = Marker {
@@ -49,7 +49,7 @@ pub(super) fn write(root: &Path, directory: &Path, meta: &Meta) -> io::Result<()
 
 /// The directory and content of the index, if a clean stop promised them and the files agree.
 /// Otherwise the reason why there is nothing to trust.
-pub(super) fn read(root: &Path) -> Result<(PathBuf, Meta), String> {
+pub(crate) fn read(root: &Path) -> Result<(PathBuf, Meta), String> {
     let bytes = match fs::read(root.join(MARKER)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -68,7 +68,7 @@ pub(super) fn read(root: &Path) -> Result<(PathBuf, Meta), String> {
 }
 
 /// Takes the promise back.
-pub(super) fn remove(root: &Path) -> io::Result<()> {
+pub(crate) fn remove(root: &Path) -> io::Result<()> {
     remove_for_good(&root.join(MARKER))
 }
 

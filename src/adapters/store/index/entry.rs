@@ -12,12 +12,12 @@ const IS_REVOKED: u8 = 1;
 const HAS_LABEL: u8 = 2;
 
 /// The name of a contact's entry.
-pub(super) fn contact_name(email: &str) -> Vec<u8> {
+pub(crate) fn contact_name(email: &str) -> Vec<u8> {
     [b"c", email.as_bytes()].concat()
 }
 
 /// The name of a key's entry.
-pub(super) fn key_name(fingerprint: &[u8; 32]) -> Vec<u8> {
+pub(crate) fn key_name(fingerprint: &[u8; 32]) -> Vec<u8> {
     [b"k", fingerprint.as_slice()].concat()
 }
 
@@ -28,12 +28,12 @@ pub(super) fn is_key_name(name: &[u8]) -> bool {
 
 /// A contact without its address, which is the entry's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ContactEntry {
-    pub(super) origin: Origin,
-    pub(super) subscribed_at: u64,
-    pub(super) last_seen_at: u64,
+pub(crate) struct ContactEntry {
+    pub(crate) origin: Origin,
+    pub(crate) subscribed_at: Timestamp,
+    pub(crate) last_seen_at: Timestamp,
     /// Whether the ledger has a line about a later sighting.
-    pub(super) has_seen_line: bool,
+    pub(crate) has_seen_line: bool,
 }
 
 impl ContactEntry {
@@ -46,14 +46,14 @@ impl ContactEntry {
             flags |= HAS_SEEN_LINE;
         }
         let mut bytes = vec![flags];
-        bytes.extend_from_slice(&self.subscribed_at.to_be_bytes());
-        bytes.extend_from_slice(&self.last_seen_at.to_be_bytes());
+        bytes.extend_from_slice(&self.subscribed_at.as_ms().to_be_bytes());
+        bytes.extend_from_slice(&self.last_seen_at.as_ms().to_be_bytes());
         bytes.extend_from_slice(&self.origin.network);
         bytes.extend(self.origin.credential.into_iter().flatten());
         bytes
     }
 
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (&flags, rest) = bytes.split_first()?;
         let (subscribed_at, rest) = rest.split_first_chunk()?;
         let (last_seen_at, rest) = rest.split_first_chunk()?;
@@ -68,29 +68,29 @@ impl ContactEntry {
                 network,
                 credential,
             },
-            subscribed_at: u64::from_be_bytes(*subscribed_at),
-            last_seen_at: u64::from_be_bytes(*last_seen_at),
+            subscribed_at: instant(*subscribed_at),
+            last_seen_at: instant(*last_seen_at),
             has_seen_line: flags & HAS_SEEN_LINE != 0,
         })
     }
 
-    pub(super) fn into_contact(self, email: EmailAddress) -> Contact {
+    pub(crate) fn into_contact(self, email: EmailAddress) -> Contact {
         Contact {
             email,
             origin: self.origin,
-            subscribed_at: Timestamp::from_ms(self.subscribed_at),
-            last_seen_at: Timestamp::from_ms(self.last_seen_at),
+            subscribed_at: self.subscribed_at,
+            last_seen_at: self.last_seen_at,
         }
     }
 }
 
 /// A key without its fingerprint, which is the entry's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct KeyEntry {
-    pub(super) label: Option<String>,
-    pub(super) issued_at: u64,
-    pub(super) expires_at: u64,
-    pub(super) revoked_at: Option<u64>,
+pub(crate) struct KeyEntry {
+    pub(crate) label: Option<String>,
+    pub(crate) issued_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) revoked_at: Option<Timestamp>,
 }
 
 impl KeyEntry {
@@ -103,14 +103,14 @@ impl KeyEntry {
             flags |= HAS_LABEL;
         }
         let mut bytes = vec![flags];
-        bytes.extend_from_slice(&self.issued_at.to_be_bytes());
-        bytes.extend_from_slice(&self.expires_at.to_be_bytes());
-        bytes.extend_from_slice(&self.revoked_at.unwrap_or(0).to_be_bytes());
+        bytes.extend_from_slice(&self.issued_at.as_ms().to_be_bytes());
+        bytes.extend_from_slice(&self.expires_at.as_ms().to_be_bytes());
+        bytes.extend_from_slice(&self.revoked_at.unwrap_or_default().as_ms().to_be_bytes());
         bytes.extend_from_slice(self.label.as_deref().unwrap_or("").as_bytes());
         bytes
     }
 
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (&flags, rest) = bytes.split_first()?;
         let (issued_at, rest) = rest.split_first_chunk()?;
         let (expires_at, rest) = rest.split_first_chunk()?;
@@ -118,20 +118,24 @@ impl KeyEntry {
         let label = std::str::from_utf8(rest).ok()?;
         Some(Self {
             label: (flags & HAS_LABEL != 0).then(|| label.to_owned()),
-            issued_at: u64::from_be_bytes(*issued_at),
-            expires_at: u64::from_be_bytes(*expires_at),
-            revoked_at: (flags & IS_REVOKED != 0).then(|| u64::from_be_bytes(*revoked_at)),
+            issued_at: instant(*issued_at),
+            expires_at: instant(*expires_at),
+            revoked_at: (flags & IS_REVOKED != 0).then(|| instant(*revoked_at)),
         })
     }
 
-    pub(super) fn into_record(self, fingerprint: Fingerprint) -> KeyRecord {
+    pub(crate) fn into_record(self, fingerprint: Fingerprint) -> KeyRecord {
         KeyRecord {
             fingerprint,
             // The service records no label that does not parse.
             label: self.label.and_then(|label| Label::parse(label).ok()),
-            issued_at: Timestamp::from_ms(self.issued_at),
-            expires_at: Timestamp::from_ms(self.expires_at),
-            revoked_at: self.revoked_at.map(Timestamp::from_ms),
+            issued_at: self.issued_at,
+            expires_at: self.expires_at,
+            revoked_at: self.revoked_at,
         }
     }
+}
+
+fn instant(bytes: [u8; 8]) -> Timestamp {
+    Timestamp::from_ms(u64::from_be_bytes(bytes))
 }

@@ -8,7 +8,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Only the service's own user may read or write what it keeps.
-pub(super) const PRIVATE_FILE: u32 = 0o600;
+pub(crate) const PRIVATE_FILE: u32 = 0o600;
+
+/// Nor may anybody else look into its directories.
+pub(crate) const PRIVATE_DIRECTORY: u32 = 0o700;
 
 /// Where ledgers are kept.
 pub trait Files: Debug + Send + Sync {
@@ -105,7 +108,7 @@ impl AppendFile for File {
 
 /// Writes a small file that is either there whole after a power cut or not at all: beside its
 /// place, synced, renamed, the directory synced.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = SystemFiles.create(&beside)?;
     if file.append(bytes)? != bytes.len() {
@@ -117,7 +120,7 @@ pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Removes a file, if it is there, for good.
-pub(super) fn remove_for_good(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_for_good(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Ok(()) => sync_parent(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -126,7 +129,7 @@ pub(super) fn remove_for_good(path: &Path) -> io::Result<()> {
 }
 
 /// Syncs the directory that `path` is in.
-pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     SystemFiles.sync_directory(parent(path))
 }
 

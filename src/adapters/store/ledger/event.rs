@@ -11,37 +11,43 @@ use crate::domain::time::Timestamp;
 /// hashes are lowercase hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Event {
+pub(crate) enum Event {
     ContactSubscribed {
         email: String,
         network: Hex<16>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         credential: Option<Hex<16>>,
-        at: u64,
+        #[serde(with = "milliseconds")]
+        at: Timestamp,
     },
     ContactSeen {
         email: String,
-        at: u64,
+        #[serde(with = "milliseconds")]
+        at: Timestamp,
     },
     ContactForgotten {
         email: String,
-        at: u64,
+        #[serde(with = "milliseconds")]
+        at: Timestamp,
     },
     KeyIssued {
         key: Hex<32>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
-        at: u64,
-        expires_at: u64,
+        #[serde(with = "milliseconds")]
+        at: Timestamp,
+        #[serde(with = "milliseconds")]
+        expires_at: Timestamp,
     },
     KeyRevoked {
         key: Hex<32>,
-        at: u64,
+        #[serde(with = "milliseconds")]
+        at: Timestamp,
     },
 }
 
 impl Event {
-    pub(super) fn subscribed(sign_up: &SignUp) -> Self {
+    pub(crate) fn subscribed(sign_up: &SignUp) -> Self {
         let Origin {
             network,
             credential,
@@ -50,54 +56,69 @@ impl Event {
             email: sign_up.email.as_str().to_owned(),
             network: Hex(network),
             credential: credential.map(Hex),
-            at: sign_up.at.as_ms(),
+            at: sign_up.at,
         }
     }
 
-    pub(super) fn seen(email: &EmailAddress, at: Timestamp) -> Self {
+    pub(crate) fn seen(email: &EmailAddress, at: Timestamp) -> Self {
         Self::ContactSeen {
             email: email.as_str().to_owned(),
-            at: at.as_ms(),
+            at,
         }
     }
 
-    pub(super) fn forgotten(email: &EmailAddress, at: Timestamp) -> Self {
+    pub(crate) fn forgotten(email: &EmailAddress, at: Timestamp) -> Self {
         Self::ContactForgotten {
             email: email.as_str().to_owned(),
-            at: at.as_ms(),
+            at,
         }
     }
 
-    pub(super) fn issued(record: &KeyRecord) -> Self {
+    pub(crate) fn issued(record: &KeyRecord) -> Self {
         Self::KeyIssued {
             key: Hex(*record.fingerprint.as_bytes()),
             label: record.label.as_ref().map(|label| label.as_str().to_owned()),
-            at: record.issued_at.as_ms(),
-            expires_at: record.expires_at.as_ms(),
+            at: record.issued_at,
+            expires_at: record.expires_at,
         }
     }
 
-    pub(super) fn revoked(fingerprint: &Fingerprint, at: Timestamp) -> Self {
+    pub(crate) fn revoked(fingerprint: &Fingerprint, at: Timestamp) -> Self {
         Self::KeyRevoked {
             key: Hex(*fingerprint.as_bytes()),
-            at: at.as_ms(),
+            at,
         }
     }
 
     /// When it happened.
-    pub(super) fn at(&self) -> Timestamp {
+    pub(crate) fn at(&self) -> Timestamp {
         let (Self::ContactSubscribed { at, .. }
         | Self::ContactSeen { at, .. }
         | Self::ContactForgotten { at, .. }
         | Self::KeyIssued { at, .. }
         | Self::KeyRevoked { at, .. }) = self;
-        Timestamp::from_ms(*at)
+        *at
+    }
+}
+
+/// An instant as milliseconds since the Unix epoch.
+mod milliseconds {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use crate::domain::time::Timestamp;
+
+    pub(super) fn serialize<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(at.as_ms())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+        u64::deserialize(from).map(Timestamp::from_ms)
     }
 }
 
 /// Bytes as hexadecimal text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Hex<const N: usize>(pub(super) [u8; N]);
+pub(crate) struct Hex<const N: usize>(pub(crate) [u8; N]);
 
 impl<const N: usize> Serialize for Hex<N> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

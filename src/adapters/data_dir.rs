@@ -9,18 +9,17 @@ use std::sync::Arc;
 use crate::domain::secret::Secret;
 use crate::ports::Entropy;
 
-use super::error::OpenError;
-use super::files::{PRIVATE_FILE, remove_for_good, sync_parent, write_whole};
-use super::ledger::LEDGER;
-use super::verify::{Glimpse, glimpse};
+use super::store::OpenError;
+use super::store::ledger::{
+    Glimpse, LEDGER, PRIVATE_DIRECTORY, PRIVATE_FILE, glimpse, remove_for_good, sync_parent,
+    write_whole,
+};
 
 const LOCK: &str = "lock";
 const SECRET: &str = "secret";
+const WINDOWS: &str = "windows";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 const ACCEPT_DAMAGE: &str = "accept-damage";
-
-/// Only the service's own user may look into it.
-const PRIVATE_DIRECTORY: u32 = 0o700;
 
 /// A data directory that no other process uses, with its secret.
 #[derive(Debug)]
@@ -52,6 +51,12 @@ impl DataDir {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where the limiter keeps its windows.
+    #[must_use]
+    pub fn windows(&self) -> PathBuf {
+        self.path.join(WINDOWS)
     }
 
     /// Its secret.

@@ -1,4 +1,4 @@
-//! The record: one file that only grows, and is cut back only over what was never acknowledged.
+//! Appending: the file only grows, and is cut back only over what was never acknowledged.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use super::event::Event;
 use super::files::{AppendFile, Files, parent};
+use super::head::Head;
 use super::line::Line;
-use super::verify::{Head, Verified};
-
-/// The ledger's name in the data directory.
-pub(super) const LEDGER: &str = "ledger.jsonl";
+use super::reader::Verified;
 
 /// What [`Ledger::repair`] writes to learn whether the disk takes writes again: more than fits
 /// into the block that the file ends in.
@@ -18,7 +16,7 @@ const PROBE: [u8; 4096] = [b'\n'; 4096];
 
 /// A verified ledger, open for writing.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     files: Arc<dyn Files>,
     path: PathBuf,
     file: Box<dyn AppendFile>,
@@ -29,13 +27,13 @@ pub(super) struct Ledger {
 
 /// How far the ledger is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Position {
+pub(crate) struct Position {
     /// The last event.
-    pub(super) sequence: u64,
+    pub(crate) sequence: u64,
     /// Its batch.
-    pub(super) batch: u64,
+    pub(crate) batch: u64,
     /// Where it ends, in bytes.
-    pub(super) length: u64,
+    pub(crate) length: u64,
 }
 
 /// Whether the file can be appended to.
@@ -52,7 +50,7 @@ enum State {
 
 impl Ledger {
     /// Opens a ledger, and cuts the rest of a batch that was never acknowledged.
-    pub(super) fn open(
+    pub(crate) fn open(
         files: Arc<dyn Files>,
         path: &Path,
         verified: &Verified,
@@ -107,25 +105,25 @@ impl Ledger {
         }
     }
 
-    pub(super) fn files(&self) -> &Arc<dyn Files> {
+    pub(crate) fn files(&self) -> &Arc<dyn Files> {
         &self.files
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn head(&self) -> &Head {
+    pub(crate) fn head(&self) -> &Head {
         &self.head
     }
 
-    pub(super) fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         self.position
     }
 
     /// Appends `events` as one batch and syncs it. After an error nothing of it counts, and
     /// [`Ledger::repair`] comes first.
-    pub(super) fn append(&mut self, events: &[Event]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, events: &[Event]) -> io::Result<()> {
         let mut bytes = Vec::new();
         let mut next = self.position;
         next.batch += 1;
@@ -150,7 +148,7 @@ impl Ledger {
     }
 
     /// Takes back what was appended after `position`, or as much of it as there is.
-    pub(super) fn roll_back(&mut self, position: Position) {
+    pub(crate) fn roll_back(&mut self, position: Position) {
         self.position = position;
         self.state = State::Torn;
         if let Err(error) = self.cut() {
@@ -159,7 +157,7 @@ impl Ledger {
     }
 
     /// Makes the ledger fit for appending again, if it is not.
-    pub(super) fn repair(&mut self) -> io::Result<()> {
+    pub(crate) fn repair(&mut self) -> io::Result<()> {
         if self.state == State::Unnamed {
             self.files.sync_directory(parent(&self.path))?;
             self.state = State::Sound;
@@ -178,7 +176,7 @@ impl Ledger {
     }
 
     /// Whether the next append may be tried.
-    pub(super) fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         self.state == State::Sound
     }
 

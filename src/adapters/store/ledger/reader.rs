@@ -5,33 +5,15 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
 use super::event::Event;
+use super::head::{Head, HeadFlaw};
 use super::line::{self, CRC_OPEN, Found, Line};
-
-/// The newest format that is read, and the only one that is written.
-pub(super) const FORMAT: u64 = 1;
 
 const READ_BUFFER_BYTES: usize = 1024 * 1024;
 
-/// A ledger's first line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
-    /// The format of all lines.
-    pub(super) format: u64,
-    /// Counts how often the ledger was written anew.
-    pub(super) generation: u64,
-    /// How many lines were synced before this generation took the ledger's name. None of them
-    /// can be the rest of a batch that was never acknowledged, even if they are the last.
-    pub(super) base: u64,
-    /// The id of the secret that the events' hashes were made with.
-    pub(super) secret: String,
-}
-
 /// Why a ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Flaw {
+pub(crate) enum Flaw {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error("format {0} is newer than this version")]
@@ -42,29 +24,29 @@ pub(super) enum Flaw {
 
 /// A ledger without damage.
 #[derive(Debug)]
-pub(super) struct Verified {
-    pub(super) head: Head,
+pub(crate) struct Verified {
+    pub(crate) head: Head,
     /// The last acknowledged event, or 0.
-    pub(super) sequence: u64,
+    pub(crate) sequence: u64,
     /// The batch it came with, or 0.
-    pub(super) batch: u64,
+    pub(crate) batch: u64,
     /// Where it ends, in bytes.
-    pub(super) length: u64,
+    pub(crate) length: u64,
     /// What stands behind it: the rest of a batch that was never acknowledged.
-    pub(super) torn: Option<Torn>,
+    pub(crate) torn: Option<Torn>,
 }
 
 /// The rest of a batch that was never acknowledged.
 #[derive(Debug)]
-pub(super) struct Torn {
+pub(crate) struct Torn {
     /// The first line that is not as it should be.
-    pub(super) line: u64,
+    pub(crate) line: u64,
     /// How many bytes are to be cut.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Verifies every line.
-pub(super) fn verify(path: &Path) -> Result<Verified, Flaw> {
+pub(crate) fn verify(path: &Path) -> Result<Verified, Flaw> {
     let mut reader = Reader::open(path)?;
     let head = reader.head()?;
     let mut verified = Verified {
@@ -161,8 +143,15 @@ pub(super) fn each_line<E: From<Flaw>>(
     }
 }
 
-/// Reads the event of the line at `place`, which [`each_line`] handed out.
-pub(super) fn parse_event(place: u64, line: &Line<'_>) -> Result<Event, Flaw> {
+/// Hands every event to `visit`, with its place as [`each_line`] counts.
+pub(crate) fn each_event<E: From<Flaw>>(
+    path: &Path,
+    mut visit: impl FnMut(u64, Event) -> Result<(), E>,
+) -> Result<(), E> {
+    each_line(path, |place, line| visit(place, parse_event(place, &line)?))
+}
+
+fn parse_event(place: u64, line: &Line<'_>) -> Result<Event, Flaw> {
     serde_json::from_slice(line.event).map_err(|error| Flaw::Damaged {
         line: place + 1,
         // The position tells enough; the parser's own words could quote an address.
@@ -175,15 +164,15 @@ pub(super) fn parse_event(place: u64, line: &Line<'_>) -> Result<Event, Flaw> {
 
 /// A look at a ledger before it is verified.
 #[derive(Debug)]
-pub(super) struct Glimpse {
+pub(crate) struct Glimpse {
     /// The secret it names, if its head can be read.
-    pub(super) secret: Option<String>,
+    pub(crate) secret: Option<String>,
     /// Whether anything follows the head.
-    pub(super) has_events: bool,
+    pub(crate) has_events: bool,
 }
 
 /// Looks at a ledger's head; nothing if there is no ledger.
-pub(super) fn glimpse(path: &Path) -> io::Result<Option<Glimpse>> {
+pub(crate) fn glimpse(path: &Path) -> io::Result<Option<Glimpse>> {
     let mut reader = match Reader::open(path) {
         Ok(reader) => reader,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -245,22 +234,14 @@ impl Reader {
     }
 
     fn head(&mut self) -> Result<Head, Flaw> {
-        #[derive(Deserialize)]
-        struct Format {
-            format: u64,
-        }
         let found = self.next()?;
-        // A later format may be sealed in another way: what it is comes before whether it is good.
-        if let Ok(Format { format }) = serde_json::from_slice(&self.buffer)
-            && format > FORMAT
-        {
-            return Err(Flaw::Newer(format));
+        match Head::parse(&self.buffer) {
+            Err(HeadFlaw::Newer(format)) => Err(Flaw::Newer(format)),
+            Ok(head) if found == Found::Whole => Ok(head),
+            Ok(_) | Err(HeadFlaw::Damaged) => Err(Flaw::Damaged {
+                line: 1,
+                what: "the head is not as it was written".to_owned(),
+            }),
         }
-        let is_good = found == Found::Whole && line::checked(&self.buffer).is_some();
-        let head = serde_json::from_slice(&self.buffer).ok();
-        head.filter(|_| is_good).ok_or_else(|| Flaw::Damaged {
-            line: 1,
-            what: "the head is not as it was written".to_owned(),
-        })
     }
 }

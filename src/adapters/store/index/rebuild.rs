@@ -1,14 +1,13 @@
 //! Making the index again from the ledger.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::adapters::store::ledger::{Flaw, Head, each_event};
 use crate::domain::secret::MacKey;
 
-use super::bucket::{Bucket, BucketId};
-use super::draft::{Draft, Tally};
-use super::index::{Index, IndexError, Meta};
-use super::verify::{Flaw, Head, each_line, parse_event};
+use super::overlay::{Buckets, Overlay};
+use super::sled_index::{Index, IndexError};
+use super::{Meta, Tally};
 
 /// How many events are held in memory before they are written. With more, rebuilding takes more
 /// memory; with fewer, more time, because each time most buckets are written again.
@@ -21,7 +20,7 @@ const EVENTS_PER_PROGRESS: u64 = 250_000;
 
 /// Why there is no new index.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RebuildError {
+pub(crate) enum RebuildError {
     #[error(transparent)]
     Index(#[from] IndexError),
     #[error("ledger: {0}")]
@@ -29,7 +28,7 @@ pub(super) enum RebuildError {
 }
 
 /// Makes an index under `root` of the verified ledger at `path`, which holds `total` events.
-pub(super) fn rebuild(
+pub(crate) fn rebuild(
     root: &Path,
     hash_key: &MacKey,
     path: &Path,
@@ -44,9 +43,9 @@ pub(super) fn rebuild(
         sequence: 0,
         tally: Tally::default(),
     };
-    let mut draft = Draft::new(&index, hash_key, meta.tally);
-    each_line(path, |place, line| {
-        draft.apply(&parse_event(place, &line)?)?;
+    let mut overlay = Overlay::new(&index, hash_key, meta.tally);
+    each_event(path, |place, event| {
+        overlay.apply(&event)?;
         meta.sequence = place;
         if place % EVENTS_PER_PROGRESS == 0 {
             tracing::info!(
@@ -57,26 +56,22 @@ pub(super) fn rebuild(
         }
         if place % EVENTS_PER_WRITE == 0 {
             let buckets;
-            (buckets, meta.tally) = draft.take();
+            (buckets, meta.tally) = overlay.take();
             write(&index, buckets, &meta)?;
         }
         Ok::<_, RebuildError>(())
     })?;
-    let (buckets, tally) = draft.take();
+    let (buckets, tally) = overlay.take();
     meta.tally = tally;
     write(&index, buckets, &meta)?;
     Ok((index, meta))
 }
 
 /// Writes in several steps. What is there after some of them is trusted by nobody.
-fn write(
-    index: &Index,
-    buckets: BTreeMap<BucketId, Bucket>,
-    meta: &Meta,
-) -> Result<(), IndexError> {
+fn write(index: &Index, buckets: Buckets, meta: &Meta) -> Result<(), IndexError> {
     let mut buckets = buckets.into_iter();
     loop {
-        let some: BTreeMap<_, _> = buckets.by_ref().take(BUCKETS_PER_BATCH).collect();
+        let some: Buckets = buckets.by_ref().take(BUCKETS_PER_BATCH).collect();
         index.write(&some, meta)?;
         if some.is_empty() {
             return Ok(());

@@ -13,21 +13,22 @@ use std::sync::Arc;
 
 use crate::domain::time::Timestamp;
 
+use super::append::{Ledger, append_whole};
 use super::event::Event;
 use super::files::{AppendFile, Files};
-use super::ledger::{Ledger, append_whole};
-use super::line::{self, Line};
-use super::verify::{FORMAT, Flaw, Head, each_line, parse_event};
+use super::head::{FORMAT, Head};
+use super::line::Line;
+use super::reader::{Flaw, each_event, each_line};
 
 const WRITE_BUFFER_BYTES: usize = 1024 * 1024;
 
 /// What the next generation is called while it is written.
-pub(super) fn beside(path: &Path) -> PathBuf {
+pub(crate) fn unfinished(path: &Path) -> PathBuf {
     path.with_extension("jsonl.new")
 }
 
 /// Writes the first generation.
-pub(super) fn create(files: &Arc<dyn Files>, path: &Path, secret: &str) -> Result<Ledger, Flaw> {
+pub(crate) fn create(files: &Arc<dyn Files>, path: &Path, secret: &str) -> Result<Ledger, Flaw> {
     let mut writer = Writer::create(files, path, 1, 0, secret)?;
     writer.flush()?;
     Ok(writer.publish()?)
@@ -36,7 +37,7 @@ pub(super) fn create(files: &Arc<dyn Files>, path: &Path, secret: &str) -> Resul
 /// Writes `generation`, with every good line of the ledger at `path` that still counts at `now`.
 ///
 /// The ledger may be damaged: then what is whole is kept.
-pub(super) fn compact(
+pub(crate) fn compact(
     files: &Arc<dyn Files>,
     path: &Path,
     generation: u64,
@@ -58,7 +59,7 @@ pub(super) fn compact(
     });
     if ledger.is_err() {
         // It is in nobody's way but takes room, which may be what is missing.
-        let _ = fs::remove_file(beside(path));
+        let _ = fs::remove_file(unfinished(path));
     }
     ledger
 }
@@ -76,8 +77,8 @@ fn live_places(path: &Path, now: Timestamp) -> Result<Vec<u64>, Flaw> {
     // An address is 16 bytes here whatever its length: this map bounds what compaction needs.
     let mut contacts: HashMap<[u8; 16], Contact> = HashMap::new();
     let mut keys: HashMap<[u8; 32], Key> = HashMap::new();
-    each_line(path, |place, line| {
-        match parse_event(place, &line)? {
+    each_event(path, |place, event| {
+        match event {
             Event::ContactSubscribed { email, .. } => {
                 contacts.entry(short_hash(&email)).or_insert(Contact {
                     subscribed: place,
@@ -95,7 +96,7 @@ fn live_places(path: &Path, now: Timestamp) -> Result<Vec<u64>, Flaw> {
             Event::KeyIssued {
                 key, expires_at, ..
             } => {
-                if now.as_ms() < expires_at {
+                if now < expires_at {
                     keys.entry(key.0).or_insert(Key {
                         issued: place,
                         revoked: None,
@@ -156,13 +157,11 @@ impl Writer {
             secret: secret.to_owned(),
         };
         let mut buffer = Vec::with_capacity(WRITE_BUFFER_BYTES);
-        let members = serde_json::to_vec(&head)?;
-        let members = members.strip_prefix(b"{").unwrap_or(&members);
-        line::seal(&mut buffer, &[b",", members]);
+        head.write(&mut buffer)?;
         Ok(Self {
             files: Arc::clone(files),
             path: path.to_path_buf(),
-            file: files.create(&beside(path))?,
+            file: files.create(&unfinished(path))?,
             head,
             written: 0,
             length: 0,
@@ -196,7 +195,7 @@ impl Writer {
     /// [`Ledger::repair`], which can be tried again.
     fn publish(mut self) -> io::Result<Ledger> {
         self.file.sync()?;
-        self.files.rename(&beside(&self.path), &self.path)?;
+        self.files.rename(&unfinished(&self.path), &self.path)?;
         Ok(Ledger::renamed(
             self.files,
             &self.path,

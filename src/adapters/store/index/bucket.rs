@@ -7,7 +7,7 @@ use crate::domain::secret::MacKey;
 
 /// Which bucket an entry is in. Two bytes make 65,536 buckets: with a million contacts each has
 /// about a kilobyte.
-pub(super) type BucketId = [u8; 2];
+pub(crate) type BucketId = [u8; 2];
 
 /// The bucket of the entry called `name`. The hash is keyed, so that nobody can choose addresses
 /// that all fall into one.
@@ -21,7 +21,7 @@ pub(super) fn bucket_id(key: &MacKey, name: &[u8]) -> BucketId {
 /// The bytes are a sequence of name length and value length (two bytes each, big-endian), name,
 /// value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bucket(Vec<u8>);
+pub(crate) struct Bucket(Vec<u8>);
 
 impl Bucket {
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {

@@ -1,47 +1,31 @@
-//! Look-ups over the ledger, in sled. It can be lost at any time: the ledger makes it again.
+//! The index in sled.
 //!
 //! sled 0.34 may panic, or lose entries without a word, when its files are not as it left them, and
 //! its flush does not survive a power cut. So an index is trusted only after a clean stop, which
 //! syncs the files itself ([`super::marker`]), and whatever sled does here is caught.
 
-use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use crate::adapters::sled_db::{self, Panicked, guarded};
+use crate::adapters::store::ledger::PRIVATE_DIRECTORY;
+use crate::domain::secret::MacKey;
 
-use super::bucket::{Bucket, BucketId};
-use super::draft::Tally;
-
-/// The index's name in the data directory.
-pub(super) const INDEX: &str = "index";
+use super::Meta;
+use super::bucket::{self, Bucket, BucketId, bucket_id};
+use super::overlay::Buckets;
 
 const META: &[u8] = b"m";
 
 /// sled's cache. Entries are read from the page cache soon enough.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Which ledger an index is of, and up to where.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Meta {
-    /// The secret whose key spreads the entries.
-    pub(super) secret: String,
-    /// The ledger's generation.
-    pub(super) generation: u64,
-    /// The last event that is in the index.
-    pub(super) sequence: u64,
-    /// What the events up to there add up to.
-    pub(super) tally: Tally,
-}
-
 /// The index failed. It has to be made again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("index: {0}")]
-pub(super) struct IndexError(pub(super) String);
+pub(crate) struct IndexError(pub(crate) String);
 
 impl From<sled::Error> for IndexError {
     fn from(error: sled::Error) -> Self {
@@ -63,14 +47,14 @@ impl From<Panicked> for IndexError {
 
 /// An open index.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(crate) struct Index {
     db: sled::Db,
     directory: PathBuf,
 }
 
 impl Index {
     /// Opens what sled left in `directory`, or begins anew there.
-    pub(super) fn open(directory: &Path) -> Result<Self, IndexError> {
+    pub(crate) fn open(directory: &Path) -> Result<Self, IndexError> {
         let config = sled::Config::new()
             .path(directory)
             .cache_capacity(CACHE_BYTES)
@@ -84,7 +68,7 @@ impl Index {
     }
 
     /// Begins an empty index in a directory under `root` that no other uses.
-    pub(super) fn fresh(root: &Path) -> Result<Self, IndexError> {
+    pub(crate) fn fresh(root: &Path) -> Result<Self, IndexError> {
         let mut next: u64 = 1;
         for entry in entries(root)? {
             let number = entry
@@ -96,19 +80,31 @@ impl Index {
         let directory = root.join(next.to_string());
         DirBuilder::new()
             .recursive(true)
-            .mode(0o700)
+            .mode(PRIVATE_DIRECTORY)
             .create(&directory)?;
         Self::open(&directory)
     }
 
     /// Where sled keeps it.
-    pub(super) fn directory(&self) -> &Path {
+    pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    pub(super) fn meta(&self) -> Result<Option<Meta>, IndexError> {
+    pub(crate) fn meta(&self) -> Result<Option<Meta>, IndexError> {
         let bytes = guarded::<_, IndexError>(|| Ok(self.db.get(META)?))?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Looks up the entry called `name`.
+    pub(crate) fn find<T>(
+        &self,
+        hash_key: &MacKey,
+        name: &[u8],
+        parse: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, IndexError> {
+        let id = bucket_id(hash_key, name);
+        self.with_bucket(id, |bytes| bucket::find(bytes, name).and_then(parse))
+            .map(Option::flatten)
     }
 
     /// A bucket; empty if it was never written.
@@ -118,7 +114,7 @@ impl Index {
     }
 
     /// Lets `read` look at a bucket's bytes, if it was ever written.
-    pub(super) fn with_bucket<T>(
+    fn with_bucket<T>(
         &self,
         id: BucketId,
         read: impl FnOnce(&[u8]) -> T,
@@ -129,11 +125,7 @@ impl Index {
     }
 
     /// Writes buckets, and what they are of, in one step.
-    pub(super) fn write(
-        &self,
-        buckets: &BTreeMap<BucketId, Bucket>,
-        meta: &Meta,
-    ) -> Result<(), IndexError> {
+    pub(crate) fn write(&self, buckets: &Buckets, meta: &Meta) -> Result<(), IndexError> {
         let mut batch = sled::Batch::default();
         for ([first, second], bucket) in buckets {
             batch.insert(&[b'b', *first, *second], bucket.as_bytes());
@@ -143,8 +135,13 @@ impl Index {
         guarded(|| Ok(self.db.apply_batch(batch)?))
     }
 
+    /// Writes what its buckets, which stay as they are, are of now.
+    pub(crate) fn write_meta(&self, meta: &Meta) -> Result<(), IndexError> {
+        self.write(&Buckets::new(), meta)
+    }
+
     /// Closes it so that its files hold everything and nobody writes them any more.
-    pub(super) fn close(self) -> Result<PathBuf, IndexError> {
+    pub(crate) fn close(self) -> Result<PathBuf, IndexError> {
         let Self { db, directory } = self;
         guarded(move || {
             db.flush()?;
@@ -154,7 +151,7 @@ impl Index {
     }
 
     /// Gives it up, whatever state it is in.
-    pub(super) fn abandon(self) {
+    pub(crate) fn abandon(self) {
         // A failure tells nothing new.
         let _ = guarded(move || {
             drop(self);
@@ -164,7 +161,7 @@ impl Index {
 }
 
 /// Removes everything under `root` but `kept`, and that too if it is nothing.
-pub(super) fn wipe(root: &Path, kept: Option<&Path>) -> io::Result<()> {
+pub(crate) fn wipe(root: &Path, kept: Option<&Path>) -> io::Result<()> {
     let Some(kept) = kept else {
         return sled_db::remove(root);
     };
@@ -182,5 +179,51 @@ fn entries(root: &Path) -> io::Result<Vec<fs::DirEntry>> {
         Ok(entries) => entries.collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tally;
+    use super::*;
+
+    #[test]
+    fn whatever_sled_does_with_damaged_files_ends_in_an_error_at_worst() {
+        let root = tempfile::tempdir().unwrap();
+        let index = Index::fresh(root.path()).unwrap();
+        let meta = Meta {
+            secret: String::new(),
+            generation: 1,
+            sequence: 0,
+            tally: Tally::default(),
+        };
+        let buckets = (0..50).map(|id| ([0, id], Bucket::from_bytes(&[id; 2000])));
+        index.write(&buckets.collect(), &meta).unwrap();
+        let directory = index.close().unwrap();
+        // The second time, sled relies on a summary of its log.
+        Index::open(&directory).unwrap().close().unwrap();
+        let left = directory_contents(&directory);
+        let mut failures = 0;
+        for part in 0..16 {
+            for (path, bytes) in &left {
+                fs::write(path, bytes).unwrap();
+            }
+            let log = fs::read(directory.join("db")).unwrap();
+            fs::write(directory.join("db"), &log[..log.len() / 16 * part]).unwrap();
+            match Index::open(&directory) {
+                Ok(index) => failures += u32::from(index.close().is_err()),
+                Err(_) => failures += 1,
+            }
+        }
+        assert!(failures > 0, "sled took everything");
+    }
+
+    fn directory_contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+        fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+            .map(|path| (path.clone(), fs::read(&path).unwrap()))
+            .collect()
     }
 }
