@@ -96,11 +96,16 @@ fn live_places(path: &Path, now: Timestamp) -> Result<Vec<u64>, Flaw> {
             Event::KeyIssued {
                 key, expires_at, ..
             } => {
+                // As in the index, one that is issued again starts afresh.
+                keys.remove(&key.0);
                 if now < expires_at {
-                    keys.entry(key.0).or_insert(Key {
-                        issued: place,
-                        revoked: None,
-                    });
+                    keys.insert(
+                        key.0,
+                        Key {
+                            issued: place,
+                            revoked: None,
+                        },
+                    );
                 }
             }
             Event::KeyRevoked { key, .. } => {
