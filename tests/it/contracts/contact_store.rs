@@ -6,7 +6,7 @@ use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
 
-use crate::ledger::House;
+use crate::fixtures::House;
 
 const EARLY: Timestamp = Timestamp::from_ms(1_000);
 const LATE: Timestamp = Timestamp::from_ms(2_000);

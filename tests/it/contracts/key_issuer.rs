@@ -2,34 +2,22 @@ use std::sync::Arc;
 
 use landing_api::adapters::memory::MemoryKeyIssuer;
 use landing_api::domain::credential::{Fingerprint, KeyRecord};
-use landing_api::domain::text::Label;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::KeyIssuer;
 
-use crate::ledger::House;
+use crate::fixtures::{House, key_record};
 
-const EARLY: Timestamp = Timestamp::from_ms(1_000);
 const LATE: Timestamp = Timestamp::from_ms(2_000);
-
-pub(crate) fn record(seed: u8, label: Option<&str>) -> KeyRecord {
-    KeyRecord {
-        fingerprint: Fingerprint::from_bytes([seed; 32]),
-        label: label.map(|label| Label::parse(label.to_owned()).unwrap()),
-        issued_at: EARLY,
-        expires_at: LATE.plus_ms(1_000_000),
-        revoked_at: None,
-    }
-}
 
 /// What the suite leaves in the store.
 fn kept() -> Vec<KeyRecord> {
     let longest = "\u{1F600}".repeat(64);
     let escaped = "\u{1}".repeat(64);
     let mut records = vec![
-        record(1, None),
-        record(2, Some("build \"server\"\n")),
-        record(3, Some(&longest)),
-        record(4, Some(&escaped)),
+        key_record(1, None),
+        key_record(2, Some("build \"server\"\n")),
+        key_record(3, Some(&longest)),
+        key_record(4, Some(&escaped)),
     ];
     records[1].revoked_at = Some(LATE);
     records
@@ -51,7 +39,7 @@ async fn check(keys: Arc<dyn KeyIssuer>) {
     let racers: Vec<_> = (0..32)
         .map(|_| {
             let keys = Arc::clone(&keys);
-            let fingerprint = record(2, None).fingerprint;
+            let fingerprint = key_record(2, None).fingerprint;
             tokio::spawn(async move { keys.revoke(&fingerprint, LATE).await.unwrap() })
         })
         .collect();

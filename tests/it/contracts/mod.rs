@@ -1,7 +1,8 @@
 //! What every adapter of a port must do: one suite a port, run against each of them.
 
+mod clock;
 mod contact_store;
+mod entropy;
 mod key_issuer;
-pub mod rate_limiter;
-
-pub(crate) use key_issuer::record as key_record;
+mod model_client;
+mod rate_limiter;

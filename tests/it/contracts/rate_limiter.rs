@@ -1,75 +1,17 @@
 //! What every [`RateLimiter`] must do.
 
-use std::pin::pin;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, TableLimits};
 use landing_api::adapters::memory::MemoryRateLimiter;
-use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::decision::Decision;
-use landing_api::domain::policy::{Policies, PolicyName, Quota};
-use landing_api::domain::secret::{MacKey, Secret};
+use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{Acquired, Charge, Grant, LimiterAnswer, RateLimiter};
+use landing_api::ports::{Charge, Grant, RateLimiter};
 
-pub const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
-
-pub fn mac_key() -> MacKey {
-    Secret::new([9; 32]).keys().limiter
-}
-
-/// The same quota for every policy.
-pub fn policies(quota: &str) -> Policies {
-    let mut policies = Policies::default();
-    for policy in PolicyName::ALL {
-        policies.set(policy, Some(quota.parse().unwrap()));
-    }
-    policies
-}
-
-/// One for the host `host` of 10.0.0.0/8.
-pub fn charge(policy: PolicyName, quota: &str, host: u32) -> Charge {
-    let [_, b, c, d] = host.to_be_bytes();
-    let network = Network::V4([10, b, c, d]);
-    Charge {
-        policy,
-        quota: quota.parse::<Quota>().unwrap(),
-        key: LimitKey::new(&mac_key(), policy, Subject::Network(network)),
-        network: Some(network),
-    }
-}
-
-/// The answer, which must be there already.
-pub fn ready<T: Unpin>(answer: LimiterAnswer<'_, T>) -> T {
-    match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(answer) => answer.unwrap(),
-        Poll::Pending => panic!("the limiter let us wait"),
-    }
-}
-
-pub fn acquire(limiter: &dyn RateLimiter, charges: &[Charge], now: Timestamp) -> Acquired {
-    ready(limiter.acquire(charges, now))
-}
-
-pub fn is_admitted(limiter: &dyn RateLimiter, charges: &[Charge], now: Timestamp) -> bool {
-    !acquire(limiter, charges, now).decision.is_refused()
-}
-
-pub fn peek(limiter: &dyn RateLimiter, charge: Charge, now: Timestamp) -> Usage {
-    let decision = ready(limiter.peek(&[charge], now));
-    usage(&decision, charge.policy)
-}
-
-/// What is counted and the milliseconds until one more place.
-type Usage = (u32, u64);
-
-fn usage(decision: &Decision, policy: PolicyName) -> Usage {
-    let usage = decision.standing(policy).unwrap().usage;
-    (usage.counted, usage.reset_ms)
-}
+use crate::fixtures::{START, acquire, charge, is_admitted, mac_key, peek, policies, ready, usage};
 
 /// Runs `suite` on every adapter; the quotas it uses must all be `quota`.
 fn check(quota: &str, suite: impl Fn(&dyn RateLimiter)) {

@@ -7,8 +7,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, KeyIssuer};
 
 use super::faults::FaultyFiles;
-use super::{House, NOW, address};
-use crate::contracts::key_record;
+use crate::fixtures::{House, START, address, key_record};
 
 fn eager() -> Tuning {
     Tuning {
@@ -84,22 +83,26 @@ async fn expired_keys_and_their_revocations_go_and_others_stay() {
         .map(|seed| key_record(seed, Some("label")))
         .collect();
     for (record, lifetime_ms) in records.iter_mut().zip([1_000, 1_000, 9_000, 9_000]) {
-        record.issued_at = NOW;
-        record.expires_at = NOW.plus_ms(lifetime_ms);
+        record.issued_at = START;
+        record.expires_at = START.plus_ms(lifetime_ms);
         opened.store.issue(record.clone()).await.unwrap();
     }
     for record in [&records[1], &records[3]] {
-        opened.store.revoke(&record.fingerprint, NOW).await.unwrap();
+        opened
+            .store
+            .revoke(&record.fingerprint, START)
+            .await
+            .unwrap();
     }
     opened.sign_up("zoe").await.unwrap();
     opened.forget("zoe").await.unwrap();
     opened.stop();
 
-    let later: Timestamp = NOW.plus_ms(1_000);
+    let later: Timestamp = START.plus_ms(1_000);
     house.try_open_at(later, Tuning::default()).unwrap().crash();
     assert_eq!(lines(&house), 3, "{}", house.ledger_text());
     let opened = house.try_open_at(later, Tuning::default()).unwrap();
-    records[3].revoked_at = Some(NOW);
+    records[3].revoked_at = Some(START);
     for (number, record) in records.into_iter().enumerate() {
         let found = KeyIssuer::find(&*opened.store, &record.fingerprint).await;
         let expected = (number >= 2).then_some(record);

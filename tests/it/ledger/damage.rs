@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use super::{House, contents};
+use super::contents;
+use crate::fixtures::House;
 
 /// A ledger of four batches, a line each, behind the head.
 async fn ledger_of_four(house: &House) -> Vec<u8> {

@@ -4,7 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::{House, contents};
+use super::contents;
+use crate::fixtures::{House, Opened};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -31,7 +32,7 @@ async fn a_second_user_is_refused_and_touches_nothing() {
 #[tokio::test]
 async fn the_lock_lasts_as_long_as_the_store() {
     let house = House::new();
-    let super::Opened { store, _data_dir } = house.open();
+    let Opened { store, _data_dir } = house.open();
     drop(_data_dir);
     assert!(house.refusal().contains("in use by another process"));
     drop(store);

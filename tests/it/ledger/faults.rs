@@ -9,7 +9,7 @@ use landing_api::adapters::store::{AppendFile, Files, SystemFiles, Tuning};
 use landing_api::domain::contact::Subscription;
 use landing_api::ports::{ContactStore, StoreError};
 
-use super::{House, Opened, Waiting};
+use crate::fixtures::{House, Opened, Waiting};
 
 /// Real files, each operation of which can be made to fail.
 #[derive(Clone, Debug, Default)]

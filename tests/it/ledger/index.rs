@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::House;
+use super::contents;
+use crate::fixtures::House;
 
 const REBUILDING: &str = "rebuilding the index";
 
@@ -28,7 +29,7 @@ async fn check(house: &House, is_rebuilt: bool) {
 
 /// Every file of the index.
 fn files(house: &House) -> Vec<PathBuf> {
-    super::contents(&house.file("index"))
+    contents(&house.file("index"))
         .into_iter()
         .map(|(path, _)| path)
         .collect()
@@ -106,7 +107,7 @@ fn remove(path: &PathBuf) {
 async fn a_marker_of_another_state_of_the_ledger_is_not_believed() {
     let house = House::new();
     stopped_with_contacts(&house).await;
-    let index_then = super::contents(&house.file("index"));
+    let index_then = contents(&house.file("index"));
     let opened = house.open();
     opened.sign_up("dan").await.unwrap();
     opened.stop();

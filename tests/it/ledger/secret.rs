@@ -3,7 +3,8 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use super::{House, contents};
+use super::contents;
+use crate::fixtures::House;
 
 /// A house with one contact, stopped.
 async fn lived_in() -> House {

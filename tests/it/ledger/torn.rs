@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use super::House;
 use super::faults::FaultyFiles;
+use crate::fixtures::House;
 
 /// A ledger whose last batch signs up `last` together, after `first` one by one. Hands out where
 /// that batch begins, in bytes.

@@ -6,7 +6,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::{Charge, RateLimiter};
 
 use super::{Data, QUOTA, counted, sweep};
-use crate::contracts::rate_limiter::{START, acquire, charge, is_admitted, ready};
+use crate::fixtures::{START, acquire, charge, is_admitted, ready};
 
 #[test]
 fn the_sweep_leaves_nothing_of_expired_windows() {

@@ -12,7 +12,7 @@ use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::PolicyName;
 
 use super::{Data, QUOTA, counted};
-use crate::contracts::rate_limiter::{START, charge, is_admitted, mac_key, policies};
+use crate::fixtures::{START, charge, is_admitted, mac_key, policies};
 
 #[test]
 fn damaged_windows_are_set_aside_and_the_service_starts_empty() {

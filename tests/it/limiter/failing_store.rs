@@ -12,7 +12,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::domain::window::Window;
 
 use super::{QUOTA, sweep};
-use crate::contracts::rate_limiter::{START, charge, is_admitted, mac_key, peek, policies};
+use crate::fixtures::{START, charge, is_admitted, mac_key, peek, policies};
 
 /// A store that can be told to fail, and tells what it was asked.
 #[derive(Clone, Default)]

@@ -13,7 +13,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::Charge;
 use tempfile::TempDir;
 
-use crate::contracts::rate_limiter::{mac_key, peek, policies};
+use crate::fixtures::{mac_key, peek, policies};
 
 const QUOTA: &str = "3/60s";
 

@@ -11,9 +11,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::RateLimiter;
 
 use super::{Data, QUOTA, copy_dir, counted};
-use crate::contracts::rate_limiter::{
-    START, acquire, charge, is_admitted, mac_key, peek, policies, ready,
-};
+use crate::fixtures::{START, acquire, charge, is_admitted, mac_key, peek, policies, ready};
 
 #[test]
 fn a_restart_keeps_every_count() {

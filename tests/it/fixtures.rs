@@ -1,0 +1,261 @@
+//! What tests of several kinds start from: a store in a directory of its own, and requests to
+//! count.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::memory::SeededEntropy;
+use landing_api::adapters::store::{OpenError, SledStore, Tuning};
+use landing_api::domain::client::{LimitKey, Network, Subject};
+use landing_api::domain::contact::{Origin, SignUp, Subscription};
+use landing_api::domain::credential::{Fingerprint, KeyRecord};
+use landing_api::domain::decision::Decision;
+use landing_api::domain::email::EmailAddress;
+use landing_api::domain::policy::{Policies, PolicyName, Quota};
+use landing_api::domain::secret::{MacKey, Secret};
+use landing_api::domain::text::Label;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::{Acquired, Charge, ContactStore, LimiterAnswer, RateLimiter, StoreError};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+/// When most tests begin.
+pub(crate) const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
+
+// ---------------------------------------------------------------------------------------------
+// The store
+// ---------------------------------------------------------------------------------------------
+
+/// A sign-up that waits for its answer.
+pub(crate) type Waiting = JoinHandle<Result<Subscription, StoreError>>;
+
+/// A data directory of its own for each test.
+pub(crate) struct House {
+    _root: TempDir,
+    pub(crate) path: PathBuf,
+}
+
+/// A store that runs in it.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<SledStore>,
+    pub(crate) _data_dir: DataDir,
+}
+
+impl House {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("data");
+        Self { _root: root, path }
+    }
+
+    pub(crate) fn open(&self) -> Opened {
+        self.try_open(Tuning::default()).unwrap()
+    }
+
+    pub(crate) fn try_open(&self, tuning: Tuning) -> Result<Opened, OpenError> {
+        self.try_open_at(START, tuning)
+    }
+
+    pub(crate) fn try_open_at(&self, now: Timestamp, tuning: Tuning) -> Result<Opened, OpenError> {
+        let data_dir = DataDir::open(&self.path, &SeededEntropy::default())?;
+        let store = SledStore::open_with(&data_dir, now, tuning)?;
+        Ok(Opened {
+            store: Arc::new(store),
+            _data_dir: data_dir,
+        })
+    }
+
+    /// Why the store does not start, in the operator's words.
+    pub(crate) fn refusal(&self) -> String {
+        match self.try_open(Tuning::default()) {
+            Ok(_) => panic!("the store started"),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(
+                    !text.contains('\n') && !text.contains("example.com"),
+                    "{text}"
+                );
+                text
+            }
+        }
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub(crate) fn ledger(&self) -> Vec<u8> {
+        fs::read(self.file("ledger.jsonl")).unwrap()
+    }
+
+    pub(crate) fn ledger_text(&self) -> String {
+        String::from_utf8(self.ledger()).unwrap()
+    }
+
+    pub(crate) fn write_ledger(&self, bytes: &[u8]) {
+        fs::write(self.file("ledger.jsonl"), bytes).unwrap();
+    }
+
+    /// Opens the store and hands out what it logged meanwhile.
+    pub(crate) fn open_logged(&self) -> (Opened, String) {
+        let log = Log::default();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer({
+                let log = log.clone();
+                move || log.clone()
+            })
+            .finish();
+        let opened = tracing::subscriber::with_default(subscriber, || self.open());
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert!(!text.contains("example.com"), "{text}");
+        (opened, text)
+    }
+}
+
+impl Opened {
+    /// Signs `name`@example.com up.
+    pub(crate) async fn sign_up(&self, name: &str) -> Result<Subscription, StoreError> {
+        sign_up(&self.store, name).await
+    }
+
+    /// Signs `name`@example.com up in the background.
+    pub(crate) fn spawn_sign_up(&self, name: &'static str) -> Waiting {
+        let store = Arc::clone(&self.store);
+        tokio::spawn(async move { sign_up(&store, name).await })
+    }
+
+    pub(crate) async fn forget(&self, name: &str) -> Result<bool, StoreError> {
+        self.store.forget(&address(name), START).await
+    }
+
+    pub(crate) async fn has(&self, name: &str) -> bool {
+        let contact = ContactStore::find(&*self.store, &address(name)).await;
+        contact.unwrap().is_some()
+    }
+
+    pub(crate) async fn assert_has(&self, present: &[&str], absent: &[&str]) {
+        for name in present {
+            assert!(self.has(name).await, "{name} is missing");
+        }
+        for name in absent {
+            assert!(!self.has(name).await, "{name} is there");
+        }
+    }
+
+    /// Stops as the service does.
+    pub(crate) fn stop(self) {
+        self.store.close().unwrap();
+    }
+
+    /// Stops without a word, as after SIGKILL.
+    pub(crate) fn crash(self) {
+        drop(self);
+    }
+}
+
+pub(crate) async fn sign_up(store: &SledStore, name: &str) -> Result<Subscription, StoreError> {
+    let origin = Origin {
+        network: [7; 16],
+        credential: None,
+    };
+    store
+        .subscribe(SignUp {
+            email: address(name),
+            origin,
+            at: START,
+        })
+        .await
+}
+
+pub(crate) fn address(name: &str) -> EmailAddress {
+    EmailAddress::parse(&format!("{name}@example.com")).unwrap()
+}
+
+/// A key that is valid for a thousand seconds after the epoch.
+pub(crate) fn key_record(seed: u8, label: Option<&str>) -> KeyRecord {
+    KeyRecord {
+        fingerprint: Fingerprint::from_bytes([seed; 32]),
+        label: label.map(|label| Label::parse(label.to_owned()).unwrap()),
+        issued_at: Timestamp::from_ms(1_000),
+        expires_at: Timestamp::from_ms(1_002_000),
+        revoked_at: None,
+    }
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// The limiter
+// ---------------------------------------------------------------------------------------------
+
+pub(crate) fn mac_key() -> MacKey {
+    Secret::new([9; 32]).keys().limiter
+}
+
+/// The same quota for every policy.
+pub(crate) fn policies(quota: &str) -> Policies {
+    let mut policies = Policies::default();
+    for policy in PolicyName::ALL {
+        policies.set(policy, Some(quota.parse().unwrap()));
+    }
+    policies
+}
+
+/// One for the host `host` of 10.0.0.0/8.
+pub(crate) fn charge(policy: PolicyName, quota: &str, host: u32) -> Charge {
+    let [_, b, c, d] = host.to_be_bytes();
+    let network = Network::V4([10, b, c, d]);
+    Charge {
+        policy,
+        quota: quota.parse::<Quota>().unwrap(),
+        key: LimitKey::new(&mac_key(), policy, Subject::Network(network)),
+        network: Some(network),
+    }
+}
+
+/// The answer, which must be there already.
+pub(crate) fn ready<T: Unpin>(answer: LimiterAnswer<'_, T>) -> T {
+    match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer.unwrap(),
+        Poll::Pending => panic!("the limiter let us wait"),
+    }
+}
+
+pub(crate) fn acquire(limiter: &dyn RateLimiter, charges: &[Charge], now: Timestamp) -> Acquired {
+    ready(limiter.acquire(charges, now))
+}
+
+pub(crate) fn is_admitted(limiter: &dyn RateLimiter, charges: &[Charge], now: Timestamp) -> bool {
+    !acquire(limiter, charges, now).decision.is_refused()
+}
+
+pub(crate) fn peek(limiter: &dyn RateLimiter, charge: Charge, now: Timestamp) -> Usage {
+    let decision = ready(limiter.peek(&[charge], now));
+    usage(&decision, charge.policy)
+}
+
+/// What is counted and the milliseconds until one more place.
+pub(crate) type Usage = (u32, u64);
+
+pub(crate) fn usage(decision: &Decision, policy: PolicyName) -> Usage {
+    let usage = decision.standing(policy).unwrap().usage;
+    (usage.counted, usage.reset_ms)
+}
