@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use crate::domain::secret::Secret;
 use crate::ports::Entropy;
@@ -14,6 +16,11 @@ use super::store::ledger::{
     Glimpse, LEDGER, PRIVATE_DIRECTORY, PRIVATE_FILE, glimpse, remove_for_good, sync_parent,
     write_whole,
 };
+
+/// How often, and after what pause, a lock that is held is tried again: whoever is just ending,
+/// or forking, lets go within the second.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 const LOCK: &str = "lock";
 const SECRET: &str = "secret";
@@ -39,6 +46,7 @@ impl DataDir {
     pub fn open(path: &Path, entropy: &dyn Entropy) -> Result<Self, OpenError> {
         create_private(path).map_err(OpenError::io("create", path))?;
         let lock = lock(path)?;
+        warn_if_exposed(path);
         let secret = Self::secret_of(path, entropy)?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -136,10 +144,21 @@ fn lock(directory: &Path) -> Result<File, OpenError> {
         .mode(PRIVATE_FILE)
         .open(&path)
         .map_err(OpenError::io("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(directory.to_path_buf())),
-        Err(TryLockError::Error(error)) => Err(OpenError::io("lock", &path)(error)),
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => thread::park_timeout(LOCK_PAUSE),
+            Err(TryLockError::Error(error)) => return Err(OpenError::io("lock", &path)(error)),
+        }
+    }
+    Err(OpenError::InUse(directory.to_path_buf()))
+}
+
+/// What others may read here is everybody's address.
+fn warn_if_exposed(path: &Path) {
+    let mode = fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
+    if mode & 0o077 != 0 {
+        tracing::warn!("the data directory is open to other users; chmod 700 closes it");
     }
 }
 
