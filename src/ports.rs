@@ -101,22 +101,103 @@ pub trait ModelClient: Send + Sync {
     /// Whether a turn costs the operator money, so that all turns together are limited.
     fn is_metered(&self) -> bool;
 
-    /// The assistant's answer to the conversation: plain text, never empty.
+    /// Takes a place among the turns that are answered at once. It is taken before the turn is
+    /// charged, so that a turn there is no room for costs nobody anything.
     ///
     /// # Errors
-    /// [`ModelError`] when there is no answer; it says who bears the turn.
-    async fn reply(&self, conversation: &Conversation) -> Result<String, ModelError>;
+    /// [`ModelError::NotStarted`] when every place is taken.
+    fn reserve(&self) -> Result<Place, ModelError> {
+        Ok(Place::unlimited())
+    }
+
+    /// The assistant's answer to the conversation: plain text, never empty. While it comes, its
+    /// pieces are handed to `deltas`, if anybody reads them; together they are the answer.
+    ///
+    /// # Errors
+    /// [`ModelError`] when there is no answer; it says who bears the turn. Once a piece has been
+    /// handed out that is always the visitor.
+    async fn reply(
+        &self,
+        conversation: &Conversation,
+        deltas: &dyn Deltas,
+    ) -> Result<String, ModelError>;
 }
 
 /// The model gave no answer. The texts are for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The model surely did not work on the turn: the visitor gets it back.
+    /// The model did not work on the turn, or failed at it by itself: the visitor gets it back.
     #[error("model did not start: {0}")]
     NotStarted(String),
     /// The model worked on the turn, or may have: it stays charged.
     #[error("model failed after it started: {0}")]
     Started(String),
+}
+
+/// A place among the turns that a model answers at once; free again when it is dropped.
+#[must_use]
+pub struct Place {
+    /// Whatever frees the place when it is dropped.
+    _guard: Option<Box<dyn Send + Sync>>,
+}
+
+impl Place {
+    /// One of as many as anybody wants.
+    pub const fn unlimited() -> Self {
+        Self { _guard: None }
+    }
+
+    /// A place that `guard` holds.
+    pub fn held_by(guard: impl Send + Sync + 'static) -> Self {
+        Self {
+            _guard: Some(Box::new(guard)),
+        }
+    }
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Place(..)")
+    }
+}
+
+/// Takes an answer's text as it comes.
+#[async_trait]
+pub trait Deltas: Send + Sync {
+    /// Whether anybody reads along. If not, there is no need to answer in pieces.
+    fn are_read(&self) -> bool;
+
+    /// Hands out the next piece; waits while the reader has enough to read.
+    ///
+    /// # Errors
+    /// [`ReaderGone`] when nobody reads any more: the answer need not go on.
+    async fn push(&self, text: &str) -> Result<(), ReaderGone>;
+}
+
+/// Nobody reads the pieces of an answer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the reader has gone")]
+pub struct ReaderGone;
+
+impl From<ReaderGone> for ModelError {
+    fn from(gone: ReaderGone) -> Self {
+        Self::Started(gone.to_string())
+    }
+}
+
+/// The [`Deltas`] of an answer that is wanted whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unread;
+
+#[async_trait]
+impl Deltas for Unread {
+    fn are_read(&self) -> bool {
+        false
+    }
+
+    async fn push(&self, _text: &str) -> Result<(), ReaderGone> {
+        Ok(())
+    }
 }
 
 // ---------------------------------------------------------------------------------------------

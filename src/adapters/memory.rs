@@ -16,8 +16,8 @@ use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::domain::window::{Usage, Window};
 use crate::ports::{
-    Acquired, Charge, Clock, ContactStore, Entropy, EntropyError, Grant, KeyIssuer, LimiterAnswer,
-    ModelClient, ModelError, RateLimiter, StoreError,
+    Acquired, Charge, Clock, ContactStore, Deltas, Entropy, EntropyError, Grant, KeyIssuer,
+    LimiterAnswer, ModelClient, ModelError, RateLimiter, ReaderGone, StoreError,
 };
 
 /// Locks, and goes on after a panic elsewhere: every change below is made in one step.
@@ -190,8 +190,8 @@ fn peek(windows: &mut HashMap<LimitKey, Window>, charge: &Charge, now: Timestamp
         .peek(charge.quota, now)
 }
 
-/// Gives prepared answers in order, then the same friendly one for ever. It remembers what it was
-/// asked.
+/// Gives prepared answers in order, word by word, then the same friendly one for ever. It remembers
+/// what it was asked.
 #[derive(Debug, Default)]
 pub struct ScriptedModelClient {
     answers: Mutex<VecDeque<Result<String, ModelError>>>,
@@ -229,11 +229,59 @@ impl ModelClient for ScriptedModelClient {
         self.is_metered
     }
 
-    async fn reply(&self, conversation: &Conversation) -> Result<String, ModelError> {
+    async fn reply(
+        &self,
+        conversation: &Conversation,
+        deltas: &dyn Deltas,
+    ) -> Result<String, ModelError> {
         lock(&self.asked).push(conversation.clone());
-        lock(&self.answers)
+        let answer = lock(&self.answers)
             .pop_front()
-            .unwrap_or_else(|| Ok("Hello, I am the scripted assistant.".to_owned()))
+            .unwrap_or_else(|| Ok("Hello, I am the scripted assistant.".to_owned()))?;
+        for word in answer.split_inclusive(' ') {
+            deltas.push(word).await?;
+        }
+        Ok(answer)
+    }
+}
+
+/// Keeps the pieces of an answer. After so many it can leave.
+#[derive(Debug, Default)]
+pub struct MemoryDeltas {
+    pieces: Mutex<Vec<String>>,
+    stays_for: Option<usize>,
+}
+
+impl MemoryDeltas {
+    /// A reader that leaves after `pieces` pieces.
+    #[must_use]
+    pub fn leaving_after(pieces: usize) -> Self {
+        Self {
+            stays_for: Some(pieces),
+            ..Self::default()
+        }
+    }
+
+    /// What was handed out, oldest first.
+    #[must_use]
+    pub fn pieces(&self) -> Vec<String> {
+        lock(&self.pieces).clone()
+    }
+}
+
+#[async_trait]
+impl Deltas for MemoryDeltas {
+    fn are_read(&self) -> bool {
+        true
+    }
+
+    async fn push(&self, text: &str) -> Result<(), ReaderGone> {
+        let mut pieces = lock(&self.pieces);
+        if self.stays_for.is_some_and(|most| pieces.len() >= most) {
+            return Err(ReaderGone);
+        }
+        pieces.push(text.to_owned());
+        Ok(())
     }
 }
 

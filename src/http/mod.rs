@@ -9,13 +9,18 @@
 //! | `body`, `wire` | reading bodies and the JSON in them |
 //! | `handlers` | the operations |
 //! | [`problem`] | what goes wrong, in the client's words |
-//! | `reply`, `ratelimit`, `cookie` | what is sent back |
+//! | `reply`, `events`, `ratelimit`, `cookie` | what is sent back, whole or piece by piece |
+//! | `negotiate` | which form of an answer the client would rather have |
+//! | `panics` | what a panic costs |
 //! | `request_id` | the name of one request |
 
 mod body;
 mod cookie;
+mod events;
 mod handlers;
 mod identity;
+mod negotiate;
+mod panics;
 pub mod problem;
 mod ratelimit;
 mod reply;

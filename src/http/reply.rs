@@ -1,12 +1,17 @@
 //! What an operation answers when nothing goes wrong.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http_body_util::Full;
 use hyper::StatusCode;
-use hyper::body::Bytes;
+use hyper::body::{Body, Bytes, Frame, SizeHint};
 use serde::Serialize;
 
 use crate::domain::decision::Decision;
 use crate::domain::time::Timestamp;
 
+use super::events::{BrokenOff, EventStream};
 use super::problem::{Code, Problem};
 
 /// An answer, before the headers that every answer has.
@@ -14,7 +19,7 @@ use super::problem::{Code, Problem};
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) media_type: &'static str,
-    pub(crate) body: Bytes,
+    pub(crate) body: ReplyBody,
     /// What policies beyond the door said, if they were asked.
     pub(crate) decision: Decision,
     /// A `Set-Cookie` header.
@@ -40,10 +45,17 @@ impl Reply {
         Self {
             status: StatusCode::OK,
             media_type,
-            body,
+            body: ReplyBody::from(body),
             decision: Decision::default(),
             cookie: None,
         }
+    }
+
+    /// An answer that comes in pieces.
+    pub(crate) fn events(stream: EventStream) -> Self {
+        let mut reply = Self::document("text/event-stream", Bytes::new());
+        reply.body = ReplyBody(Form::Streamed(stream));
+        reply
     }
 
     pub(crate) fn with_decision(mut self, decision: Decision) -> Self {
@@ -51,14 +63,62 @@ impl Reply {
         self
     }
 
-    pub(crate) fn with_cookie(mut self, cookie: String) -> Self {
-        self.cookie = Some(cookie);
-        self
-    }
-
     fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
+    }
+}
+
+/// What an answer says: all of it at once, or piece by piece as it comes to be.
+#[derive(Debug, Default)]
+pub struct ReplyBody(Form);
+
+#[derive(Debug)]
+enum Form {
+    Whole(Full<Bytes>),
+    Streamed(EventStream),
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Self::Whole(Full::default())
+    }
+}
+
+impl From<Bytes> for ReplyBody {
+    fn from(whole: Bytes) -> Self {
+        Self(Form::Whole(Full::new(whole)))
+    }
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        match &mut self.get_mut().0 {
+            Form::Whole(body) => Pin::new(body)
+                .poll_frame(context)
+                .map_err(|never| match never {}),
+            Form::Streamed(body) => Pin::new(body).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Form::Whole(body) => body.is_end_stream(),
+            Form::Streamed(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Form::Whole(body) => body.size_hint(),
+            Form::Streamed(body) => body.size_hint(),
+        }
     }
 }
 

@@ -144,7 +144,8 @@ impl Endpoint {
     #[must_use]
     pub const fn deadline(self) -> Duration {
         match self {
-            Self::Chat => Duration::from_secs(60),
+            // Longer than any model may take.
+            Self::Chat => Duration::from_secs(330),
             Self::Health
             | Self::IssueKey
             | Self::DescribeKeys

@@ -11,10 +11,10 @@ use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -24,6 +24,8 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
+use super::events::BrokenOff;
+use super::reply::ReplyBody;
 use super::service::LandingService;
 
 /// How much, how many, how long.
@@ -34,8 +36,8 @@ pub struct ServerLimits {
     /// How long the head of a request may take on HTTP/1.1, counted from the previous answer or
     /// from the start of the connection: the time a connection may idle, too.
     pub head_deadline: Duration,
-    /// How long a connection may go without a request begun or answered, on either version: also
-    /// what ends one whose client does not read its answers.
+    /// How long a connection may go without a request in flight or a piece of an answer sent, on
+    /// either version: also what ends one whose client does not read its answers.
     pub idle_deadline: Duration,
     /// How long everything may take to finish once the service has been told to stop.
     pub drain_deadline: Duration,
@@ -175,7 +177,7 @@ impl Connection {
         stream: TcpStream,
         mut stopped: watch::Receiver<bool>,
     ) -> Result<(), ConnectionError> {
-        // Answers are written whole: waiting for more would only delay them.
+        // Answers are written whole or as they come: waiting for more would only delay them.
         stream.set_nodelay(true)?;
         let is_http2 = tokio::select! {
             first = timeout(self.limits.head_deadline, speaks_http2(&stream)) => {
@@ -228,9 +230,11 @@ impl Connection {
     async fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
-    ) -> Result<Response<Full<Bytes>>, Infallible> {
+    ) -> Result<Response<ActiveBody>, Infallible> {
         let _busy = self.activity.begin();
-        Ok(self.service.respond(self.peer, request).await)
+        let response = self.service.respond(self.peer, request).await;
+        let connection = Arc::clone(&self);
+        Ok(response.map(|body| ActiveBody { body, connection }))
     }
 
     /// Runs the connection until it ends, idles too long, or has finished after the stop.
@@ -265,10 +269,43 @@ impl Connection {
     }
 }
 
+/// A body whose every piece shows that its connection is in use: a stream lasts longer than a
+/// connection may idle, and one that nobody reads yields no pieces.
+struct ActiveBody {
+    body: ReplyBody,
+    connection: Arc<Connection>,
+}
+
+impl Body for ActiveBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = self.get_mut();
+        let frame = Pin::new(&mut this.body).poll_frame(context);
+        if frame.is_ready() {
+            this.connection.activity.touch();
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 /// When a connection last did anything.
 struct Activity {
     opened: Instant,
-    /// Milliseconds after `opened` at which a request last began or was answered.
+    /// Milliseconds after `opened` at which a request was last answered, or a piece of an answer
+    /// given out.
     last_ms: AtomicU64,
     in_flight: AtomicU32,
 }

@@ -6,21 +6,17 @@
 //! 4. its body is read, under a cap and a deadline;
 //! 5. its operation runs; one with effects runs detached, so that it finishes even if the client
 //!    hangs up;
-//! 6. whatever came of it, one decision makes the rate-limit headers, and one line is logged.
+//! 6. whatever came of it, one decision makes the rate-limit headers, and one line is logged. An
+//!    answer that is streamed goes on after that, detached, and logs its end by itself.
 
-use std::any::Any;
-use std::future::Future;
 use std::net::IpAddr;
-use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
-use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{
-    ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, SET_COOKIE, WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, SET_COOKIE,
+    WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
@@ -37,14 +33,17 @@ use crate::usecases::admit::{self, AuthenticateError};
 use super::body::{self, BodyError, BodyReader};
 use super::handlers::{self, Call};
 use super::identity::{self, Presented};
+use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
 use super::ratelimit;
-use super::reply::Reply;
+use super::reply::{Reply, ReplyBody};
 use super::request_id::{RequestId, RequestIds};
 use super::route::{Endpoint, Route, is_api, route};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
+/// Tells nginx to pass a stream on as it comes.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The service: what answers requests, whatever they came over.
 #[derive(Debug)]
@@ -79,7 +78,7 @@ impl LandingService {
 
     /// Answers one request that came from `peer`. Always answers: what fails is a problem, and so
     /// is what panics.
-    pub async fn respond<B>(&self, peer: IpAddr, request: Request<B>) -> Response<Full<Bytes>>
+    pub async fn respond<B>(&self, peer: IpAddr, request: Request<B>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BodyError>,
@@ -94,11 +93,11 @@ impl LandingService {
         let log_line = LogLine::begin(id, route);
 
         let mut decision = Decision::default();
-        let outcome = catch_panic(self.exchange(&mut decision, route, peer, parts, body))
+        let mut outcome = catch_panic(self.exchange(id, &mut decision, route, peer, parts, body))
             .await
             .unwrap_or_else(|panic| Err(panicked(&*panic)));
 
-        let response = self.render(id, &outcome, &mut decision, is_api, is_head);
+        let response = self.render(id, &mut outcome, &mut decision, is_api, is_head);
         log_line.write(response.status(), &outcome, &decision);
         response
     }
@@ -106,6 +105,7 @@ impl LandingService {
     /// Steps 2 to 5. What the door says is left in `decision`, whatever happens later.
     async fn exchange<B>(
         &self,
+        id: RequestId,
         decision: &mut Decision,
         route: Route,
         peer: IpAddr,
@@ -136,6 +136,8 @@ impl LandingService {
             None => Bytes::new(),
         };
         let call = Call {
+            id,
+            detached: self.detached.clone(),
             app: Arc::clone(&self.app),
             site: Arc::clone(&self.site),
             client,
@@ -203,18 +205,18 @@ impl LandingService {
     fn render(
         &self,
         id: RequestId,
-        outcome: &Result<Reply, Problem>,
+        outcome: &mut Result<Reply, Problem>,
         decision: &mut Decision,
         is_api: bool,
         is_head: bool,
-    ) -> Response<Full<Bytes>> {
+    ) -> Response<ReplyBody> {
         let (status, media_type, body, cookie) = match outcome {
             Ok(reply) => {
                 decision.merge(&reply.decision);
                 (
                     reply.status,
                     reply.media_type,
-                    reply.body.clone(),
+                    std::mem::take(&mut reply.body),
                     &reply.cookie,
                 )
             }
@@ -224,18 +226,27 @@ impl LandingService {
                 (
                     problem.code.kind().status,
                     "application/problem+json",
-                    Bytes::from(body),
+                    ReplyBody::from(Bytes::from(body)),
                     &problem.cookie,
                 )
             }
         };
-        let length = body.len();
-        let body = if is_head { Bytes::new() } else { body };
-        let mut response = Response::new(Full::new(body));
+        let length = body.size_hint().exact();
+        let body = if is_head { ReplyBody::default() } else { body };
+        let mut response = Response::new(body);
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        match length {
+            Some(length) => {
+                headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+            }
+            // A stream is one reader's at one moment.
+            None => {
+                headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+            }
+        }
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let mut insert = |name, value: String| {
             if let Ok(value) = HeaderValue::try_from(value) {
@@ -330,29 +341,4 @@ fn finished(joined: Result<Result<Reply, Problem>, JoinError>) -> Result<Reply, 
         Ok(panic) => Err(panicked(&*panic)),
         Err(cancelled) => Err(Problem::of(Code::InternalError).because(cancelled)),
     })
-}
-
-/// A panic costs one request, not the connection or the process.
-fn panicked(panic: &(dyn Any + Send)) -> Problem {
-    let message = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("panic without a message");
-    Problem::of(Code::InternalError).because(format!("panicked: {message}"))
-}
-
-/// Awaits `future`; if it panics, gives what it panicked with. All state that requests share sits
-/// behind locks that go on after a panic, or is changed in one step.
-async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
-    let mut future = pin!(future);
-    std::future::poll_fn(|context| {
-        let poll = AssertUnwindSafe(|| future.as_mut().poll(context));
-        match std::panic::catch_unwind(poll) {
-            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Ok(Poll::Pending) => Poll::Pending,
-            Err(panic) => Poll::Ready(Err(panic)),
-        }
-    })
-    .await
 }

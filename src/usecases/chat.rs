@@ -6,7 +6,9 @@ use crate::domain::decision::Decision;
 use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::quota_token::QuotaToken;
 use crate::domain::time::Timestamp;
-use crate::ports::{Clock, Entropy, EntropyError, LimiterError, ModelClient, ModelError};
+use crate::ports::{
+    Clock, Deltas, Entropy, EntropyError, Grant, LimiterError, ModelClient, ModelError, Place,
+};
 
 use super::meter::Meter;
 
@@ -66,18 +68,39 @@ impl std::fmt::Debug for Assistant<'_> {
     }
 }
 
-/// Reserves a turn, asks the model, and keeps the turn or gives that very one back.
+/// A turn that has its place and is charged, before the model has been asked.
+#[derive(Debug)]
+pub struct Turn {
+    /// The name the turn is counted under, to be given to the visitor again.
+    pub visitor: QuotaToken,
+    /// How the assistant's policies stand with this turn counted.
+    pub decision: Decision,
+    grant: Grant,
+    /// Held until the model has answered or failed.
+    place: Place,
+}
+
+/// Takes a place with the model, then charges a turn.
 ///
 /// # Errors
-/// [`ChatError`] when there is no answer.
-pub async fn chat(
+/// [`ChatError`] when there is no place, or the turn is not admitted; nothing is charged then.
+pub async fn reserve(
     assistant: Assistant<'_>,
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
     visitor: Option<QuotaToken>,
-    conversation: &Conversation,
-) -> Result<Answered, ChatError> {
+) -> Result<Turn, ChatError> {
+    let place = match assistant.model.reserve() {
+        Ok(place) => place,
+        Err(error) => {
+            return Err(ChatError::Model {
+                decision: quota(meter, now, client, visitor).await?,
+                charged: None,
+                error,
+            });
+        }
+    };
     let visitor = match visitor {
         Some(visitor) => visitor,
         None => stranger(assistant.entropy)?,
@@ -94,7 +117,35 @@ pub async fn chat(
     if decision.is_refused() {
         return Err(refused(decision));
     }
-    match assistant.model.reply(conversation).await {
+    Ok(Turn {
+        visitor,
+        decision,
+        grant: acquired.grant,
+        place,
+    })
+}
+
+/// Asks the model, and keeps the turn or gives that very one back. Whoever drops the future ends
+/// the asking: the turn stays charged.
+///
+/// # Errors
+/// [`ChatError`] when there is no answer.
+pub async fn answer(
+    assistant: Assistant<'_>,
+    meter: Meter<'_>,
+    turn: Turn,
+    conversation: &Conversation,
+    deltas: &dyn Deltas,
+) -> Result<Answered, ChatError> {
+    let Turn {
+        visitor,
+        decision,
+        grant,
+        place,
+    } = turn;
+    let reply = assistant.model.reply(conversation, deltas).await;
+    drop(place);
+    match reply {
         Ok(reply) => Ok(Answered {
             reply,
             visitor,
@@ -106,10 +157,7 @@ pub async fn chat(
             error,
         }),
         Err(error @ ModelError::NotStarted(_)) => {
-            let refunded = meter
-                .limiter
-                .refund(acquired.grant, assistant.clock.now())
-                .await?;
+            let refunded = meter.limiter.refund(grant, assistant.clock.now()).await?;
             Err(ChatError::Model {
                 decision: refunded.featuring(PolicyName::Assistant),
                 charged: None,

@@ -4,7 +4,7 @@
 use landing_api::adapters::model::passages::PassageModelClient;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::passage::Passage;
-use landing_api::ports::ModelClient;
+use landing_api::ports::{ModelClient, Unread};
 use landing_api::site::Site;
 
 use crate::site::facts;
@@ -200,7 +200,7 @@ fn turn(role: Role, text: &str) -> Message {
 async fn reply(model: &PassageModelClient, turns: &[(Role, &str)]) -> String {
     let turns = turns.iter().map(|(role, text)| turn(*role, text)).collect();
     let conversation = Conversation::parse(turns).unwrap();
-    model.reply(&conversation).await.unwrap()
+    model.reply(&conversation, &Unread).await.unwrap()
 }
 
 /// The section a reply quotes; nothing if it says that the pages do not tell.

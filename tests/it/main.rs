@@ -26,5 +26,6 @@ mod problems;
 mod readme;
 mod sandbox;
 mod site;
+mod streaming;
 mod transport;
 mod window;

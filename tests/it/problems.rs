@@ -8,7 +8,8 @@ use landing_api::domain::decision::Decision;
 use landing_api::domain::time::Timestamp;
 use landing_api::http::problem::Code;
 use landing_api::ports::{
-    Acquired, Charge, Grant, LimiterAnswer, LimiterError, ModelClient, ModelError, RateLimiter,
+    Acquired, Charge, Deltas, Grant, LimiterAnswer, LimiterError, ModelClient, ModelError,
+    RateLimiter,
 };
 
 use crate::harness::{Call, Setup, TestApp};
@@ -187,7 +188,11 @@ impl ModelClient for PanickingModelClient {
         false
     }
 
-    async fn reply(&self, _conversation: &Conversation) -> Result<String, ModelError> {
+    async fn reply(
+        &self,
+        _conversation: &Conversation,
+        _deltas: &dyn Deltas,
+    ) -> Result<String, ModelError> {
         panic!("the secret cause");
     }
 }

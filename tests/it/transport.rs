@@ -12,7 +12,7 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::domain::chat::Conversation;
 use landing_api::http::server::{ServerLimits, serve};
-use landing_api::ports::{ModelClient, ModelError};
+use landing_api::ports::{Deltas, ModelClient, ModelError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
@@ -23,14 +23,14 @@ use crate::harness::Setup;
 
 const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: landing.example\r\n\r\n";
 
-struct Server {
-    address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
+    pub(crate) task: JoinHandle<()>,
 }
 
 impl Server {
-    async fn start(setup: Setup, limits: ServerLimits) -> Self {
+    pub(crate) async fn start(setup: Setup, limits: ServerLimits) -> Self {
         let app = setup.start();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -46,13 +46,13 @@ impl Server {
         }
     }
 
-    async fn connect(&self) -> Connection {
+    pub(crate) async fn connect(&self) -> Connection {
         Connection(BufReader::new(
             TcpStream::connect(self.address).await.unwrap(),
         ))
     }
 
-    fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.stop.take().unwrap().send(()).unwrap();
     }
 }
@@ -61,15 +61,15 @@ async fn server() -> Server {
     Server::start(Setup::default(), ServerLimits::default()).await
 }
 
-struct Connection(BufReader<TcpStream>);
+pub(crate) struct Connection(pub(crate) BufReader<TcpStream>);
 
 impl Connection {
-    async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.0.write_all(bytes.as_ref()).await.unwrap();
     }
 
     /// The next answer: status, head and body.
-    async fn receive(&mut self) -> (u16, String, String) {
+    pub(crate) async fn receive(&mut self) -> (u16, String, String) {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             let count = self.0.read_line(&mut head).await.unwrap();
@@ -86,7 +86,7 @@ impl Connection {
     }
 
     /// Everything until the server closes; a reset counts as closing.
-    async fn rest(&mut self) -> Vec<u8> {
+    pub(crate) async fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         let _ = self.0.read_to_end(&mut rest).await;
         rest
@@ -101,7 +101,7 @@ fn post(path: &str, body: &str) -> String {
     )
 }
 
-fn hello() -> String {
+pub(crate) fn hello() -> String {
     post(
         "/api/v1/assistant/chat",
         r#"{"messages":[{"role":"user","content":"hello"}]}"#,
@@ -137,7 +137,11 @@ impl ModelClient for WaitingModelClient {
         false
     }
 
-    async fn reply(&self, _conversation: &Conversation) -> Result<String, ModelError> {
+    async fn reply(
+        &self,
+        _conversation: &Conversation,
+        _deltas: &dyn Deltas,
+    ) -> Result<String, ModelError> {
         self.asked.add_permits(1);
         self.let_answer.acquire().await.unwrap().forget();
         Ok("At last.".to_owned())
@@ -337,7 +341,11 @@ async fn a_panic_leaves_the_connection_alive() {
             false
         }
 
-        async fn reply(&self, _conversation: &Conversation) -> Result<String, ModelError> {
+        async fn reply(
+            &self,
+            _conversation: &Conversation,
+            _deltas: &dyn Deltas,
+        ) -> Result<String, ModelError> {
             panic!("a bug");
         }
     }

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 
 use crate::domain::chat::Conversation;
 use crate::domain::passage::Passage;
-use crate::ports::{ModelClient, ModelError};
+use crate::ports::{Deltas, ModelClient, ModelError};
 
 use super::terms::{synonyms, terms};
 
@@ -233,8 +233,17 @@ impl ModelClient for PassageModelClient {
         false
     }
 
-    async fn reply(&self, conversation: &Conversation) -> Result<String, ModelError> {
-        Ok(self.answer(conversation))
+    async fn reply(
+        &self,
+        conversation: &Conversation,
+        deltas: &dyn Deltas,
+    ) -> Result<String, ModelError> {
+        let answer = self.answer(conversation);
+        // A paragraph at a time: all of it is there at once, so smaller pieces gain nothing.
+        for paragraph in answer.split_inclusive("\n\n") {
+            deltas.push(paragraph).await?;
+        }
+        Ok(answer)
     }
 }
 

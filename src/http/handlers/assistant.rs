@@ -1,5 +1,5 @@
-//! `POST /api/v1/assistant/chat` answers a visitor; `GET` tells what is left of the quota. Both
-//! have a legacy alias.
+//! `POST /api/v1/assistant/chat` answers a visitor, at once or as a stream; `GET` tells what is left
+//! of the quota. Both have a legacy alias.
 
 use hyper::StatusCode;
 use serde::Serialize;
@@ -9,13 +9,14 @@ use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
 use crate::domain::quota_token::QuotaToken;
 use crate::http::cookie::QuotaCookie;
+use crate::http::negotiate::prefers_events;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown, Value};
-use crate::ports::LimiterError;
-use crate::usecases::chat::{self as usecase, Allowance, ChatError};
+use crate::ports::{LimiterError, Unread};
+use crate::usecases::chat::{self as usecase, Allowance, Answered, ChatError, Turn};
 
-use super::Call;
+use super::{Call, stream};
 
 #[derive(Serialize)]
 struct ChatResponse<'a> {
@@ -49,35 +50,49 @@ impl From<Allowance> for QuotaResponse {
     }
 }
 
-pub(super) async fn chat(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+pub(super) async fn chat(call: Call, body: &[u8]) -> Result<Reply, Problem> {
     let conversation = match read_request(body) {
         Ok(conversation) => conversation,
         // Even then the answer tells what is left of the quota.
-        Err(problem) => return Err(problem.with_decision(peek(call).await?)),
+        Err(problem) => return Err(problem.with_decision(peek(&call).await?)),
     };
+    if prefers_events(&call.headers) {
+        return stream::chat(call, conversation).await;
+    }
+    let turn = reserve(&call).await?;
     let app = &call.app;
-    let answered = usecase::chat(
+    let answered = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &Unread)
+        .await
+        .map_err(|error| problem(&call, error))?;
+    let mut reply = Reply::json(StatusCode::OK, &chat_response(&answered))?;
+    reply.cookie = set_cookie(&call, &answered.visitor);
+    Ok(reply.with_decision(answered.decision))
+}
+
+/// Charges a turn.
+pub(super) async fn reserve(call: &Call) -> Result<Turn, Problem> {
+    let app = &call.app;
+    let visitor = visitor(call);
+    usecase::reserve(
         app.assistant(),
         app.meter(),
         call.now,
         &call.client,
-        visitor(call),
-        &conversation,
+        visitor,
     )
     .await
-    .map_err(|error| problem(call, error))?;
+    .map_err(|error| problem(call, error))
+}
+
+/// An answer as spec 2.11 has it.
+pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
     let numbers = QuotaResponse::from(Allowance::of(&answered.decision));
-    let response = ChatResponse {
+    ChatResponse {
         message: &answered.reply,
         numbers,
         reply: &answered.reply,
         quota: numbers,
-    };
-    let mut reply = Reply::json(StatusCode::OK, &response)?.with_decision(answered.decision);
-    if let Some(cookie) = set_cookie(call, &answered.visitor) {
-        reply = reply.with_cookie(cookie);
     }
-    Ok(reply)
 }
 
 pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
@@ -95,7 +110,7 @@ fn visitor(call: &Call) -> Option<QuotaToken> {
 }
 
 /// Names the visitor for one more window, so that the cookie outlives every counted turn.
-fn set_cookie(call: &Call, visitor: &QuotaToken) -> Option<String> {
+pub(super) fn set_cookie(call: &Call, visitor: &QuotaToken) -> Option<String> {
     let quota = call.app.policies.quota(PolicyName::Assistant)?;
     let cookie = QuotaCookie::new(&call.app.urls.base);
     Some(cookie.write(visitor, &call.app.secrets.quota_cookie, quota.window_s()))
@@ -144,7 +159,7 @@ fn read_message(item: Value<'_>, errors: &mut Errors) -> Option<Message> {
     })
 }
 
-fn problem(call: &Call, error: ChatError) -> Problem {
+pub(super) fn problem(call: &Call, error: ChatError) -> Problem {
     match error {
         ChatError::QuotaExhausted(decision) => {
             Problem::refused(Code::AssistantQuotaExhausted, decision)

@@ -6,11 +6,13 @@ mod keys;
 mod newsletter;
 mod pages;
 mod sandbox;
+mod stream;
 
 use std::sync::Arc;
 
 use hyper::HeaderMap;
 use hyper::body::Bytes;
+use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::domain::client::Client;
@@ -19,6 +21,7 @@ use crate::site::Site;
 
 use super::problem::Problem;
 use super::reply::Reply;
+use super::request_id::RequestId;
 use super::route::Endpoint;
 
 /// The version of the API that health and sandbox report (spec 9).
@@ -27,6 +30,9 @@ const API_VERSION: &str = "v1";
 /// One request that has come through the door.
 #[derive(Debug)]
 pub(crate) struct Call {
+    pub(crate) id: RequestId,
+    /// For what goes on after the answer's head.
+    pub(crate) detached: TaskTracker,
     pub(crate) app: Arc<App>,
     pub(crate) site: Arc<Site>,
     pub(crate) client: Client,
@@ -48,7 +54,7 @@ pub(crate) async fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Resul
         Endpoint::Echo => sandbox::echo(&call, &body),
         Endpoint::DescribeEcho => sandbox::describe(),
         Endpoint::Subscribe => newsletter::subscribe(&call, &body).await,
-        Endpoint::Chat => assistant::chat(&call, &body).await,
+        Endpoint::Chat => assistant::chat(call, &body).await,
         Endpoint::Quota => assistant::quota(&call).await,
         Endpoint::Document => pages::document(&call),
         Endpoint::ProblemPage(code) => Ok(pages::problem(&call, code)),

@@ -1,0 +1,196 @@
+//! A chat answer that is sent while it is made: `delta` events with its pieces, then one `message`
+//! event with what the JSON answer would be, or one `problem` event.
+//!
+//! The head of the stream is sent with the first piece. What fails before that is an ordinary
+//! problem with the headers that go with it, the refund's included. From the first piece on the
+//! turn stays charged, whether the model fails or the reader leaves; a reader that leaves ends the
+//! model's work, too.
+//!
+//! The request's line in the log is written with the head; a line of its own tells how the stream
+//! ended.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde::Serialize;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+
+use crate::domain::chat::Conversation;
+use crate::http::events::{self, EventSink, Untaken};
+use crate::http::panics::{catch_panic, panicked};
+use crate::http::problem::{Code, Problem};
+use crate::http::reply::Reply;
+use crate::http::route::Endpoint;
+use crate::ports::{Deltas, ReaderGone};
+use crate::usecases::chat::{self as usecase, Answered, Turn};
+
+use super::Call;
+use super::assistant::{chat_response, problem, reserve, set_cookie};
+
+/// Larger pieces are sent as several, in bytes: the queue's length bounds its size, too.
+const PIECE_LEN_MAX: usize = 4096;
+
+#[derive(Serialize)]
+struct Delta<'a> {
+    text: &'a str,
+}
+
+/// Charges a turn and answers it piece by piece.
+pub(super) async fn chat(call: Call, conversation: Conversation) -> Result<Reply, Problem> {
+    let turn = reserve(&call).await?;
+    let decision = turn.decision.clone();
+    let cookie = set_cookie(&call, &turn.visitor);
+    let (sink, stream) = events::channel();
+    let (begun, has_begun) = oneshot::channel();
+    let reader = Reader {
+        sink,
+        begun: Mutex::new(Some(begun)),
+    };
+    let detached = call.detached.clone();
+    detached.spawn(narrate(call, turn, conversation, reader));
+    match has_begun.await {
+        Ok(Ok(())) => {
+            let mut reply = Reply::events(stream).with_decision(decision);
+            reply.cookie = cookie;
+            Ok(reply)
+        }
+        Ok(Err(problem)) => Err(problem),
+        Err(dropped) => Err(Problem::of(Code::InternalError).because(dropped)),
+    }
+}
+
+/// Writes the stream from its first event to its last.
+async fn narrate(call: Call, turn: Turn, conversation: Conversation, reader: Reader) {
+    let started = Instant::now();
+    let (app, deadline) = (&call.app, Endpoint::Chat.deadline());
+    let answer = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &reader);
+    let outcome = tokio::select! {
+        outcome = catch_panic(timeout(deadline, answer)) => outcome,
+        // Dropping the answer ends the model's work and frees its place.
+        () = reader.sink.left() => return Ended::ReaderLeft.log(&call, started, None),
+    };
+    let answered = match outcome {
+        Ok(Ok(answered)) => answered.map_err(|error| problem(&call, error)),
+        Ok(Err(_elapsed)) => Err(Problem::of(Code::HandlerTimeout).because("deadline passed")),
+        Err(panic) => Err(panicked(&*panic)),
+    };
+    match answered.and_then(|answered| message(&answered)) {
+        Ok(message) => {
+            reader.begin(Ok(()));
+            let sent = reader.sink.finish("message", &message).await;
+            Ended::after(sent, Ended::Answered).log(&call, started, None);
+        }
+        Err(problem) => {
+            let Some(problem) = reader.begin(Err(problem)) else {
+                // It was answered as an ordinary problem, and logged as one.
+                return;
+            };
+            let body = problem.body(&app.urls.base, call.id, &problem.decision);
+            let sent = reader.sink.finish("problem", &body).await;
+            Ended::after(sent, Ended::Failed).log(&call, started, Some(&problem));
+        }
+    }
+}
+
+fn message(answered: &Answered) -> Result<Vec<u8>, Problem> {
+    serde_json::to_vec(&chat_response(answered))
+        .map_err(|error| Problem::of(Code::InternalError).because(error))
+}
+
+/// Passes the answer's pieces on. The first one lets the head of the stream go.
+struct Reader {
+    sink: EventSink,
+    begun: Mutex<Option<oneshot::Sender<Result<(), Problem>>>>,
+}
+
+impl Reader {
+    /// Lets the head go, or a problem in its place. Gives the problem back if the head has gone.
+    fn begin(&self, outcome: Result<(), Problem>) -> Option<Problem> {
+        let begun = self
+            .begun
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match begun {
+            // Nobody waits if the client has hung up: then nobody reads either.
+            Some(begun) => {
+                let _ = begun.send(outcome);
+                None
+            }
+            None => outcome.err(),
+        }
+    }
+}
+
+/// How much of `text` is one piece, in bytes: whole characters.
+fn piece_len(text: &str) -> usize {
+    (0..=text.len().min(PIECE_LEN_MAX))
+        .rev()
+        .find(|&end| text.is_char_boundary(end))
+        .unwrap_or(text.len())
+}
+
+#[async_trait]
+impl Deltas for Reader {
+    fn are_read(&self) -> bool {
+        true
+    }
+
+    async fn push(&self, text: &str) -> Result<(), ReaderGone> {
+        self.begin(Ok(()));
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, others) = rest.split_at(piece_len(rest));
+            rest = others;
+            let delta = serde_json::to_vec(&Delta { text: piece }).unwrap_or_default();
+            self.sink
+                .send("delta", &delta)
+                .await
+                .map_err(|_untaken| ReaderGone)?;
+        }
+        Ok(())
+    }
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy)]
+enum Ended {
+    Answered,
+    Failed,
+    ReaderLeft,
+    ReaderStalled,
+}
+
+impl Ended {
+    /// `whole` if the last event was taken.
+    fn after(sent: Result<(), Untaken>, whole: Self) -> Self {
+        match sent {
+            Ok(()) => whole,
+            Err(Untaken::Left) => Self::ReaderLeft,
+            Err(Untaken::Stalled) => Self::ReaderStalled,
+        }
+    }
+
+    /// Writes the line that names no person.
+    fn log(self, call: &Call, started: Instant, problem: Option<&Problem>) {
+        let outcome = match self {
+            Self::Answered => "answered",
+            Self::Failed => "failed",
+            Self::ReaderLeft => "reader left",
+            Self::ReaderStalled => "reader stalled",
+        };
+        let endpoint = Endpoint::Chat.name();
+        let duration_ms = (started.elapsed().as_secs_f64() * 1e6).round() / 1e3;
+        let code = problem.map(|problem| problem.code.kind().name);
+        let cause = problem.and_then(|problem| problem.cause.as_deref());
+        match self {
+            Self::Failed => tracing::warn!(
+                request.id = %call.id, endpoint, duration_ms, outcome, code, cause, "stream ended"
+            ),
+            Self::Answered | Self::ReaderLeft | Self::ReaderStalled => tracing::info!(
+                request.id = %call.id, endpoint, duration_ms, outcome, code, cause, "stream ended"
+            ),
+        }
+    }
+}

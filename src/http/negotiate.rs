@@ -1,0 +1,119 @@
+//! Which form of an answer the client would rather have (RFC 9110, section 12.5.1).
+
+use hyper::HeaderMap;
+use hyper::header::ACCEPT;
+
+/// Whether the client wants server-sent events more than JSON. JSON is the form of who says
+/// nothing, likes both alike, or wants neither.
+pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
+    let accept: Vec<_> = headers
+        .get_all(ACCEPT)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(Accepted::parse)
+        .collect();
+    let quality = |kind, subtype| {
+        accept
+            .iter()
+            .filter_map(|accepted| accepted.rank(kind, subtype))
+            .max()
+            .map_or(0, |(_precision, quality)| quality)
+    };
+    quality("text", "event-stream") > quality("application", "json")
+}
+
+/// One media range of an `Accept` header.
+struct Accepted<'a> {
+    kind: &'a str,
+    subtype: &'a str,
+    /// In thousandths.
+    quality: u16,
+}
+
+impl<'a> Accepted<'a> {
+    /// Reads a range; one that is malformed counts as absent.
+    fn parse(range: &'a str) -> Option<Self> {
+        let mut parts = range.split(';').map(str::trim);
+        let (kind, subtype) = parts.next()?.split_once('/')?;
+        let mut quality = 1000;
+        for parameter in parts {
+            if let Some((name, value)) = parameter.split_once('=')
+                && name.trim().eq_ignore_ascii_case("q")
+            {
+                quality = thousandths(value.trim())?;
+            }
+        }
+        Some(Self {
+            kind,
+            subtype,
+            quality,
+        })
+    }
+
+    /// How precisely the range names a type, and how much it is liked; nothing if it is another.
+    fn rank(&self, kind: &str, subtype: &str) -> Option<(u8, u16)> {
+        let precision = if self.kind.eq_ignore_ascii_case(kind) {
+            match self.subtype {
+                "*" => 1,
+                named if named.eq_ignore_ascii_case(subtype) => 2,
+                _ => return None,
+            }
+        } else if (self.kind, self.subtype) == ("*", "*") {
+            0
+        } else {
+            return None;
+        };
+        Some((precision, self.quality))
+    }
+}
+
+/// A weight: `0` to `1` with up to three decimals.
+fn thousandths(text: &str) -> Option<u16> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    if decimals.len() > 3 || !decimals.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let decimals: u16 = format!("{decimals:0<3}").parse().ok()?;
+    match (whole, decimals) {
+        ("0", _) => Some(decimals),
+        ("1", 0) => Some(1000),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn events_come_only_to_who_wants_them_more() {
+        for (accept, expected) in [
+            ("text/event-stream", true),
+            ("Text/Event-Stream", true),
+            ("text/event-stream;charset=utf-8", true),
+            ("text/*", true),
+            ("text/event-stream, application/json;q=0.9", true),
+            ("text/event-stream;q=0.2, */*;q=0.1", true),
+            ("text/event-stream; Q=0.001", true),
+            ("application/json;q=0, text/event-stream;q=0.5, */*", true),
+            ("", false),
+            ("*/*", false),
+            ("application/json", false),
+            ("application/json, text/event-stream", false),
+            ("text/event-stream, */*", false),
+            ("text/event-stream;q=0.5, application/json", false),
+            ("text/event-stream;q=0", false),
+            ("text/event-stream;q=2", false),
+            ("text/event-stream;q=0.0001", false),
+            ("text/html, nonsense", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, HeaderValue::from_static(accept));
+            assert_eq!(prefers_events(&headers), expected, "{accept}");
+        }
+        assert!(!prefers_events(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,392 @@
+//! The chat as server-sent events: who gets them, what they hold, and what a reader that stalls or
+//! leaves costs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hyper::StatusCode;
+use landing_api::adapters::memory::ScriptedModelClient;
+use landing_api::adapters::model::PassageModelClient;
+use landing_api::domain::chat::Conversation;
+use landing_api::domain::passage::Passage;
+use landing_api::http::server::ServerLimits;
+use landing_api::ports::{Deltas, ModelClient, ModelError};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
+
+use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::transport::{Connection, Server, hello};
+
+const PATH: &str = "/api/v1/assistant/chat";
+const HELLO: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+
+fn ask() -> Call {
+    Call::post(PATH, HELLO).header("accept", "text/event-stream")
+}
+
+/// The events of a stream, as name and data. Comments are left out.
+pub(crate) fn events(stream: &str) -> Vec<(String, Value)> {
+    stream
+        .split("\n\n")
+        .filter(|event| !event.is_empty() && !event.starts_with(':'))
+        .map(|event| {
+            let (name, data) = event.split_once('\n').unwrap();
+            let name = name.strip_prefix("event: ").unwrap().to_owned();
+            let data = data.strip_prefix("data: ").unwrap();
+            (name, serde_json::from_str(data).unwrap())
+        })
+        .collect()
+}
+
+fn events_of(reply: &Reply) -> Vec<(String, Value)> {
+    assert_eq!(reply.status, StatusCode::OK);
+    assert_eq!(reply.header("content-type"), Some("text/event-stream"));
+    assert_eq!(reply.header("x-accel-buffering"), Some("no"));
+    events(std::str::from_utf8(&reply.body).unwrap())
+}
+
+/// All deltas, one after the other.
+pub(crate) fn joined(events: &[(String, Value)]) -> String {
+    events
+        .iter()
+        .filter(|(name, _)| name == "delta")
+        .map(|(_, data)| data["text"].as_str().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn pieces_come_first_and_then_exactly_the_json_answer() {
+    let json = TestApp::new().send(Call::post(PATH, HELLO)).await;
+    let app = TestApp::new();
+    let streamed = app.send(ask()).await;
+    let events = events_of(&streamed);
+    assert!(events.len() > 3, "{events:?}");
+    let (last, deltas) = events.split_last().unwrap();
+    assert_eq!(last, &("message".to_owned(), json.json()));
+    assert!(deltas.iter().all(|(name, _)| name == "delta"));
+    assert_eq!(joined(&events), json.json()["message"]);
+    for header in ["ratelimit", "ratelimit-policy", "set-cookie"] {
+        assert_eq!(streamed.header(header), json.header(header), "{header}");
+    }
+    let again = app.send(ask().header("cookie", streamed.cookie())).await;
+    assert_eq!(events_of(&again).last().unwrap().1["used"], 2);
+}
+
+#[tokio::test]
+async fn json_is_the_answer_unless_events_are_wanted_more() {
+    for accept in [
+        "",
+        "*/*",
+        "application/json, text/event-stream",
+        "text/html",
+    ] {
+        let call = Call::post(PATH, HELLO).header("accept", accept);
+        let reply = TestApp::new().send(call).await;
+        assert_eq!(
+            reply.header("content-type"),
+            Some("application/json"),
+            "{accept}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_embedded_model_streams_paragraphs() {
+    let passage = Passage {
+        title: "Keys".to_owned(),
+        url: "/docs#keys".to_owned(),
+        text: "Keys are free.\n\nAsk for one.".to_owned(),
+        hints: String::new(),
+    };
+    let app = Setup {
+        model: Arc::new(PassageModelClient::new(vec![passage])),
+        ..Setup::default()
+    }
+    .start();
+    let body = r#"{"messages":[{"role":"user","content":"keys"}]}"#;
+    let call = Call::post(PATH, body).header("accept", "text/event-stream");
+    let events = events_of(&app.send(call).await);
+    assert_eq!(events.len(), 5, "{events:?}");
+    assert_eq!(
+        joined(&events),
+        "Keys\n\nKeys are free.\n\nAsk for one.\n\nMore: /docs#keys"
+    );
+}
+
+#[tokio::test]
+async fn what_is_refused_before_the_model_begins_is_an_ordinary_problem() {
+    let app = Setup::default().limit("assistant-ip", "1/24h").start();
+    let bad = Call::post(PATH, "{}").header("accept", "text/event-stream");
+    assert_eq!(app.send(bad).await.code(), "validation_failed");
+    assert_eq!(
+        app.send(ask().bearer("x")).await.status,
+        StatusCode::UNAUTHORIZED
+    );
+    let text = ask()
+        .without("content-type")
+        .header("content-type", "text/plain");
+    assert_eq!(
+        app.send(text).await.status,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE
+    );
+    app.send(ask()).await;
+    assert_eq!(app.send(ask()).await.code(), "rate_limited");
+}
+
+#[tokio::test]
+async fn a_model_that_fails_before_its_first_piece_is_an_ordinary_problem() {
+    for (error, remaining) in [
+        (ModelError::NotStarted("refused".to_owned()), 10),
+        (ModelError::Started("broke off".to_owned()), 9),
+    ] {
+        let app = Setup {
+            model: Arc::new(ScriptedModelClient::new([Err(error)])),
+            ..Setup::default()
+        }
+        .start();
+        let reply = app.send(ask()).await;
+        assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(reply.code(), "model_unavailable");
+        assert_eq!(reply.remaining(), remaining);
+        assert_eq!(reply.header("set-cookie").is_some(), remaining == 9);
+    }
+}
+
+/// A model that does as it is told, step by step.
+struct PuppetModelClient {
+    steps: tokio::sync::Mutex<mpsc::Receiver<Step>>,
+    /// One for each conversation that ended, however it ended.
+    ended: Arc<Semaphore>,
+}
+
+enum Step {
+    Say(String),
+    Fail,
+    Panic,
+    Finish,
+}
+
+fn puppet() -> (Arc<PuppetModelClient>, mpsc::Sender<Step>) {
+    let (sender, steps) = mpsc::channel(64);
+    let model = PuppetModelClient {
+        steps: tokio::sync::Mutex::new(steps),
+        ended: Arc::new(Semaphore::new(0)),
+    };
+    (Arc::new(model), sender)
+}
+
+struct Ending(Arc<Semaphore>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.add_permits(1);
+    }
+}
+
+#[async_trait]
+impl ModelClient for PuppetModelClient {
+    fn is_metered(&self) -> bool {
+        false
+    }
+
+    async fn reply(
+        &self,
+        _conversation: &Conversation,
+        deltas: &dyn Deltas,
+    ) -> Result<String, ModelError> {
+        let _ending = Ending(self.ended.clone());
+        let mut said = String::new();
+        loop {
+            match self.steps.lock().await.recv().await {
+                Some(Step::Say(text)) => {
+                    deltas.push(&text).await?;
+                    said.push_str(&text);
+                }
+                Some(Step::Fail) => return Err(ModelError::Started("broke off".to_owned())),
+                Some(Step::Panic) => panic!("a bug"),
+                Some(Step::Finish) | None => return Ok(said),
+            }
+        }
+    }
+}
+
+async fn puppet_server() -> (Server, Arc<PuppetModelClient>, mpsc::Sender<Step>) {
+    let (model, steps) = puppet();
+    let setup = Setup {
+        model: model.clone(),
+        ..Setup::default()
+    };
+    let server = Server::start(setup, ServerLimits::default()).await;
+    (server, model, steps)
+}
+
+fn ask_on_the_wire() -> String {
+    hello().replace("Host:", "Accept: text/event-stream\r\nHost:")
+}
+
+fn say(text: &str) -> Step {
+    Step::Say(text.to_owned())
+}
+
+#[tokio::test]
+async fn what_fails_after_the_first_piece_is_a_problem_event_and_stays_charged() {
+    for (step, status, code) in [
+        (Step::Fail, 503, "model_unavailable"),
+        (Step::Panic, 500, "internal_error"),
+    ] {
+        let (model, steps) = puppet();
+        let app = Setup {
+            model,
+            ..Setup::default()
+        }
+        .start();
+        for step in [say("Well, "), step] {
+            steps.send(step).await.unwrap_or_else(|_| panic!("gone"));
+        }
+        let reply = app.send(ask()).await;
+        assert_eq!(reply.remaining(), 9);
+        let events = events_of(&reply);
+        let [(first, _), (last, problem)] = events.as_slice() else {
+            panic!("{events:?}");
+        };
+        assert_eq!((&**first, &**last), ("delta", "problem"));
+        assert_eq!(problem["status"], status);
+        assert_eq!(problem["code"], code);
+        let id = reply.header("x-request-id").unwrap();
+        assert_eq!(problem["instance"], format!("urn:uuid:{id}"));
+        let quota = app
+            .send(Call::get(PATH).header("cookie", reply.cookie()))
+            .await;
+        assert_eq!(quota.json()["used"], 1);
+    }
+}
+
+impl Connection {
+    /// The head of the next answer.
+    async fn head(&mut self) -> String {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(self.0.read_u8().await.unwrap());
+        }
+        String::from_utf8(head).unwrap()
+    }
+
+    /// Reads until `text` has come, and gives everything up to there.
+    async fn until(&mut self, text: &str) -> String {
+        let mut seen = Vec::new();
+        while !seen.ends_with(text.as_bytes()) {
+            seen.push(self.0.read_u8().await.unwrap());
+        }
+        String::from_utf8(seen).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_piece_is_there_before_the_next_is_made() {
+    let (server, _model, steps) = puppet_server().await;
+    let mut connection = server.connect().await;
+    connection.send(ask_on_the_wire()).await;
+    for word in ["one", "two", "three"] {
+        steps.send(say(word)).await.ok().unwrap();
+        connection.until(&format!(r#"{{"text":"{word}"}}"#)).await;
+    }
+    steps.send(Step::Finish).await.ok().unwrap();
+    let rest = connection.until("\r\n0\r\n\r\n").await;
+    assert!(rest.contains("event: message"), "{rest}");
+    // The connection lives on.
+    connection.send(hello()).await;
+    steps.send(say("four")).await.ok().unwrap();
+    steps.send(Step::Finish).await.ok().unwrap();
+    assert!(connection.receive().await.2.contains("four"));
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_ends_the_models_work_and_stays_charged() {
+    let (server, model, steps) = puppet_server().await;
+    let mut connection = server.connect().await;
+    connection.send(ask_on_the_wire()).await;
+    steps.send(say("one")).await.ok().unwrap();
+    let head = connection.head().await;
+    let cookie = head.split("set-cookie: ").nth(1).unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    connection.until("one").await;
+    drop(connection);
+    // The model waits for its next step, and is not asked to wait any more.
+    model.ended.acquire().await.unwrap().forget();
+    let mut connection = server.connect().await;
+    let quota = format!("GET {PATH} HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n");
+    connection.send(quota).await;
+    let (_, _, body) = connection.receive().await;
+    assert_eq!(
+        serde_json::from_str::<Value>(&body).unwrap(),
+        json!({"used": 1, "max": 10, "remaining": 9})
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_stalls_is_given_up_and_its_connection_closed() {
+    let (server, model, steps) = puppet_server().await;
+    let mut connection = server.connect().await;
+    connection.send(ask_on_the_wire()).await;
+    // Far more than all the buffers between hold.
+    let feeder = tokio::spawn(async move {
+        let text = "x".repeat(1 << 20);
+        while steps.send(say(&text)).await.is_ok() {}
+    });
+    model.ended.acquire().await.unwrap().forget();
+    let began = Instant::now();
+    let rest = connection.rest().await;
+    assert!(!rest.ends_with(b"0\r\n\r\n"), "it must not look whole");
+    assert!(began.elapsed() <= 2 * ServerLimits::default().idle_deadline);
+    drop(model);
+    feeder.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_stream_is_kept_alive_beyond_the_idle_deadline() {
+    let (server, _model, steps) = puppet_server().await;
+    let mut connection = server.connect().await;
+    connection.send(ask_on_the_wire()).await;
+    steps.send(say("one")).await.ok().unwrap();
+    connection.until("one").await;
+    let began = Instant::now();
+    while began.elapsed() < 2 * ServerLimits::default().idle_deadline {
+        connection.until(":\n\n").await;
+    }
+    steps.send(Step::Finish).await.ok().unwrap();
+    connection.until("event: message").await;
+}
+
+#[tokio::test]
+async fn a_stop_lets_a_stream_finish() {
+    let (mut server, _model, steps) = puppet_server().await;
+    let mut connection = server.connect().await;
+    connection.send(ask_on_the_wire()).await;
+    steps.send(say("one")).await.ok().unwrap();
+    connection.until("one").await;
+    server.stop();
+    steps.send(say("two")).await.ok().unwrap();
+    steps.send(Step::Finish).await.ok().unwrap();
+    let rest = connection.rest().await;
+    let rest = String::from_utf8(rest).unwrap();
+    assert!(rest.contains("event: message"), "{rest}");
+    assert!(rest.ends_with("0\r\n\r\n"), "{rest}");
+    server.task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_does_not_wait_for_a_stream_for_ever() {
+    let (mut server, model, steps) = puppet_server().await;
+    let mut connection = server.connect().await;
+    connection.send(ask_on_the_wire()).await;
+    steps.send(say("one")).await.ok().unwrap();
+    connection.until("one").await;
+    let began = Instant::now();
+    server.stop();
+    server.task.await.unwrap();
+    assert!(began.elapsed() <= Duration::from_secs(11));
+    drop(model);
+}
