@@ -5,7 +5,7 @@
 //! | [`data_dir`] | | the directory with its lock and secret, for both that follow |
 //! | [`store`] | `ContactStore`, `KeyIssuer` | an append-only ledger, with sled as its index |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
-//! | [`model`] | `ModelClient` | the service's own pages |
+//! | [`model`] | `ModelClient` | the service's own pages; the API of an OpenAI-compatible server |
 //! | `sled_db` | | what both users of sled need: its panics caught, its files let go of |
 //! | [`system`] | `Clock`, `Entropy` | the operating system |
 //! | [`memory`] | every port | plain collections, for tests |

@@ -23,7 +23,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
 /// Crates that only some places may name.
 const CRATES: [(&str, &[&str]); 12] = [
     ("sled::", &["adapters/"]),
-    ("hyper::", &["http/"]),
+    ("hyper::", &["http/", "adapters/model/openai/"]),
     ("serde", &["http/", "adapters/", "site/"]),
     ("clap::", &["config.rs"]),
     ("tokio::", &["http/", "adapters/", "main.rs"]),

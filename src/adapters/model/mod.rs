@@ -1,6 +1,9 @@
-//! What answers the visitors of the landing assistant.
+//! What answers the visitors of the landing assistant: the service's own pages, or a model on another
+//! server.
 
+pub mod openai;
 pub mod passages;
 mod terms;
 
+pub use openai::OpenAiModelClient;
 pub use passages::PassageModelClient;

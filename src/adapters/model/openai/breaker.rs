@@ -1,0 +1,165 @@
+//! Stops asking an upstream that cannot answer: every visitor would wait for the same failure.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// So many failures to reach the upstream, one after the other, and it is taken for dead.
+const FAILURES_MAX: u32 = 5;
+/// How long a dead upstream is left alone before one turn tries it again.
+const DEAD_PAUSE: Duration = Duration::from_secs(10);
+
+/// Whether the upstream is asked at all.
+#[derive(Debug, Default)]
+pub(super) struct Breaker(Mutex<State>);
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Closed { failures: u32 },
+    Open { until: Instant },
+    HalfOpen,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Closed { failures: 0 }
+    }
+}
+
+/// What one turn found out about the upstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// It answers, be it with an error.
+    Alive,
+    /// It cannot be reached, or says nothing.
+    Dead,
+    /// It wants to be left alone for so long.
+    Pause(Duration),
+}
+
+/// The breaker is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the breaker is open: the upstream failed a moment ago")]
+pub(super) struct BreakerOpen;
+
+impl Breaker {
+    /// Lets a turn ask the upstream. After a pause only one does, until it has found something out.
+    ///
+    /// # Errors
+    /// [`BreakerOpen`] when the upstream is left alone.
+    pub(super) fn admit(&self) -> Result<Pass<'_>, BreakerOpen> {
+        let mut state = self.lock();
+        let is_trial = match *state {
+            State::Closed { .. } => false,
+            State::Open { until } if until <= Instant::now() => {
+                *state = State::HalfOpen;
+                true
+            }
+            State::Open { .. } | State::HalfOpen => return Err(BreakerOpen),
+        };
+        Ok(Pass {
+            breaker: self,
+            is_trial,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Leave to ask the upstream once.
+#[derive(Debug)]
+pub(super) struct Pass<'a> {
+    breaker: &'a Breaker,
+    is_trial: bool,
+}
+
+impl Pass<'_> {
+    /// Tells what came of it.
+    pub(super) fn report(mut self, finding: Finding) {
+        let mut state = self.breaker.lock();
+        let open = |pause| State::Open {
+            until: Instant::now() + pause,
+        };
+        *state = match (finding, *state) {
+            (Finding::Pause(pause), _) => open(pause),
+            // What began before the breaker opened does not close it.
+            (Finding::Alive | Finding::Dead, State::Open { .. }) => *state,
+            (Finding::Alive | Finding::Dead, State::HalfOpen) if !self.is_trial => *state,
+            (Finding::Alive, State::Closed { .. } | State::HalfOpen) => State::default(),
+            (Finding::Dead, State::HalfOpen) => open(DEAD_PAUSE),
+            (Finding::Dead, State::Closed { failures }) if failures + 1 >= FAILURES_MAX => {
+                open(DEAD_PAUSE)
+            }
+            (Finding::Dead, State::Closed { failures }) => State::Closed {
+                failures: failures + 1,
+            },
+        };
+        self.is_trial = false;
+    }
+}
+
+impl Drop for Pass<'_> {
+    /// A trial that found nothing out leaves the next turn to try.
+    fn drop(&mut self) {
+        if self.is_trial {
+            *self.breaker.lock() = State::Open {
+                until: Instant::now(),
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fail(breaker: &Breaker, times: u32) {
+        for _ in 0..times {
+            breaker.admit().unwrap().report(Finding::Dead);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_in_a_row_open_it_and_one_trial_closes_it() {
+        let breaker = Breaker::default();
+        fail(&breaker, FAILURES_MAX - 1);
+        breaker.admit().unwrap().report(Finding::Alive);
+        fail(&breaker, FAILURES_MAX);
+        assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
+        tokio::time::advance(DEAD_PAUSE - Duration::from_millis(1)).await;
+        assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let trial = breaker.admit().unwrap();
+        assert_eq!(breaker.admit().unwrap_err(), BreakerOpen, "one at a time");
+        trial.report(Finding::Dead);
+        assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
+        tokio::time::advance(DEAD_PAUSE).await;
+        breaker.admit().unwrap().report(Finding::Alive);
+        fail(&breaker, FAILURES_MAX - 1);
+        assert!(breaker.admit().is_ok(), "failures are counted afresh");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_trial_that_is_dropped_leaves_the_next_to_try() {
+        let breaker = Breaker::default();
+        fail(&breaker, FAILURES_MAX);
+        tokio::time::advance(DEAD_PAUSE).await;
+        drop(breaker.admit().unwrap());
+        assert!(breaker.admit().is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_that_was_asked_for_is_kept() {
+        let breaker = Breaker::default();
+        let earlier = breaker.admit().unwrap();
+        let pause = Duration::from_secs(60);
+        breaker.admit().unwrap().report(Finding::Pause(pause));
+        earlier.report(Finding::Alive);
+        assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
+        tokio::time::advance(pause).await;
+        assert!(breaker.admit().is_ok());
+    }
+}

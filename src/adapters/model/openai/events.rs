@@ -1,0 +1,91 @@
+//! Reads server-sent events (WHATWG HTML, section 9.2) out of bytes that come in any pieces.
+
+/// The longest event, in bytes.
+const EVENT_BYTES_MAX: usize = 1 << 20;
+
+/// What is not a whole event yet.
+#[derive(Debug, Default)]
+pub(super) struct EventReader {
+    line: Vec<u8>,
+    data: Vec<u8>,
+    /// The line before ended with a carriage return: a line feed now belongs to it.
+    after_return: bool,
+}
+
+/// An event is longer than any that makes sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event is too long")]
+pub(super) struct EventTooLong;
+
+impl EventReader {
+    /// Takes the next bytes and gives the data of every event that they complete.
+    ///
+    /// # Errors
+    /// [`EventTooLong`], after which there is nothing more to read.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, EventTooLong> {
+        let mut events = Vec::new();
+        for &byte in bytes {
+            let is_second_half = byte == b'\n' && self.after_return;
+            self.after_return = byte == b'\r';
+            match byte {
+                _ if is_second_half => {}
+                b'\n' | b'\r' => events.extend(self.end_line()),
+                _ if self.line.len() + self.data.len() >= EVENT_BYTES_MAX => {
+                    return Err(EventTooLong);
+                }
+                _ => self.line.push(byte),
+            }
+        }
+        Ok(events)
+    }
+
+    /// The event that the stream broke off in: some servers forget the last empty line.
+    pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
+        self.end_line().or_else(|| self.end_line())
+    }
+
+    fn end_line(&mut self) -> Option<Vec<u8>> {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            let data = std::mem::take(&mut self.data);
+            return (!data.is_empty()).then_some(data);
+        }
+        // Comments and the fields that nobody asks for are left out.
+        if let Some(value) = line.strip_prefix(b"data:") {
+            if !self.data.is_empty() {
+                self.data.push(b'\n');
+            }
+            self.data
+                .extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_read_however_they_are_cut() {
+        let stream =
+            ": hello\n\ndata: one\r\n\r\nevent: x\ndata:two\ndata: 2é\n\nid: 7\n\ndata: last";
+        for size in 1..stream.len() {
+            let mut reader = EventReader::default();
+            let mut events = Vec::new();
+            for piece in stream.as_bytes().chunks(size) {
+                events.extend(reader.push(piece).unwrap());
+            }
+            events.extend(reader.finish());
+            assert_eq!(events, ["one".as_bytes(), "two\n2é".as_bytes(), b"last"]);
+        }
+    }
+
+    #[test]
+    fn an_endless_event_is_not_kept() {
+        let mut reader = EventReader::default();
+        let piece = [b'x'; 4096];
+        let refused = (0..=EVENT_BYTES_MAX / piece.len()).find(|_| reader.push(&piece).is_err());
+        assert!(refused.is_some());
+    }
+}

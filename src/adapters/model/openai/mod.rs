@@ -1,0 +1,246 @@
+//! A model behind the chat completions API that began with one company and that many servers speak,
+//! each in its own way.
+//!
+//! | Module | Holds |
+//! |---|---|
+//! | `transport` | connections: pool, TLS, deadline |
+//! | `request` | what is sent: the prompt, the question with what was said before |
+//! | `exchange` | one request and what comes back, under a deadline and a cap |
+//! | `events`, `answer`, `thoughts` | reading streams, completions, and thinking aloud |
+//! | `collector` | the answer as it comes together and is handed out |
+//! | `failure` | errors in all their forms, and who bears the turn |
+//! | `breaker` | leaving an upstream alone that cannot answer |
+
+mod answer;
+mod breaker;
+mod collector;
+mod events;
+mod exchange;
+mod failure;
+mod request;
+mod thoughts;
+mod transport;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hyper::Uri;
+use hyper::header::HeaderValue;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::domain::chat::Conversation;
+use crate::ports::{Deltas, ModelClient, ModelError, Place};
+
+use breaker::{Breaker, Finding};
+use collector::Collector;
+use exchange::Upstream;
+use failure::{Discretion, Failure, Kind};
+use request::{RESERVED_PARAMS, RequestMaker, last_question, question_with_history};
+
+pub use request::page_prompt;
+pub use transport::{NoRoots, Roots};
+
+/// Where the model is and how it is asked.
+#[derive(Clone, Debug)]
+pub struct OpenAiSettings {
+    /// The base of the API, `http` or `https`, without a slash at its end.
+    pub base_url: String,
+    /// The model's name.
+    pub model: String,
+    /// The key sent as a bearer token, if the upstream wants one.
+    pub key: Option<ApiKey>,
+    /// What comes first in every conversation.
+    pub system_prompt: String,
+    /// Further members of each request.
+    pub params: Vec<(String, Value)>,
+    /// How long an answer may take, from first to last.
+    pub timeout: Duration,
+    /// Turns that are answered at once.
+    pub concurrency: usize,
+}
+
+/// The key to the operator's account. It is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+impl ApiKey {
+    /// Takes a key, blanks around it cut off.
+    ///
+    /// # Errors
+    /// [`BadApiKey`] when it cannot stand in a header.
+    pub fn parse(text: &str) -> Result<Self, BadApiKey> {
+        let text = text.trim();
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(BadApiKey);
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(..)")
+    }
+}
+
+/// What is given as a key is none. The text does not repeat it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must hold one key: printable ASCII without blanks")]
+pub struct BadApiKey;
+
+/// The settings make no client.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenAiError {
+    /// The base of the API makes no address.
+    #[error("the address of the model is not valid")]
+    Address(#[from] hyper::http::uri::InvalidUri),
+    /// The key does not fit into a header.
+    #[error("the key does not fit into a header")]
+    Key(#[from] hyper::http::header::InvalidHeaderValue),
+    /// A parameter that is not the operator's to set.
+    #[error("the parameter {0} is set by the service")]
+    Reserved(String),
+    /// TLS cannot be set up.
+    #[error("TLS: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Answers with a model on another server.
+#[derive(Debug)]
+pub struct OpenAiModelClient {
+    upstream: Upstream,
+    maker: RequestMaker,
+    key: Option<ApiKey>,
+    timeout: Duration,
+    places: Arc<Semaphore>,
+    breaker: Breaker,
+    /// Whether the model ends thoughts that it did not begin.
+    thinks_first: AtomicBool,
+}
+
+impl OpenAiModelClient {
+    /// A client that trusts `roots` to say who the upstream is.
+    ///
+    /// # Errors
+    /// [`OpenAiError`] when the settings make no client.
+    pub fn new(settings: OpenAiSettings, roots: Roots) -> Result<Self, OpenAiError> {
+        let uri: Uri = format!("{}/chat/completions", settings.base_url).parse()?;
+        let mut params = Map::new();
+        for (name, value) in settings.params {
+            if RESERVED_PARAMS.contains(&name.as_str()) {
+                return Err(OpenAiError::Reserved(name));
+            }
+            params.insert(name, value);
+        }
+        let authorization = match &settings.key {
+            Some(key) => {
+                let mut value = HeaderValue::try_from(format!("Bearer {}", key.0))?;
+                value.set_sensitive(true);
+                Some(value)
+            }
+            None => None,
+        };
+        Ok(Self {
+            upstream: Upstream {
+                http: transport::client(roots, settings.concurrency)?,
+                uri,
+                authorization,
+            },
+            maker: RequestMaker::new(settings.model, settings.system_prompt, params),
+            key: settings.key,
+            timeout: settings.timeout,
+            places: Arc::new(Semaphore::new(settings.concurrency)),
+            breaker: Breaker::default(),
+            thinks_first: AtomicBool::new(false),
+        })
+    }
+
+    /// Turns that are being answered.
+    #[must_use]
+    pub fn places_free(&self) -> usize {
+        self.places.available_permits()
+    }
+
+    /// Asks for an answer to `question`.
+    async fn ask(
+        &self,
+        question: &str,
+        conversation: &Conversation,
+        deadline: Instant,
+        collector: &mut Collector<'_>,
+        is_streamed: bool,
+    ) -> Result<(), Failure> {
+        let body = self
+            .maker
+            .body(question, is_streamed)
+            .map_err(|error| Failure::unusable(format!("the request has no JSON form: {error}")))?;
+        let key = self.key.as_ref().map(|key| key.0.as_str());
+        let discretion = Discretion::new(conversation, key);
+        self.upstream
+            .exchange(body, is_streamed, deadline, &discretion, collector)
+            .await
+    }
+}
+
+#[async_trait]
+impl ModelClient for OpenAiModelClient {
+    fn is_metered(&self) -> bool {
+        true
+    }
+
+    fn reserve(&self) -> Result<Place, ModelError> {
+        match Arc::clone(&self.places).try_acquire_owned() {
+            Ok(permit) => Ok(Place::held_by(permit)),
+            Err(_full) => Err(ModelError::NotStarted(
+                "as many turns as allowed are being answered".to_owned(),
+            )),
+        }
+    }
+
+    async fn reply(
+        &self,
+        conversation: &Conversation,
+        deltas: &dyn Deltas,
+    ) -> Result<String, ModelError> {
+        let pass = self
+            .breaker
+            .admit()
+            .map_err(|open| ModelError::NotStarted(open.to_string()))?;
+        let deadline = Instant::now() + self.timeout;
+        let is_streamed = deltas.are_read();
+        let question = question_with_history(conversation);
+        let mut collector = Collector::new(deltas, &self.thinks_first);
+        let mut outcome = self
+            .ask(
+                &question,
+                conversation,
+                deadline,
+                &mut collector,
+                is_streamed,
+            )
+            .await;
+        let last = last_question(conversation);
+        let is_overflow = matches!(&outcome, Err(failure) if failure.kind == Kind::Overflow);
+        if is_overflow && !collector.was_read() && question != last {
+            collector = Collector::new(deltas, &self.thinks_first);
+            outcome = self
+                .ask(last, conversation, deadline, &mut collector, is_streamed)
+                .await;
+        }
+        match outcome {
+            Ok(()) => {
+                pass.report(Finding::Alive);
+                Ok(collector.into_reply())
+            }
+            Err(failure) => {
+                pass.report(failure.finding());
+                Err(failure.into_error(collector.was_read()))
+            }
+        }
+    }
+}
