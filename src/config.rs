@@ -1,6 +1,8 @@
 //! What the operator decides: flags, each with a variable in the environment. [`Args`] is what was
 //! typed, [`Config`] is what was meant. Nothing here touches the world but that environment.
 
+mod model;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -10,6 +12,9 @@ use url::Url;
 
 use crate::domain::contact::RevealExisting;
 use crate::domain::policy::{Policies, PolicyName, Quota, parse_duration_ms};
+
+use model::ModelArgs;
+pub use model::ModelConfig;
 
 /// The flags as typed.
 #[derive(Clone, Debug, Parser)]
@@ -84,6 +89,9 @@ pub struct Args {
         default_value = "same-client"
     )]
     reveal_existing: RevealArg,
+
+    #[command(flatten)]
+    model: ModelArgs,
 
     /// Most connections open at once; the limit on open files is raised to fit
     #[arg(
@@ -172,6 +180,8 @@ pub struct Config {
     pub key_lifetime_ms: u64,
     /// Who is told that an address was signed up already.
     pub reveal_existing: RevealExisting,
+    /// The model that answers visitors; nothing if the guide does.
+    pub model: Option<ModelConfig>,
     /// Most connections open at once.
     pub connections_max: u32,
     /// How much is logged.
@@ -201,7 +211,6 @@ impl Config {
         Args::command()
             .try_get_matches_from(words)
             .and_then(|matches| Args::from_arg_matches(&matches))
-            .map(Self::from)
             .map_err(|error| {
                 let text = error.render().to_string();
                 if error.use_stderr() {
@@ -210,6 +219,7 @@ impl Config {
                     ConfigError::Shown(text)
                 }
             })
+            .and_then(|args| Self::checked(args).map_err(ConfigError::Wrong))
     }
 
     /// The origin under which clients reach a service that listens on `bound`.
@@ -221,15 +231,14 @@ impl Config {
             None => format!("http://{bound}"),
         }
     }
-}
 
-impl From<Args> for Config {
-    fn from(args: Args) -> Self {
+    /// What the flags mean together.
+    fn checked(args: Args) -> Result<Self, String> {
         let mut policies = Policies::default();
         for (policy, quota) in args.limit {
             policies.set(policy, quota);
         }
-        Self {
+        Ok(Self {
             data_dir: args.data_dir,
             listen: args.listen,
             base_url: args.base_url,
@@ -242,10 +251,11 @@ impl From<Args> for Config {
                 RevealArg::SameClient => RevealExisting::SameClient,
                 RevealArg::Always => RevealExisting::Always,
             },
+            model: args.model.checked()?,
             connections_max: args.max_connections,
             log_level: args.log_level.into(),
             is_log_json: args.log_format == LogFormat::Json,
-        }
+        })
     }
 }
 

@@ -2,21 +2,26 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
-use landing_api::adapters::model::PassageModelClient;
+use landing_api::adapters::model::openai::{
+    ApiKey, OpenAiError, OpenAiSettings, Roots, page_prompt,
+};
+use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
+use landing_api::adapters::operator_file;
 use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{SystemClock, SystemEntropy};
 use landing_api::app::{App, PublicUrls};
-use landing_api::config::{Config, ConfigError};
+use landing_api::config::{Config, ConfigError, ModelConfig};
 use landing_api::domain::secret::SecretKeys;
 use landing_api::http::server::{ServerLimits, serve};
 use landing_api::http::service::LandingService;
-use landing_api::ports::{Clock as _, Entropy as _};
+use landing_api::ports::{Clock as _, Entropy as _, ModelClient};
 use landing_api::site::{Site, SiteFacts};
 use landing_api::telemetry;
 use tokio::net::{TcpListener, TcpSocket};
@@ -43,8 +48,15 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let model = match config.model.as_ref().map(ModelSource::load).transpose() {
+        Ok(model) => model,
+        Err(line) => {
+            complain(&line);
+            return ExitCode::from(2);
+        }
+    };
     telemetry::init(config.log_level, config.is_log_json);
-    match run(&config) {
+    match run(&config, model) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("error: {error}"));
@@ -54,7 +66,7 @@ fn main() -> ExitCode {
 }
 
 /// Opens what the data directory holds, serves until told to stop, and flushes.
-fn run(config: &Config) -> Result<(), Box<dyn Error>> {
+fn run(config: &Config, model: Option<ModelSource<'_>>) -> Result<(), Box<dyn Error>> {
     let connections_max = fit_connections(u64::from(config.connections_max));
     let data_dir = DataDir::open(&config.data_dir, &SystemEntropy)?;
     let store = Arc::new(SledStore::open(&data_dir, SystemClock.now())?);
@@ -72,7 +84,7 @@ fn run(config: &Config) -> Result<(), Box<dyn Error>> {
         .build()
         .map_err(Into::into)
         .and_then(|runtime| {
-            let serving = listen_and_serve(config, &store, &limiter, secrets, connections_max);
+            let serving = listen_and_serve(config, model, &store, &limiter, secrets, connections_max);
             runtime.block_on(serving)
         });
 
@@ -88,6 +100,7 @@ fn run(config: &Config) -> Result<(), Box<dyn Error>> {
 /// Binds, wires, and serves until told to stop.
 async fn listen_and_serve(
     config: &Config,
+    model: Option<ModelSource<'_>>,
     store: &Arc<SledStore>,
     limiter: &Arc<SledRateLimiter>,
     secrets: SecretKeys,
@@ -104,11 +117,16 @@ async fn listen_and_serve(
         policies: config.policies.clone(),
         key_lifetime_ms: config.key_lifetime_ms,
         reveal_existing: config.reveal_existing,
+        has_model: model.is_some(),
     })?;
+    let model: Arc<dyn ModelClient> = match model {
+        Some(model) => Arc::new(model.client(&config.service_name, &site)?),
+        None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
+    };
     let app = App {
         contacts: store.clone(),
         keys: store.clone(),
-        model: Arc::new(PassageModelClient::new(site.passages().to_vec())),
+        model,
         limiter: limiter.clone(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
@@ -142,6 +160,69 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+/// A model of the operator's own, with the files that its flags name.
+struct ModelSource<'a> {
+    config: &'a ModelConfig,
+    key: Option<ApiKey>,
+    prompt: Option<String>,
+    roots: Roots,
+}
+
+impl<'a> ModelSource<'a> {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// One line that names the flag at fault.
+    fn load(config: &'a ModelConfig) -> Result<Self, String> {
+        let wrong = |flag: &str, path: &Path, why: String| {
+            format!("error: {flag}: {}: {why}", path.display())
+        };
+        let key = match &config.key_file {
+            Some(path) => {
+                let wrong = |why| wrong("--model-key-file", path, why);
+                let text =
+                    operator_file::read_secret(path).map_err(|error| wrong(error.to_string()))?;
+                Some(ApiKey::parse(&text).map_err(|error| wrong(error.to_string()))?)
+            }
+            None => None,
+        };
+        let prompt = match &config.prompt_file {
+            Some(path) => Some(
+                operator_file::read(path)
+                    .map_err(|error| wrong("--assistant-prompt-file", path, error.to_string()))?,
+            ),
+            None => None,
+        };
+        let roots = if config.url.starts_with("https://") {
+            Roots::of_system().map_err(|error| format!("error: --model-url: {error}"))?
+        } else {
+            Roots::of([])
+        };
+        Ok(Self {
+            config,
+            key,
+            prompt,
+            roots,
+        })
+    }
+
+    fn client(self, service_name: &str, site: &Site) -> Result<OpenAiModelClient, OpenAiError> {
+        let config = self.config;
+        let settings = OpenAiSettings {
+            base_url: config.url.clone(),
+            model: config.name.clone(),
+            key: self.key,
+            system_prompt: self
+                .prompt
+                .unwrap_or_else(|| page_prompt(service_name, site.passages())),
+            params: config.params.clone(),
+            timeout: config.timeout,
+            concurrency: config.concurrency,
+        };
+        OpenAiModelClient::new(settings, self.roots)
+    }
 }
 
 fn base_url(config: &Config, bound: SocketAddr) -> String {

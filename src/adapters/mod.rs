@@ -8,12 +8,14 @@
 //! | [`model`] | `ModelClient` | the service's own pages; the API of an OpenAI-compatible server |
 //! | `sled_db` | | what both users of sled need: its panics caught, its files let go of |
 //! | [`system`] | `Clock`, `Entropy` | the operating system |
+//! | [`operator_file`] | | files that flags name, secrets among them |
 //! | [`memory`] | every port | plain collections, for tests |
 
 pub mod data_dir;
 pub mod limiter;
 pub mod memory;
 pub mod model;
+pub mod operator_file;
 mod sled_db;
 pub mod store;
 pub mod system;

@@ -23,6 +23,8 @@ pub struct SiteFacts {
     pub key_lifetime_ms: u64,
     /// Who is told that an address was there already.
     pub reveal_existing: RevealExisting,
+    /// Whether a model of the operator's answers visitors, and not a search of the guide.
+    pub has_model: bool,
 }
 
 /// The values that stand in the documents, under the names they have there.
@@ -37,6 +39,7 @@ pub(super) struct Words<'a> {
     cookie_name: &'static str,
     key_lifetime: String,
     reveal: &'static str,
+    has_model: bool,
     email_max: usize,
     label_max: usize,
     echo_max: usize,
@@ -89,6 +92,7 @@ impl<'a> Words<'a> {
                 RevealExisting::SameClient => "same-client",
                 RevealExisting::Always => "always",
             },
+            has_model: facts.has_model,
             email_max: email::LENGTH_MAX,
             label_max: Label::LENGTH_MAX,
             echo_max: EchoMessage::LENGTH_MAX,
@@ -99,7 +103,7 @@ impl<'a> Words<'a> {
                 assistant: policy(PolicyName::Assistant),
                 assistant_ip: policy(PolicyName::AssistantIp),
             },
-            limits: limits(&facts.policies),
+            limits: limits(&facts.policies, facts.has_model),
         }
     }
 }
@@ -114,7 +118,7 @@ impl QuotaWords {
     }
 }
 
-fn limits(policies: &Policies) -> Vec<LimitWords> {
+fn limits(policies: &Policies, has_model: bool) -> Vec<LimitWords> {
     PolicyName::ALL
         .into_iter()
         .filter_map(|name| {
@@ -122,13 +126,13 @@ fn limits(policies: &Policies) -> Vec<LimitWords> {
             Some(LimitWords {
                 name: name.as_str(),
                 quota: format!("{count} in any {window}"),
-                counted: counted(name),
+                counted: counted(name, has_model),
             })
         })
         .collect()
 }
 
-fn counted(policy: PolicyName) -> &'static str {
+fn counted(policy: PolicyName, has_model: bool) -> &'static str {
     match policy {
         PolicyName::Default => "every request, by valid credential, else by IP address",
         PolicyName::Ip => "every request, by IP address",
@@ -138,8 +142,11 @@ fn counted(policy: PolicyName) -> &'static str {
         PolicyName::NewsletterIp => "newsletter sign-ups, by IP address",
         PolicyName::Assistant => "chat messages, by visitor (quota cookie)",
         PolicyName::AssistantIp => "chat messages, by IP address",
+        PolicyName::AssistantAll if has_model => {
+            "chat messages sent to the language model, all visitors together"
+        }
         PolicyName::AssistantAll => {
-            "chat messages sent to an external model, all visitors together; \
+            "chat messages sent to a language model, all visitors together; \
              none while the assistant answers from this guide"
         }
     }
@@ -198,9 +205,13 @@ mod tests {
     #[test]
     fn a_policy_that_is_off_has_no_row() {
         let mut policies = Policies::default();
-        assert_eq!(limits(&policies).len(), PolicyName::ALL.len());
-        assert_eq!(limits(&policies)[0].quota, "600 in any minute");
+        assert_eq!(limits(&policies, false).len(), PolicyName::ALL.len());
+        assert_eq!(limits(&policies, false)[0].quota, "600 in any minute");
         policies.set(PolicyName::Default, None);
-        assert!(limits(&policies).iter().all(|row| row.name != "default"));
+        assert!(
+            limits(&policies, false)
+                .iter()
+                .all(|row| row.name != "default")
+        );
     }
 }

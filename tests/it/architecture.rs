@@ -10,7 +10,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
     ("usecases", &["domain", "ports", "usecases"]),
     ("app", &["domain", "ports", "usecases"]),
     ("site", &["domain", "site"]),
-    ("config", &["domain"]),
+    ("config", &["domain", "config"]),
     ("telemetry", &[]),
     ("adapters", &["domain", "ports", "adapters"]),
     (
@@ -24,8 +24,8 @@ const LAYERS: [(&str, &[&str]); 10] = [
 const CRATES: [(&str, &[&str]); 12] = [
     ("sled::", &["adapters/"]),
     ("hyper::", &["http/", "adapters/model/openai/"]),
-    ("serde", &["http/", "adapters/", "site/"]),
-    ("clap::", &["config.rs"]),
+    ("serde", &["http/", "adapters/", "site/", "config/"]),
+    ("clap::", &["config.rs", "config/"]),
     ("tokio::", &["http/", "adapters/", "main.rs"]),
     ("SystemTime::now", &["adapters/system.rs"]),
     ("std::fs", &["adapters/"]),
@@ -33,7 +33,10 @@ const CRATES: [(&str, &[&str]); 12] = [
     ("std::thread", &["adapters/"]),
     ("std::process", &["main.rs"]),
     ("TcpStream", &["http/"]),
-    ("async_trait", &["ports.rs", "adapters/"]),
+    (
+        "async_trait",
+        &["ports.rs", "adapters/", "http/handlers/stream.rs"],
+    ),
 ];
 
 struct Source {

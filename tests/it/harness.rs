@@ -70,6 +70,7 @@ impl Setup {
             policies: self.policies.clone(),
             key_lifetime_ms: 90 * 86_400_000,
             reveal_existing: self.reveal_existing,
+            has_model: false,
         })
         .unwrap();
         let app = Arc::new(App {

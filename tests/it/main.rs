@@ -22,6 +22,7 @@ mod ledger;
 mod limiter;
 mod limits;
 mod newsletter;
+mod openai;
 mod problems;
 mod readme;
 mod sandbox;

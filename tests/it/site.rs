@@ -13,6 +13,7 @@ pub(crate) fn facts() -> SiteFacts {
         policies: Policies::default(),
         key_lifetime_ms: 90 * 86_400_000,
         reveal_existing: RevealExisting::SameClient,
+        has_model: false,
     }
 }
 
@@ -31,6 +32,7 @@ fn variants() -> Vec<SiteFacts> {
             policies: Policies::default(),
             key_lifetime_ms: 1000,
             reveal_existing: RevealExisting::Never,
+            has_model: true,
         },
         SiteFacts {
             policies: all_off,

@@ -1,5 +1,5 @@
-//! A model behind the chat completions API that began with one company and that many servers speak,
-//! each in its own way.
+//! A model behind the chat completions API that OpenAI began and many servers speak, each in its
+//! own way.
 //!
 //! | Module | Holds |
 //! |---|---|
@@ -160,7 +160,7 @@ impl OpenAiModelClient {
         })
     }
 
-    /// Turns that are being answered.
+    /// How many more turns could be answered now.
     #[must_use]
     pub fn places_free(&self) -> usize {
         self.places.available_permits()

@@ -1,0 +1,103 @@
+//! Files the operator names in flags.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// The largest file that is taken, in bytes.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+/// The permission bits of everybody but the owner.
+const OTHERS: u32 = 0o077;
+
+/// A file cannot be taken. The text does not repeat what is in it.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorFileError {
+    /// It is not there, or cannot be read, or is no text.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It holds too much.
+    #[error("is larger than {FILE_BYTES_MAX} bytes")]
+    TooLarge,
+    /// It holds nothing but blanks.
+    #[error("is empty")]
+    Empty,
+    /// It holds a secret that others may read.
+    #[error("may be read by others than its owner: run chmod 600 on it")]
+    Exposed,
+}
+
+/// The text of the file at `path`, blanks around it cut off.
+///
+/// # Errors
+/// [`OperatorFileError`] when there is no text of a sensible length.
+pub fn read(path: &Path) -> Result<String, OperatorFileError> {
+    read_open(File::open(path)?)
+}
+
+/// The text of a file that only its owner may read.
+///
+/// # Errors
+/// [`OperatorFileError`] also when others may read it.
+pub fn read_secret(path: &Path) -> Result<String, OperatorFileError> {
+    let file = File::open(path)?;
+    if file.metadata()?.permissions().mode() & OTHERS != 0 {
+        return Err(OperatorFileError::Exposed);
+    }
+    read_open(file)
+}
+
+fn read_open(file: File) -> Result<String, OperatorFileError> {
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(OperatorFileError::TooLarge);
+    }
+    match text.trim() {
+        "" => Err(OperatorFileError::Empty),
+        text => Ok(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, set_permissions, write};
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_its_owners_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("key");
+        assert!(matches!(read_secret(&path), Err(OperatorFileError::Io(_))));
+        write(&path, " sk-1\n").unwrap();
+        for (mode, is_taken) in [
+            (0o600, true),
+            (0o400, true),
+            (0o640, false),
+            (0o604, false),
+            (0o620, false),
+        ] {
+            set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read_secret(&path).is_ok(), is_taken, "{mode:o}");
+            assert_eq!(read(&path).unwrap(), "sk-1");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_of_a_sensible_length_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("prompt");
+        for (bytes, is_taken) in [
+            (b"prompt".to_vec(), true),
+            (b" \n".to_vec(), false),
+            (vec![b'x'; 64 * 1024], true),
+            (vec![b'x'; 64 * 1024 + 1], false),
+            (b"\xff".to_vec(), false),
+        ] {
+            write(&path, &bytes).unwrap();
+            assert_eq!(read(&path).is_ok(), is_taken, "{}", bytes.len());
+        }
+        assert!(read(dir.path()).is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! The model behind an API, against an upstream that does everything upstreams do.
+
+mod request;
+mod shapes;
+mod tls;
+mod trouble;
+mod upstream;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use landing_api::adapters::model::OpenAiModelClient;
+use landing_api::adapters::model::openai::{ApiKey, OpenAiSettings, Roots};
+use landing_api::domain::chat::{Content, Conversation, Message, Role};
+
+use crate::harness::{Call, Setup, TestApp};
+
+use upstream::Upstream;
+
+const PATH: &str = "/api/v1/assistant/chat";
+/// What the visitor says; no log line may repeat it.
+const QUESTION: &str = "where is my hidden treasure";
+
+fn settings(upstream: &Upstream) -> OpenAiSettings {
+    OpenAiSettings {
+        base_url: upstream.base_url(),
+        model: "small".to_owned(),
+        key: Some(ApiKey::parse("sk-test-key").unwrap()),
+        system_prompt: "Be brief.".to_owned(),
+        params: Vec::new(),
+        timeout: Duration::from_secs(30),
+        concurrency: 4,
+    }
+}
+
+fn client(settings: OpenAiSettings) -> Arc<OpenAiModelClient> {
+    Arc::new(OpenAiModelClient::new(settings, Roots::of([])).unwrap())
+}
+
+/// The service before `upstream`, its visitors unlimited but for the chat quota.
+fn app(upstream: &Upstream) -> TestApp {
+    app_with(client(settings(upstream)))
+}
+
+fn app_with(model: Arc<OpenAiModelClient>) -> TestApp {
+    Setup {
+        model,
+        ..Setup::default()
+    }
+    .start()
+}
+
+fn ask() -> Call {
+    let body = format!(r#"{{"messages":[{{"role":"user","content":"{QUESTION}"}}]}}"#);
+    Call::post(PATH, body)
+}
+
+fn ask_for_stream() -> Call {
+    ask().header("accept", "text/event-stream")
+}
+
+fn conversation(turns: &[(Role, &str)]) -> Conversation {
+    let message = |(role, text): &(Role, &str)| Message {
+        role: *role,
+        content: Content::parse((*text).to_owned()).unwrap(),
+    };
+    Conversation::parse(turns.iter().map(message).collect()).unwrap()
+}
+
+fn question() -> Conversation {
+    conversation(&[(Role::User, QUESTION)])
+}

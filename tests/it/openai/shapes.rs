@@ -1,0 +1,433 @@
+//! Every form of an answer and of an error: what the visitor gets, who bears the turn, and what the
+//! log is told.
+
+use hyper::StatusCode;
+use landing_api::adapters::memory::MemoryDeltas;
+use landing_api::ports::{ModelClient, ModelError, Unread};
+use serde_json::{Value, json};
+
+use super::upstream::{Script, Step, Upstream, chunk};
+use super::{app, ask, ask_for_stream, client, question, settings};
+use crate::streaming::{events, joined};
+
+/// What comes of a turn.
+#[derive(Debug)]
+enum Outcome {
+    Answer(&'static str),
+    /// Not charged; the cause has this in it.
+    Refund(&'static str),
+    /// Charged; the cause has this in it.
+    Charge(&'static str),
+}
+use Outcome::{Answer, Charge, Refund};
+
+fn error(message: &str, kind: &str, code: Value) -> Value {
+    json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
+}
+
+fn message(message: Value) -> Script {
+    Script::message(&message, "stop")
+}
+
+/// Answers that are not streamed.
+#[allow(clippy::too_many_lines, reason = "it is a table")]
+fn whole() -> Vec<(Script, Outcome)> {
+    let text = |text: &str| json!({"content": text});
+    let flat = json!({"object": "error", "message": "flat", "type": "BadRequest", "code": 400});
+    let html = "<html><h1>502 Bad Gateway</h1>";
+    vec![
+        (Script::saying("Hello."), Answer("Hello.")),
+        (Script::saying(" \n Hello. \n"), Answer("Hello.")),
+        (Script::message(&text("Cut"), "length"), Answer("Cut")),
+        (
+            Script::message(&text("Some"), "content_filter"),
+            Answer("Some"),
+        ),
+        (
+            message(json!({"content": [{"type": "text", "text": "Parts"}]})),
+            Answer("Parts"),
+        ),
+        (
+            message(
+                json!({"content": [{"type": "thinking", "thinking": "secret"}, {"type": "text", "text": "Said"}]}),
+            ),
+            Answer("Said"),
+        ),
+        (
+            message(json!({"content": null, "refusal": "I will not."})),
+            Answer("I will not."),
+        ),
+        (
+            message(json!({"content": "Said", "reasoning_content": "secret"})),
+            Answer("Said"),
+        ),
+        (
+            message(text("<think>secret</think>\n\nSaid")),
+            Answer("Said"),
+        ),
+        (message(text("secret</think>Said")), Answer("Said")),
+        (
+            Script::json(200, &json!({"choices": [{"message": {"content": "Bare"}}]})),
+            Answer("Bare"),
+        ),
+        (
+            Script::new(
+                200,
+                "text/plain",
+                r#"{"choices":[{"message":{"content":"Mislabelled"}}]}"#,
+            ),
+            Answer("Mislabelled"),
+        ),
+        (
+            Script::stream([
+                chunk(&text("Streamed unasked"), Some("stop")),
+                "[DONE]".to_owned(),
+            ]),
+            Answer("Streamed unasked"),
+        ),
+        // Nothing that can be used.
+        (
+            message(json!({"content": null})),
+            Refund("empty; finish reason: stop"),
+        ),
+        (message(text("")), Refund("empty")),
+        (message(text("  ")), Refund("empty")),
+        (
+            message(json!({"content": null, "tool_calls": [{}]})),
+            Refund("empty"),
+        ),
+        (
+            Script::message(
+                &json!({"content": "", "reasoning_content": "secret"}),
+                "length",
+            ),
+            Refund("only thinking; finish reason: length"),
+        ),
+        (
+            Script::message(&text("<think>secret"), "length"),
+            Refund("empty"),
+        ),
+        (
+            message(json!({"content": "", "reasoning": "secret"})),
+            Refund("only thinking"),
+        ),
+        (Script::json(200, &json!({"choices": []})), Refund("empty")),
+        (Script::json(200, &json!({})), Refund("empty")),
+        (Script::json(200, &json!("text")), Refund("empty")),
+        (Script::new(200, "application/json", ""), Refund("not JSON")),
+        (Script::new(200, "text/html", html), Refund("not JSON")),
+        (
+            Script::new(200, "application/json", "x".repeat(1 << 21)),
+            Refund("too large"),
+        ),
+        (
+            Script::saying("Half").then(Step::Break),
+            Refund("broke off"),
+        ),
+        (Script::dropped(), Refund("broke before the answer")),
+        (
+            Script::message(&json!({"content": null}), "content_filter"),
+            Charge("filtered"),
+        ),
+        // Errors.
+        (
+            Script::json(200, &error("overloaded", "server_error", Value::Null)),
+            Refund("answered 200 with an error, type \"server_error\", message \"overloaded\""),
+        ),
+        (
+            Script::json(
+                200,
+                &json!({"choices": [], "error": {"code": 502, "message": "provider"}}),
+            ),
+            Refund("code \"502\", message \"provider\""),
+        ),
+        (
+            Script::json(
+                401,
+                &error("bad key", "invalid_request_error", json!("invalid_api_key")),
+            ),
+            Refund("401 with an error, code \"invalid_api_key\""),
+        ),
+        (
+            Script::json(404, &error("no model", "not_found_error", Value::Null)),
+            Refund("404"),
+        ),
+        (
+            Script::json(400, &flat),
+            Refund("code \"400\", type \"BadRequest\", message \"flat\""),
+        ),
+        (
+            Script::json(400, &error("int", "x", json!(400))),
+            Refund("code \"400\""),
+        ),
+        (
+            Script::json(500, &json!({"error": "text"})),
+            Refund("message \"text\""),
+        ),
+        (
+            Script::json(422, &json!({"detail": "text"})),
+            Refund("message \"text\""),
+        ),
+        (
+            Script::json(
+                422,
+                &json!({"detail": [{"msg": "bad", "input": super::QUESTION}]}),
+            ),
+            Refund("message \"bad\""),
+        ),
+        (
+            Script::json(
+                400,
+                &error("do not ask 'where is my hidden treasure'", "x", Value::Null),
+            ),
+            Refund("message (withheld"),
+        ),
+        (
+            Script::new(502, "text/html", html),
+            Refund("answered 502 with an error"),
+        ),
+        (
+            Script::new(503, "text/plain", "x".repeat(1 << 21)),
+            Refund("answered 503"),
+        ),
+        (Script::json(408, &json!({})), Refund("408")),
+        (Script::json(409, &json!({})), Refund("409")),
+        (Script::json(425, &json!({})), Refund("425")),
+        (
+            Script::json(
+                429,
+                &error("slow down", "requests", json!("rate_limit_exceeded")),
+            ),
+            Refund("429 with an error, code \"rate_limit_exceeded\""),
+        ),
+        (
+            Script::json(
+                429,
+                &error("pay", "insufficient_quota", json!("insufficient_quota")),
+            ),
+            Refund("code \"insufficient_quota\""),
+        ),
+        (
+            Script::json(400, &error("filtered", "x", json!("content_filter"))),
+            Charge("code \"content_filter\""),
+        ),
+        (
+            Script::new(307, "text/plain", "").header("location", "/elsewhere"),
+            Refund("redirects are not followed"),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn every_answer_that_is_not_streamed() {
+    for (script, outcome) in whole() {
+        let upstream = Upstream::start([script.clone()]).await;
+        let app = app(&upstream);
+        let reply = app.send(ask()).await;
+        let cause = client(settings(&upstream))
+            .reply(&question(), &Unread)
+            .await;
+        match outcome {
+            Answer(text) => {
+                assert_eq!(reply.status, StatusCode::OK, "{script:?}");
+                assert_eq!(reply.json()["message"], text, "{script:?}");
+                assert_eq!(reply.remaining(), 9);
+                assert_eq!(cause, Ok(text.to_owned()));
+            }
+            Refund(part) => {
+                assert_eq!(reply.code(), "model_unavailable", "{script:?}");
+                assert_eq!(reply.remaining(), 10, "{script:?}");
+                assert_eq!(reply.header("set-cookie"), None);
+                let Err(ModelError::NotStarted(cause)) = cause else {
+                    panic!("{script:?}: {cause:?}");
+                };
+                check_cause(&cause, part);
+            }
+            Charge(part) => {
+                assert_eq!(reply.code(), "model_unavailable", "{script:?}");
+                assert_eq!(reply.remaining(), 9, "{script:?}");
+                assert!(reply.header("set-cookie").is_some());
+                let Err(ModelError::Started(cause)) = cause else {
+                    panic!("{script:?}: {cause:?}");
+                };
+                check_cause(&cause, part);
+            }
+        }
+        assert!(!reply.body.windows(6).any(|bytes| bytes == b"secret"));
+        // A connection that broke before the answer may be tried afresh by nobody but the visitor.
+        assert_eq!(upstream.asked().len(), 2, "{script:?}");
+    }
+}
+
+fn check_cause(cause: &str, part: &str) {
+    assert!(cause.contains(part), "{cause} should have {part}");
+    for private in ["secret", "treasure", "sk-test"] {
+        assert!(!cause.contains(private), "{cause}");
+    }
+    assert!(cause.len() < 600 && !cause.contains('\n'), "{cause}");
+}
+
+/// Streamed answers: what is read before, and what comes of it.
+#[allow(clippy::too_many_lines, reason = "it is a table")]
+fn streamed() -> Vec<(Script, &'static str, Outcome)> {
+    let text = |text: &str| chunk(&json!({"content": text}), None);
+    let stop = || chunk(&json!({}), Some("stop"));
+    let done = || "[DONE]".to_owned();
+    let role = || chunk(&json!({"role": "assistant", "content": ""}), None);
+    let late_error = error("late", "server_error", Value::Null).to_string();
+    let usage = json!({"choices": [], "usage": {"total_tokens": 3}}).to_string();
+    vec![
+        (
+            Script::stream([
+                role(),
+                text("Hel"),
+                text("lo. "),
+                text("Bye."),
+                stop(),
+                usage,
+                done(),
+            ]),
+            "Hello. Bye.",
+            Answer("Hello. Bye."),
+        ),
+        (Script::stream([text("Hi"), stop()]), "Hi", Answer("Hi")),
+        (Script::stream([text("Hi")]), "Hi", Answer("Hi")),
+        (
+            Script::stream([text("Hi"), stop()]).then(Step::Break),
+            "Hi",
+            Answer("Hi"),
+        ),
+        (
+            Script::stream([text("Hi"), stop(), done()]).then(Step::Hang),
+            "Hi",
+            Answer("Hi"),
+        ),
+        (Script::saying("Whole."), "Whole.", Answer("Whole.")),
+        (
+            Script::stream([
+                chunk(&json!({"reasoning_content": "secret"}), None),
+                chunk(&json!({"reasoning": "secret"}), None),
+                text("<th"),
+                text("ink>sec"),
+                text("ret</thi"),
+                text("nk>Said"),
+                stop(),
+            ]),
+            "Said",
+            Answer("Said"),
+        ),
+        (
+            Script::stream([chunk(&json!({"refusal": "No."}), Some("stop"))]),
+            "No.",
+            Answer("No."),
+        ),
+        (Script::stream([]), "", Refund("empty")),
+        (Script::stream([done()]), "", Refund("empty")),
+        (
+            Script::stream([role(), stop(), done()]),
+            "",
+            Refund("empty"),
+        ),
+        (
+            Script::stream(["{nonsense".to_owned()]),
+            "",
+            Refund("not JSON"),
+        ),
+        (Script::stream([late_error.clone()]), "", Refund("\"late\"")),
+        (
+            Script::stream([
+                json!({"choices": [], "error": {"code": 502, "message": "m"}}).to_string(),
+            ]),
+            "",
+            Refund("\"502\""),
+        ),
+        (
+            Script::stream([role()]).then(Step::Break),
+            "",
+            Refund("broke off"),
+        ),
+        (
+            Script::new(200, "text/event-stream", "x".repeat(1 << 21)),
+            "",
+            Refund("too long"),
+        ),
+        (Script::json(503, &json!({})), "", Refund("503")),
+        (
+            Script::stream([text("Hi "), late_error]),
+            "Hi",
+            Charge("\"late\""),
+        ),
+        (
+            Script::stream([text("Hi")]).then(Step::Break),
+            "Hi",
+            Charge("broke off"),
+        ),
+        (
+            Script::stream([chunk(&json!({}), Some("content_filter")), done()]),
+            "",
+            Charge("filtered"),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn every_answer_that_is_streamed() {
+    for (script, read, outcome) in streamed() {
+        let upstream = Upstream::start([script.clone()]).await;
+        let app = app(&upstream);
+        let reply = app.send(ask_for_stream()).await;
+        let deltas = MemoryDeltas::default();
+        let cause = client(settings(&upstream))
+            .reply(&question(), &deltas)
+            .await;
+        assert_eq!(deltas.pieces().concat(), read, "{script:?}");
+        assert_eq!(upstream.asked()[0].body["stream"], true);
+        let body = std::str::from_utf8(&reply.body).unwrap();
+        assert!(!body.contains("secret"));
+        let is_refund = matches!(outcome, Refund(_));
+        assert_eq!(
+            reply.remaining(),
+            if is_refund { 10 } else { 9 },
+            "{script:?}"
+        );
+        if read.is_empty() {
+            assert_eq!(reply.code(), "model_unavailable", "{script:?}");
+        } else {
+            let events = events(body);
+            assert_eq!(joined(&events), read);
+            let (name, data) = events.last().unwrap();
+            match &outcome {
+                Answer(text) => {
+                    assert_eq!((name.as_str(), &data["message"]), ("message", &json!(text)));
+                }
+                Refund(_) | Charge(_) => {
+                    assert_eq!(name, "problem");
+                    assert_eq!(data["code"], "model_unavailable");
+                }
+            }
+        }
+        match (outcome, cause) {
+            (Answer(text), Ok(reply)) => assert_eq!(reply, text),
+            (Refund(part), Err(ModelError::NotStarted(cause)))
+            | (Charge(part), Err(ModelError::Started(cause))) => check_cause(&cause, part),
+            (outcome, cause) => panic!("{script:?}: {outcome:?}, {cause:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_thinks_without_an_opening_tag_is_held_back_from_then_on() {
+    let text = |text: &str| chunk(&json!({"content": text}), None);
+    let script = Script::stream([text("thought"), text("</think>Said"), text(" more")]);
+    let upstream = Upstream::start([script]).await;
+    let client = client(settings(&upstream));
+    let first = MemoryDeltas::default();
+    let error = client.reply(&question(), &first).await.unwrap_err();
+    assert!(matches!(error, ModelError::Started(_)), "it had been read");
+    let second = MemoryDeltas::default();
+    let reply = client.reply(&question(), &second).await.unwrap();
+    assert_eq!(
+        (reply.as_str(), second.pieces().concat()),
+        ("Said more", reply.clone())
+    );
+}
