@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-fn command(data_dir: &Path) -> Command {
+pub(crate) fn command(data_dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
     command
         .env_clear()
@@ -25,7 +25,7 @@ fn command(data_dir: &Path) -> Command {
 }
 
 /// The program, serving. It is killed when the test is done with it.
-struct Program {
+pub(crate) struct Program {
     child: Child,
     address: String,
     /// Reads the log as it comes: a full pipe would hold the program up.
@@ -33,7 +33,7 @@ struct Program {
 }
 
 impl Program {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         let stdout = child.stdout.as_mut().unwrap();
@@ -55,7 +55,7 @@ impl Program {
     }
 
     /// Sends a request and gives status and body.
-    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
         write!(
@@ -90,7 +90,7 @@ impl Program {
     }
 
     /// Ends the program and gives its exit status and log.
-    fn stop(mut self, signal: Signal) -> (Option<i32>, String) {
+    pub(crate) fn stop(mut self, signal: Signal) -> (Option<i32>, String) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).unwrap();
         let status = self.child.wait().unwrap();
@@ -112,11 +112,11 @@ impl Drop for Program {
 }
 
 /// Runs the program to its end, which has to come by itself.
-fn run(command: &mut Command) -> Output {
+pub(crate) fn run(command: &mut Command) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 

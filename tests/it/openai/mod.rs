@@ -1,10 +1,12 @@
 //! The model behind an API, against an upstream that does everything upstreams do.
 
+mod program;
 mod request;
-mod shapes;
+mod streams;
 mod tls;
 mod trouble;
 mod upstream;
+mod whole;
 
 use std::sync::Arc;
 use std::time::Duration;

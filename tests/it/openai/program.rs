@@ -1,0 +1,146 @@
+//! The real program with a model of its own: its flags, its files, its certificates, its log.
+
+use std::fs::{Permissions, set_permissions, write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use super::tls::authority;
+use super::upstream::{Script, Upstream};
+use crate::binary::{Program, command, run, text};
+
+const PATH: &str = "/api/v1/assistant/chat";
+const ASK: &str = r#"{"messages":[{"role":"user","content":"where is my hidden treasure"}]}"#;
+
+fn secret_file(path: &Path, content: &str) {
+    write(path, content).unwrap();
+    set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+}
+
+#[test]
+fn a_flag_or_file_that_is_wrong_is_one_line_that_names_it_and_status_2() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let model = ["--model-url", "http://127.0.0.1:9/v1", "--model", "m"];
+    secret_file(&dir.path().join("empty"), "\n");
+    secret_file(&dir.path().join("two-words"), "two words");
+    write(dir.path().join("exposed"), "sk-exposed").unwrap();
+    set_permissions(dir.path().join("exposed"), Permissions::from_mode(0o644)).unwrap();
+    for (flags, named) in [
+        (
+            vec!["--model-key-file".to_owned(), path("missing")],
+            "--model-key-file",
+        ),
+        (
+            vec!["--model-key-file".to_owned(), path("empty")],
+            "--model-key-file",
+        ),
+        (
+            vec!["--model-key-file".to_owned(), path("two-words")],
+            "--model-key-file",
+        ),
+        (
+            vec!["--model-key-file".to_owned(), path("exposed")],
+            "--model-key-file",
+        ),
+        (
+            vec!["--assistant-prompt-file".to_owned(), path("missing")],
+            "--assistant-prompt-file",
+        ),
+        (
+            vec!["--assistant-prompt-file".to_owned(), path("empty")],
+            "--assistant-prompt-file",
+        ),
+        (
+            vec!["--model-param=stream=true".to_owned()],
+            "--model-param",
+        ),
+        (vec!["--model-timeout=0s".to_owned()], "--model-timeout"),
+    ] {
+        let data_dir = dir.path().join("unused");
+        let output = run(command(&data_dir).args(model).args(&flags));
+        assert_eq!(output.status.code(), Some(2), "{flags:?}");
+        let complaint = text(&output.stderr);
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+        assert!(
+            complaint.starts_with("error: ") && complaint.contains(named),
+            "{complaint}"
+        );
+        assert!(!complaint.contains("sk-") && !complaint.contains("two words"));
+        assert!(!data_dir.exists());
+    }
+    let output = run(command(&dir.path().join("unused")).args(["--model", "m"]));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--model "));
+}
+
+/// Asks the program before `upstream` once; gives status, body and log.
+async fn ask(upstream: &Upstream, set_up: impl FnOnce(&mut Command)) -> (u16, String, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("key");
+    secret_file(&key, "sk-test-key\n");
+    let mut command = command(&dir.path().join("data"));
+    let url = upstream.base_url().replace("http:", "https:");
+    command
+        .args(["--model-url", &url, "--model", "small"])
+        .args(["--log-level", "trace", "--model-key-file"])
+        .arg(&key);
+    set_up(&mut command);
+    tokio::task::spawn_blocking(move || {
+        let program = Program::start(&mut command);
+        let (status, body) = program.send("POST", PATH, "", ASK);
+        let (_, quota) = program.send("GET", PATH, "", "");
+        assert_eq!(quota["max"], 10);
+        let (code, log) = program.stop(Signal::TERM);
+        assert_eq!(code, Some(0), "{log}");
+        drop(dir);
+        (status, body.to_string(), log)
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ssl_cert_file_names_the_authorities_that_are_trusted() {
+    let (_, pem, tls) = authority("127.0.0.1");
+    let (_, stranger, _) = authority("127.0.0.1");
+    let dir = tempfile::tempdir().unwrap();
+    for (pem, is_trusted) in [(pem, true), (stranger, false)] {
+        let upstream = Upstream::start_with([Script::saying("Safe.")], Some(tls.clone())).await;
+        let file = dir.path().join("authorities.pem");
+        write(&file, pem).unwrap();
+        let (status, body, log) = ask(&upstream, |command| {
+            command.env("SSL_CERT_FILE", &file);
+        })
+        .await;
+        if is_trusted {
+            assert_eq!(status, 200, "{log}");
+            assert!(body.contains("Safe."));
+            let asked = &upstream.asked()[0];
+            assert_eq!(asked.headers["authorization"], "Bearer sk-test-key");
+            let prompt = asked.body["messages"][0]["content"].as_str().unwrap();
+            assert!(prompt.contains("/docs#getting-a-free-api-key"), "{prompt}");
+        } else {
+            assert_eq!(status, 503, "{log}");
+            assert!(log.contains("cannot connect"), "{log}");
+            assert!(upstream.asked().is_empty());
+        }
+        for private in ["sk-test-key", "treasure"] {
+            assert!(!log.contains(private), "{log}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_any_authority_https_does_not_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = run(command(&dir.path().join("unused"))
+        .args(["--model-url", "https://127.0.0.1:9/v1", "--model", "m"])
+        .env("SSL_CERT_FILE", dir.path().join("missing")));
+    assert_eq!(output.status.code(), Some(2));
+    let complaint = text(&output.stderr);
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(complaint.contains("--model-url"), "{complaint}");
+}

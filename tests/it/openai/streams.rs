@@ -1,0 +1,176 @@
+//! Every form of a streamed answer, and of one that breaks.
+
+use landing_api::adapters::memory::MemoryDeltas;
+use landing_api::ports::{ModelClient, ModelError};
+use serde_json::{Value, json};
+
+use super::upstream::{Script, Step, Upstream, chunk};
+use super::whole::Outcome::{Answer, Charge, Refund};
+use super::whole::{Outcome, check_cause, error};
+use super::{app, ask_for_stream, client, question, settings};
+use crate::streaming::{events, joined};
+
+/// Streamed answers: what is read before, and what comes of it.
+#[allow(clippy::too_many_lines, reason = "it is a table")]
+fn streamed() -> Vec<(Script, &'static str, Outcome)> {
+    let text = |text: &str| chunk(&json!({"content": text}), None);
+    let stop = || chunk(&json!({}), Some("stop"));
+    let done = || "[DONE]".to_owned();
+    let role = || chunk(&json!({"role": "assistant", "content": ""}), None);
+    let late_error = error("late", "server_error", Value::Null).to_string();
+    let usage = json!({"choices": [], "usage": {"total_tokens": 3}}).to_string();
+    vec![
+        (
+            Script::stream([
+                role(),
+                text("Hel"),
+                text("lo. "),
+                text("Bye."),
+                stop(),
+                usage,
+                done(),
+            ]),
+            "Hello. Bye.",
+            Answer("Hello. Bye."),
+        ),
+        (Script::stream([text("Hi"), stop()]), "Hi", Answer("Hi")),
+        (Script::stream([text("Hi")]), "Hi", Answer("Hi")),
+        (
+            Script::stream([text("Hi"), stop()]).then(Step::Break),
+            "Hi",
+            Answer("Hi"),
+        ),
+        (
+            Script::stream([text("Hi"), stop(), done()]).then(Step::Hang),
+            "Hi",
+            Answer("Hi"),
+        ),
+        (Script::saying("Whole."), "Whole.", Answer("Whole.")),
+        (
+            Script::stream([
+                chunk(&json!({"reasoning_content": "secret"}), None),
+                chunk(&json!({"reasoning": "secret"}), None),
+                text("<th"),
+                text("ink>sec"),
+                text("ret</thi"),
+                text("nk>Said"),
+                stop(),
+            ]),
+            "Said",
+            Answer("Said"),
+        ),
+        (
+            Script::stream([chunk(&json!({"refusal": "No."}), Some("stop"))]),
+            "No.",
+            Answer("No."),
+        ),
+        (Script::stream([]), "", Refund("empty")),
+        (Script::stream([done()]), "", Refund("empty")),
+        (
+            Script::stream([role(), stop(), done()]),
+            "",
+            Refund("empty"),
+        ),
+        (
+            Script::stream(["{nonsense".to_owned()]),
+            "",
+            Refund("not JSON"),
+        ),
+        (Script::stream([late_error.clone()]), "", Refund("\"late\"")),
+        (
+            Script::stream([
+                json!({"choices": [], "error": {"code": 502, "message": "m"}}).to_string(),
+            ]),
+            "",
+            Refund("\"502\""),
+        ),
+        (
+            Script::stream([role()]).then(Step::Break),
+            "",
+            Refund("broke off"),
+        ),
+        (
+            Script::new(200, "text/event-stream", "x".repeat(1 << 21)),
+            "",
+            Refund("too long"),
+        ),
+        (Script::json(503, &json!({})), "", Refund("503")),
+        (
+            Script::stream([text("Hi "), late_error]),
+            "Hi",
+            Charge("\"late\""),
+        ),
+        (
+            Script::stream([text("Hi")]).then(Step::Break),
+            "Hi",
+            Charge("broke off"),
+        ),
+        (
+            Script::stream([chunk(&json!({}), Some("content_filter")), done()]),
+            "",
+            Charge("filtered"),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn every_answer_that_is_streamed() {
+    for (script, read, outcome) in streamed() {
+        let upstream = Upstream::start([script.clone()]).await;
+        let app = app(&upstream);
+        let reply = app.send(ask_for_stream()).await;
+        let deltas = MemoryDeltas::default();
+        let cause = client(settings(&upstream))
+            .reply(&question(), &deltas)
+            .await;
+        assert_eq!(deltas.pieces().concat(), read, "{script:?}");
+        assert_eq!(upstream.asked()[0].body["stream"], true);
+        let body = std::str::from_utf8(&reply.body).unwrap();
+        assert!(!body.contains("secret"));
+        let is_refund = matches!(outcome, Refund(_));
+        assert_eq!(
+            reply.remaining(),
+            if is_refund { 10 } else { 9 },
+            "{script:?}"
+        );
+        if read.is_empty() {
+            assert_eq!(reply.code(), "model_unavailable", "{script:?}");
+        } else {
+            let events = events(body);
+            assert_eq!(joined(&events), read);
+            let (name, data) = events.last().unwrap();
+            match &outcome {
+                Answer(text) => {
+                    assert_eq!((name.as_str(), &data["message"]), ("message", &json!(text)));
+                }
+                Refund(_) | Charge(_) => {
+                    assert_eq!(name, "problem");
+                    assert_eq!(data["code"], "model_unavailable");
+                }
+            }
+        }
+        match (outcome, cause) {
+            (Answer(text), Ok(reply)) => assert_eq!(reply, text),
+            (Refund(part), Err(ModelError::NotStarted(cause)))
+            | (Charge(part), Err(ModelError::Started(cause))) => check_cause(&cause, part),
+            (outcome, cause) => panic!("{script:?}: {outcome:?}, {cause:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_thinks_without_an_opening_tag_is_held_back_from_then_on() {
+    let text = |text: &str| chunk(&json!({"content": text}), None);
+    let script = Script::stream([text("thought"), text("</think>Said"), text(" more")]);
+    let upstream = Upstream::start([script]).await;
+    let client = client(settings(&upstream));
+    let first = MemoryDeltas::default();
+    let error = client.reply(&question(), &first).await.unwrap_err();
+    assert!(matches!(error, ModelError::Started(_)), "it had been read");
+    let second = MemoryDeltas::default();
+    let reply = client.reply(&question(), &second).await.unwrap();
+    assert_eq!(
+        (reply.as_str(), second.pieces().concat()),
+        ("Said more", reply.clone())
+    );
+}
