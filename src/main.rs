@@ -84,7 +84,8 @@ fn run(config: &Config, model: Option<ModelSource<'_>>) -> Result<(), Box<dyn Er
         .build()
         .map_err(Into::into)
         .and_then(|runtime| {
-            let serving = listen_and_serve(config, model, &store, &limiter, secrets, connections_max);
+            let serving =
+                listen_and_serve(config, model, &store, &limiter, secrets, connections_max);
             runtime.block_on(serving)
         });
 

@@ -233,8 +233,7 @@ impl Connection {
     ) -> Result<Response<ActiveBody>, Infallible> {
         let _busy = self.activity.begin();
         let response = self.service.respond(self.peer, request).await;
-        let connection = Arc::clone(&self);
-        Ok(response.map(|body| ActiveBody { body, connection }))
+        Ok(response.map(|body| ActiveBody::new(body, Arc::clone(&self))))
     }
 
     /// Runs the connection until it ends, idles too long, or has finished after the stop.
@@ -245,8 +244,7 @@ impl Connection {
         mut stopped: watch::Receiver<bool>,
     ) -> Result<(), ConnectionError> {
         let mut is_stopping = false;
-        let mut idle_deadline = self.limits.idle_deadline;
-        let mut idle = pin!(sleep(idle_deadline));
+        let mut idle = pin!(sleep(self.limits.idle_deadline));
         loop {
             tokio::select! {
                 ended = &mut connection => return Ok(ended?),
@@ -254,16 +252,23 @@ impl Connection {
                     is_stopping = true;
                     shut_down(connection.as_mut());
                     // A request that has not begun by then is not waited for.
-                    idle_deadline = STOP_GRACE;
-                    idle.as_mut().reset(Instant::now() + idle_deadline);
+                    idle.as_mut().reset(Instant::now() + STOP_GRACE);
                 }
-                () = &mut idle => match self.activity.idle_since() {
-                    Some(since) if since.elapsed() >= idle_deadline => {
-                        return Err(ConnectionError::Idle);
+                () = &mut idle => {
+                    let has_stream = self.activity.streams.load(Ordering::Relaxed) > 0;
+                    let deadline = if is_stopping && !has_stream {
+                        STOP_GRACE
+                    } else {
+                        self.limits.idle_deadline
+                    };
+                    match self.activity.idle_since() {
+                        Some(since) if since.elapsed() >= deadline => {
+                            return Err(ConnectionError::Idle);
+                        }
+                        Some(since) => idle.as_mut().reset(since + deadline),
+                        None => idle.as_mut().reset(Instant::now() + deadline),
                     }
-                    Some(since) => idle.as_mut().reset(since + idle_deadline),
-                    None => idle.as_mut().reset(Instant::now() + idle_deadline),
-                },
+                }
             }
         }
     }
@@ -274,6 +279,30 @@ impl Connection {
 struct ActiveBody {
     body: ReplyBody,
     connection: Arc<Connection>,
+    is_stream: bool,
+}
+
+impl ActiveBody {
+    fn new(body: ReplyBody, connection: Arc<Connection>) -> Self {
+        let is_stream = body.size_hint().exact().is_none();
+        if is_stream {
+            connection.activity.streams.fetch_add(1, Ordering::Relaxed);
+        }
+        Self {
+            body,
+            connection,
+            is_stream,
+        }
+    }
+}
+
+impl Drop for ActiveBody {
+    fn drop(&mut self) {
+        if self.is_stream {
+            let streams = &self.connection.activity.streams;
+            streams.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Body for ActiveBody {
@@ -308,6 +337,8 @@ struct Activity {
     /// given out.
     last_ms: AtomicU64,
     in_flight: AtomicU32,
+    /// Answers that are sent piece by piece.
+    streams: AtomicU32,
 }
 
 impl Activity {
@@ -316,6 +347,7 @@ impl Activity {
             opened: Instant::now(),
             last_ms: AtomicU64::new(0),
             in_flight: AtomicU32::new(0),
+            streams: AtomicU32::new(0),
         }
     }
 
