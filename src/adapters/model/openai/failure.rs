@@ -168,13 +168,15 @@ impl UpstreamError {
     /// The error for the log.
     pub(super) fn describe(&self, status: u16, discretion: &Discretion<'_>) -> String {
         let mut text = format!("upstream answered {status} with an error");
-        for (name, value) in [
-            ("code", &self.code),
-            ("type", &self.kind),
-            ("message", &self.message),
+        // Codes and types are words of the upstream's own: a short turn that happens to be one hides
+        // nothing.
+        for (name, value, len_min) in [
+            ("code", &self.code, REPEATED_LEN),
+            ("type", &self.kind, REPEATED_LEN),
+            ("message", &self.message, REPEATED_LEN_MIN),
         ] {
             if !value.is_empty() {
-                text.push_str(&format!(", {name} {}", discretion.quote(value)));
+                text.push_str(&format!(", {name} {}", discretion.quote(value, len_min)));
             }
         }
         text
@@ -246,10 +248,10 @@ impl<'a> Discretion<'a> {
     }
 
     /// `text` in quotes, bounded and on one line; a remark in its place if it repeats the
-    /// conversation or the key.
-    pub(super) fn quote(&self, text: &str) -> String {
+    /// conversation or the key. Turns of less than `len_min` letters are not looked for.
+    fn quote(&self, text: &str, len_min: usize) -> String {
         let head: String = text.chars().take(QUOTED_CHARS_MAX).collect();
-        if self.repeats_secret(&head) {
+        if self.repeats_secret(&head, len_min) {
             return "(withheld: it repeats what was sent)".to_owned();
         }
         let line: String = head
@@ -260,13 +262,14 @@ impl<'a> Discretion<'a> {
         format!("\"{line}{more}\"")
     }
 
-    fn repeats_secret(&self, text: &str) -> bool {
+    fn repeats_secret(&self, text: &str, len_min: usize) -> bool {
         let text = letters(text);
         let turns = self.conversation.messages().iter();
         turns
             .map(|turn| turn.content.as_str())
             .chain(self.key)
-            .any(|secret| repeats(&text, &letters(secret)))
+            .map(letters)
+            .any(|secret| secret.len() >= len_min && repeats(&text, &secret))
     }
 }
 
@@ -279,9 +282,6 @@ fn letters(text: &str) -> Vec<char> {
 
 /// Whether a part of `secret`, or all of a short one, stands in `text`.
 fn repeats(text: &[char], secret: &[char]) -> bool {
-    if secret.len() < REPEATED_LEN_MIN {
-        return false;
-    }
     let len = secret.len().min(REPEATED_LEN);
     let parts: std::collections::HashSet<&[char]> = text.windows(len).collect();
     secret.windows(len).any(|part| parts.contains(part))
@@ -368,9 +368,14 @@ mod tests {
             ("what is rufus?", false),
             ("Incorrect API key provided: sk-0123456789abcdef", false),
         ] {
-            assert_eq!(discretion.quote(text).starts_with('"'), is_quoted, "{text}");
+            assert_eq!(
+                discretion.quote(text, REPEATED_LEN_MIN).starts_with('"'),
+                is_quoted,
+                "{text}"
+            );
         }
-        let long = discretion.quote(&"é\n".repeat(500));
+        assert_eq!(discretion.quote("rufus", REPEATED_LEN), "\"rufus\"");
+        let long = discretion.quote(&"é\n".repeat(500), REPEATED_LEN_MIN);
         assert!(long.chars().count() <= QUOTED_CHARS_MAX + 5, "{long}");
         assert!(!long.contains('\n'));
     }
