@@ -1,14 +1,26 @@
 //! What every [`ModelClient`] must do.
 
-use landing_api::adapters::memory::ScriptedModelClient;
-use landing_api::adapters::model::PassageModelClient;
+use std::time::Duration;
+
+use landing_api::adapters::memory::{MemoryDeltas, ScriptedModelClient};
+use landing_api::adapters::model::openai::{OpenAiSettings, Roots};
+use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
 use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
 use landing_api::domain::passage::Passage;
-use landing_api::ports::{ModelClient, ModelError};
+use landing_api::ports::{ModelClient, ModelError, Unread};
+use serde_json::json;
 
-/// The one place here that knows how a model is asked.
+use crate::openai::upstream::{Script, Upstream, chunk};
+
+/// The one place here that knows how a model is asked. The pieces together are the answer.
 async fn reply(model: &dyn ModelClient, conversation: &Conversation) -> Result<String, ModelError> {
-    model.reply(conversation).await
+    let _place = model.reserve()?;
+    let deltas = MemoryDeltas::default();
+    let answer = model.reply(conversation, &deltas).await?;
+    let pieces = deltas.pieces();
+    assert_eq!(pieces.concat(), answer);
+    assert!(!pieces.contains(&String::new()));
+    Ok(answer)
 }
 
 fn conversation(turns: &[(Role, &str)]) -> Conversation {
@@ -62,6 +74,12 @@ async fn check(model: &dyn ModelClient) {
         }
     }
     assert_eq!(model.is_metered(), is_metered);
+    let hello = conversation(&[(Role::User, "hello")]);
+    let whole = model.reply(&hello, &Unread).await;
+    assert_eq!(whole, reply(model, &hello).await);
+    let leaving = MemoryDeltas::leaving_after(0);
+    let error = model.reply(&hello, &leaving).await.unwrap_err();
+    assert!(matches!(error, ModelError::Started(_)), "{error}");
 }
 
 fn passage(title: &str, text: &str) -> Passage {
@@ -97,4 +115,21 @@ async fn the_script_answers_whatever_is_asked() {
     }
     assert_eq!(model.asked(), vec![hello; 3]);
     check(&model).await;
+}
+
+#[tokio::test]
+async fn the_model_behind_an_api_answers_whatever_is_asked() {
+    let text = |text: &str| chunk(&json!({"content": text}), None);
+    let script = Script::stream([text(" One "), text("two "), text(" ")]);
+    let upstream = Upstream::start([script]).await;
+    let settings = OpenAiSettings {
+        base_url: upstream.base_url(),
+        model: "small".to_owned(),
+        key: None,
+        system_prompt: "Be brief.".to_owned(),
+        params: Vec::new(),
+        timeout: Duration::from_secs(30),
+        concurrency: 4,
+    };
+    check(&OpenAiModelClient::new(settings, Roots::of([])).unwrap()).await;
 }

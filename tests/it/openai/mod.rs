@@ -5,7 +5,7 @@ mod request;
 mod streams;
 mod tls;
 mod trouble;
-mod upstream;
+pub(crate) mod upstream;
 mod whole;
 
 use std::sync::Arc;
