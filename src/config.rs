@@ -1,6 +1,8 @@
 //! What the operator decides: flags, each with a variable in the environment. [`Args`] is what was
 //! typed, [`Config`] is what was meant. Nothing here touches the world but that environment.
 
+pub mod outside;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -10,6 +12,8 @@ use url::Url;
 
 use crate::domain::contact::RevealExisting;
 use crate::domain::policy::{Policies, PolicyName, Quota, parse_duration_ms};
+
+use outside::{Outside, OutsideArgs};
 
 /// The flags as typed.
 #[derive(Clone, Debug, Parser)]
@@ -84,6 +88,10 @@ pub struct Args {
         default_value = "same-client"
     )]
     reveal_existing: RevealArg,
+
+    /// The world outside.
+    #[command(flatten)]
+    outside: OutsideArgs,
 
     /// Most connections open at once; the limit on open files is raised to fit
     #[arg(
@@ -172,6 +180,8 @@ pub struct Config {
     pub key_lifetime_ms: u64,
     /// Who is told that an address was signed up already.
     pub reveal_existing: RevealExisting,
+    /// Other origins, proxies, the newsletter's provider.
+    pub outside: Outside,
     /// Most connections open at once.
     pub connections_max: u32,
     /// How much is logged.
@@ -242,6 +252,7 @@ impl From<Args> for Config {
                 RevealArg::SameClient => RevealExisting::SameClient,
                 RevealArg::Always => RevealExisting::Always,
             },
+            outside: args.outside.into(),
             connections_max: args.max_connections,
             log_level: args.log_level.into(),
             is_log_json: args.log_format == LogFormat::Json,

@@ -14,6 +14,8 @@ use landing_api::adapters::system::{SystemClock, SystemEntropy};
 use landing_api::app::{App, PublicUrls};
 use landing_api::config::{Config, ConfigError};
 use landing_api::domain::secret::SecretKeys;
+use landing_api::http::cors::AllowedOrigins;
+use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::server::{ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::ports::{Clock as _, Entropy as _};
@@ -121,7 +123,9 @@ async fn listen_and_serve(
     };
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
-    let service = LandingService::new(Arc::new(app), Arc::new(site), id_seed, BODY_DEADLINE);
+    let service = LandingService::new(Arc::new(app), Arc::new(site), id_seed, BODY_DEADLINE)
+        .allowing(AllowedOrigins::new(config.outside.allowed_origins.clone()))
+        .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
     let limits = ServerLimits {
         connections_max,
         ..ServerLimits::default()

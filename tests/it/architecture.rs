@@ -23,9 +23,12 @@ const LAYERS: [(&str, &[&str]); 10] = [
 /// Crates that only some places may name.
 const CRATES: [(&str, &[&str]); 12] = [
     ("sled::", &["adapters/"]),
-    ("hyper::", &["http/"]),
+    (
+        "hyper::",
+        &["http/", "adapters/outbound.rs", "adapters/webhook"],
+    ),
     ("serde", &["http/", "adapters/", "site/"]),
-    ("clap::", &["config.rs"]),
+    ("clap::", &["config"]),
     ("tokio::", &["http/", "adapters/", "main.rs"]),
     ("SystemTime::now", &["adapters/system.rs"]),
     ("std::fs", &["adapters/"]),

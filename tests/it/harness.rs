@@ -18,6 +18,8 @@ use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::time::Timestamp;
+use landing_api::http::cors::AllowedOrigins;
+use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::service::LandingService;
 use landing_api::ports::{ModelClient, RateLimiter};
 use landing_api::site::{Site, SiteFacts};
@@ -36,6 +38,8 @@ pub(crate) struct Setup {
     pub(crate) reveal_existing: RevealExisting,
     pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
+    pub(crate) allowed_origins: &'static [&'static str],
+    pub(crate) trusted_proxies: &'static [&'static str],
 }
 
 impl Default for Setup {
@@ -46,6 +50,8 @@ impl Default for Setup {
             reveal_existing: RevealExisting::SameClient,
             model: Arc::new(ScriptedModelClient::default()),
             limiter: Arc::new(MemoryRateLimiter::default()),
+            allowed_origins: &[],
+            trusted_proxies: &[],
         }
     }
 }
@@ -88,7 +94,14 @@ impl Setup {
             key_lifetime_ms: 90 * 86_400_000,
             reveal_existing: self.reveal_existing,
         });
-        let service = LandingService::new(app, Arc::new(site), [1; 16], Duration::from_secs(10));
+        let origins = self.allowed_origins.iter().map(|&origin| origin.to_owned());
+        let proxies = self
+            .trusted_proxies
+            .iter()
+            .map(|cidr| cidr.parse().unwrap());
+        let service = LandingService::new(app, Arc::new(site), [1; 16], Duration::from_secs(10))
+            .allowing(AllowedOrigins::new(origins))
+            .behind(TrustedProxies::new(proxies));
         TestApp {
             base_url: self.base_url,
             service: Arc::new(service),
@@ -250,6 +263,14 @@ impl TestApp {
     fn check(&self, path: &str, is_head: bool, reply: &Reply) {
         check_headers(reply);
         let id = reply.header("x-request-id").unwrap().to_owned();
+        if reply.status == StatusCode::NO_CONTENT {
+            // A preflight: free of charge, and nothing but headers.
+            assert!(reply.body.is_empty());
+            for absent in ["content-length", "ratelimit", "set-cookie"] {
+                assert_eq!(reply.header(absent), None);
+            }
+            return;
+        }
         if is_head {
             assert!(reply.body.is_empty());
         } else {
@@ -273,7 +294,13 @@ impl TestApp {
 
 /// No header leaves the service unnoticed.
 fn check_headers(reply: &Reply) {
-    const ALLOWED: [&str; 15] = [
+    const ALLOWED: [&str; 21] = [
+        "access-control-allow-credentials",
+        "access-control-allow-headers",
+        "access-control-allow-methods",
+        "access-control-allow-origin",
+        "access-control-expose-headers",
+        "access-control-max-age",
         "allow",
         "cache-control",
         "content-length",

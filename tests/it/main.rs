@@ -13,6 +13,7 @@ mod assistant;
 mod assistant_pages;
 mod binary;
 mod contracts;
+mod cors;
 mod fixtures;
 mod harness;
 mod health;
