@@ -9,16 +9,20 @@ use std::time::Duration;
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
 use landing_api::adapters::model::PassageModelClient;
+use landing_api::adapters::secret_file;
 use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{SystemClock, SystemEntropy};
+use landing_api::adapters::webhook::WebhookNotifier;
+use landing_api::adapters::webhook::signature::WebhookSecret;
 use landing_api::app::{App, PublicUrls};
+use landing_api::config::outside::Outside;
 use landing_api::config::{Config, ConfigError};
 use landing_api::domain::secret::SecretKeys;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::server::{ServerLimits, serve};
 use landing_api::http::service::LandingService;
-use landing_api::ports::{Clock as _, Entropy as _};
+use landing_api::ports::{Clock as _, Entropy as _, SubscriptionNotifier};
 use landing_api::site::{Site, SiteFacts};
 use landing_api::telemetry;
 use tokio::net::{TcpListener, TcpSocket};
@@ -46,7 +50,14 @@ fn main() -> ExitCode {
         }
     };
     telemetry::init(config.log_level, config.is_log_json);
-    match run(&config) {
+    let notifier = match open_notifier(&config.outside) {
+        Ok(notifier) => notifier,
+        Err(line) => {
+            complain(&format!("error: {line}"));
+            return ExitCode::from(2);
+        }
+    };
+    match run(&config, notifier) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("error: {error}"));
@@ -55,8 +66,34 @@ fn main() -> ExitCode {
     }
 }
 
+/// What tells the newsletter's provider, if there is one.
+///
+/// # Errors
+/// The line about the flag that is wrong.
+fn open_notifier(outside: &Outside) -> Result<Option<Arc<dyn SubscriptionNotifier>>, String> {
+    let Some(webhook) = &outside.webhook else {
+        return Ok(None);
+    };
+    let secret = match &webhook.secret_file {
+        Some(path) => {
+            let flag = "--newsletter-webhook-secret-file";
+            let text = secret_file::read(path).map_err(|error| format!("{flag}: {error}"))?;
+            let secret = WebhookSecret::parse(&text)
+                .map_err(|error| format!("{flag}: {} {error}", path.display()))?;
+            Some(secret)
+        }
+        None => None,
+    };
+    let notifier = WebhookNotifier::open(webhook.url.as_str(), secret)
+        .map_err(|error| format!("--newsletter-webhook: {error}"))?;
+    Ok(Some(Arc::new(notifier)))
+}
+
 /// Opens what the data directory holds, serves until told to stop, and flushes.
-fn run(config: &Config) -> Result<(), Box<dyn Error>> {
+fn run(
+    config: &Config,
+    notifier: Option<Arc<dyn SubscriptionNotifier>>,
+) -> Result<(), Box<dyn Error>> {
     let connections_max = fit_connections(u64::from(config.connections_max));
     let data_dir = DataDir::open(&config.data_dir, &SystemEntropy)?;
     let store = Arc::new(SledStore::open(&data_dir, SystemClock.now())?);
@@ -74,7 +111,8 @@ fn run(config: &Config) -> Result<(), Box<dyn Error>> {
         .build()
         .map_err(Into::into)
         .and_then(|runtime| {
-            let serving = listen_and_serve(config, &store, &limiter, secrets, connections_max);
+            let serving =
+                listen_and_serve(config, &store, &limiter, notifier, secrets, connections_max);
             runtime.block_on(serving)
         });
 
@@ -92,6 +130,7 @@ async fn listen_and_serve(
     config: &Config,
     store: &Arc<SledStore>,
     limiter: &Arc<SledRateLimiter>,
+    notifier: Option<Arc<dyn SubscriptionNotifier>>,
     secrets: SecretKeys,
     connections_max: usize,
 ) -> Result<(), Box<dyn Error>> {
@@ -106,9 +145,13 @@ async fn listen_and_serve(
         policies: config.policies.clone(),
         key_lifetime_ms: config.key_lifetime_ms,
         reveal_existing: config.reveal_existing,
+        passes_sign_ups_on: config.outside.webhook.is_some(),
+        allowed_origins: config.outside.allowed_origins.clone(),
+        trusts_proxies: !config.outside.trusted_proxies.is_empty(),
     })?;
     let app = App {
         contacts: store.clone(),
+        notifier,
         keys: store.clone(),
         model: Arc::new(PassageModelClient::new(site.passages().to_vec())),
         limiter: limiter.clone(),

@@ -23,6 +23,12 @@ pub struct SiteFacts {
     pub key_lifetime_ms: u64,
     /// Who is told that an address was there already.
     pub reveal_existing: RevealExisting,
+    /// Sign-ups are passed on to a provider, and no contact is kept.
+    pub passes_sign_ups_on: bool,
+    /// The other origins whose pages may read the answers.
+    pub allowed_origins: Vec<String>,
+    /// There are proxies whose word is taken for whom they ask.
+    pub trusts_proxies: bool,
 }
 
 /// The values that stand in the documents, under the names they have there.
@@ -37,6 +43,9 @@ pub(super) struct Words<'a> {
     cookie_name: &'static str,
     key_lifetime: String,
     reveal: &'static str,
+    passes_sign_ups_on: bool,
+    allowed_origins: &'a [String],
+    trusts_proxies: bool,
     email_max: usize,
     label_max: usize,
     echo_max: usize,
@@ -89,6 +98,9 @@ impl<'a> Words<'a> {
                 RevealExisting::SameClient => "same-client",
                 RevealExisting::Always => "always",
             },
+            passes_sign_ups_on: facts.passes_sign_ups_on,
+            allowed_origins: &facts.allowed_origins,
+            trusts_proxies: facts.trusts_proxies,
             email_max: email::LENGTH_MAX,
             label_max: Label::LENGTH_MAX,
             echo_max: EchoMessage::LENGTH_MAX,

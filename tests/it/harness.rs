@@ -21,7 +21,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::service::LandingService;
-use landing_api::ports::{ModelClient, RateLimiter};
+use landing_api::ports::{ModelClient, RateLimiter, SubscriptionNotifier};
 use landing_api::site::{Site, SiteFacts};
 use serde_json::Value;
 
@@ -38,6 +38,7 @@ pub(crate) struct Setup {
     pub(crate) reveal_existing: RevealExisting,
     pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
+    pub(crate) notifier: Option<Arc<dyn SubscriptionNotifier>>,
     pub(crate) allowed_origins: &'static [&'static str],
     pub(crate) trusted_proxies: &'static [&'static str],
 }
@@ -50,6 +51,7 @@ impl Default for Setup {
             reveal_existing: RevealExisting::SameClient,
             model: Arc::new(ScriptedModelClient::default()),
             limiter: Arc::new(MemoryRateLimiter::default()),
+            notifier: None,
             allowed_origins: &[],
             trusted_proxies: &[],
         }
@@ -76,10 +78,18 @@ impl Setup {
             policies: self.policies.clone(),
             key_lifetime_ms: 90 * 86_400_000,
             reveal_existing: self.reveal_existing,
+            passes_sign_ups_on: self.notifier.is_some(),
+            allowed_origins: self
+                .allowed_origins
+                .iter()
+                .map(|&origin| origin.to_owned())
+                .collect(),
+            trusts_proxies: !self.trusted_proxies.is_empty(),
         })
         .unwrap();
         let app = Arc::new(App {
             contacts: contacts.clone(),
+            notifier: self.notifier,
             keys: keys.clone(),
             model: self.model,
             limiter: self.limiter,

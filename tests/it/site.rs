@@ -13,6 +13,9 @@ pub(crate) fn facts() -> SiteFacts {
         policies: Policies::default(),
         key_lifetime_ms: 90 * 86_400_000,
         reveal_existing: RevealExisting::SameClient,
+        passes_sign_ups_on: false,
+        allowed_origins: Vec::new(),
+        trusts_proxies: false,
     }
 }
 
@@ -31,6 +34,9 @@ fn variants() -> Vec<SiteFacts> {
             policies: Policies::default(),
             key_lifetime_ms: 1000,
             reveal_existing: RevealExisting::Never,
+            passes_sign_ups_on: true,
+            allowed_origins: vec!["https://www.example.com".to_owned()],
+            trusts_proxies: true,
         },
         SiteFacts {
             policies: all_off,

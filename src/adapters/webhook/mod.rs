@@ -1,0 +1,168 @@
+//! [`SubscriptionNotifier`] over the operator's newsletter provider: each sign-up is one POST of
+//! JSON with the headers of the Standard Webhooks specification, version 1.0.
+//!
+//! There is no queue and no retry behind the answer: the visitor is told that the address was
+//! passed on when the provider has said so, and otherwise that it was not. That keeps "no contact
+//! is kept" true, and nothing is lost silently.
+
+pub mod signature;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, USER_AGENT};
+use hyper::{Request, Uri};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+
+use crate::domain::contact::Notice;
+use crate::domain::time::Timestamp;
+use crate::ports::{NotifyError, SubscriptionNotifier};
+
+use super::outbound::{Outbound, OutboundOpenError, Trust};
+use signature::WebhookSecret;
+
+/// How long one sign-up may take in all: finding the host, connecting, TLS, the answer.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Sign-ups on their way at once. A provider that hangs holds each for the deadline, so this is
+/// also the most memory and sockets it can take: what comes on top is refused at once.
+const CONCURRENCY_MAX: usize = 64;
+
+/// The largest answer that is read, in bytes. Its content does not matter.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// Posts sign-ups to one address.
+#[derive(Debug)]
+pub struct WebhookNotifier {
+    outbound: Outbound,
+    url: Uri,
+    secret: Option<WebhookSecret>,
+    slots: Semaphore,
+}
+
+/// The webhook cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookOpenError {
+    /// The address cannot be asked.
+    #[error("is no address that can be asked")]
+    Address,
+    /// The client cannot be set up.
+    #[error(transparent)]
+    Outbound(#[from] OutboundOpenError),
+}
+
+impl WebhookNotifier {
+    /// Posts to `url`, signed if there is a `secret`.
+    ///
+    /// # Errors
+    /// [`WebhookOpenError`] when the address is no absolute one, or is one of `https` and the
+    /// system has no certificates.
+    pub fn open(url: &str, secret: Option<WebhookSecret>) -> Result<Self, WebhookOpenError> {
+        let url: Uri = url.parse().map_err(|_error| WebhookOpenError::Address)?;
+        let trust = match url.scheme_str() {
+            Some("https") => Trust::System,
+            Some("http") => Trust::Nobody,
+            _ => return Err(WebhookOpenError::Address),
+        };
+        Ok(Self {
+            outbound: Outbound::open(trust, DEADLINE)?,
+            url,
+            secret,
+            slots: Semaphore::new(CONCURRENCY_MAX),
+        })
+    }
+
+    fn request(&self, notice: &Notice) -> Result<Request<Full<Bytes>>, NotifyError> {
+        let failed = |error: &dyn std::fmt::Display| NotifyError::Failed(error.to_string());
+        let body = serde_json::to_vec(&Event::of(notice)).map_err(|error| failed(&error))?;
+        let id = message_id(notice);
+        let sent_s = notice.at.as_ms() / 1000;
+        let mut request = Request::post(&self.url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(
+                USER_AGENT,
+                concat!("landing-api/", env!("CARGO_PKG_VERSION")),
+            )
+            .header("webhook-id", &id)
+            .header("webhook-timestamp", sent_s);
+        if let Some(secret) = &self.secret {
+            request = request.header("webhook-signature", secret.sign(&id, sent_s, &body));
+        }
+        request
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| failed(&error))
+    }
+
+    async fn post(&self, notice: &Notice) -> Result<(), NotifyError> {
+        let request = self.request(notice)?;
+        let answer = self
+            .outbound
+            .send(request, ANSWER_BYTES_MAX)
+            .await
+            .map_err(|error| NotifyError::Failed(error.to_string()))?;
+        let status = answer.status();
+        if status.is_success() {
+            Ok(())
+        } else {
+            Err(NotifyError::Failed(format!("answered {}", status.as_u16())))
+        }
+    }
+}
+
+#[async_trait]
+impl SubscriptionNotifier for WebhookNotifier {
+    async fn notify(&self, notice: &Notice) -> Result<(), NotifyError> {
+        let Ok(_slot) = self.slots.try_acquire() else {
+            return Err(NotifyError::Overloaded);
+        };
+        tokio::time::timeout(DEADLINE, self.post(notice))
+            .await
+            .unwrap_or_else(|_elapsed| {
+                Err(NotifyError::Failed(format!(
+                    "no answer within {} seconds",
+                    DEADLINE.as_secs()
+                )))
+            })
+    }
+}
+
+/// What the provider is told.
+#[derive(Serialize)]
+struct Event<'a> {
+    r#type: &'static str,
+    timestamp: String,
+    data: Data<'a>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    email: &'a str,
+}
+
+impl<'a> Event<'a> {
+    fn of(notice: &'a Notice) -> Self {
+        Self {
+            r#type: "newsletter.subscribed",
+            timestamp: date_time(notice.at),
+            data: Data {
+                email: notice.email.as_str(),
+            },
+        }
+    }
+}
+
+/// The name of the message: the same for the same notice, so that a provider can tell a repetition.
+fn message_id(notice: &Notice) -> String {
+    format!("msg_{:032x}", u128::from_be_bytes(notice.id))
+}
+
+/// RFC 3339, UTC, milliseconds.
+fn date_time(at: Timestamp) -> String {
+    i64::try_from(at.as_ms())
+        .ok()
+        .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
+        .map_or_else(String::new, |instant| format!("{instant:.3}"))
+}
