@@ -27,9 +27,12 @@ use signature::WebhookSecret;
 /// How long one sign-up may take in all: finding the host, connecting, TLS, the answer.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Sign-ups on their way at once. A provider that hangs holds each for the deadline, so this is
-/// also the most memory and sockets it can take: what comes on top is refused at once.
-const CONCURRENCY_MAX: usize = 64;
+/// Sign-ups that are posted at once, and so the most sockets the provider can hold.
+const POSTED_MAX: usize = 64;
+
+/// Sign-ups that are posted or wait for their turn, within the same deadline: a burst passes, and
+/// a provider that hangs piles up no more than this. What comes on top is refused at once.
+const ACCEPTED_MAX: usize = 256;
 
 /// The largest answer that is read, in bytes. Its content does not matter.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -40,7 +43,8 @@ pub struct WebhookNotifier {
     outbound: Outbound,
     url: Uri,
     secret: Option<WebhookSecret>,
-    slots: Semaphore,
+    accepted: Semaphore,
+    posted: Semaphore,
 }
 
 /// The webhook cannot be used.
@@ -71,7 +75,8 @@ impl WebhookNotifier {
             outbound: Outbound::open(trust, DEADLINE)?,
             url,
             secret,
-            slots: Semaphore::new(CONCURRENCY_MAX),
+            accepted: Semaphore::new(ACCEPTED_MAX),
+            posted: Semaphore::new(POSTED_MAX),
         })
     }
 
@@ -97,6 +102,8 @@ impl WebhookNotifier {
     }
 
     async fn post(&self, notice: &Notice) -> Result<(), NotifyError> {
+        // It is never closed, so there is no error to meet.
+        let _turn = self.posted.acquire().await;
         let request = self.request(notice)?;
         let answer = self
             .outbound
@@ -115,7 +122,7 @@ impl WebhookNotifier {
 #[async_trait]
 impl SubscriptionNotifier for WebhookNotifier {
     async fn notify(&self, notice: &Notice) -> Result<(), NotifyError> {
-        let Ok(_slot) = self.slots.try_acquire() else {
+        let Ok(_place) = self.accepted.try_acquire() else {
             return Err(NotifyError::Overloaded);
         };
         tokio::time::timeout(DEADLINE, self.post(notice))
