@@ -140,7 +140,7 @@ async fn whatever_the_provider_does_wrong_is_503_and_refunded() {
 
 #[tokio::test]
 async fn a_provider_that_speaks_no_tls_is_503() {
-    let provider = Provider::start(Script::Answer(200)).await;
+    let provider = Provider::start(Script::Garbage).await;
     let url = provider.url("/").replace("http://", "https://");
     let app = app(Arc::new(WebhookNotifier::open(&url, None).unwrap()));
     let reply = app.send(sign_up(PATH, "ada@example.com")).await;

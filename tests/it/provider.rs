@@ -21,7 +21,7 @@ pub(crate) enum Script {
     CloseEarly,
     /// Reads the request and goes.
     CloseAtOnce,
-    /// Answers something that is not HTTP.
+    /// Greets like a mail server: neither HTTP nor TLS.
     Garbage,
     /// Takes no connection.
     Refuse,
@@ -95,6 +95,10 @@ impl Drop for Provider {
 
 /// Takes requests, one after the other, until the client goes.
 async fn serve(mut stream: TcpStream, script: Script, requests: Requests) {
+    if script == Script::Garbage {
+        let _ = stream.write_all(b"220 mail.example ESMTP\r\n").await;
+        return;
+    }
     while let Some(request) = receive(&mut stream).await {
         requests.lock().unwrap().push(request);
         let answer = match script {
@@ -115,19 +119,19 @@ async fn serve(mut stream: TcpStream, script: Script, requests: Requests) {
             ),
             Script::CloseEarly => "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf".to_owned(),
             Script::CloseAtOnce => return,
-            Script::Garbage => "220 mail.example ESMTP\r\n\r\n".to_owned(),
-            Script::Refuse => unreachable!("nobody listens"),
+            Script::Garbage | Script::Refuse => unreachable!("nothing is received"),
         };
         // The client may have gone.
         let _ = stream.write_all(answer.as_bytes()).await;
         match script {
             // After 100 the true answer never comes.
-            Script::Answer(100) | Script::CloseEarly | Script::Garbage => return,
+            Script::Answer(100) | Script::CloseEarly => return,
             Script::HangInBody => std::future::pending().await,
             Script::Answer(_)
             | Script::Hang
             | Script::Huge
             | Script::CloseAtOnce
+            | Script::Garbage
             | Script::Refuse => {}
         }
     }
