@@ -13,6 +13,7 @@ use super::{parse_origin, parse_url};
 #[derive(Clone, Debug, clap::Args)]
 #[allow(
     clippy::doc_markdown,
+    rustdoc::bare_urls,
     reason = "the comments are the help, which is no Markdown"
 )]
 pub struct OutsideArgs {

@@ -369,6 +369,41 @@ fn a_proxy_that_nobody_named_is_warned_of_and_a_named_one_is_believed() {
 }
 
 #[test]
+fn a_page_may_read_every_header_that_really_arrives() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let origin = "http://127.0.0.1:3000";
+    let program = Program::start(command(data_dir.path()).env("LANDING_ALLOW_ORIGIN", origin));
+    let mut stream = TcpStream::connect(&program.address).unwrap();
+    write!(
+        stream,
+        "GET /api/v1/health HTTP/1.1\r\nHost: a\r\nOrigin: {origin}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, _) = answer.split_once("\r\n\r\n").unwrap();
+    let headers: Vec<_> = head
+        .lines()
+        .filter_map(|line| line.split_once(": "))
+        .collect();
+    let value = |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).unwrap().1;
+    assert_eq!(value("access-control-allow-origin"), origin);
+    // What is readable without being exposed, and what belongs to the connection.
+    let other = [
+        "cache-control",
+        "content-length",
+        "content-type",
+        "connection",
+    ];
+    let exposed: Vec<_> = value("access-control-expose-headers").split(", ").collect();
+    for (name, _) in &headers {
+        let is_own = name.starts_with("access-control-") || other.contains(name);
+        assert!(is_own || exposed.contains(name), "{name}");
+    }
+    assert!(!value("date").is_empty());
+}
+
+#[test]
 fn an_address_that_cannot_be_had_is_one_line_and_status_1() {
     let data_dir = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

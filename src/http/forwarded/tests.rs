@@ -178,8 +178,8 @@ fn only_a_trusted_peer_is_asked() {
     ] {
         let lines: [(&HeaderName, &[u8]); 1] = [(&X_FORWARDED_FOR, b"1.1.1.1")];
         assert_eq!(source(peer, &lines), expected, "{peer}");
-        assert_eq!(source(peer, &[]).address, source(peer, &[]).address);
-        assert!(!source(peer, &[]).forwarding_untrusted);
+        let canonical = peer.parse::<IpAddr>().unwrap().to_canonical();
+        assert_eq!(source(peer, &[]), known(&canonical.to_string()));
     }
 }
 
