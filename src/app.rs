@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::domain::contact::RevealExisting;
 use crate::domain::policy::Policies;
 use crate::domain::secret::SecretKeys;
-use crate::ports::{Clock, ContactStore, Entropy, KeyIssuer, ModelClient, RateLimiter};
+use crate::ports::{
+    Clock, ContactStore, Entropy, KeyIssuer, ModelClient, RateLimiter, SubscriptionNotifier,
+};
 use crate::usecases::chat::Assistant;
 use crate::usecases::meter::Meter;
 use crate::usecases::subscribe::Newsletter;
@@ -14,6 +16,8 @@ use crate::usecases::subscribe::Newsletter;
 pub struct App {
     /// Keeps the contacts.
     pub contacts: Arc<dyn ContactStore>,
+    /// Is told of sign-ups in place of the contact store; nothing if contacts are kept here.
+    pub notifier: Option<Arc<dyn SubscriptionNotifier>>,
     /// Keeps the keys.
     pub keys: Arc<dyn KeyIssuer>,
     /// Answers visitors.
@@ -52,10 +56,17 @@ impl App {
     /// What sign-ups work with.
     #[must_use]
     pub fn newsletter(&self) -> Newsletter<'_> {
-        Newsletter {
-            contacts: &*self.contacts,
-            reveal: self.reveal_existing,
-            origin_key: &self.secrets.origin,
+        match &self.notifier {
+            Some(notifier) => Newsletter::Provider {
+                notifier: &**notifier,
+                clock: &*self.clock,
+                entropy: &*self.entropy,
+            },
+            None => Newsletter::Contacts {
+                contacts: &*self.contacts,
+                reveal: self.reveal_existing,
+                origin_key: &self.secrets.origin,
+            },
         }
     }
 

@@ -2,6 +2,7 @@
 //! typed, [`Config`] is what was meant. Nothing here touches the world but that environment.
 
 mod model;
+pub mod outside;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::domain::policy::{Policies, PolicyName, Quota, parse_duration_ms};
 
 use model::ModelArgs;
 pub use model::ModelConfig;
+use outside::{Outside, OutsideArgs};
 
 /// The flags as typed.
 #[derive(Clone, Debug, Parser)]
@@ -92,6 +94,9 @@ pub struct Args {
 
     #[command(flatten)]
     model: ModelArgs,
+    /// The world outside.
+    #[command(flatten)]
+    outside: OutsideArgs,
 
     /// Most connections open at once; the limit on open files is raised to fit
     #[arg(
@@ -182,6 +187,8 @@ pub struct Config {
     pub reveal_existing: RevealExisting,
     /// The model that answers visitors; nothing if the guide does.
     pub model: Option<ModelConfig>,
+    /// Other origins, proxies, the newsletter's provider.
+    pub outside: Outside,
     /// Most connections open at once.
     pub connections_max: u32,
     /// How much is logged.
@@ -252,6 +259,7 @@ impl Config {
                 RevealArg::Always => RevealExisting::Always,
             },
             model: args.model.checked()?,
+            outside: args.outside.into(),
             connections_max: args.max_connections,
             log_level: args.log_level.into(),
             is_log_json: args.log_format == LogFormat::Json,

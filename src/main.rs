@@ -16,12 +16,17 @@ use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
 use landing_api::adapters::operator_file;
 use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{SystemClock, SystemEntropy};
+use landing_api::adapters::webhook::WebhookNotifier;
+use landing_api::adapters::webhook::signature::WebhookSecret;
 use landing_api::app::{App, PublicUrls};
+use landing_api::config::outside::Outside;
 use landing_api::config::{Config, ConfigError, ModelConfig};
 use landing_api::domain::secret::SecretKeys;
+use landing_api::http::cors::AllowedOrigins;
+use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::server::{ServerLimits, serve};
 use landing_api::http::service::LandingService;
-use landing_api::ports::{Clock as _, Entropy as _, ModelClient};
+use landing_api::ports::{Clock as _, Entropy as _, ModelClient, SubscriptionNotifier};
 use landing_api::site::{Site, SiteFacts};
 use landing_api::telemetry;
 use tokio::net::{TcpListener, TcpSocket};
@@ -56,7 +61,14 @@ fn main() -> ExitCode {
         }
     };
     telemetry::init(config.log_level, config.is_log_json);
-    match run(&config, model) {
+    let notifier = match open_notifier(&config.outside) {
+        Ok(notifier) => notifier,
+        Err(line) => {
+            complain(&format!("error: {line}"));
+            return ExitCode::from(2);
+        }
+    };
+    match run(&config, model, notifier) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("error: {error}"));
@@ -65,8 +77,36 @@ fn main() -> ExitCode {
     }
 }
 
+/// What tells the newsletter's provider, if there is one.
+///
+/// # Errors
+/// The line about the flag that is wrong.
+fn open_notifier(outside: &Outside) -> Result<Option<Arc<dyn SubscriptionNotifier>>, String> {
+    let Some(webhook) = &outside.webhook else {
+        return Ok(None);
+    };
+    let secret = match &webhook.secret_file {
+        Some(path) => {
+            let flag = "--newsletter-webhook-secret-file";
+            let wrong = |error: String| format!("{flag}: {}: {error}", path.display());
+            let text =
+                operator_file::read_secret(path).map_err(|error| wrong(error.to_string()))?;
+            let secret = WebhookSecret::parse(&text).map_err(|error| wrong(error.to_string()))?;
+            Some(secret)
+        }
+        None => None,
+    };
+    let notifier = WebhookNotifier::open(webhook.url.as_str(), secret)
+        .map_err(|error| format!("--newsletter-webhook: {error}"))?;
+    Ok(Some(Arc::new(notifier)))
+}
+
 /// Opens what the data directory holds, serves until told to stop, and flushes.
-fn run(config: &Config, model: Option<ModelSource<'_>>) -> Result<(), Box<dyn Error>> {
+fn run(
+    config: &Config,
+    model: Option<ModelSource<'_>>,
+    notifier: Option<Arc<dyn SubscriptionNotifier>>,
+) -> Result<(), Box<dyn Error>> {
     let connections_max = fit_connections(u64::from(config.connections_max));
     let data_dir = DataDir::open(&config.data_dir, &SystemEntropy)?;
     let store = Arc::new(SledStore::open(&data_dir, SystemClock.now())?);
@@ -84,8 +124,15 @@ fn run(config: &Config, model: Option<ModelSource<'_>>) -> Result<(), Box<dyn Er
         .build()
         .map_err(Into::into)
         .and_then(|runtime| {
-            let serving =
-                listen_and_serve(config, model, &store, &limiter, secrets, connections_max);
+            let serving = listen_and_serve(
+                config,
+                model,
+                &store,
+                &limiter,
+                notifier,
+                secrets,
+                connections_max,
+            );
             runtime.block_on(serving)
         });
 
@@ -104,6 +151,7 @@ async fn listen_and_serve(
     model: Option<ModelSource<'_>>,
     store: &Arc<SledStore>,
     limiter: &Arc<SledRateLimiter>,
+    notifier: Option<Arc<dyn SubscriptionNotifier>>,
     secrets: SecretKeys,
     connections_max: usize,
 ) -> Result<(), Box<dyn Error>> {
@@ -119,6 +167,9 @@ async fn listen_and_serve(
         key_lifetime_ms: config.key_lifetime_ms,
         reveal_existing: config.reveal_existing,
         has_model: model.is_some(),
+        passes_sign_ups_on: config.outside.webhook.is_some(),
+        allowed_origins: config.outside.allowed_origins.clone(),
+        trusts_proxies: !config.outside.trusted_proxies.is_empty(),
     })?;
     let model: Arc<dyn ModelClient> = match model {
         Some(model) => Arc::new(model.client(&config.service_name, &site)?),
@@ -126,6 +177,7 @@ async fn listen_and_serve(
     };
     let app = App {
         contacts: store.clone(),
+        notifier,
         keys: store.clone(),
         model,
         limiter: limiter.clone(),
@@ -140,7 +192,9 @@ async fn listen_and_serve(
     };
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
-    let service = LandingService::new(Arc::new(app), Arc::new(site), id_seed, BODY_DEADLINE);
+    let service = LandingService::new(Arc::new(app), Arc::new(site), id_seed, BODY_DEADLINE)
+        .allowing(AllowedOrigins::new(config.outside.allowed_origins.clone()))
+        .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
     let limits = ServerLimits {
         connections_max,
         ..ServerLimits::default()

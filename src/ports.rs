@@ -12,7 +12,7 @@ use async_trait::async_trait;
 
 use crate::domain::chat::Conversation;
 use crate::domain::client::{LimitKey, Network};
-use crate::domain::contact::{Contact, SignUp, Subscription};
+use crate::domain::contact::{Contact, Notice, SignUp, Subscription};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
 use crate::domain::email::EmailAddress;
@@ -54,6 +54,28 @@ pub trait ContactStore: Send + Sync {
     async fn check(&self) -> Result<(), StoreError>;
 }
 
+/// Tells the newsletter's provider of sign-ups, where no contact is kept.
+#[async_trait]
+pub trait SubscriptionNotifier: Send + Sync {
+    /// Passes a sign-up on. When this returns `Ok` the provider has said that it has it.
+    ///
+    /// # Errors
+    /// [`NotifyError`] when the provider did not say so within a few seconds.
+    async fn notify(&self, notice: &Notice) -> Result<(), NotifyError>;
+}
+
+/// The provider does not have the sign-up, as far as is known. The text is for the log, never for
+/// a client, and names no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotifyError {
+    /// Too many sign-ups are on their way already; this one was not sent.
+    #[error("too many sign-ups on their way")]
+    Overloaded,
+    /// It refused, failed, or did not answer.
+    #[error("provider failed: {0}")]
+    Failed(String),
+}
+
 /// The store did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -89,6 +111,12 @@ pub trait KeyIssuer: Send + Sync {
     /// # Errors
     /// [`StoreError`] when the revocation was not kept.
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError>;
+
+    /// Whether the store takes writes.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it does not.
+    async fn check(&self) -> Result<(), StoreError>;
 }
 
 // ---------------------------------------------------------------------------------------------

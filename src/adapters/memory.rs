@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use crate::domain::chat::Conversation;
 use crate::domain::client::LimitKey;
-use crate::domain::contact::{Contact, SignUp, Subscription};
+use crate::domain::contact::{Contact, Notice, SignUp, Subscription};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::decision::Decision;
 use crate::domain::email::EmailAddress;
@@ -17,7 +17,8 @@ use crate::domain::time::Timestamp;
 use crate::domain::window::{Usage, Window};
 use crate::ports::{
     Acquired, Charge, Clock, ContactStore, Deltas, Entropy, EntropyError, Grant, KeyIssuer,
-    LimiterAnswer, ModelClient, ModelError, RateLimiter, ReaderGone, StoreError,
+    LimiterAnswer, ModelClient, ModelError, NotifyError, RateLimiter, ReaderGone, StoreError,
+    SubscriptionNotifier,
 };
 
 /// Locks, and goes on after a panic elsewhere: every change below is made in one step.
@@ -129,6 +130,41 @@ impl KeyIssuer for MemoryKeyIssuer {
             }
             Some(_) | None => Ok(false),
         }
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.fail()
+    }
+}
+
+/// A provider that remembers what it was told. It can be told to fail.
+#[derive(Debug, Default)]
+pub struct ScriptedSubscriptionNotifier {
+    told: Mutex<Vec<Notice>>,
+    failure: Mutex<Option<NotifyError>>,
+}
+
+impl ScriptedSubscriptionNotifier {
+    /// From now on every call fails with `failure`, or works again.
+    pub fn fail_with(&self, failure: Option<NotifyError>) {
+        *lock(&self.failure) = failure;
+    }
+
+    /// The sign-ups it was told of, oldest first.
+    #[must_use]
+    pub fn told(&self) -> Vec<Notice> {
+        lock(&self.told).clone()
+    }
+}
+
+#[async_trait]
+impl SubscriptionNotifier for ScriptedSubscriptionNotifier {
+    async fn notify(&self, notice: &Notice) -> Result<(), NotifyError> {
+        if let Some(failure) = lock(&self.failure).clone() {
+            return Err(failure);
+        }
+        lock(&self.told).push(notice.clone());
+        Ok(())
     }
 }
 

@@ -6,7 +6,9 @@
 //! | [`store`] | `ContactStore`, `KeyIssuer` | an append-only ledger, with sled as its index |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | the service's own pages; the API of an OpenAI-compatible server |
+//! | [`webhook`] | `SubscriptionNotifier` | HTTP, to the newsletter's provider |
 //! | `sled_db` | | what both users of sled need: its panics caught, its files let go of |
+//! | [`outbound`] | | asking others over HTTP |
 //! | [`system`] | `Clock`, `Entropy` | the operating system |
 //! | [`operator_file`] | | files that flags name, secrets among them |
 //! | [`memory`] | every port | plain collections, for tests |
@@ -16,6 +18,8 @@ pub mod limiter;
 pub mod memory;
 pub mod model;
 pub mod operator_file;
+pub mod outbound;
 mod sled_db;
 pub mod store;
 pub mod system;
+pub mod webhook;

@@ -41,6 +41,17 @@ pub enum Subscription {
     Renewed(Origin),
 }
 
+/// What the newsletter's provider is told of a sign-up where no contact is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Random, so that the provider can tell a repetition from another sign-up.
+    pub id: [u8; 16],
+    /// The address.
+    pub email: EmailAddress,
+    /// When it was signed up.
+    pub at: Timestamp,
+}
+
 /// What is kept of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {

@@ -65,6 +65,15 @@ impl Decision {
         self.featured = later.featured.or(self.featured);
     }
 
+    /// Takes over what `later` says about policies that this decision has asked already.
+    pub fn amend(&mut self, later: &Self) {
+        for standing in &mut self.standings {
+            if let Some(amended) = later.standing(standing.policy) {
+                *standing = *amended;
+            }
+        }
+    }
+
     /// The same decision, showing `policy` whenever nothing is refused.
     #[must_use]
     pub fn featuring(mut self, policy: PolicyName) -> Self {

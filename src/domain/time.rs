@@ -23,9 +23,35 @@ impl Timestamp {
         self.0.saturating_sub(earlier.0)
     }
 
+    /// The instant in RFC 3339: UTC, milliseconds. Empty beyond the year 9999.
+    #[must_use]
+    pub fn to_rfc3339(self) -> String {
+        i64::try_from(self.0)
+            .ok()
+            .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
+            .map_or_else(String::new, |instant| format!("{instant:.3}"))
+    }
+
     /// The instant `ms` milliseconds later.
     #[must_use]
     pub const fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_written_in_rfc_3339() {
+        for (ms, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_827_696_789, "2000-02-29T12:34:56.789Z"),
+            (4_102_444_800_000, "2100-01-01T00:00:00.000Z"),
+            (u64::MAX, ""),
+        ] {
+            assert_eq!(Timestamp::from_ms(ms).to_rfc3339(), text);
+        }
     }
 }

@@ -7,10 +7,11 @@ use bytes::BytesMut;
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::{Body, Bytes};
-use hyper::header::{CONTENT_TYPE, ORIGIN};
+use hyper::header::{CONTENT_TYPE, HeaderValue, ORIGIN};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::cors::AllowedOrigins;
 use super::problem::{Code, Problem};
 
 /// An error of a body or of what reads it.
@@ -104,21 +105,21 @@ where
 
 /// Whether the headers let the body count as JSON.
 ///
-/// No `Content-Type` at all does, unless the request comes from a page of an origin other than
-/// `own_origin`: such a page could send it without asking first (the Fetch standard's
-/// CORS-safelisted requests). For the same reason an empty body, which needs no type otherwise,
-/// does not from there.
+/// No `Content-Type` at all does, unless the request comes from a page of an origin that is
+/// neither `own_origin` nor one of `allowed`: such a page could send it without asking first (the
+/// Fetch standard's CORS-safelisted requests). For the same reason an empty body, which needs no
+/// type otherwise, does not from there.
 ///
 /// # Errors
 /// A problem when the body is something else.
 pub(crate) fn check_media_type(
     headers: &HeaderMap,
     own_origin: &str,
+    allowed: &AllowedOrigins,
     is_empty: bool,
 ) -> Result<(), Problem> {
-    let is_ours = headers
-        .get(ORIGIN)
-        .is_none_or(|origin| origin.as_bytes() == own_origin.as_bytes());
+    let is_own = |origin: &HeaderValue| origin.as_bytes() == own_origin.as_bytes();
+    let is_ours = headers.get(ORIGIN).is_none_or(is_own) || allowed.of(headers).is_some();
     if is_ours && is_empty {
         return Ok(());
     }
@@ -147,7 +148,6 @@ mod tests {
 
     use http_body_util::Full;
     use hyper::body::Frame;
-    use hyper::header::HeaderValue;
 
     use super::*;
 
@@ -191,6 +191,7 @@ mod tests {
     #[test]
     fn media_types_and_origins() {
         const OWN: &str = "https://example.com";
+        let allowed = AllowedOrigins::new(["https://shop.example".to_owned()]);
         for (content_type, origin, is_json) in [
             (Some("application/json"), None, true),
             (Some("Application/JSON; charset=utf-8"), None, true),
@@ -204,6 +205,9 @@ mod tests {
             (None, Some(OWN), true),
             (None, Some("https://evil.example"), false),
             (None, Some("null"), false),
+            (None, Some("https://shop.example"), true),
+            (None, Some("http://shop.example"), false),
+            (Some("text/plain"), Some("https://shop.example"), false),
         ] {
             let mut headers = HeaderMap::new();
             if let Some(content_type) = content_type {
@@ -212,9 +216,10 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert(ORIGIN, HeaderValue::from_static(origin));
             }
-            let check = |is_empty| check_media_type(&headers, OWN, is_empty).is_ok();
+            let check = |is_empty| check_media_type(&headers, OWN, &allowed, is_empty).is_ok();
             assert_eq!(check(false), is_json, "{content_type:?} {origin:?}");
-            let is_ours = origin.is_none_or(|origin| origin == OWN);
+            let is_ours =
+                origin.is_none_or(|origin| [OWN, "https://shop.example"].contains(&origin));
             assert_eq!(
                 check(true),
                 is_json || is_ours,

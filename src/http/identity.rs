@@ -1,34 +1,11 @@
-//! What a request says of who sent it.
-
-use std::net::IpAddr;
+//! What a request presents as its credential.
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 
-use crate::domain::client::Network;
-
 use super::problem::{Code, Problem};
 
-const API_KEY: &str = "x-api-key";
-
-/// Headers with which proxies say for whom they ask.
-const FORWARDING: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
-
-/// Where a request comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
-    pub(crate) network: Network,
-    /// A forwarding header came from a peer that is not a trusted proxy.
-    pub(crate) forwarding_untrusted: bool,
-}
-
-/// The source of a request: the peer of the connection. No peer is trusted to speak for others.
-pub(crate) fn source(peer: IpAddr, headers: &HeaderMap) -> Source {
-    Source {
-        network: Network::from(peer),
-        forwarding_untrusted: FORWARDING.iter().any(|name| headers.contains_key(*name)),
-    }
-}
+pub(crate) const API_KEY: &str = "x-api-key";
 
 /// What a request presents as its credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,16 +120,5 @@ mod tests {
             let problem = presented(&headers(&lines)).unwrap_err();
             assert_eq!(problem.code, Code::ConflictingCredentials, "{lines:?}");
         }
-    }
-
-    #[test]
-    fn forwarding_headers_are_noticed_and_not_believed() {
-        let peer: IpAddr = "192.0.2.1".parse().unwrap();
-        for name in FORWARDING {
-            let source = source(peer, &headers(&[(name, "198.51.100.7")]));
-            assert!(source.forwarding_untrusted, "{name}");
-            assert_eq!(source.network, Network::from(peer));
-        }
-        assert!(!source(peer, &HeaderMap::new()).forwarding_untrusted);
     }
 }

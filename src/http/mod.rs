@@ -5,7 +5,8 @@
 //! | [`server`] | connections: caps, deadlines, drain |
 //! | [`service`] | what happens to a request, from first to last |
 //! | [`route`] | from method and path to an operation, and what is true of each |
-//! | `identity` | who is asking |
+//! | `identity`, [`forwarded`], `proxy_watch` | who is asking, and through which proxies |
+//! | [`cors`] | which pages of other origins may read the answers |
 //! | `body`, `wire` | reading bodies and the JSON in them |
 //! | `handlers` | the operations |
 //! | [`problem`] | what goes wrong, in the client's words |
@@ -16,12 +17,15 @@
 
 mod body;
 mod cookie;
+pub mod cors;
 mod events;
+pub mod forwarded;
 mod handlers;
 mod identity;
 mod negotiate;
 mod panics;
 pub mod problem;
+mod proxy_watch;
 mod ratelimit;
 mod reply;
 mod request_id;

@@ -167,7 +167,8 @@ impl Code {
                 "newsletter_unavailable",
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Newsletter unavailable",
-                "The sign-up could not be kept safely, so it was not kept at all.",
+                "The sign-up could not be kept safely, or the newsletter's provider did not confirm \
+                 it, so it does not count as done.",
                 "Try again later.",
             ),
             Self::NotFound => (

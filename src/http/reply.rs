@@ -9,7 +9,6 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use serde::Serialize;
 
 use crate::domain::decision::Decision;
-use crate::domain::time::Timestamp;
 
 use super::events::{BrokenOff, EventStream};
 use super::problem::{Code, Problem};
@@ -118,30 +117,6 @@ impl Body for ReplyBody {
         match &self.0 {
             Form::Whole(body) => body.size_hint(),
             Form::Streamed(body) => body.size_hint(),
-        }
-    }
-}
-
-/// An instant as JSON has it: RFC 3339, UTC, milliseconds.
-pub(crate) fn date_time(at: Timestamp) -> String {
-    i64::try_from(at.as_ms())
-        .ok()
-        .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
-        .map_or_else(String::new, |instant| format!("{instant:.3}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instants_are_written_in_rfc_3339() {
-        for (ms, text) in [
-            (0, "1970-01-01T00:00:00.000Z"),
-            (951_827_696_789, "2000-02-29T12:34:56.789Z"),
-            (4_102_444_800_000, "2100-01-01T00:00:00.000Z"),
-        ] {
-            assert_eq!(date_time(Timestamp::from_ms(ms)), text);
         }
     }
 }

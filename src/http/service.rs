@@ -1,13 +1,15 @@
 //! What happens to a request, from first to last:
 //!
-//! 1. it is named (`X-Request-Id`) and its route found;
+//! 1. it is named (`X-Request-Id`) and its route found; a CORS preflight is answered and goes no
+//!    further;
 //! 2. its credential is looked up, and it is counted at the door (`default`, `ip`);
 //! 3. a bad credential, an unknown path or a wrong method ends it here;
 //! 4. its body is read, under a cap and a deadline;
 //! 5. its operation runs; one with effects runs detached, so that it finishes even if the client
 //!    hangs up;
-//! 6. whatever came of it, one decision makes the rate-limit headers, and one line is logged. An
-//!    answer that is streamed goes on after that, detached, and logs its end by itself.
+//! 6. whatever came of it, one decision makes the rate-limit headers, pages of allowed origins may
+//!    read them, and one line is logged. An answer that is streamed goes on after that, detached,
+//!    and logs its end by itself.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,22 +21,25 @@ use hyper::header::{
     WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::task::JoinError;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
-use crate::domain::client::Client;
+use crate::domain::client::{Client, Network};
 use crate::domain::decision::Decision;
 use crate::site::Site;
 use crate::usecases::admit::{self, AuthenticateError};
 
 use super::body::{self, BodyError, BodyReader};
+use super::cors::AllowedOrigins;
+use super::forwarded::TrustedProxies;
 use super::handlers::{self, Call};
 use super::identity::{self, Presented};
 use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
+use super::proxy_watch::ProxyWatch;
 use super::ratelimit;
 use super::reply::{Reply, ReplyBody};
 use super::request_id::{RequestId, RequestIds};
@@ -52,6 +57,9 @@ pub struct LandingService {
     site: Arc<Site>,
     ids: RequestIds,
     bodies: BodyReader,
+    origins: AllowedOrigins,
+    proxies: TrustedProxies,
+    proxy_watch: ProxyWatch,
     /// Operations that go on without their client.
     detached: TaskTracker,
 }
@@ -66,8 +74,25 @@ impl LandingService {
             site,
             ids: RequestIds::new(id_seed),
             bodies: BodyReader::new(body_deadline),
+            origins: AllowedOrigins::default(),
+            proxies: TrustedProxies::default(),
+            proxy_watch: ProxyWatch::default(),
             detached: TaskTracker::new(),
         }
+    }
+
+    /// The same service, read by pages of these origins.
+    #[must_use]
+    pub fn allowing(mut self, origins: AllowedOrigins) -> Self {
+        self.origins = origins;
+        self
+    }
+
+    /// The same service, behind these proxies.
+    #[must_use]
+    pub fn behind(mut self, proxies: TrustedProxies) -> Self {
+        self.proxies = proxies;
+        self
     }
 
     /// Waits until every operation has finished that goes on without its client.
@@ -90,6 +115,10 @@ impl LandingService {
         let route = route(&parts.method, parts.uri.path(), |path| {
             self.site.document(path).is_some()
         });
+        if let Some(headers) = self.origins.preflight(&parts, route) {
+            return preflight(id, headers);
+        }
+        let origin = self.origins.of(&parts.headers).cloned();
         let log_line = LogLine::begin(id, route);
 
         let mut decision = Decision::default();
@@ -97,7 +126,10 @@ impl LandingService {
             .await
             .unwrap_or_else(|panic| Err(panicked(&*panic)));
 
-        let response = self.render(id, &mut outcome, &mut decision, is_api, is_head);
+        let mut response = self.render(id, &mut outcome, &mut decision, is_api, is_head);
+        if is_api {
+            self.origins.write(origin, response.headers_mut());
+        }
         log_line.write(response.status(), &outcome, &decision);
         response
     }
@@ -130,7 +162,8 @@ impl LandingService {
             Some(bytes_max) => {
                 let body = self.bodies.read(body, bytes_max).await?;
                 let own_origin = &self.app.urls.base;
-                body::check_media_type(&parts.headers, own_origin, body.is_empty())?;
+                let is_empty = body.is_empty();
+                body::check_media_type(&parts.headers, own_origin, &self.origins, is_empty)?;
                 body
             }
             None => Bytes::new(),
@@ -157,7 +190,17 @@ impl LandingService {
         parts: &Parts,
     ) -> Result<Client, Problem> {
         let now = self.app.clock.now();
-        let source = identity::source(peer, &parts.headers);
+        let source = self.proxies.source(peer, &parts.headers);
+        if self
+            .proxy_watch
+            .observe(now, peer, source.forwarding_untrusted)
+        {
+            tracing::warn!(
+                "all requests come from one private address, with forwarding headers that are not \
+                 trusted: if that is your proxy, name its network with --trusted-proxy, or all \
+                 visitors are counted as one"
+            );
+        }
         let authenticated = match identity::presented(&parts.headers) {
             Ok(Presented::Nothing) => Ok(None),
             Ok(Presented::Garbage) => Err(Problem::of(Code::InvalidToken)),
@@ -173,7 +216,7 @@ impl LandingService {
             Err(problem) => Err(problem),
         };
         let client = Client {
-            network: source.network,
+            network: Network::from(source.address),
             credential: authenticated.as_ref().ok().copied().flatten(),
             forwarding_untrusted: source.forwarding_untrusted,
         };
@@ -274,6 +317,19 @@ impl LandingService {
         }
         response
     }
+}
+
+/// The answer to a CORS preflight: `headers` and no body.
+fn preflight(id: RequestId, mut headers: HeaderMap) -> Response<ReplyBody> {
+    let status = StatusCode::NO_CONTENT;
+    tracing::info!(request.id = %id, endpoint = "preflight", status = status.as_u16(), "request");
+    if let Ok(id) = HeaderValue::try_from(id.to_string()) {
+        headers.insert(X_REQUEST_ID, id);
+    }
+    let mut response = Response::new(ReplyBody::default());
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
 }
 
 /// The one line about a request. It names no person: neither path nor query, neither address nor

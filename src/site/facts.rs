@@ -25,6 +25,12 @@ pub struct SiteFacts {
     pub reveal_existing: RevealExisting,
     /// Whether a model of the operator's answers visitors, and not a search of the guide.
     pub has_model: bool,
+    /// Sign-ups are passed on to a provider, and no contact is kept.
+    pub passes_sign_ups_on: bool,
+    /// The other origins whose pages may read the answers.
+    pub allowed_origins: Vec<String>,
+    /// There are proxies whose word is taken for whom they ask.
+    pub trusts_proxies: bool,
 }
 
 /// The values that stand in the documents, under the names they have there.
@@ -40,6 +46,9 @@ pub(super) struct Words<'a> {
     key_lifetime: String,
     reveal: &'static str,
     has_model: bool,
+    passes_sign_ups_on: bool,
+    allowed_origins: &'a [String],
+    trusts_proxies: bool,
     email_max: usize,
     label_max: usize,
     echo_max: usize,
@@ -93,6 +102,9 @@ impl<'a> Words<'a> {
                 RevealExisting::Always => "always",
             },
             has_model: facts.has_model,
+            passes_sign_ups_on: facts.passes_sign_ups_on,
+            allowed_origins: &facts.allowed_origins,
+            trusts_proxies: facts.trusts_proxies,
             email_max: email::LENGTH_MAX,
             label_max: Label::LENGTH_MAX,
             echo_max: EchoMessage::LENGTH_MAX,

@@ -1,42 +1,70 @@
 //! Signing an address up for the newsletter.
 
 use crate::domain::client::{Client, Subject};
-use crate::domain::contact::{Origin, RevealExisting, SignUp, Subscription};
+use crate::domain::contact::{Notice, Origin, RevealExisting, SignUp, Subscription};
 use crate::domain::decision::Decision;
 use crate::domain::email::EmailAddress;
 use crate::domain::policy::PolicyName;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{ContactStore, LimiterError, StoreError};
+use crate::ports::{
+    Acquired, Clock, ContactStore, Entropy, EntropyError, LimiterError, NotifyError, StoreError,
+    SubscriptionNotifier,
+};
 
 use super::meter::Meter;
 
-/// What the newsletter works with.
+/// Where sign-ups go, and what that needs.
 #[derive(Clone, Copy)]
-pub struct Newsletter<'a> {
-    /// Keeps the contacts.
-    pub contacts: &'a dyn ContactStore,
-    /// Who is told that an address was there already.
-    pub reveal: RevealExisting,
-    /// Hides who signed a contact up.
-    pub origin_key: &'a MacKey,
+pub enum Newsletter<'a> {
+    /// They are kept here.
+    Contacts {
+        /// Keeps the contacts.
+        contacts: &'a dyn ContactStore,
+        /// Who is told that an address was there already.
+        reveal: RevealExisting,
+        /// Hides who signed a contact up.
+        origin_key: &'a MacKey,
+    },
+    /// They are passed on to a provider, and nothing is kept.
+    Provider {
+        /// Tells the provider.
+        notifier: &'a dyn SubscriptionNotifier,
+        /// Read again after the provider: by then time has passed.
+        clock: &'a dyn Clock,
+        /// Names notices.
+        entropy: &'a dyn Entropy,
+    },
 }
 
 impl std::fmt::Debug for Newsletter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Newsletter")
-            .field("reveal", &self.reveal)
-            .finish_non_exhaustive()
+        f.write_str(match self {
+            Self::Contacts { .. } => "Newsletter::Contacts(..)",
+            Self::Provider { .. } => "Newsletter::Provider(..)",
+        })
     }
 }
 
 /// The address is signed up.
 #[derive(Debug)]
 pub struct Subscribed {
-    /// Whether it was there already, for a client that may know.
-    pub already_exists: Option<bool>,
+    /// How.
+    pub outcome: Outcome,
     /// How the newsletter's policies stand.
     pub decision: Decision,
+}
+
+/// What became of a sign-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is kept here.
+    Kept {
+        /// Whether it was there already, for a client that may know.
+        already_exists: Option<bool>,
+    },
+    /// The provider has it.
+    PassedOn,
 }
 
 /// The address is not signed up.
@@ -48,15 +76,23 @@ pub enum SubscribeError {
     /// The contact could not be kept. The charge stays: the attempt cost the same.
     #[error("{1}")]
     Store(Decision, StoreError),
+    /// The provider did not take it. The pair's charge was given back: it may try again at once.
+    /// The network's stays, so that nobody can make the service knock at a provider that is down
+    /// without end.
+    #[error("{1}")]
+    Provider(Decision, NotifyError),
     /// The limiter cannot decide.
     #[error(transparent)]
     Limiter(#[from] LimiterError),
+    /// The notice could not be given a name.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
 }
 
 /// Signs `email` up. The same work is done, and the same time taken, whether or not it was there.
 ///
 /// # Errors
-/// [`SubscribeError`] when the address was not kept.
+/// [`SubscribeError`] when the address was not kept or passed on.
 pub async fn subscribe(
     newsletter: Newsletter<'_>,
     meter: Meter<'_>,
@@ -74,23 +110,73 @@ pub async fn subscribe(
             (PolicyName::NewsletterIp, Subject::Network(client.network)),
         ],
     );
-    let decision = meter.limiter.acquire(&charges, now).await?.decision;
-    if decision.is_refused() {
-        return Err(SubscribeError::Refused(decision));
+    let acquired = meter.limiter.acquire(&charges, now).await?;
+    if acquired.decision.is_refused() {
+        return Err(SubscribeError::Refused(acquired.decision));
     }
-    let origin = origin(newsletter.origin_key, client);
-    let sign_up = SignUp {
-        email,
-        origin,
-        at: now,
-    };
-    match newsletter.contacts.subscribe(sign_up).await {
-        Ok(subscription) => Ok(Subscribed {
-            already_exists: reveal(newsletter.reveal, client, &origin, subscription),
-            decision,
-        }),
-        Err(error) => Err(SubscribeError::Store(decision, error)),
+    match newsletter {
+        Newsletter::Contacts {
+            contacts,
+            reveal: rule,
+            origin_key,
+        } => {
+            let origin = origin(origin_key, client);
+            let sign_up = SignUp {
+                email,
+                origin,
+                at: now,
+            };
+            let decision = acquired.decision;
+            match contacts.subscribe(sign_up).await {
+                Ok(subscription) => Ok(Subscribed {
+                    outcome: Outcome::Kept {
+                        already_exists: reveal(rule, client, &origin, subscription),
+                    },
+                    decision,
+                }),
+                Err(error) => Err(SubscribeError::Store(decision, error)),
+            }
+        }
+        Newsletter::Provider {
+            notifier,
+            clock,
+            entropy,
+        } => {
+            let mut id = [0; 16];
+            entropy.fill(&mut id)?;
+            let notice = Notice { id, email, at: now };
+            match notifier.notify(&notice).await {
+                Ok(()) => Ok(Subscribed {
+                    outcome: Outcome::PassedOn,
+                    decision: acquired.decision,
+                }),
+                Err(error) => {
+                    let decision = refund_pair(meter, acquired, clock.now()).await?;
+                    Err(SubscribeError::Provider(decision, error))
+                }
+            }
+        }
     }
+}
+
+/// Gives the pair's charge back, and says how all policies stand then.
+async fn refund_pair(
+    meter: Meter<'_>,
+    acquired: Acquired,
+    now: Timestamp,
+) -> Result<Decision, LimiterError> {
+    let Acquired {
+        mut decision,
+        mut grant,
+    } = acquired;
+    grant
+        .entries
+        .retain(|(charge, _)| charge.policy == PolicyName::Newsletter);
+    if !grant.entries.is_empty() {
+        let refunded = meter.limiter.refund(grant, now).await?;
+        decision.amend(&refunded);
+    }
+    Ok(decision)
 }
 
 fn origin(key: &MacKey, client: &Client) -> Origin {

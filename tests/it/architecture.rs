@@ -23,7 +23,15 @@ const LAYERS: [(&str, &[&str]); 10] = [
 /// Crates that only some places may name.
 const CRATES: [(&str, &[&str]); 12] = [
     ("sled::", &["adapters/"]),
-    ("hyper::", &["http/", "adapters/model/openai/"]),
+    (
+        "hyper::",
+        &[
+            "http/",
+            "adapters/model/openai/",
+            "adapters/outbound.rs",
+            "adapters/webhook",
+        ],
+    ),
     ("serde", &["http/", "adapters/", "site/", "config/"]),
     ("clap::", &["config.rs", "config/"]),
     ("tokio::", &["http/", "adapters/", "main.rs"]),

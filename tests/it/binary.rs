@@ -1,7 +1,9 @@
 //! The real program: its start, its flags, its log, and what it still knows after a restart.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::JoinHandle;
@@ -251,6 +253,17 @@ fn a_wrong_flag_is_one_line_and_status_2() {
         (vec!["--base-url", "https://example.com/x"], "--base-url"),
         (vec!["--log-level", "loud"], "--log-level"),
         (vec!["--port", "1"], "--port"),
+        (vec!["--allow-origin", "*"], "--allow-origin"),
+        (vec!["--allow-origin", "null"], "--allow-origin"),
+        (vec!["--trusted-proxy", "10.0.0.0/33"], "--trusted-proxy"),
+        (
+            vec!["--newsletter-webhook", "ftp://a.example"],
+            "--newsletter-webhook",
+        ),
+        (
+            vec!["--newsletter-webhook-secret-file", "f"],
+            "--newsletter-webhook",
+        ),
     ] {
         let output = run(command(&data_dir.path().join("unused")).args(flags));
         assert_eq!(output.status.code(), Some(2));
@@ -260,6 +273,133 @@ fn a_wrong_flag_is_one_line_and_status_2() {
         assert!(complaint.contains(named), "{complaint}");
     }
     assert!(!data_dir.path().join("unused").exists());
+}
+
+#[test]
+fn a_bad_secret_file_is_one_line_and_status_2() {
+    let parent = tempfile::tempdir().unwrap();
+    let file = parent.path().join("secret");
+    let good = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+    for (content, mode, told) in [
+        (None, 0o600, "No such file"),
+        (Some(good), 0o640, "chmod 600"),
+        (Some(good), 0o604, "chmod 600"),
+        (Some(""), 0o600, "is empty"),
+        (Some("whsec_AAECAwQF BgcICQoLDA0ODxAREhMU"), 0o600, "Base64"),
+        (Some("AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"), 0o600, "whsec_"),
+        (Some("whsec_AAECAwQFBgc"), 0o600, "24 to 64"),
+        (Some("whsec_###"), 0o600, "Base64"),
+        (Some(&"x".repeat(65_537)), 0o600, "larger than"),
+    ] {
+        if let Some(content) = content {
+            std::fs::write(&file, content).unwrap();
+            std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        }
+        let output = run(command(&parent.path().join("unused"))
+            .args(["--newsletter-webhook", "http://127.0.0.1:1/"])
+            .arg("--newsletter-webhook-secret-file")
+            .arg(&file));
+        assert_eq!(output.status.code(), Some(2));
+        let complaint = text(&output.stderr);
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+        for part in ["--newsletter-webhook-secret-file", told] {
+            assert!(complaint.contains(part), "{complaint}");
+        }
+        let secret = content.unwrap_or(good);
+        assert!(
+            secret.is_empty() || !complaint.contains(secret),
+            "{complaint}"
+        );
+    }
+    assert!(!parent.path().join("unused").exists());
+}
+
+#[test]
+fn a_provider_that_is_away_is_logged_without_address_or_secret() {
+    let parent = tempfile::tempdir().unwrap();
+    let file = parent.path().join("secret");
+    std::fs::write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\n").unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    // Bound and not listening any more: nobody answers there.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook?token=t0ken", free.local_addr().unwrap());
+    drop(free);
+    let program = Program::start(
+        command(&parent.path().join("data"))
+            .args(["--log-level", "trace", "--newsletter-webhook", &url])
+            .arg("--newsletter-webhook-secret-file")
+            .arg(&file),
+    );
+    let body = r#"{"email":"ada@example.com"}"#;
+    let (status, answer) = program.send("POST", "/api/v1/newsletter", "", body);
+    assert_eq!(
+        (status, &answer["code"]),
+        (503, &json!("newsletter_unavailable"))
+    );
+    assert_eq!(program.health(&program.mint()), 200);
+    let (_, log) = program.stop(Signal::TERM);
+    assert!(
+        log.contains("cause=\"provider failed: client error (Connect)"),
+        "{log}"
+    );
+    for private in ["ada@", "AAECAwQF", "t0ken"] {
+        let line = log.lines().find(|line| line.contains(private));
+        assert_eq!(line, None, "{private}");
+    }
+}
+
+#[test]
+fn a_proxy_that_nobody_named_is_warned_of_and_a_named_one_is_believed() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let header = "X-Forwarded-For: 198.51.100.7\r\nX-API-Key: no\r\n";
+    for (flags, warned) in [
+        (vec![], true),
+        (vec!["--trusted-proxy", "127.0.0.0/8"], false),
+    ] {
+        let program = Program::start(command(data_dir.path()).args(flags));
+        for _ in 0..30 {
+            program.send("GET", "/api/v1/health", header, "");
+        }
+        let (_, log) = program.stop(Signal::TERM);
+        let warnings = log.matches("--trusted-proxy").count();
+        assert_eq!(warnings, usize::from(warned), "{log}");
+        assert!(!log.contains("198.51"), "{log}");
+    }
+}
+
+#[test]
+fn a_page_may_read_every_header_that_really_arrives() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let origin = "http://127.0.0.1:3000";
+    let program = Program::start(command(data_dir.path()).env("LANDING_ALLOW_ORIGIN", origin));
+    let mut stream = TcpStream::connect(&program.address).unwrap();
+    write!(
+        stream,
+        "GET /api/v1/health HTTP/1.1\r\nHost: a\r\nOrigin: {origin}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, _) = answer.split_once("\r\n\r\n").unwrap();
+    let headers: Vec<_> = head
+        .lines()
+        .filter_map(|line| line.split_once(": "))
+        .collect();
+    let value = |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).unwrap().1;
+    assert_eq!(value("access-control-allow-origin"), origin);
+    // What is readable without being exposed, and what belongs to the connection.
+    let other = [
+        "cache-control",
+        "content-length",
+        "content-type",
+        "connection",
+    ];
+    let exposed: Vec<_> = value("access-control-expose-headers").split(", ").collect();
+    for (name, _) in &headers {
+        let is_own = name.starts_with("access-control-") || other.contains(name);
+        assert!(is_own || exposed.contains(name), "{name}");
+    }
+    assert!(!value("date").is_empty());
 }
 
 #[test]

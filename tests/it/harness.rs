@@ -18,8 +18,10 @@ use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::time::Timestamp;
+use landing_api::http::cors::AllowedOrigins;
+use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::service::LandingService;
-use landing_api::ports::{ModelClient, RateLimiter};
+use landing_api::ports::{ModelClient, RateLimiter, SubscriptionNotifier};
 use landing_api::site::{Site, SiteFacts};
 use serde_json::Value;
 
@@ -36,6 +38,9 @@ pub(crate) struct Setup {
     pub(crate) reveal_existing: RevealExisting,
     pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
+    pub(crate) notifier: Option<Arc<dyn SubscriptionNotifier>>,
+    pub(crate) allowed_origins: &'static [&'static str],
+    pub(crate) trusted_proxies: &'static [&'static str],
 }
 
 impl Default for Setup {
@@ -46,6 +51,9 @@ impl Default for Setup {
             reveal_existing: RevealExisting::SameClient,
             model: Arc::new(ScriptedModelClient::default()),
             limiter: Arc::new(MemoryRateLimiter::default()),
+            notifier: None,
+            allowed_origins: &[],
+            trusted_proxies: &[],
         }
     }
 }
@@ -71,10 +79,18 @@ impl Setup {
             key_lifetime_ms: 90 * 86_400_000,
             reveal_existing: self.reveal_existing,
             has_model: false,
+            passes_sign_ups_on: self.notifier.is_some(),
+            allowed_origins: self
+                .allowed_origins
+                .iter()
+                .map(|&origin| origin.to_owned())
+                .collect(),
+            trusts_proxies: !self.trusted_proxies.is_empty(),
         })
         .unwrap();
         let app = Arc::new(App {
             contacts: contacts.clone(),
+            notifier: self.notifier,
             keys: keys.clone(),
             model: self.model,
             limiter: self.limiter,
@@ -89,7 +105,14 @@ impl Setup {
             key_lifetime_ms: 90 * 86_400_000,
             reveal_existing: self.reveal_existing,
         });
-        let service = LandingService::new(app, Arc::new(site), [1; 16], Duration::from_secs(10));
+        let origins = self.allowed_origins.iter().map(|&origin| origin.to_owned());
+        let proxies = self
+            .trusted_proxies
+            .iter()
+            .map(|cidr| cidr.parse().unwrap());
+        let service = LandingService::new(app, Arc::new(site), [1; 16], Duration::from_secs(10))
+            .allowing(AllowedOrigins::new(origins))
+            .behind(TrustedProxies::new(proxies));
         TestApp {
             base_url: self.base_url,
             service: Arc::new(service),
@@ -251,6 +274,14 @@ impl TestApp {
     fn check(&self, path: &str, is_head: bool, reply: &Reply) {
         check_headers(reply);
         let id = reply.header("x-request-id").unwrap().to_owned();
+        if reply.status == StatusCode::NO_CONTENT {
+            // A preflight: free of charge, and nothing but headers.
+            assert!(reply.body.is_empty());
+            for absent in ["content-length", "ratelimit", "set-cookie"] {
+                assert_eq!(reply.header(absent), None);
+            }
+            return;
+        }
         if is_head {
             assert!(reply.body.is_empty());
         } else {
@@ -279,7 +310,13 @@ impl TestApp {
 
 /// No header leaves the service unnoticed.
 fn check_headers(reply: &Reply) {
-    const ALLOWED: [&str; 16] = [
+    const ALLOWED: [&str; 22] = [
+        "access-control-allow-credentials",
+        "access-control-allow-headers",
+        "access-control-allow-methods",
+        "access-control-allow-origin",
+        "access-control-expose-headers",
+        "access-control-max-age",
         "allow",
         "cache-control",
         "content-length",

@@ -58,3 +58,40 @@ async fn forwarding_headers_from_anybody_are_not_believed() {
     let victim = Call::get("/api/v1/health").from("198.51.100.1");
     assert_eq!(app.send(victim).await.remaining(), 2);
 }
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_every_visitor_is_counted_alone() {
+    let app = Setup {
+        trusted_proxies: &["10.0.0.0/8"],
+        ..Setup::default()
+    }
+    .limit("default", "3/60s")
+    .start();
+    let visit = |peer: &str, list: &str| {
+        Call::get("/api/v1/health")
+            .from(peer)
+            .header("x-forwarded-for", list)
+    };
+    for (list, remaining) in [
+        ("198.51.100.1", 2),
+        ("198.51.100.2", 2),
+        // What the visitor claims changes nothing.
+        ("203.0.113.9, 198.51.100.1", 1),
+        ("nonsense, \", 198.51.100.1, 10.1.1.1", 0),
+        ("2001:db8::1", 2),
+        ("[2001:db8::ffff]:443", 1),
+    ] {
+        let reply = app.send(visit("::ffff:10.0.0.1", list)).await;
+        assert_eq!(reply.remaining(), remaining, "{list}");
+    }
+    let refused = app.send(visit("10.0.0.2", "198.51.100.1")).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    // Whoever comes past the proxy is nobody but themselves.
+    let reply = app.send(visit("192.0.2.1", "198.51.100.2")).await;
+    assert_eq!(reply.remaining(), 2);
+    // `Forwarded` that contradicts leaves both to the proxy's own window.
+    for remaining in [2, 1] {
+        let call = visit("10.0.0.1", "198.51.100.2").header("forwarded", "for=203.0.113.9");
+        assert_eq!(app.send(call).await.remaining(), remaining);
+    }
+}

@@ -128,6 +128,28 @@ async fn nothing_is_told_behind_a_proxy_that_is_not_trusted() {
 }
 
 #[tokio::test]
+async fn behind_a_trusted_proxy_only_the_same_visitor_is_told() {
+    let app = Setup {
+        trusted_proxies: &["192.0.2.0/24"],
+        ..Setup::default()
+    }
+    .start();
+    let ada = sign_up("ada@example.com");
+    for (header, value, told) in [
+        ("x-forwarded-for", "198.51.100.1", Some(false)),
+        ("x-forwarded-for", "198.51.100.1", Some(true)),
+        ("forwarded", "for=198.51.100.1", Some(true)),
+        ("x-forwarded-for", "198.51.100.2", None),
+        // Who it is is not known.
+        ("x-forwarded-for", "198.51.100.1, unknown", None),
+        ("x-real-ip", "198.51.100.1", None),
+    ] {
+        let reply = app.send(ada.clone().header(header, value)).await;
+        assert_eq!(already_exists(&reply), told, "{header}: {value}");
+    }
+}
+
+#[tokio::test]
 async fn another_client_sees_the_same_bytes_for_two_addresses_that_are_there() {
     let app = TestApp::new();
     app.send(sign_up("ada@example.com")).await;

@@ -14,6 +14,9 @@ pub(crate) fn facts() -> SiteFacts {
         key_lifetime_ms: 90 * 86_400_000,
         reveal_existing: RevealExisting::SameClient,
         has_model: false,
+        passes_sign_ups_on: false,
+        allowed_origins: Vec::new(),
+        trusts_proxies: false,
     }
 }
 
@@ -33,6 +36,9 @@ fn variants() -> Vec<SiteFacts> {
             key_lifetime_ms: 1000,
             reveal_existing: RevealExisting::Never,
             has_model: true,
+            passes_sign_ups_on: true,
+            allowed_origins: vec!["https://www.example.com".to_owned()],
+            trusts_proxies: true,
         },
         SiteFacts {
             policies: all_off,

@@ -35,4 +35,7 @@ impl KeyIssuer for SledStore {
         })
         .await
     }
+    async fn check(&self) -> Result<(), StoreError> {
+        self.check_writes().await
+    }
 }

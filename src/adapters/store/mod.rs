@@ -87,6 +87,15 @@ impl SledStore {
         })
     }
 
+    /// Whether changes can be kept.
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        if self.queue.is_running() && self.shared.is_sound() {
+            return Ok(());
+        }
+        // The committer repairs what it can before it looks at any change, this empty one too.
+        self.commit(|_draft| Ok(())).await
+    }
+
     /// Has the committer decide a change, and waits until what it recorded is safe.
     async fn commit<T: Send + 'static>(
         &self,

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::domain::policy::PolicyName;
 use crate::domain::text::Label;
 use crate::http::problem::{Code, Problem};
-use crate::http::reply::{Reply, date_time};
+use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
 use crate::usecases::issue_key::{IssueKeyError, issue_key};
 
@@ -67,7 +67,7 @@ pub(super) async fn issue(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
             limit: quota.count(),
             window_seconds: quota.window_s(),
         }),
-        expires_at: date_time(issued.record.expires_at),
+        expires_at: issued.record.expires_at.to_rfc3339(),
         documentation: app.urls.documentation(),
         note: "Keep this key: it is shown only now. Send it as Authorization: Bearer or as \
                X-API-Key. No endpoint needs it.",

@@ -7,7 +7,7 @@ use crate::domain::email::{EmailAddress, EmailError};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
-use crate::usecases::subscribe::{SubscribeError, subscribe as subscribe_contact};
+use crate::usecases::subscribe::{Outcome, SubscribeError, subscribe as subscribe_contact};
 
 use super::Call;
 
@@ -26,10 +26,14 @@ pub(super) async fn subscribe(call: &Call, body: &[u8]) -> Result<Reply, Problem
         subscribe_contact(app.newsletter(), app.meter(), call.now, &call.client, email)
             .await
             .map_err(problem)?;
+    let (mode, already_exists) = match subscribed.outcome {
+        Outcome::Kept { already_exists } => ("contact", already_exists),
+        Outcome::PassedOn => ("notify", None),
+    };
     let response = NewsletterSubscribeResponse {
         ok: true,
-        mode: "contact",
-        already_exists: subscribed.already_exists,
+        mode,
+        already_exists,
     };
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(subscribed.decision))
 }
@@ -64,6 +68,10 @@ fn problem(error: SubscribeError) -> Problem {
         SubscribeError::Store(decision, cause) => Problem::of(Code::NewsletterUnavailable)
             .with_decision(decision)
             .because(cause),
+        SubscribeError::Provider(decision, cause) => Problem::of(Code::NewsletterUnavailable)
+            .with_decision(decision)
+            .because(cause),
         SubscribeError::Limiter(cause) => Problem::from(cause),
+        SubscribeError::Entropy(cause) => Problem::of(Code::InternalError).because(cause),
     }
 }

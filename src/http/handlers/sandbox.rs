@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::domain::text::EchoMessage;
 use crate::http::problem::Problem;
-use crate::http::reply::{Reply, date_time};
+use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
 
 use super::{API_VERSION, Call};
@@ -50,7 +50,7 @@ pub(super) fn echo(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
         sandbox: true,
         version: API_VERSION,
         echo: request.message.as_str(),
-        received_at: date_time(call.now),
+        received_at: call.now.to_rfc3339(),
         request_accept: shown(ACCEPT),
         request_user_agent: shown(USER_AGENT),
     };

@@ -6,3 +6,4 @@ mod entropy;
 mod key_issuer;
 mod model_client;
 mod rate_limiter;
+mod subscription_notifier;

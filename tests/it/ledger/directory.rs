@@ -19,10 +19,20 @@ async fn a_second_user_is_refused_and_touches_nothing() {
     // Whatever a second one could be tempted to repair.
     fs::write(house.file("ledger.jsonl.new"), "half").unwrap();
     fs::write(house.file("accept-damage"), "").unwrap();
-    let before = contents(&house.path);
+    // The first one's sled may write its own file at any time: of that one only the name counts.
+    let settled = || {
+        let mut files = contents(&house.path);
+        for (path, bytes) in &mut files {
+            if path.ends_with("/db") {
+                bytes.clear();
+            }
+        }
+        files
+    };
+    let before = settled();
     let refusal = house.refusal();
     assert!(refusal.contains("in use by another process"), "{refusal}");
-    assert_eq!(contents(&house.path), before);
+    assert_eq!(settled(), before);
     // The first one is not disturbed.
     opened.sign_up("bob").await.unwrap();
     opened.stop();

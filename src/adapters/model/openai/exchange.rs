@@ -15,7 +15,7 @@ use super::answer::Completion;
 use super::collector::Collector;
 use super::events::EventReader;
 use super::failure::{Discretion, Failure, Kind, UpstreamError};
-use super::transport::{HttpClient, reasons};
+use crate::adapters::outbound::{HttpClient, reasons};
 
 /// The largest answer that is not streamed, in bytes.
 const WHOLE_BYTES_MAX: usize = 1 << 20;

@@ -3,7 +3,6 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | `transport` | connections: pool, TLS, deadline |
 //! | `request` | what is sent: the prompt, the question with what was said before |
 //! | `exchange` | one request and what comes back, under a deadline and a cap |
 //! | `events`, `answer`, `thoughts` | reading streams, completions, and thinking aloud |
@@ -19,7 +18,6 @@ mod exchange;
 mod failure;
 mod request;
 mod thoughts;
-mod transport;
 
 use std::fmt;
 use std::sync::Arc;
@@ -42,8 +40,10 @@ use exchange::Upstream;
 use failure::{Discretion, Failure, Kind};
 use request::{RESERVED_PARAMS, RequestMaker, last_question, question_with_history};
 
+pub use crate::adapters::outbound::{NoRoots, Roots};
+
+use crate::adapters::outbound;
 pub use request::page_prompt;
-pub use transport::{NoRoots, Roots};
 
 /// Where the model is and how it is asked.
 #[derive(Clone, Debug)]
@@ -147,7 +147,7 @@ impl OpenAiModelClient {
         };
         Ok(Self {
             upstream: Upstream {
-                http: transport::client(roots, settings.concurrency)?,
+                http: outbound::client(roots, settings.concurrency)?,
                 uri,
                 authorization,
             },

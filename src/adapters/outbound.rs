@@ -1,5 +1,9 @@
-//! Connections to the upstream: pooled, over TLS where the address says so, made in time or not at
-//! all. Redirects are answers like any other: nothing follows them.
+//! Asking others over HTTP: connections that are pooled, over TLS where the address says so, and
+//! made in time or not at all.
+//!
+//! Redirects are answers like any other. What is asked may hold secrets and personal data, and goes
+//! to the address the operator named and nowhere else; proxy variables of the environment are not
+//! read either.
 
 use std::future::Future;
 use std::io;
@@ -21,17 +25,18 @@ use tower_service::Service;
 
 /// How long a connection may take to be made: name, TCP and TLS together.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// How long an unused connection is kept. Short: servers close theirs without a word.
-const IDLE_DEADLINE: Duration = Duration::from_secs(30);
+/// How long an unused connection is kept. Some servers close theirs after five seconds, and a
+/// request that meets the closing is lost.
+const IDLE_DEADLINE: Duration = Duration::from_secs(4);
 
-/// Speaks HTTP/1.1 to the upstream.
+/// Speaks HTTP/1.1 to others.
 pub(super) type HttpClient = Client<TimelyConnector, Full<Bytes>>;
 
-/// Whose word is taken for who the upstream is.
+/// Whose word is taken for who the other is.
 #[derive(Clone, Debug)]
 pub struct Roots(RootCertStore);
 
-/// The system has no certificates to check an upstream's with.
+/// The system has no certificates to check another's with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no certificates of authorities found{0}")]
 pub struct NoRoots(String);
@@ -62,7 +67,7 @@ impl Roots {
     }
 }
 
-/// A client for at most `connections_max` turns at once.
+/// A client for at most `connections_max` requests at once.
 ///
 /// # Errors
 /// When TLS cannot be set up, which is a fault of the build.

@@ -1,0 +1,154 @@
+//! Which pages of other origins may read the answers: CORS, as the Fetch standard has it.
+//!
+//! Without allowed origins there is no CORS at all. With some, every answer under `/api` varies by
+//! `Origin`, and an allowed one gets the headers that let its script read the answer, whatever the
+//! status: a page that cannot read a 429 cannot wait. Origins are compared byte by byte with what
+//! the operator named.
+//!
+//! A preflight is answered here, before anything is counted, looked up or read: it costs one
+//! comparison of strings, whoever sends it, and what bounds it is what bounds every connection.
+//! One from an origin that is not allowed gets the same 204 without the headers. Its browser
+//! refuses the page either way, and a 403 would only tell more.
+
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_METHOD, HeaderValue, ORIGIN, VARY,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method};
+
+use super::route::{Route, is_api};
+
+/// Every header of an answer under `/api` but CORS's own, and whether scripts have to be allowed
+/// to read it. Left out is what belongs to one connection, such as `Connection`.
+const SENT: [(&str, Readable); 16] = [
+    ("allow", Readable::IfExposed),
+    ("cache-control", Readable::Always),
+    ("content-length", Readable::Always),
+    ("content-type", Readable::Always),
+    ("date", Readable::IfExposed),
+    ("ratelimit", Readable::IfExposed),
+    ("ratelimit-limit", Readable::IfExposed),
+    ("ratelimit-policy", Readable::IfExposed),
+    ("ratelimit-remaining", Readable::IfExposed),
+    ("ratelimit-reset", Readable::IfExposed),
+    ("retry-after", Readable::IfExposed),
+    ("set-cookie", Readable::Never),
+    ("vary", Readable::IfExposed),
+    ("www-authenticate", Readable::IfExposed),
+    ("x-content-type-options", Readable::IfExposed),
+    ("x-request-id", Readable::IfExposed),
+];
+
+/// Which scripts can read a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readable {
+    /// Any: it is a CORS-safelisted response-header name.
+    Always,
+    /// Those of an allowed origin, if it is exposed to them.
+    IfExposed,
+    /// None: it is a forbidden response-header name.
+    Never,
+}
+
+/// The request headers that an operation reads and a script may set.
+const ACCEPTED: HeaderValue =
+    HeaderValue::from_static("accept, authorization, content-type, x-api-key");
+
+/// How long a browser may remember a preflight's answer, in seconds. Chromium keeps none longer.
+const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
+
+/// The origins whose pages may read the answers.
+#[derive(Clone, Debug)]
+pub struct AllowedOrigins {
+    origins: Vec<String>,
+    exposed: HeaderValue,
+}
+
+impl Default for AllowedOrigins {
+    fn default() -> Self {
+        Self::new([])
+    }
+}
+
+impl AllowedOrigins {
+    /// Allows `origins`, each serialised as browsers do: scheme, host, and the port if it is not
+    /// the scheme's own.
+    #[must_use]
+    pub fn new(origins: impl IntoIterator<Item = String>) -> Self {
+        let exposed: Vec<_> = SENT
+            .iter()
+            .filter(|(_, readable)| *readable == Readable::IfExposed)
+            .map(|(name, _)| *name)
+            .collect();
+        Self {
+            origins: origins.into_iter().collect(),
+            // Header names are always a valid value.
+            exposed: HeaderValue::try_from(exposed.join(", "))
+                .unwrap_or(HeaderValue::from_static("")),
+        }
+    }
+
+    /// The request's origin, if that is the only one it names and an allowed one.
+    pub(crate) fn of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        let mut named = headers.get_all(ORIGIN).iter();
+        let (Some(origin), None) = (named.next(), named.next()) else {
+            return None;
+        };
+        let is_allowed = |allowed: &String| allowed.as_bytes() == origin.as_bytes();
+        self.origins.iter().any(is_allowed).then_some(origin)
+    }
+
+    /// The headers of the answer to a preflight; nothing if the request is none, or if no origin
+    /// is allowed at all, or if there is nothing at its path.
+    pub(crate) fn preflight(&self, parts: &Parts, route: Route) -> Option<HeaderMap> {
+        let Route::WrongMethod { allow } = route else {
+            return None;
+        };
+        let is_preflight = parts.method == Method::OPTIONS
+            && parts.headers.contains_key(ORIGIN)
+            && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        if !is_preflight || self.origins.is_empty() || !is_api(parts.uri.path()) {
+            return None;
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            VARY,
+            HeaderValue::from_static(
+                "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+            ),
+        );
+        if let Some(origin) = self.of(&parts.headers) {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
+            let methods = HeaderValue::from_static(allow);
+            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED);
+            headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
+        }
+        Some(headers)
+    }
+
+    /// Writes what an answer under `/api` tells the browser, for a request whose allowed origin is
+    /// `origin`, if it has one.
+    pub(crate) fn write(&self, origin: Option<HeaderValue>, headers: &mut HeaderMap) {
+        if self.origins.is_empty() {
+            return;
+        }
+        let vary = match headers.get(VARY).and_then(|vary| vary.to_str().ok()) {
+            Some(vary) => HeaderValue::try_from(format!("{vary}, Origin")).ok(),
+            None => Some(HeaderValue::from_static("Origin")),
+        };
+        if let Some(vary) = vary {
+            headers.insert(VARY, vary);
+        }
+        if let Some(origin) = origin {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, self.exposed.clone());
+        }
+    }
+}
+
+const TRUE: HeaderValue = HeaderValue::from_static("true");

@@ -1,0 +1,266 @@
+//! Sign-ups that are passed on to a provider: what the provider is sent, what it may do wrong, and
+//! what the visitor is told then.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use landing_api::adapters::memory::ScriptedSubscriptionNotifier;
+use landing_api::adapters::webhook::WebhookNotifier;
+use landing_api::adapters::webhook::signature::WebhookSecret;
+use landing_api::ports::{NotifyError, StoreError, SubscriptionNotifier};
+use serde_json::{Value, json};
+
+use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::provider::{Provider, Script};
+
+const PATH: &str = "/api/v1/newsletter";
+const ALIAS: &str = "/api/newsletter";
+const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+
+fn app(notifier: Arc<dyn SubscriptionNotifier>) -> TestApp {
+    Setup {
+        notifier: Some(notifier),
+        ..Setup::default()
+    }
+    .start()
+}
+
+fn app_before(provider: &Provider) -> TestApp {
+    let secret = WebhookSecret::parse(SECRET).unwrap();
+    app(Arc::new(
+        WebhookNotifier::open(&provider.url("/hook?token=t"), Some(secret)).unwrap(),
+    ))
+}
+
+fn sign_up(path: &str, email: &str) -> Call {
+    Call::post(path, json!({ "email": email }).to_string())
+}
+
+/// What a visitor is told whose address was not passed on: it may try again at once.
+fn check_refunded(app: &TestApp, reply: &Reply) {
+    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(reply.code(), "newsletter_unavailable");
+    assert_eq!(reply.policy(), "newsletter");
+    assert_eq!(reply.remaining(), 8, "the charge was given back");
+    assert_eq!(reply.header("ratelimit-reset"), Some("900"));
+    let text = String::from_utf8(reply.body.to_vec()).unwrap();
+    assert!(!text.contains("ada"), "{text}");
+    assert!(app.contacts.is_empty());
+}
+
+#[tokio::test]
+async fn a_sign_up_is_posted_and_signed_and_not_kept() {
+    let provider = Provider::start(Script::Answer(200)).await;
+    let app = app_before(&provider);
+    let reply = app.send(sign_up(PATH, "Ada@Example.com")).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    assert_eq!(reply.json(), json!({"ok": true, "mode": "notify"}));
+    assert_eq!(
+        (reply.policy().as_str(), reply.remaining()),
+        ("newsletter", 7)
+    );
+    assert!(app.contacts.is_empty());
+
+    let [request] = provider.requests().try_into().unwrap();
+    assert_eq!(request.method, "POST");
+    assert_eq!(request.target, "/hook?token=t");
+    assert_eq!(request.header("content-type"), Some("application/json"));
+    let body: Value = serde_json::from_slice(&request.body).unwrap();
+    assert_eq!(
+        body,
+        json!({
+            "type": "newsletter.subscribed",
+            "timestamp": "2026-11-21T12:00:00.000Z",
+            "data": {"email": "ada@example.com"},
+        })
+    );
+    let id = request.header("webhook-id").unwrap();
+    assert!(id.starts_with("msg_") && id.len() == 36, "{id}");
+    assert_eq!(request.header("webhook-timestamp"), Some("1795262400"));
+    let secret = WebhookSecret::parse(SECRET).unwrap();
+    assert_eq!(
+        request.header("webhook-signature"),
+        Some(secret.sign(id, 1_795_262_400, &request.body).as_str())
+    );
+}
+
+#[tokio::test]
+async fn every_sign_up_has_a_name_of_its_own_and_without_a_secret_no_signature() {
+    let provider = Provider::start(Script::Answer(204)).await;
+    let app = app(Arc::new(
+        WebhookNotifier::open(&provider.url("/"), None).unwrap(),
+    ));
+    for path in [PATH, ALIAS] {
+        let reply = app.send(sign_up(path, "ada@example.com")).await;
+        assert_eq!(reply.status, StatusCode::OK);
+    }
+    let [first, second] = provider.requests().try_into().unwrap();
+    assert_ne!(first.header("webhook-id"), second.header("webhook-id"));
+    assert_eq!(first.header("webhook-signature"), None);
+}
+
+#[tokio::test]
+async fn whatever_the_provider_does_wrong_is_503_and_refunded() {
+    for script in [
+        Script::Answer(100),
+        Script::Answer(301),
+        Script::Answer(304),
+        Script::Answer(307),
+        Script::Answer(400),
+        Script::Answer(401),
+        Script::Answer(410),
+        Script::Answer(429),
+        Script::Answer(500),
+        Script::Answer(503),
+        Script::Huge,
+        Script::CloseEarly,
+        Script::CloseAtOnce,
+        Script::Garbage,
+        Script::Refuse,
+    ] {
+        let provider = Provider::start(script).await;
+        let app = app_before(&provider);
+        for path in [PATH, ALIAS] {
+            let reply = app.send(sign_up(path, "ada@example.com")).await;
+            check_refunded(&app, &reply);
+        }
+        let asked = provider.requests().len();
+        let most = if script == Script::Refuse { 0 } else { 2 };
+        assert!(
+            asked <= most,
+            "{script:?}: {asked}, redirects are not followed"
+        );
+        // The network's charge stays: a provider that is down is not knocked at without end.
+        let other = app.send(sign_up(PATH, "bob@example.com")).await;
+        let listed = other.header("ratelimit-policy").unwrap();
+        assert!(listed.contains("newsletter-ip"), "{listed}");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_speaks_no_tls_is_503() {
+    let provider = Provider::start(Script::Garbage).await;
+    let url = provider.url("/").replace("http://", "https://");
+    let app = app(Arc::new(WebhookNotifier::open(&url, None).unwrap()));
+    let reply = app.send(sign_up(PATH, "ada@example.com")).await;
+    check_refunded(&app, &reply);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_hangs_is_waited_for_five_seconds() {
+    for script in [Script::Hang, Script::HangInBody] {
+        let provider = Provider::start(script).await;
+        let app = app_before(&provider);
+        let begun = tokio::time::Instant::now();
+        let reply = app.send(sign_up(PATH, "ada@example.com")).await;
+        check_refunded(&app, &reply);
+        // Timers are as coarse as a millisecond.
+        let waited = begun.elapsed();
+        let most = Duration::from_millis(5010);
+        assert!(
+            (Duration::from_secs(5)..most).contains(&waited),
+            "{waited:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn past_256_on_their_way_sign_ups_are_refused_at_once() {
+    let provider = Provider::start(Script::Hang).await;
+    let app = Arc::new(app_before(&provider));
+    let waiting: Vec<_> = (0..256)
+        .map(|number| {
+            let app = Arc::clone(&app);
+            let call = sign_up(PATH, &format!("user{number}@example.com"))
+                .from(&format!("192.0.2.{number}"));
+            tokio::spawn(async move { app.send(call).await })
+        })
+        .collect();
+    // Everybody begins before anything has waited.
+    for _ in 0..256 {
+        tokio::task::yield_now().await;
+    }
+    let begun = tokio::time::Instant::now();
+    let late = sign_up(PATH, "ada@example.com").from("198.51.100.7");
+    let reply = app.send(late).await;
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    check_refunded(&app, &reply);
+    for waiter in waiting {
+        check_refunded(&app, &waiter.await.unwrap());
+    }
+    assert!(provider.requests().len() <= 64, "posted at once");
+}
+
+#[tokio::test]
+async fn exactly_the_failed_entry_is_given_back() {
+    let notifier = Arc::new(ScriptedSubscriptionNotifier::default());
+    let app = app(notifier.clone());
+    for remaining in [7, 6] {
+        let reply = app.send(sign_up(PATH, "ada@example.com")).await;
+        assert_eq!(reply.remaining(), remaining);
+        app.clock.advance_ms(10_000);
+    }
+    notifier.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
+    for path in [PATH, ALIAS, PATH] {
+        let reply = app.send(sign_up(path, "ada@example.com")).await;
+        assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(reply.remaining(), 6);
+        assert_eq!(reply.header("ratelimit-reset"), Some("880"));
+    }
+    notifier.fail_with(None);
+    for (path, remaining) in [(ALIAS, 5), (PATH, 4)] {
+        let reply = app.send(sign_up(path, "ada@example.com")).await;
+        assert_eq!(reply.remaining(), remaining, "both paths share a count");
+    }
+    assert_eq!(notifier.told().len(), 4);
+    assert!(app.contacts.is_empty());
+}
+
+#[tokio::test]
+async fn a_network_cannot_knock_at_a_provider_without_end() {
+    let notifier = Arc::new(ScriptedSubscriptionNotifier::default());
+    let app = app(notifier.clone());
+    notifier.fail_with(Some(NotifyError::Overloaded));
+    for _ in 0..120 {
+        let reply = app.send(sign_up(PATH, "ada@example.com")).await;
+        assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    }
+    let reply = app.send(sign_up(PATH, "ada@example.com")).await;
+    assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(reply.policy(), "newsletter-ip");
+}
+
+#[tokio::test]
+async fn bad_requests_and_refusals_reach_no_provider() {
+    let notifier = Arc::new(ScriptedSubscriptionNotifier::default());
+    let app = Setup {
+        notifier: Some(notifier.clone()),
+        ..Setup::default()
+    }
+    .limit("newsletter", "1/15m")
+    .start();
+    for path in [PATH, ALIAS] {
+        let reply = app.send(Call::post(path, r#"{"email":"x"}"#)).await;
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST);
+    }
+    app.send(sign_up(PATH, "ada@example.com")).await;
+    let refused = app.send(sign_up(ALIAS, "ada@example.com")).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(notifier.told().len(), 1);
+}
+
+#[tokio::test]
+async fn health_asks_the_store_of_keys_and_not_the_one_of_contacts() {
+    let app = app(Arc::new(ScriptedSubscriptionNotifier::default()));
+    let failure = || Some(StoreError::Unavailable("disk on fire".to_owned()));
+    app.contacts.fail_with(failure());
+    let reply = app.send(Call::get("/api/v1/health")).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    let reply = app.send(sign_up(PATH, "ada@example.com")).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    app.keys.fail_with(failure());
+    let reply = app.send(Call::get("/api/v1/health")).await;
+    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(reply.code(), "store_unavailable");
+}
