@@ -13,7 +13,7 @@
 //! | `reply`, `events`, `ratelimit`, `cookie` | what is sent back, whole or piece by piece |
 //! | `negotiate` | which form of an answer the client would rather have |
 //! | `panics` | what a panic costs |
-//! | `request_id` | the name of one request |
+//! | `request_id`, `log` | the name of one request, and its line in the log |
 
 mod body;
 mod cookie;
@@ -22,6 +22,7 @@ mod events;
 pub mod forwarded;
 mod handlers;
 mod identity;
+mod log;
 mod negotiate;
 mod panics;
 pub mod problem;

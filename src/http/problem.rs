@@ -300,8 +300,8 @@ impl Problem {
         }
     }
 
-    /// A refusal by the policies that `decision` says violated.
-    pub(crate) fn refused(code: Code, decision: Decision) -> Self {
+    /// The words for a refusal by the policies that `decision` says violated.
+    pub(crate) fn refused(code: Code, decision: &Decision) -> Self {
         let detail = decision.binding().map_or_else(String::new, |standing| {
             format!(
                 "The policy \"{}\" allows {} in {} seconds. Wait {} seconds.",
@@ -311,7 +311,7 @@ impl Problem {
                 standing.reset_s()
             )
         });
-        Self::new(code, detail).with_decision(decision)
+        Self::new(code, detail)
     }
 
     pub(crate) fn with_decision(mut self, decision: Decision) -> Self {

@@ -158,6 +158,22 @@ impl Endpoint {
         }
     }
 
+    /// Whether every answer tells what is left of the chat quota.
+    #[must_use]
+    pub const fn shows_quota(self) -> bool {
+        match self {
+            Self::Chat | Self::Quota => true,
+            Self::Health
+            | Self::IssueKey
+            | Self::DescribeKeys
+            | Self::Echo
+            | Self::DescribeEcho
+            | Self::Subscribe
+            | Self::Document
+            | Self::ProblemPage(_) => false,
+        }
+    }
+
     /// Whether the operation changes anything, so that it must finish once it has begun, even if
     /// the client has gone.
     #[must_use]

@@ -23,20 +23,24 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::task::JoinError;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::domain::client::{Client, Network};
 use crate::domain::decision::Decision;
+use crate::domain::quota_token::QuotaToken;
 use crate::site::Site;
 use crate::usecases::admit::{self, AuthenticateError};
+use crate::usecases::chat;
 
 use super::body::{self, BodyError, BodyReader};
+use super::cookie::QuotaCookie;
 use super::cors::AllowedOrigins;
 use super::forwarded::TrustedProxies;
 use super::handlers::{self, Call};
 use super::identity::{self, Presented};
+use super::log::LogLine;
 use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
 use super::proxy_watch::ProxyWatch;
@@ -158,6 +162,33 @@ impl LandingService {
             }
             Route::Unknown => return Err(Problem::of(Code::NotFound)),
         };
+        // Read before the headers are given away.
+        let visitor = endpoint.shows_quota().then(|| self.visitor(&parts.headers));
+        let outcome = self.operate(id, endpoint, client, parts, body).await;
+        match (outcome, visitor) {
+            // What failed before the quota was asked still tells what is left of it.
+            (Err(problem), Some(visitor)) if problem.decision.standings().is_empty() => {
+                let now = self.app.clock.now();
+                let quota = chat::quota(self.app.meter(), now, &client, visitor).await?;
+                Err(problem.with_decision(quota))
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Steps 4 and 5.
+    async fn operate<B>(
+        &self,
+        id: RequestId,
+        endpoint: Endpoint,
+        client: Client,
+        parts: Parts,
+        body: B,
+    ) -> Result<Reply, Problem>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BodyError>,
+    {
         let body = match endpoint.body_bytes_max() {
             Some(bytes_max) => {
                 let body = self.bodies.read(body, bytes_max).await?;
@@ -180,6 +211,10 @@ impl LandingService {
             now: self.app.clock.now(),
         };
         self.run(endpoint, call, body).await
+    }
+
+    fn visitor(&self, headers: &HeaderMap) -> Option<QuotaToken> {
+        QuotaCookie::new(&self.app.urls.base).read(headers, &self.app.secrets.quota_cookie)
     }
 
     /// Finds out who is asking and counts the request.
@@ -222,10 +257,7 @@ impl LandingService {
         };
         *decision = admit::admit(self.app.meter(), now, &client).await?;
         if decision.is_refused() {
-            // The binding policy is already in `decision`; only the words are needed.
-            let mut problem = Problem::refused(Code::RateLimited, decision.clone());
-            problem.decision = Box::default();
-            return Err(problem);
+            return Err(Problem::refused(Code::RateLimited, decision));
         }
         authenticated.map(|_credential| client)
     }
@@ -330,65 +362,6 @@ fn preflight(id: RequestId, mut headers: HeaderMap) -> Response<ReplyBody> {
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     response
-}
-
-/// The one line about a request. It names no person: neither path nor query, neither address nor
-/// credential.
-struct LogLine {
-    id: RequestId,
-    endpoint: &'static str,
-    started: Instant,
-    is_written: bool,
-}
-
-impl LogLine {
-    fn begin(id: RequestId, route: Route) -> Self {
-        Self {
-            id,
-            endpoint: match route {
-                Route::Found(endpoint) => endpoint.name(),
-                Route::WrongMethod { .. } => "wrong_method",
-                Route::Unknown => "unknown",
-            },
-            started: Instant::now(),
-            is_written: false,
-        }
-    }
-
-    fn duration_ms(&self) -> f64 {
-        // To the microsecond.
-        (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e3
-    }
-
-    fn write(mut self, status: StatusCode, outcome: &Result<Reply, Problem>, decision: &Decision) {
-        self.is_written = true;
-        let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
-        let status = status.as_u16();
-        let problem = outcome.as_ref().err();
-        let code = problem.map(|problem| problem.code.kind().name);
-        let violated = decision
-            .binding()
-            .filter(|binding| binding.is_violated)
-            .map(|binding| binding.policy.as_str());
-        match problem.and_then(|problem| problem.cause.as_deref()) {
-            Some(cause) if status >= 500 => tracing::warn!(
-                request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
-            ),
-            cause => tracing::info!(
-                request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
-            ),
-        }
-    }
-}
-
-/// A request whose client hangs up has no status, but a line all the same.
-impl Drop for LogLine {
-    fn drop(&mut self) {
-        if !self.is_written {
-            let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
-            tracing::info!(request.id = %id, endpoint, duration_ms, "client hung up");
-        }
-    }
 }
 
 /// What came of a detached operation.

@@ -105,13 +105,14 @@ pub async fn reserve(
         Some(visitor) => visitor,
         None => stranger(assistant.entropy)?,
     };
-    let subjects = [
+    let mut subjects = vec![
         (PolicyName::Assistant, Subject::Visitor(&visitor)),
         (PolicyName::AssistantIp, Subject::Network(client.network)),
-        (PolicyName::AssistantAll, Subject::Everyone),
     ];
-    let is_counted = if assistant.model.is_metered() { 3 } else { 2 };
-    let charges = meter.charges(client.network, subjects.split_at(is_counted).0);
+    if assistant.model.is_metered() {
+        subjects.push((PolicyName::AssistantAll, Subject::Everyone));
+    }
+    let charges = meter.charges(client.network, &subjects);
     let acquired = meter.limiter.acquire(&charges, now).await?;
     let decision = acquired.decision.featuring(PolicyName::Assistant);
     if decision.is_refused() {

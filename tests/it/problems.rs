@@ -144,6 +144,12 @@ async fn bodies_that_are_too_large_are_413() {
         let reply = app.send(Call::post(path, vec![b' '; bytes])).await;
         assert_eq!(reply.status, StatusCode::PAYLOAD_TOO_LARGE, "{path}");
         assert_eq!(reply.code(), "payload_too_large");
+        let shown = if path.ends_with("chat") {
+            "assistant"
+        } else {
+            "default"
+        };
+        assert_eq!(reply.policy(), shown);
     }
 }
 

@@ -383,8 +383,9 @@ async fn an_operation_past_its_deadline_is_503() {
     let mut connection = server.connect().await;
     connection.send(hello()).await;
     model.wait_until_asked().await;
-    let (status, _, body) = connection.receive().await;
+    let (status, head, body) = connection.receive().await;
     assert_eq!(status, 503);
+    assert!(head.contains("ratelimit: \"assistant\""), "{head}");
     assert!(body.contains("handler_timeout"));
 }
 

@@ -5,7 +5,6 @@ use hyper::StatusCode;
 use serde::Serialize;
 
 use crate::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
-use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
 use crate::domain::quota_token::QuotaToken;
 use crate::http::cookie::QuotaCookie;
@@ -13,7 +12,7 @@ use crate::http::negotiate::prefers_events;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown, Value};
-use crate::ports::{LimiterError, Unread};
+use crate::ports::Unread;
 use crate::usecases::chat::{self as usecase, Allowance, Answered, ChatError, Turn};
 
 use super::{Call, stream};
@@ -51,11 +50,7 @@ impl From<Allowance> for QuotaResponse {
 }
 
 pub(super) async fn chat(call: Call, body: &[u8]) -> Result<Reply, Problem> {
-    let conversation = match read_request(body) {
-        Ok(conversation) => conversation,
-        // Even then the answer tells what is left of the quota.
-        Err(problem) => return Err(problem.with_decision(peek(&call).await?)),
-    };
+    let conversation = read_request(body)?;
     if prefers_events(&call.headers) {
         return stream::chat(call, conversation).await;
     }
@@ -96,13 +91,9 @@ pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
 }
 
 pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
-    let decision = peek(call).await?;
+    let decision = usecase::quota(call.app.meter(), call.now, &call.client, visitor(call)).await?;
     let response = QuotaResponse::from(Allowance::of(&decision));
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
-}
-
-async fn peek(call: &Call) -> Result<Decision, LimiterError> {
-    usecase::quota(call.app.meter(), call.now, &call.client, visitor(call)).await
 }
 
 fn visitor(call: &Call) -> Option<QuotaToken> {
@@ -162,9 +153,11 @@ fn read_message(item: Value<'_>, errors: &mut Errors) -> Option<Message> {
 pub(super) fn problem(call: &Call, error: ChatError) -> Problem {
     match error {
         ChatError::QuotaExhausted(decision) => {
-            Problem::refused(Code::AssistantQuotaExhausted, decision)
+            Problem::refused(Code::AssistantQuotaExhausted, &decision).with_decision(decision)
         }
-        ChatError::Refused(decision) => Problem::refused(Code::RateLimited, decision),
+        ChatError::Refused(decision) => {
+            Problem::refused(Code::RateLimited, &decision).with_decision(decision)
+        }
         ChatError::Model {
             decision,
             charged,

@@ -113,7 +113,9 @@ fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
 
 fn problem(error: IssueKeyError) -> Problem {
     match error {
-        IssueKeyError::Refused(decision) => Problem::refused(Code::RateLimited, decision),
+        IssueKeyError::Refused(decision) => {
+            Problem::refused(Code::RateLimited, &decision).with_decision(decision)
+        }
         IssueKeyError::Store(decision, cause) => Problem::of(Code::StoreUnavailable)
             .with_decision(decision)
             .because(cause),

@@ -64,7 +64,9 @@ impl wire::Invalidity for EmailError {
 
 fn problem(error: SubscribeError) -> Problem {
     match error {
-        SubscribeError::Refused(decision) => Problem::refused(Code::RateLimited, decision),
+        SubscribeError::Refused(decision) => {
+            Problem::refused(Code::RateLimited, &decision).with_decision(decision)
+        }
         SubscribeError::Store(decision, cause) => Problem::of(Code::NewsletterUnavailable)
             .with_decision(decision)
             .because(cause),

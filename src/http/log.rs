@@ -1,0 +1,75 @@
+//! The line that each request leaves in the log.
+
+use hyper::StatusCode;
+use tokio::time::Instant;
+
+use crate::domain::decision::Decision;
+
+use super::problem::Problem;
+use super::reply::Reply;
+use super::request_id::RequestId;
+use super::route::Route;
+
+/// The one line about a request. It names no person: neither path nor query, neither address nor
+/// credential.
+pub(super) struct LogLine {
+    id: RequestId,
+    endpoint: &'static str,
+    started: Instant,
+    is_written: bool,
+}
+
+impl LogLine {
+    pub(super) fn begin(id: RequestId, route: Route) -> Self {
+        Self {
+            id,
+            endpoint: match route {
+                Route::Found(endpoint) => endpoint.name(),
+                Route::WrongMethod { .. } => "wrong_method",
+                Route::Unknown => "unknown",
+            },
+            started: Instant::now(),
+            is_written: false,
+        }
+    }
+
+    fn duration_ms(&self) -> f64 {
+        // To the microsecond.
+        (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e3
+    }
+
+    pub(super) fn write(
+        mut self,
+        status: StatusCode,
+        outcome: &Result<Reply, Problem>,
+        decision: &Decision,
+    ) {
+        self.is_written = true;
+        let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
+        let status = status.as_u16();
+        let problem = outcome.as_ref().err();
+        let code = problem.map(|problem| problem.code.kind().name);
+        let violated = decision
+            .binding()
+            .filter(|binding| binding.is_violated)
+            .map(|binding| binding.policy.as_str());
+        match problem.and_then(|problem| problem.cause.as_deref()) {
+            Some(cause) if status >= 500 => tracing::warn!(
+                request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
+            ),
+            cause => tracing::info!(
+                request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
+            ),
+        }
+    }
+}
+
+/// A request whose client hangs up has no status, but a line all the same.
+impl Drop for LogLine {
+    fn drop(&mut self) {
+        if !self.is_written {
+            let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
+            tracing::info!(request.id = %id, endpoint, duration_ms, "client hung up");
+        }
+    }
+}
