@@ -33,7 +33,7 @@ const CRATES: [(&str, &[&str]); 12] = [
         ],
     ),
     ("serde", &["http/", "adapters/", "site/", "config/"]),
-    ("clap::", &["config.rs", "config/"]),
+    ("clap::", &["config/"]),
     ("tokio::", &["http/", "adapters/", "main.rs"]),
     ("SystemTime::now", &["adapters/system.rs"]),
     ("std::fs", &["adapters/"]),

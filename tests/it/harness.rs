@@ -14,6 +14,7 @@ use landing_api::adapters::memory::{
     SeededEntropy,
 };
 use landing_api::app::{App, PublicUrls};
+use landing_api::domain::chat::Conversation;
 use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::secret::Secret;
@@ -21,7 +22,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::service::LandingService;
-use landing_api::ports::{ModelClient, RateLimiter, SubscriptionNotifier};
+use landing_api::ports::{Deltas, ModelClient, ModelError, RateLimiter, SubscriptionNotifier};
 use landing_api::site::{Site, SiteFacts};
 use serde_json::Value;
 
@@ -420,4 +421,22 @@ fn structured(field: &str) -> Vec<(String, Vec<(String, i64)>)> {
             (name, item.params.into_iter().map(parameter).collect())
         })
         .collect()
+}
+
+/// A model with a bug.
+pub(crate) struct PanickingModelClient;
+
+#[async_trait::async_trait]
+impl ModelClient for PanickingModelClient {
+    fn is_metered(&self) -> bool {
+        false
+    }
+
+    async fn reply(
+        &self,
+        _conversation: &Conversation,
+        _deltas: &dyn Deltas,
+    ) -> Result<String, ModelError> {
+        panic!("the secret cause");
+    }
 }

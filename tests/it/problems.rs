@@ -3,16 +3,12 @@
 use std::sync::Arc;
 
 use hyper::{Method, StatusCode};
-use landing_api::domain::chat::Conversation;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::time::Timestamp;
 use landing_api::http::problem::Code;
-use landing_api::ports::{
-    Acquired, Charge, Deltas, Grant, LimiterAnswer, LimiterError, ModelClient, ModelError,
-    RateLimiter,
-};
+use landing_api::ports::{Acquired, Charge, Grant, LimiterAnswer, LimiterError, RateLimiter};
 
-use crate::harness::{Call, Setup, TestApp};
+use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 
 #[tokio::test]
 async fn unknown_paths_are_404_problems_with_rate_limits() {
@@ -182,24 +178,6 @@ async fn bodies_of_other_media_types_are_415() {
         ),
     ] {
         assert_eq!(app.send(call).await.status, status);
-    }
-}
-
-/// A model with a bug.
-struct PanickingModelClient;
-
-#[async_trait::async_trait]
-impl ModelClient for PanickingModelClient {
-    fn is_metered(&self) -> bool {
-        false
-    }
-
-    async fn reply(
-        &self,
-        _conversation: &Conversation,
-        _deltas: &dyn Deltas,
-    ) -> Result<String, ModelError> {
-        panic!("the secret cause");
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::harness::Setup;
+use crate::harness::{PanickingModelClient, Setup};
 
 const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: landing.example\r\n\r\n";
 
@@ -333,23 +333,6 @@ async fn expect_100_continue_is_answered() {
 
 #[tokio::test]
 async fn a_panic_leaves_the_connection_alive() {
-    struct PanickingModelClient;
-
-    #[async_trait]
-    impl ModelClient for PanickingModelClient {
-        fn is_metered(&self) -> bool {
-            false
-        }
-
-        async fn reply(
-            &self,
-            _conversation: &Conversation,
-            _deltas: &dyn Deltas,
-        ) -> Result<String, ModelError> {
-            panic!("a bug");
-        }
-    }
-
     let setup = Setup {
         model: Arc::new(PanickingModelClient),
         ..Setup::default()
