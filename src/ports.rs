@@ -154,9 +154,13 @@ pub trait ModelClient: Send + Sync {
 /// The model gave no answer. The texts are for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The model did not work on the turn, or failed at it by itself: the visitor gets it back.
+    /// The model did not work on the turn: it is given back.
     #[error("model did not start: {0}")]
     NotStarted(String),
+    /// The model, or what stands before it, gave an answer that is none. The visitor gets the turn
+    /// back, but under the ceilings it stays charged: the operator may have to pay for it.
+    #[error("model gave no usable answer: {0}")]
+    Unusable(String),
     /// The model worked on the turn, or may have: it stays charged.
     #[error("model failed after it started: {0}")]
     Started(String),

@@ -7,6 +7,7 @@ pub mod outside;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use tracing::Level;
 use url::Url;
@@ -219,7 +220,7 @@ impl Config {
             .try_get_matches_from(words)
             .and_then(|matches| Args::from_arg_matches(&matches))
             .map_err(|error| {
-                let text = error.render().to_string();
+                let text = discreet(&error).unwrap_or_else(|| error.render().to_string());
                 if error.use_stderr() {
                     ConfigError::Wrong(one_line(&text))
                 } else {
@@ -267,6 +268,19 @@ impl Config {
     }
 }
 
+/// A message that does not repeat the value, for flags whose value may hold a secret.
+fn discreet(error: &clap::Error) -> Option<String> {
+    const SECRETIVE: [&str; 3] = ["--model-url", "--model-param", "--newsletter-webhook "];
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let reason = std::error::Error::source(error)?;
+    SECRETIVE
+        .iter()
+        .any(|secretive| flag.starts_with(secretive))
+        .then(|| format!("error: invalid value for '{flag}': {reason}"))
+}
+
 /// The first paragraph of a message, on one line: what is wrong, without the usage.
 fn one_line(text: &str) -> String {
     text.lines()
@@ -284,7 +298,8 @@ fn parse_url(text: &str) -> Result<String, String> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err("must not hold a user name or password".to_owned());
     }
-    Ok(text.trim_end_matches('/').to_owned())
+    // As the parser writes it: what was typed may hold blanks, capitals or letters beyond ASCII.
+    Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
 fn parse_origin(text: &str) -> Result<String, String> {

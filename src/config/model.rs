@@ -18,7 +18,7 @@ use crate::domain::policy::parse_duration_ms;
 pub(super) struct ModelArgs {
     /// Base of an OpenAI-compatible API whose model answers visitors, such as
     /// http://127.0.0.1:11434/v1 [default: none, answers come from the guide]
-    #[arg(long, env = "LANDING_MODEL_URL", value_name = "URL", value_parser = parse_base)]
+    #[arg(long, env = "LANDING_MODEL_URL", hide_env_values = true, value_name = "URL", value_parser = parse_base)]
     model_url: Option<String>,
 
     /// Name of the model
@@ -48,6 +48,7 @@ pub(super) struct ModelArgs {
     #[arg(
         long,
         env = "LANDING_MODEL_PARAM",
+        hide_env_values = true,
         value_name = "KEY=JSON",
         value_delimiter = '\n',
         value_parser = parse_param

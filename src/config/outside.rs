@@ -43,6 +43,7 @@ pub struct OutsideArgs {
     #[arg(
         long,
         env = "LANDING_NEWSLETTER_WEBHOOK",
+        hide_env_values = true,
         value_name = "URL",
         value_parser = parse_webhook
     )]

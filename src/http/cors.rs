@@ -22,7 +22,7 @@ use super::route::{Route, is_api};
 
 /// Every header of an answer under `/api` but CORS's own, and whether scripts have to be allowed
 /// to read it. Left out is what belongs to one connection, such as `Connection`.
-const SENT: [(&str, Readable); 16] = [
+const SENT: [(&str, Readable); 17] = [
     ("allow", Readable::IfExposed),
     ("cache-control", Readable::Always),
     ("content-length", Readable::Always),
@@ -37,6 +37,7 @@ const SENT: [(&str, Readable); 16] = [
     ("set-cookie", Readable::Never),
     ("vary", Readable::IfExposed),
     ("www-authenticate", Readable::IfExposed),
+    ("x-accel-buffering", Readable::IfExposed),
     ("x-content-type-options", Readable::IfExposed),
     ("x-request-id", Readable::IfExposed),
 ];

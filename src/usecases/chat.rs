@@ -158,14 +158,31 @@ pub async fn answer(
             error,
         }),
         Err(error @ ModelError::NotStarted(_)) => {
-            let refunded = meter.limiter.refund(grant, assistant.clock.now()).await?;
-            Err(ChatError::Model {
-                decision: refunded.featuring(PolicyName::Assistant),
-                charged: None,
-                error,
-            })
+            refund(meter, assistant.clock.now(), decision, grant, error).await
+        }
+        Err(error @ ModelError::Unusable(_)) => {
+            let mut own = grant;
+            own.entries
+                .retain(|(charge, _)| charge.policy == PolicyName::Assistant);
+            refund(meter, assistant.clock.now(), decision, own, error).await
         }
     }
+}
+
+/// Gives back what `grant` charged, because of `error`.
+async fn refund(
+    meter: Meter<'_>,
+    now: Timestamp,
+    mut decision: Decision,
+    grant: Grant,
+    error: ModelError,
+) -> Result<Answered, ChatError> {
+    decision.amend(&meter.limiter.refund(grant, now).await?);
+    Err(ChatError::Model {
+        decision,
+        charged: None,
+        error,
+    })
 }
 
 /// What the visitor's quota is, and how many turns are left; charges nothing and names nobody.

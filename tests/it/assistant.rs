@@ -207,6 +207,31 @@ async fn a_turn_the_model_never_worked_on_is_given_back() {
 }
 
 #[tokio::test]
+async fn an_answer_of_no_use_gives_the_message_back_but_not_what_bounds_the_bill() {
+    let answers = vec![Err(ModelError::Unusable("empty".to_owned())); 3];
+    let app = Setup {
+        model: Arc::new(ScriptedModelClient::new(answers).metered()),
+        ..Setup::default()
+    }
+    .limit("assistant-all", "2/24h")
+    .start();
+    for _ in 0..2 {
+        let reply = app.send(Call::post(PATH, HELLO)).await;
+        assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(
+            (reply.policy(), reply.remaining()),
+            ("assistant".to_owned(), 10)
+        );
+        assert_eq!(reply.header("set-cookie"), None);
+    }
+    let refused = app.send(Call::post(PATH, HELLO)).await;
+    assert_eq!(
+        (refused.code(), refused.policy()),
+        ("rate_limited".to_owned(), "assistant-all".to_owned())
+    );
+}
+
+#[tokio::test]
 async fn a_turn_the_model_worked_on_stays_charged() {
     let app = failing(ModelError::Started("broke off".to_owned())).start();
     let reply = app.send(Call::post(PATH, HELLO)).await;

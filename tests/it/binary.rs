@@ -403,6 +403,28 @@ fn a_page_may_read_every_header_that_really_arrives() {
 }
 
 #[test]
+fn addresses_that_may_hold_secrets_are_not_repeated() {
+    let help = run(command(Path::new("unused"))
+        .env(
+            "LANDING_NEWSLETTER_WEBHOOK",
+            "https://a.example/?token=s3cret",
+        )
+        .env("LANDING_MODEL_URL", "https://a.example/s3cret")
+        .env("LANDING_MODEL_PARAM", "token=\"s3cret\"")
+        .arg("--help"));
+    assert!(!text(&help.stdout).contains("s3cret"));
+    for flag in ["--newsletter-webhook", "--model-url", "--model-param"] {
+        let value = "https://me:s3cret@a.example/";
+        let output = run(command(Path::new("unused")).arg(format!("{flag}={value}")));
+        assert_eq!(output.status.code(), Some(2));
+        let complaint = text(&output.stderr);
+        assert_eq!(complaint.lines().count(), 1, "{complaint}");
+        assert!(complaint.contains(flag), "{complaint}");
+        assert!(!complaint.contains("s3cret"), "{complaint}");
+    }
+}
+
+#[test]
 fn an_address_that_cannot_be_had_is_one_line_and_status_1() {
     let data_dir = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -58,6 +58,10 @@ fn calls() -> Vec<(Call, u16)> {
         ),
         (Call::get("/api/v1/assistant/chat"), 200),
         (Call::post("/api/v1/assistant/chat", HELLO), 200),
+        (
+            Call::post("/api/v1/assistant/chat", HELLO).header("accept", "text/event-stream"),
+            200,
+        ),
         (Call::post("/api/assistant/chat", HELLO), 200),
         (
             Call::post("/api/newsletter", r#"{"email":"ada@example.com"}"#),

@@ -36,6 +36,9 @@ const ACCEPTED_MAX: usize = 256;
 /// The largest answer that is read, in bytes. Its content does not matter.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
+/// How long the body of an answer is waited for.
+const ANSWER_DEADLINE: Duration = Duration::from_millis(500);
+
 /// Posts sign-ups to one address.
 #[derive(Debug)]
 pub struct WebhookNotifier {
@@ -113,11 +116,10 @@ impl WebhookNotifier {
             .await
             .map_err(|error| NotifyError::Failed(reasons(&error)))?;
         let status = answer.status();
-        // Read to its end, so that the connection can serve the next sign-up.
-        let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX);
-        body.collect()
-            .await
-            .map_err(|error| NotifyError::Failed(reasons(&*error)))?;
+        // Read to its end if that is near, so that the connection can serve the next sign-up. What
+        // it says changes nothing: the provider has decided.
+        let rest = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect();
+        let _ = tokio::time::timeout(ANSWER_DEADLINE, rest).await;
         if status.is_success() {
             Ok(())
         } else {

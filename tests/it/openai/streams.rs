@@ -151,7 +151,7 @@ async fn every_answer_that_is_streamed() {
         }
         match (outcome, cause) {
             (Answer(text), Ok(reply)) => assert_eq!(reply, text),
-            (Refund(part), Err(ModelError::NotStarted(cause)))
+            (Refund(part), Err(ModelError::NotStarted(cause) | ModelError::Unusable(cause)))
             | (Charge(part), Err(ModelError::Started(cause))) => check_cause(&cause, part),
             (outcome, cause) => panic!("{script:?}: {outcome:?}, {cause:?}"),
         }

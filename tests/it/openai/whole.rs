@@ -236,7 +236,7 @@ async fn every_answer_that_is_not_streamed() {
                 assert_eq!(reply.code(), "model_unavailable", "{script:?}");
                 assert_eq!(reply.remaining(), 10, "{script:?}");
                 assert_eq!(reply.header("set-cookie"), None);
-                let Err(ModelError::NotStarted(cause)) = cause else {
+                let Err(ModelError::NotStarted(cause) | ModelError::Unusable(cause)) = cause else {
                     panic!("{script:?}: {cause:?}");
                 };
                 check_cause(&cause, part);

@@ -104,8 +104,10 @@ impl Pass<'_> {
 impl Drop for Pass<'_> {
     /// A trial that found nothing out leaves the next turn to try.
     fn drop(&mut self) {
-        if self.is_trial {
-            *self.breaker.lock() = State::Open {
+        let mut state = self.breaker.lock();
+        // An older turn may have learnt of a pause meanwhile: that holds.
+        if self.is_trial && matches!(*state, State::HalfOpen) {
+            *state = State::Open {
                 until: Instant::now(),
             };
         }

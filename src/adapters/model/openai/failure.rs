@@ -80,10 +80,10 @@ impl Failure {
             _ if was_read => ModelError::Started(self.cause),
             Kind::Unreachable
             | Kind::Silent
-            | Kind::Unusable
             | Kind::Overflow
             | Kind::OutOfMoney
             | Kind::SlowDown(_) => ModelError::NotStarted(self.cause),
+            Kind::Unusable => ModelError::Unusable(self.cause),
         }
     }
 }
