@@ -23,6 +23,8 @@ pub(super) struct Collector<'a> {
     handed_out: usize,
     finish: Option<String>,
     has_thoughts: bool,
+    /// A thought ended in this answer that had not begun in it.
+    thought_first: bool,
 }
 
 impl<'a> Collector<'a> {
@@ -35,6 +37,7 @@ impl<'a> Collector<'a> {
             handed_out: 0,
             finish: None,
             has_thoughts: false,
+            thought_first: false,
         }
     }
 
@@ -61,6 +64,7 @@ impl<'a> Collector<'a> {
         let spoken = self.filter.push(&piece.text);
         if spoken.was_thought_before {
             self.has_thoughts = true;
+            self.thought_first = true;
             self.thinks_first.store(true, Ordering::Relaxed);
             if self.was_read() {
                 return Err(Failure::unusable(
@@ -104,6 +108,11 @@ impl<'a> Collector<'a> {
             return Err(Failure::unusable(format!(
                 "the answer is empty{thoughts}; finish reason: {finish}"
             )));
+        }
+        // An answer that said all it had to say and began no thought in the prompt: whoever made
+        // an earlier one look otherwise has not switched streaming off for everybody.
+        if self.finish.as_deref() == Some("stop") && !self.thought_first {
+            self.thinks_first.store(false, Ordering::Relaxed);
         }
         self.hand_out().await.map_err(Failure::from)
     }

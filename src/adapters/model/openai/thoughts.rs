@@ -1,8 +1,9 @@
 //! Cuts a model's thinking out of its text. Some models think aloud between tags in the answer
 //! itself, and a stream splits the tags anywhere.
 
-const OPENINGS: [&str; 2] = ["<think>", "<thinking>"];
-const CLOSINGS: [&str; 2] = ["</think>", "</thinking>"];
+/// The tags that are about, in lower case; models write them in any.
+const OPENINGS: [&str; 4] = ["<think>", "<thinking>", "<thought>", "<reasoning>"];
+const CLOSINGS: [&str; 4] = ["</think>", "</thinking>", "</thought>", "</reasoning>"];
 
 /// Passes on what is not thought.
 #[derive(Debug, Default)]
@@ -49,8 +50,9 @@ impl ThoughtFilter {
             }
         }
         let is_tag = |rest: &str| {
+            let rest = rest.to_ascii_lowercase();
             let mut tags = OPENINGS.into_iter().chain(CLOSINGS);
-            tags.any(|tag| tag.starts_with(rest))
+            tags.any(|tag| tag.starts_with(&rest))
         };
         let undecided = self
             .held
@@ -77,8 +79,10 @@ impl ThoughtFilter {
     }
 }
 
-/// The first place where one of `tags` stands: start and end.
-fn first(text: &str, tags: [&str; 2]) -> Option<(usize, usize)> {
+/// The first place where one of `tags` stands in any case: start and end.
+fn first(text: &str, tags: [&str; 4]) -> Option<(usize, usize)> {
+    // As long as the text itself.
+    let text = text.to_ascii_lowercase();
     tags.into_iter()
         .filter_map(|tag| text.find(tag).map(|start| (start, start + tag.len())))
         .min()
@@ -107,6 +111,9 @@ mod tests {
             ("plain", "plain"),
             ("<think>secret</think>Hello", "Hello"),
             ("<thinking>secret</thinking>Hello", "Hello"),
+            ("<Think>secret</THINK>Hello", "Hello"),
+            ("<thought>secret</thought>Hello", "Hello"),
+            ("<reasoning>secret</reasoning>Hello", "Hello"),
             ("A<think>x</think>B<think>y</think>C", "ABC"),
             ("<think>never closed", ""),
             ("said<think>never closed </thin", "said"),
