@@ -296,6 +296,15 @@ pub struct Grant {
     pub entries: ArrayVec<(Charge, Timestamp), POLICIES_PER_REQUEST_MAX>,
 }
 
+impl Grant {
+    /// The part of it that was charged under `policy`; the rest stays charged.
+    #[must_use]
+    pub fn only(mut self, policy: PolicyName) -> Self {
+        self.entries.retain(|(charge, _)| charge.policy == policy);
+        self
+    }
+}
+
 /// The limiter cannot decide. The text is for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("limiter unavailable: {0}")]

@@ -48,12 +48,6 @@ impl<const MAX: usize> Text<MAX> {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    /// The text, owned.
-    #[must_use]
-    pub fn into_string(self) -> String {
-        self.0
-    }
 }
 
 #[cfg(test)]

@@ -162,17 +162,21 @@ impl LandingService {
             }
             Route::Unknown => return Err(Problem::of(Code::NotFound)),
         };
-        // Read before the headers are given away.
-        let visitor = endpoint.shows_quota().then(|| self.visitor(&parts.headers));
-        let outcome = self.operate(id, endpoint, client, parts, body).await;
-        match (outcome, visitor) {
+        let visitor = endpoint
+            .shows_quota()
+            .then(|| self.visitor(&parts.headers))
+            .flatten();
+        match self
+            .operate(id, endpoint, client, visitor, parts, body)
+            .await
+        {
             // What failed before the quota was asked still tells what is left of it.
-            (Err(problem), Some(visitor)) if problem.decision.standings().is_empty() => {
+            Err(problem) if endpoint.shows_quota() && problem.decision.standings().is_empty() => {
                 let now = self.app.clock.now();
                 let quota = chat::quota(self.app.meter(), now, &client, visitor).await?;
                 Err(problem.with_decision(quota))
             }
-            (outcome, _) => outcome,
+            outcome => outcome,
         }
     }
 
@@ -182,6 +186,7 @@ impl LandingService {
         id: RequestId,
         endpoint: Endpoint,
         client: Client,
+        visitor: Option<QuotaToken>,
         parts: Parts,
         body: B,
     ) -> Result<Reply, Problem>
@@ -205,6 +210,7 @@ impl LandingService {
             app: Arc::clone(&self.app),
             site: Arc::clone(&self.site),
             client,
+            visitor,
             headers: parts.headers,
             path: parts.uri.path().to_owned(),
             // The body may have taken its time.

@@ -152,37 +152,24 @@ pub async fn answer(
             visitor,
             decision,
         }),
-        Err(error @ ModelError::Started(_)) => Err(ChatError::Model {
-            decision,
-            charged: Some(visitor),
-            error,
-        }),
-        Err(error @ ModelError::NotStarted(_)) => {
-            refund(meter, assistant.clock.now(), decision, grant, error).await
-        }
-        Err(error @ ModelError::Unusable(_)) => {
-            let mut own = grant;
-            own.entries
-                .retain(|(charge, _)| charge.policy == PolicyName::Assistant);
-            refund(meter, assistant.clock.now(), decision, own, error).await
+        Err(error) => {
+            let given_back = match &error {
+                ModelError::Started(_) => None,
+                ModelError::NotStarted(_) => Some(grant),
+                ModelError::Unusable(_) => Some(grant.only(PolicyName::Assistant)),
+            };
+            let charged = given_back.is_none().then_some(visitor);
+            let decision = match given_back {
+                Some(grant) => meter.refund(grant, decision, assistant.clock.now()).await?,
+                None => decision,
+            };
+            Err(ChatError::Model {
+                decision,
+                charged,
+                error,
+            })
         }
     }
-}
-
-/// Gives back what `grant` charged, because of `error`.
-async fn refund(
-    meter: Meter<'_>,
-    now: Timestamp,
-    mut decision: Decision,
-    grant: Grant,
-    error: ModelError,
-) -> Result<Answered, ChatError> {
-    decision.amend(&meter.limiter.refund(grant, now).await?);
-    Err(ChatError::Model {
-        decision,
-        charged: None,
-        error,
-    })
 }
 
 /// What the visitor's quota is, and how many turns are left; charges nothing and names nobody.

@@ -3,10 +3,11 @@
 use arrayvec::ArrayVec;
 
 use crate::domain::client::{LimitKey, Network, Subject};
-use crate::domain::decision::POLICIES_PER_REQUEST_MAX;
+use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::policy::{Policies, PolicyName};
 use crate::domain::secret::MacKey;
-use crate::ports::{Charge, RateLimiter};
+use crate::domain::time::Timestamp;
+use crate::ports::{Charge, Grant, LimiterError, RateLimiter};
 
 /// The charges of one step of a request.
 pub type Charges = ArrayVec<Charge, POLICIES_PER_REQUEST_MAX>;
@@ -23,6 +24,22 @@ pub struct Meter<'a> {
 }
 
 impl Meter<'_> {
+    /// Takes back what `grant` charged, and says how the policies of `decision` stand then.
+    ///
+    /// # Errors
+    /// [`LimiterError`] when the limiter cannot decide.
+    pub async fn refund(
+        &self,
+        grant: Grant,
+        mut decision: Decision,
+        now: Timestamp,
+    ) -> Result<Decision, LimiterError> {
+        if !grant.entries.is_empty() {
+            decision.amend(&self.limiter.refund(grant, now).await?);
+        }
+        Ok(decision)
+    }
+
     /// The charges for each subject under its policy, for a request from `network`. Policies that
     /// are off charge nothing.
     #[must_use]

@@ -8,7 +8,7 @@ use crate::domain::policy::PolicyName;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{
-    Acquired, Clock, ContactStore, Entropy, EntropyError, LimiterError, NotifyError, StoreError,
+    Clock, ContactStore, Entropy, EntropyError, LimiterError, NotifyError, StoreError,
     SubscriptionNotifier,
 };
 
@@ -151,32 +151,15 @@ pub async fn subscribe(
                     decision: acquired.decision,
                 }),
                 Err(error) => {
-                    let decision = refund_pair(meter, acquired, clock.now()).await?;
+                    // The network's charge stays: a provider that is down is not knocked at
+                    // without end.
+                    let pair = acquired.grant.only(PolicyName::Newsletter);
+                    let decision = meter.refund(pair, acquired.decision, clock.now()).await?;
                     Err(SubscribeError::Provider(decision, error))
                 }
             }
         }
     }
-}
-
-/// Gives the pair's charge back, and says how all policies stand then.
-async fn refund_pair(
-    meter: Meter<'_>,
-    acquired: Acquired,
-    now: Timestamp,
-) -> Result<Decision, LimiterError> {
-    let Acquired {
-        mut decision,
-        mut grant,
-    } = acquired;
-    grant
-        .entries
-        .retain(|(charge, _)| charge.policy == PolicyName::Newsletter);
-    if !grant.entries.is_empty() {
-        let refunded = meter.limiter.refund(grant, now).await?;
-        decision.amend(&refunded);
-    }
-    Ok(decision)
 }
 
 fn origin(key: &MacKey, client: &Client) -> Origin {

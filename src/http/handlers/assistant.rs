@@ -67,13 +67,12 @@ pub(super) async fn chat(call: Call, body: &[u8]) -> Result<Reply, Problem> {
 /// Charges a turn.
 pub(super) async fn reserve(call: &Call) -> Result<Turn, Problem> {
     let app = &call.app;
-    let visitor = visitor(call);
     usecase::reserve(
         app.assistant(),
         app.meter(),
         call.now,
         &call.client,
-        visitor,
+        call.visitor,
     )
     .await
     .map_err(|error| problem(call, error))
@@ -91,13 +90,9 @@ pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
 }
 
 pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
-    let decision = usecase::quota(call.app.meter(), call.now, &call.client, visitor(call)).await?;
+    let decision = usecase::quota(call.app.meter(), call.now, &call.client, call.visitor).await?;
     let response = QuotaResponse::from(Allowance::of(&decision));
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
-}
-
-fn visitor(call: &Call) -> Option<QuotaToken> {
-    QuotaCookie::new(&call.app.urls.base).read(&call.headers, &call.app.secrets.quota_cookie)
 }
 
 /// Names the visitor for one more window, so that the cookie outlives every counted turn.

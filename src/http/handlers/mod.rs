@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::domain::client::Client;
+use crate::domain::quota_token::QuotaToken;
 use crate::domain::time::Timestamp;
 use crate::site::Site;
 
@@ -36,6 +37,8 @@ pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) site: Arc<Site>,
     pub(crate) client: Client,
+    /// Who the quota cookie names, where that matters.
+    pub(crate) visitor: Option<QuotaToken>,
     pub(crate) headers: HeaderMap,
     pub(crate) path: String,
     /// Read after the body had arrived.

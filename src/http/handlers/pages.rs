@@ -1,4 +1,4 @@
-//! Documents and pages, made once at start.
+//! Documents, made once at start, and the pages of problems, made when they are asked for.
 
 use hyper::body::Bytes;
 
