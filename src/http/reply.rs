@@ -4,8 +4,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http_body_util::Full;
-use hyper::StatusCode;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 
 use crate::domain::decision::Decision;
@@ -17,12 +18,11 @@ use super::problem::{Code, Problem};
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    pub(crate) media_type: &'static str,
+    /// Its own headers, `Content-Type` among them.
+    pub(crate) headers: HeaderMap,
     pub(crate) body: ReplyBody,
     /// What policies beyond the door said, if they were asked.
     pub(crate) decision: Decision,
-    /// A `Set-Cookie` header.
-    pub(crate) cookie: Option<String>,
 }
 
 impl Reply {
@@ -41,12 +41,13 @@ impl Reply {
 
     /// A document.
     pub(crate) fn document(media_type: &'static str, body: Bytes) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         Self {
             status: StatusCode::OK,
-            media_type,
+            headers,
             body: ReplyBody::from(body),
             decision: Decision::default(),
-            cookie: None,
         }
     }
 

@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use hyper::body::{Body, Bytes};
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, SET_COOKIE,
-    WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -50,6 +49,7 @@ use super::request_id::{RequestId, RequestIds};
 use super::route::{Endpoint, Route, is_api, route};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
 /// Tells nginx to pass a stream on as it comes.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -156,9 +156,8 @@ impl LandingService {
         let endpoint = match route {
             Route::Found(endpoint) => endpoint,
             Route::WrongMethod { allow } => {
-                let mut problem = Problem::of(Code::MethodNotAllowed);
-                problem.allow = Some(allow);
-                return Err(problem);
+                let allow = HeaderValue::from_static(allow);
+                return Err(Problem::of(Code::MethodNotAllowed).with_header(ALLOW, allow));
             }
             Route::Unknown => return Err(Problem::of(Code::NotFound)),
         };
@@ -291,33 +290,28 @@ impl LandingService {
         is_api: bool,
         is_head: bool,
     ) -> Response<ReplyBody> {
-        let (status, media_type, body, cookie) = match outcome {
+        let (status, headers, body) = match outcome {
             Ok(reply) => {
                 decision.merge(&reply.decision);
-                (
-                    reply.status,
-                    reply.media_type,
-                    std::mem::take(&mut reply.body),
-                    &reply.cookie,
-                )
+                let body = std::mem::take(&mut reply.body);
+                (reply.status, std::mem::take(&mut reply.headers), body)
             }
             Err(problem) => {
                 decision.merge(&problem.decision);
                 let body = problem.body(&self.app.urls.base, id, decision);
-                (
-                    problem.code.kind().status,
-                    "application/problem+json",
-                    ReplyBody::from(Bytes::from(body)),
-                    &problem.cookie,
-                )
+                let mut headers = HeaderMap::new();
+                headers.insert(CONTENT_TYPE, PROBLEM_JSON);
+                headers.extend(problem.headers.drain(..));
+                let status = problem.code.kind().status;
+                (status, headers, ReplyBody::from(Bytes::from(body)))
             }
         };
         let length = body.size_hint().exact();
         let body = if is_head { ReplyBody::default() } else { body };
         let mut response = Response::new(body);
         *response.status_mut() = status;
+        *response.headers_mut() = headers;
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         match length {
             Some(length) => {
                 headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
@@ -335,20 +329,12 @@ impl LandingService {
             }
         };
         insert(X_REQUEST_ID, id.to_string());
-        if let Some(cookie) = cookie {
-            insert(SET_COOKIE, cookie.clone());
-        }
-        if let Err(problem) = outcome {
-            if let Some(allow) = problem.allow {
-                insert(ALLOW, allow.to_owned());
-            }
-            if status == StatusCode::UNAUTHORIZED {
-                let metadata = self.app.urls.protected_resource();
-                // The metadata first, as spec 5.4 has it, then the reason (RFC 6750, section 3).
-                let challenge =
-                    format!("Bearer resource_metadata=\"{metadata}\", error=\"invalid_token\"");
-                insert(WWW_AUTHENTICATE, challenge);
-            }
+        if status == StatusCode::UNAUTHORIZED {
+            let metadata = self.app.urls.protected_resource();
+            // The metadata first, as spec 5.4 has it, then the reason (RFC 6750, section 3).
+            let challenge =
+                format!("Bearer resource_metadata=\"{metadata}\", error=\"invalid_token\"");
+            insert(WWW_AUTHENTICATE, challenge);
         }
         if is_api || decision.is_refused() {
             ratelimit::write(decision, headers);

@@ -2,6 +2,7 @@
 //! of the quota. Both have a legacy alias.
 
 use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue, SET_COOKIE};
 use serde::Serialize;
 
 use crate::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
@@ -60,7 +61,7 @@ pub(super) async fn chat(call: Call, body: &[u8]) -> Result<Reply, Problem> {
         .await
         .map_err(|error| problem(&call, error))?;
     let mut reply = Reply::json(StatusCode::OK, &chat_response(&answered))?;
-    reply.cookie = set_cookie(&call, &answered.visitor);
+    reply.headers.extend(set_cookie(&call, &answered.visitor));
     Ok(reply.with_decision(answered.decision))
 }
 
@@ -95,11 +96,13 @@ pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
 }
 
-/// Names the visitor for one more window, so that the cookie outlives every counted turn.
-pub(super) fn set_cookie(call: &Call, visitor: &QuotaToken) -> Option<String> {
+/// The header that names the visitor for one more window, so that the cookie outlives every counted
+/// turn.
+pub(super) fn set_cookie(call: &Call, visitor: &QuotaToken) -> Option<(HeaderName, HeaderValue)> {
     let quota = call.app.policies.quota(PolicyName::Assistant)?;
     let cookie = QuotaCookie::new(&call.app.urls.base);
-    Some(cookie.write(visitor, &call.app.secrets.quota_cookie, quota.window_s()))
+    let value = cookie.write(visitor, &call.app.secrets.quota_cookie, quota.window_s());
+    Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }
 
 /// Reads a chat request (spec 2.10). Members that it does not name are ignored, and `clientUsed`
@@ -161,7 +164,9 @@ pub(super) fn problem(call: &Call, error: ChatError) -> Problem {
             let mut problem = Problem::of(Code::ModelUnavailable)
                 .with_decision(decision)
                 .because(error);
-            problem.cookie = charged.and_then(|visitor| set_cookie(call, &visitor));
+            problem
+                .headers
+                .extend(charged.and_then(|visitor| set_cookie(call, &visitor)));
             problem
         }
         ChatError::Limiter(cause) => Problem::from(cause),

@@ -52,7 +52,7 @@ pub(super) async fn chat(call: Call, conversation: Conversation) -> Result<Reply
     match has_begun.await {
         Ok(Ok(())) => {
             let mut reply = Reply::events(stream).with_decision(decision);
-            reply.cookie = cookie;
+            reply.headers.extend(cookie);
             Ok(reply)
         }
         Ok(Err(problem)) => Err(problem),

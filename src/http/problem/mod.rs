@@ -1,0 +1,147 @@
+//! What goes wrong, in the client's words: RFC 9457 problem details.
+
+mod code;
+
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue};
+use serde::Serialize;
+
+use crate::domain::decision::Decision;
+use crate::ports::LimiterError;
+
+use super::request_id::RequestId;
+
+pub use code::{Code, Kind, page_markdown};
+
+/// The type that draft-ietf-httpapi-ratelimit-headers-11, section 5, registers for 429.
+const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+
+/// One thing wrong with a body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Invalid {
+    /// Where: a JSON Pointer as a URI fragment (RFC 6901, section 6), such as `#/messages/0/role`.
+    pub pointer: String,
+    /// What, in words.
+    pub detail: String,
+    /// What, for machines.
+    pub code: &'static str,
+}
+
+/// A request that failed.
+#[derive(Debug)]
+pub struct Problem {
+    pub(crate) code: Code,
+    pub(crate) detail: String,
+    pub(crate) errors: Vec<Invalid>,
+    /// What policies beyond the door said, if they were asked.
+    pub(crate) decision: Box<Decision>,
+    /// Headers of its own.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// Why, for the log; never for the client.
+    pub(crate) cause: Option<Box<str>>,
+}
+
+impl Problem {
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            decision: Box::default(),
+            headers: Vec::new(),
+            cause: None,
+        }
+    }
+
+    /// A problem whose detail is what its kind means.
+    pub(crate) fn of(code: Code) -> Self {
+        Self::new(code, code.kind().meaning)
+    }
+
+    pub(crate) fn invalid(errors: Vec<Invalid>) -> Self {
+        let detail = match errors.len() {
+            1 => "1 member is not valid.".to_owned(),
+            n => format!("{n} members are not valid."),
+        };
+        Self {
+            errors,
+            ..Self::new(Code::ValidationFailed, detail)
+        }
+    }
+
+    /// The words for a refusal by the policies that `decision` says violated.
+    pub(crate) fn refused(code: Code, decision: &Decision) -> Self {
+        let detail = decision.binding().map_or_else(String::new, |standing| {
+            format!(
+                "The policy \"{}\" allows {} in {} seconds. Wait {} seconds.",
+                standing.policy.as_str(),
+                standing.quota.count(),
+                standing.quota.window_s(),
+                standing.reset_s()
+            )
+        });
+        Self::new(code, detail)
+    }
+
+    pub(crate) fn with_decision(mut self, decision: Decision) -> Self {
+        self.decision = Box::new(decision);
+        self
+    }
+
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub(crate) fn because(mut self, cause: impl ToString) -> Self {
+        self.cause = Some(cause.to_string().into_boxed_str());
+        self
+    }
+
+    /// The body on the wire (spec 2.13), for the request `id`.
+    pub(crate) fn body(&self, base_url: &str, id: RequestId, decision: &Decision) -> Vec<u8> {
+        let kind = self.code.kind();
+        let is_refusal = kind.status == StatusCode::TOO_MANY_REQUESTS;
+        let details = ProblemDetails {
+            r#type: if is_refusal {
+                QUOTA_EXCEEDED.to_owned()
+            } else {
+                format!("{base_url}/problems/{}", kind.name)
+            },
+            title: kind.title,
+            status: kind.status.as_u16(),
+            detail: &self.detail,
+            code: kind.name,
+            resolution: kind.resolution,
+            instance: format!("urn:uuid:{id}"),
+            errors: &self.errors,
+            violated_policies: decision
+                .violated()
+                .map(|standing| standing.policy.as_str())
+                .collect(),
+        };
+        serde_json::to_vec(&details).unwrap_or_default()
+    }
+}
+
+impl From<LimiterError> for Problem {
+    fn from(error: LimiterError) -> Self {
+        Self::of(Code::LimiterUnavailable).because(error)
+    }
+}
+
+#[derive(Serialize)]
+struct ProblemDetails<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    code: &'a str,
+    resolution: &'a str,
+    instance: String,
+    #[serde(skip_serializing_if = "<[Invalid]>::is_empty")]
+    errors: &'a [Invalid],
+    /// The draft's spelling, hyphen included.
+    #[serde(rename = "violated-policies", skip_serializing_if = "Vec::is_empty")]
+    violated_policies: Vec<&'a str>,
+}
