@@ -186,7 +186,7 @@ fn only_the_problem_module_builds_error_bodies() {
         .filter(|source| source.code.contains("struct ProblemDetails"))
         .map(|source| source.path)
         .collect();
-    assert_eq!(builders, ["http/problem.rs"]);
+    assert_eq!(builders, ["http/problem/mod.rs"]);
 }
 
 #[test]
