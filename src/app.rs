@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::domain::contact::RevealExisting;
-use crate::domain::policy::Policies;
 use crate::domain::secret::SecretKeys;
+use crate::domain::settings::Settings;
 use crate::ports::{
     Clock, ContactStore, Entropy, KeyIssuer, ModelClient, RateLimiter, SubscriptionNotifier,
 };
@@ -28,18 +27,10 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     /// Draws random bytes.
     pub entropy: Arc<dyn Entropy>,
-    /// How much each policy allows.
-    pub policies: Policies,
     /// Keys derived from the data directory's secret.
     pub secrets: SecretKeys,
-    /// Where clients reach the service.
-    pub urls: PublicUrls,
-    /// The service's name.
-    pub service_name: String,
-    /// How long an issued key is good, in milliseconds.
-    pub key_lifetime_ms: u64,
-    /// Who is told that an address was signed up already.
-    pub reveal_existing: RevealExisting,
+    /// What the operator decided.
+    pub settings: Settings,
 }
 
 impl App {
@@ -48,7 +39,7 @@ impl App {
     pub fn meter(&self) -> Meter<'_> {
         Meter {
             limiter: &*self.limiter,
-            policies: &self.policies,
+            policies: &self.settings.policies,
             key: &self.secrets.limiter,
         }
     }
@@ -64,7 +55,7 @@ impl App {
             },
             None => Newsletter::Contacts {
                 contacts: &*self.contacts,
-                reveal: self.reveal_existing,
+                reveal: self.settings.reveal_existing,
                 origin_key: &self.secrets.origin,
             },
         }
@@ -84,34 +75,7 @@ impl App {
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App")
-            .field("urls", &self.urls)
+            .field("settings", &self.settings)
             .finish_non_exhaustive()
-    }
-}
-
-/// The addresses that answers name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicUrls {
-    /// The service's origin, without a trailing slash.
-    pub base: String,
-}
-
-impl PublicUrls {
-    /// The documentation.
-    #[must_use]
-    pub fn documentation(&self) -> String {
-        format!("{}/docs", self.base)
-    }
-
-    /// The `OpenAPI` description.
-    #[must_use]
-    pub fn openapi(&self) -> String {
-        format!("{}/openapi.json", self.base)
-    }
-
-    /// The protected resource metadata (RFC 9728).
-    #[must_use]
-    pub fn protected_resource(&self) -> String {
-        format!("{}/.well-known/oauth-protected-resource", self.base)
     }
 }

@@ -18,10 +18,11 @@ use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{SystemClock, SystemEntropy};
 use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::adapters::webhook::signature::WebhookSecret;
-use landing_api::app::{App, PublicUrls};
+use landing_api::app::App;
 use landing_api::config::outside::Outside;
 use landing_api::config::{Config, ConfigError, ModelConfig};
 use landing_api::domain::secret::SecretKeys;
+use landing_api::domain::settings::Settings;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::server::{ServerLimits, serve};
@@ -158,21 +159,16 @@ async fn listen_and_serve(
     let listener = bind(config.listen)
         .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
     let bound = listener.local_addr()?;
-    let base_url = base_url(config, bound);
+    let settings = settings(config, bound);
     let site = Site::render(&SiteFacts {
-        base_url: base_url.clone(),
-        service_name: config.service_name.clone(),
-        erp_url: config.erp_url.clone(),
-        policies: config.policies.clone(),
-        key_lifetime_ms: config.key_lifetime_ms,
-        reveal_existing: config.reveal_existing,
+        settings: settings.clone(),
         has_model: model.is_some(),
         passes_sign_ups_on: config.outside.webhook.is_some(),
         allowed_origins: config.outside.allowed_origins.clone(),
         trusts_proxies: !config.outside.trusted_proxies.is_empty(),
     })?;
     let model: Arc<dyn ModelClient> = match model {
-        Some(model) => Arc::new(model.client(&config.service_name, &site)?),
+        Some(model) => Arc::new(model.client(&settings.service_name, &site)?),
         None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
     };
     let app = App {
@@ -183,12 +179,8 @@ async fn listen_and_serve(
         limiter: limiter.clone(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
-        policies: config.policies.clone(),
         secrets,
-        urls: PublicUrls { base: base_url },
-        service_name: config.service_name.clone(),
-        key_lifetime_ms: config.key_lifetime_ms,
-        reveal_existing: config.reveal_existing,
+        settings,
     };
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
@@ -280,16 +272,17 @@ impl<'a> ModelSource<'a> {
     }
 }
 
-fn base_url(config: &Config, bound: SocketAddr) -> String {
-    let base_url = config.public_origin(bound);
+/// The operator's decisions, for a service that listens on `bound`.
+fn settings(config: &Config, bound: SocketAddr) -> Settings {
+    let settings = config.settings(bound);
     if config.base_url.is_none() && bound.ip().is_unspecified() {
         tracing::warn!(
-            base_url,
+            settings.base_url,
             "listening on all addresses without --base-url: clients elsewhere will be told this \
              address, which is theirs and not yours"
         );
     }
-    base_url
+    settings
 }
 
 /// Ready once SIGTERM or SIGINT has come.

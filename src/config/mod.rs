@@ -14,6 +14,7 @@ use url::Url;
 
 use crate::domain::contact::RevealExisting;
 use crate::domain::policy::{Policies, PolicyName, Quota, parse_duration_ms};
+use crate::domain::settings::Settings;
 
 use model::ModelArgs;
 pub use model::ModelConfig;
@@ -230,9 +231,21 @@ impl Config {
             .and_then(|args| Self::checked(args).map_err(ConfigError::Wrong))
     }
 
-    /// The origin under which clients reach a service that listens on `bound`.
+    /// The operator's decisions, for a service that listens on `bound`.
     #[must_use]
-    pub fn public_origin(&self, bound: SocketAddr) -> String {
+    pub fn settings(&self, bound: SocketAddr) -> Settings {
+        Settings {
+            base_url: self.public_origin(bound),
+            service_name: self.service_name.clone(),
+            erp_url: self.erp_url.clone(),
+            policies: self.policies.clone(),
+            key_lifetime_ms: self.key_lifetime_ms,
+            reveal_existing: self.reveal_existing,
+        }
+    }
+
+    /// The origin under which clients reach a service that listens on `bound`.
+    fn public_origin(&self, bound: SocketAddr) -> String {
         match &self.base_url {
             Some(base_url) => base_url.clone(),
             None if bound.ip().is_unspecified() => format!("http://localhost:{}", bound.port()),

@@ -16,6 +16,7 @@
 //! | [`policy`] | the named rate limits and how one is written on the command line |
 //! | [`window`] | the sliding window itself |
 //! | [`decision`] | what the limiter said about one request |
+//! | [`settings`] | what the operator decided |
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
 pub mod chat;
@@ -28,6 +29,7 @@ pub mod passage;
 pub mod policy;
 pub mod quota_token;
 pub mod secret;
+pub mod settings;
 pub mod text;
 pub mod time;
 pub mod window;

@@ -20,6 +20,18 @@ pub struct QuotaToken {
 }
 
 impl QuotaToken {
+    /// The name of the cookie that carries it. On https the `__Host-` prefix keeps other hosts and
+    /// plain http from setting it (RFC 6265bis, section 4.1.3.2); browsers refuse that prefix
+    /// elsewhere.
+    #[must_use]
+    pub const fn cookie_name(is_https: bool) -> &'static str {
+        if is_https {
+            "__Host-assistant"
+        } else {
+            "assistant"
+        }
+    }
+
     /// A new visitor with that random id.
     #[must_use]
     pub const fn new(id: [u8; ID_LEN]) -> Self {

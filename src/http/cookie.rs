@@ -6,27 +6,19 @@ use hyper::header::COOKIE;
 use crate::domain::quota_token::QuotaToken;
 use crate::domain::secret::MacKey;
 
-/// How the quota cookie is named and sent under one base URL.
+/// How the quota cookie is named and sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QuotaCookie {
     is_https: bool,
 }
 
 impl QuotaCookie {
-    pub(crate) fn new(base_url: &str) -> Self {
-        Self {
-            is_https: base_url.starts_with("https://"),
-        }
+    pub(crate) const fn new(is_https: bool) -> Self {
+        Self { is_https }
     }
 
-    /// On https the `__Host-` prefix keeps other hosts and plain http from setting it
-    /// (RFC 6265bis, section 4.1.3.2); browsers refuse that prefix without `Secure`.
     const fn name(self) -> &'static str {
-        if self.is_https {
-            "__Host-assistant"
-        } else {
-            "assistant"
-        }
+        QuotaToken::cookie_name(self.is_https)
     }
 
     /// The visitor named by the request: the first cookie of our name with a right tag. Whoever
@@ -66,45 +58,37 @@ mod tests {
         let token = QuotaToken::new([2; 16]);
         let other = QuotaToken::new([3; 16]);
         let (good, second) = (token.encode(&key), other.encode(&key));
-        for (base_url, value, expected) in [
-            ("http://a.example", format!("assistant={good}"), Some(token)),
+        for (is_https, value, expected) in [
+            (false, format!("assistant={good}"), Some(token)),
+            (false, format!("a=b; assistant={good};c=d"), Some(token)),
             (
-                "http://a.example",
-                format!("a=b; assistant={good};c=d"),
-                Some(token),
-            ),
-            (
-                "http://a.example",
+                false,
                 format!("assistant={good}; assistant={second}"),
                 Some(token),
             ),
             (
-                "http://a.example",
+                false,
                 format!("assistant=junk; assistant={good}"),
                 Some(token),
             ),
             (
-                "http://a.example",
+                false,
                 format!("name=José; assistant={good}; é"),
                 Some(token),
             ),
-            ("http://a.example", format!("assistant2={good}"), None),
-            ("http://a.example", format!("Assistant={good}"), None),
-            ("http://a.example", format!("__Host-assistant={good}"), None),
-            (
-                "https://a.example",
-                format!("__Host-assistant={good}"),
-                Some(token),
-            ),
-            ("https://a.example", format!("assistant={good}"), None),
-            ("http://a.example", "assistant=".to_owned(), None),
-            ("http://a.example", ";;;===".to_owned(), None),
-            ("http://a.example", "assistant=;".repeat(5000), None),
+            (false, format!("assistant2={good}"), None),
+            (false, format!("Assistant={good}"), None),
+            (false, format!("__Host-assistant={good}"), None),
+            (true, format!("__Host-assistant={good}"), Some(token)),
+            (true, format!("assistant={good}"), None),
+            (false, "assistant=".to_owned(), None),
+            (false, ";;;===".to_owned(), None),
+            (false, "assistant=;".repeat(5000), None),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(COOKIE, HeaderValue::from_bytes(value.as_bytes()).unwrap());
-            let read = QuotaCookie::new(base_url).read(&headers, &key);
-            assert_eq!(read, expected, "{base_url} {value:.60}");
+            let read = QuotaCookie::new(is_https).read(&headers, &key);
+            assert_eq!(read, expected, "{is_https} {value:.60}");
         }
     }
 
@@ -114,11 +98,11 @@ mod tests {
         let token = QuotaToken::new([2; 16]);
         let value = token.encode(&key);
         assert_eq!(
-            QuotaCookie::new("http://a.example").write(&token, &key, 60),
+            QuotaCookie::new(false).write(&token, &key, 60),
             format!("assistant={value}; Max-Age=60; Path=/; HttpOnly; SameSite=Lax")
         );
         assert_eq!(
-            QuotaCookie::new("https://a.example").write(&token, &key, 60),
+            QuotaCookie::new(true).write(&token, &key, 60),
             format!("__Host-assistant={value}; Max-Age=60; Path=/; HttpOnly; SameSite=Lax; Secure")
         );
     }

@@ -196,7 +196,7 @@ impl LandingService {
         let body = match endpoint.body_bytes_max() {
             Some(bytes_max) => {
                 let body = self.bodies.read(body, bytes_max).await?;
-                let own_origin = &self.app.urls.base;
+                let own_origin = &self.app.settings.base_url;
                 let is_empty = body.is_empty();
                 body::check_media_type(&parts.headers, own_origin, &self.origins, is_empty)?;
                 body
@@ -219,7 +219,7 @@ impl LandingService {
     }
 
     fn visitor(&self, headers: &HeaderMap) -> Option<QuotaToken> {
-        QuotaCookie::new(&self.app.urls.base).read(headers, &self.app.secrets.quota_cookie)
+        QuotaCookie::new(self.app.settings.is_https()).read(headers, &self.app.secrets.quota_cookie)
     }
 
     /// Finds out who is asking and counts the request.
@@ -298,7 +298,7 @@ impl LandingService {
             }
             Err(problem) => {
                 decision.merge(&problem.decision);
-                let body = problem.body(&self.app.urls.base, id, decision);
+                let body = problem.body(&self.app.settings.base_url, id, decision);
                 let mut headers = HeaderMap::new();
                 headers.insert(CONTENT_TYPE, PROBLEM_JSON);
                 headers.extend(problem.headers.drain(..));
@@ -330,7 +330,7 @@ impl LandingService {
         };
         insert(X_REQUEST_ID, id.to_string());
         if status == StatusCode::UNAUTHORIZED {
-            let metadata = self.app.urls.protected_resource();
+            let metadata = self.app.settings.protected_resource();
             // The metadata first, as spec 5.4 has it, then the reason (RFC 6750, section 3).
             let challenge =
                 format!("Bearer resource_metadata=\"{metadata}\", error=\"invalid_token\"");

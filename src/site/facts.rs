@@ -6,23 +6,15 @@ use crate::domain::chat::{self, Content};
 use crate::domain::contact::RevealExisting;
 use crate::domain::email;
 use crate::domain::policy::{Policies, PolicyName, Quota};
+use crate::domain::quota_token::QuotaToken;
+use crate::domain::settings::Settings;
 use crate::domain::text::{EchoMessage, Label};
 
 /// What the documents are told about this service.
 #[derive(Clone, Debug)]
 pub struct SiteFacts {
-    /// The public origin, without a slash at its end.
-    pub base_url: String,
-    /// The service's name.
-    pub service_name: String,
-    /// Where the ERP is, if that is published.
-    pub erp_url: Option<String>,
-    /// The rate limits.
-    pub policies: Policies,
-    /// How long an API key is good, in milliseconds.
-    pub key_lifetime_ms: u64,
-    /// Who is told that an address was there already.
-    pub reveal_existing: RevealExisting,
+    /// What the operator decided.
+    pub settings: Settings,
     /// Whether a model of the operator's answers visitors, and not a search of the guide.
     pub has_model: bool,
     /// Sign-ups are passed on to a provider, and no contact is kept.
@@ -83,20 +75,16 @@ struct LimitWords {
 
 impl<'a> Words<'a> {
     pub(super) fn of(facts: &'a SiteFacts) -> Self {
-        let policy = |name| facts.policies.quota(name).map(QuotaWords::of);
+        let settings = &facts.settings;
+        let policy = |name| settings.policies.quota(name).map(QuotaWords::of);
         Self {
-            base_url: &facts.base_url,
-            service_name: &facts.service_name,
-            service_name_md: escape_markdown(&facts.service_name),
-            erp_url: facts.erp_url.as_deref(),
-            // A browser takes the prefix only over https.
-            cookie_name: if facts.base_url.starts_with("https://") {
-                "__Host-assistant"
-            } else {
-                "assistant"
-            },
-            key_lifetime: duration(facts.key_lifetime_ms / 1000),
-            reveal: match facts.reveal_existing {
+            base_url: &settings.base_url,
+            service_name: &settings.service_name,
+            service_name_md: escape_markdown(&settings.service_name),
+            erp_url: settings.erp_url.as_deref(),
+            cookie_name: QuotaToken::cookie_name(settings.is_https()),
+            key_lifetime: duration(settings.key_lifetime_ms / 1000),
+            reveal: match settings.reveal_existing {
                 RevealExisting::Never => "never",
                 RevealExisting::SameClient => "same-client",
                 RevealExisting::Always => "always",
@@ -115,7 +103,7 @@ impl<'a> Words<'a> {
                 assistant: policy(PolicyName::Assistant),
                 assistant_ip: policy(PolicyName::AssistantIp),
             },
-            limits: limits(&facts.policies, facts.has_model),
+            limits: limits(&settings.policies, facts.has_model),
         }
     }
 }

@@ -84,7 +84,10 @@ impl Site {
 
         let frame = Frame::parse(&fill(PAGE)?)?;
         let sections = markdown::sections(&fill(GUIDE)?);
-        let guide = frame.around("Guide", &guide_html(&facts.service_name, &sections));
+        let guide = frame.around(
+            "Guide",
+            &guide_html(&facts.settings.service_name, &sections),
+        );
         let index = markdown::to_html(&fill(INDEX)?);
         let openapi = fill(OPENAPI)?;
         serde_json::from_str::<serde::de::IgnoredAny>(&openapi)?;
@@ -99,7 +102,7 @@ impl Site {
             .into_iter()
             .map(|section| Passage {
                 title: section.title,
-                url: format!("{}/docs#{}", facts.base_url, section.anchor),
+                url: format!("{}/docs#{}", facts.settings.base_url, section.anchor),
                 text: section.text,
                 hints: section.hints,
             })

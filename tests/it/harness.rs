@@ -13,11 +13,12 @@ use landing_api::adapters::memory::{
     ManualClock, MemoryContactStore, MemoryKeyIssuer, MemoryRateLimiter, ScriptedModelClient,
     SeededEntropy,
 };
-use landing_api::app::{App, PublicUrls};
+use landing_api::app::App;
 use landing_api::domain::chat::Conversation;
 use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::secret::Secret;
+use landing_api::domain::settings::Settings;
 use landing_api::domain::time::Timestamp;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::forwarded::TrustedProxies;
@@ -72,13 +73,16 @@ impl Setup {
         let clock = Arc::new(ManualClock::new(NOW));
         let contacts = Arc::new(MemoryContactStore::default());
         let keys = Arc::new(MemoryKeyIssuer::default());
-        let site = Site::render(&SiteFacts {
+        let settings = Settings {
             base_url: self.base_url.to_owned(),
             service_name: "Landing API".to_owned(),
             erp_url: None,
-            policies: self.policies.clone(),
+            policies: self.policies,
             key_lifetime_ms: 90 * 86_400_000,
             reveal_existing: self.reveal_existing,
+        };
+        let site = Site::render(&SiteFacts {
+            settings: settings.clone(),
             has_model: false,
             passes_sign_ups_on: self.notifier.is_some(),
             allowed_origins: self
@@ -97,14 +101,8 @@ impl Setup {
             limiter: self.limiter,
             clock: clock.clone(),
             entropy: Arc::new(SeededEntropy::default()),
-            policies: self.policies,
             secrets: Secret::new([7; 32]).keys(),
-            urls: PublicUrls {
-                base: self.base_url.to_owned(),
-            },
-            service_name: "Landing API".to_owned(),
-            key_lifetime_ms: 90 * 86_400_000,
-            reveal_existing: self.reveal_existing,
+            settings,
         });
         let origins = self.allowed_origins.iter().map(|&origin| origin.to_owned());
         let proxies = self

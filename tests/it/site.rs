@@ -2,17 +2,20 @@
 
 use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
+use landing_api::domain::settings::Settings;
 use landing_api::site::{Site, SiteFacts};
 
 /// A service as it is without flags.
 pub(crate) fn facts() -> SiteFacts {
     SiteFacts {
-        base_url: "http://127.0.0.1:8080".to_owned(),
-        service_name: "Landing API".to_owned(),
-        erp_url: None,
-        policies: Policies::default(),
-        key_lifetime_ms: 90 * 86_400_000,
-        reveal_existing: RevealExisting::SameClient,
+        settings: Settings {
+            base_url: "http://127.0.0.1:8080".to_owned(),
+            service_name: "Landing API".to_owned(),
+            erp_url: None,
+            policies: Policies::default(),
+            key_lifetime_ms: 90 * 86_400_000,
+            reveal_existing: RevealExisting::SameClient,
+        },
         has_model: false,
         passes_sign_ups_on: false,
         allowed_origins: Vec::new(),
@@ -22,30 +25,26 @@ pub(crate) fn facts() -> SiteFacts {
 
 /// Facts that differ from the defaults wherever a document could.
 fn variants() -> Vec<SiteFacts> {
-    let mut all_off = Policies::default();
+    let mut all_off = facts();
     for policy in PolicyName::ALL {
-        all_off.set(policy, None);
+        all_off.settings.policies.set(policy, None);
     }
-    vec![
-        facts(),
-        SiteFacts {
+    all_off.settings.reveal_existing = RevealExisting::Always;
+    let other = SiteFacts {
+        settings: Settings {
             base_url: "https://api.example.com".to_owned(),
             service_name: "A \"B\" & <C> *d* \\".to_owned(),
             erp_url: Some("https://erp.example.com".to_owned()),
             policies: Policies::default(),
             key_lifetime_ms: 1000,
             reveal_existing: RevealExisting::Never,
-            has_model: true,
-            passes_sign_ups_on: true,
-            allowed_origins: vec!["https://www.example.com".to_owned()],
-            trusts_proxies: true,
         },
-        SiteFacts {
-            policies: all_off,
-            reveal_existing: RevealExisting::Always,
-            ..facts()
-        },
-    ]
+        has_model: true,
+        passes_sign_ups_on: true,
+        allowed_origins: vec!["https://www.example.com".to_owned()],
+        trusts_proxies: true,
+    };
+    vec![facts(), other, all_off]
 }
 
 fn document(facts: &SiteFacts, path: &str) -> String {
@@ -75,8 +74,14 @@ fn every_document_is_filled_whatever_is_configured() {
         }
         let openapi: serde_json::Value =
             serde_json::from_str(&document(&facts, "/openapi.json")).unwrap();
-        assert_eq!(openapi["info"]["title"], facts.service_name.as_str());
-        assert_eq!(openapi["servers"][0]["url"], facts.base_url.as_str());
+        assert_eq!(
+            openapi["info"]["title"],
+            facts.settings.service_name.as_str()
+        );
+        assert_eq!(
+            openapi["servers"][0]["url"],
+            facts.settings.base_url.as_str()
+        );
     }
 }
 
@@ -94,7 +99,7 @@ fn every_link_into_the_guide_has_its_section() {
         let urls: Vec<&str> = site.passages().iter().map(|p| p.url.as_str()).collect();
         let expected: Vec<String> = anchors
             .iter()
-            .map(|anchor| format!("{}/docs#{anchor}", facts.base_url))
+            .map(|anchor| format!("{}/docs#{anchor}", facts.settings.base_url))
             .collect();
         assert_eq!(urls, expected);
     }
@@ -168,7 +173,7 @@ fn the_openapi_description_has_the_operations_of_the_spec() {
 fn the_erp_is_named_only_if_it_is_configured() {
     let mut facts = facts();
     assert!(document(&facts, "/docs").contains("has not published the ERP"));
-    facts.erp_url = Some("https://erp.example.com".to_owned());
+    facts.settings.erp_url = Some("https://erp.example.com".to_owned());
     for path in ["/", "/docs"] {
         let page = document(&facts, path);
         assert!(page.contains("href=\"https://erp.example.com\""), "{path}");
@@ -182,11 +187,14 @@ fn limits_are_the_configured_ones_and_vanish_when_off() {
     assert!(document(&facts, "/docs").contains("8 in any 15 minutes"));
     for policy in PolicyName::ALL {
         let row = format!("<td><code>{}</code></td>", policy.as_str());
-        facts.policies.set(policy, Some("7/2h".parse().unwrap()));
+        facts
+            .settings
+            .policies
+            .set(policy, Some("7/2h".parse().unwrap()));
         let guide = document(&facts, "/docs");
         assert!(guide.contains(&row), "{row}");
         assert!(guide.contains("7 in any 2 hours"), "{row}");
-        facts.policies.set(policy, None);
+        facts.settings.policies.set(policy, None);
         assert!(!document(&facts, "/docs").contains(&row), "{row}");
     }
     let guide = document(&facts, "/docs");
@@ -196,10 +204,8 @@ fn limits_are_the_configured_ones_and_vanish_when_off() {
 
 #[test]
 fn a_page_shows_html_as_text() {
-    let facts = SiteFacts {
-        service_name: "<i>Name</i>".to_owned(),
-        ..facts()
-    };
+    let mut facts = facts();
+    facts.settings.service_name = "<i>Name</i>".to_owned();
     let site = Site::render(&facts).unwrap();
     let page = site.page(
         "<b>& \"title\"",

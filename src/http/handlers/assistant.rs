@@ -99,8 +99,8 @@ pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
 /// The header that names the visitor for one more window, so that the cookie outlives every counted
 /// turn.
 pub(super) fn set_cookie(call: &Call, visitor: &QuotaToken) -> Option<(HeaderName, HeaderValue)> {
-    let quota = call.app.policies.quota(PolicyName::Assistant)?;
-    let cookie = QuotaCookie::new(&call.app.urls.base);
+    let quota = call.app.settings.policies.quota(PolicyName::Assistant)?;
+    let cookie = QuotaCookie::new(call.app.settings.is_https());
     let value = cookie.write(visitor, &call.app.secrets.quota_cookie, quota.window_s());
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }

@@ -36,10 +36,10 @@ pub(super) async fn health(call: &Call) -> Result<Reply, Problem> {
     }
     let response = HealthResponse {
         ok: true,
-        service: &call.app.service_name,
+        service: &call.app.settings.service_name,
         version: API_VERSION,
-        documentation: call.app.urls.documentation(),
-        openapi: call.app.urls.openapi(),
+        documentation: call.app.settings.documentation(),
+        openapi: call.app.settings.openapi(),
     };
     Reply::json(StatusCode::OK, &response)
 }

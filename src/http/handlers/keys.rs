@@ -53,12 +53,12 @@ pub(super) async fn issue(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
         app.meter(),
         call.now,
         &call.client,
-        app.key_lifetime_ms,
+        app.settings.key_lifetime_ms,
         label,
     )
     .await
     .map_err(problem)?;
-    let quota = app.policies.quota(PolicyName::Default);
+    let quota = app.settings.policies.quota(PolicyName::Default);
     let response = CreateKeyResponse {
         api_key: issued.key.expose(),
         tier: TIER,
@@ -68,7 +68,7 @@ pub(super) async fn issue(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
             window_seconds: quota.window_s(),
         }),
         expires_at: issued.record.expires_at.to_rfc3339(),
-        documentation: app.urls.documentation(),
+        documentation: app.settings.documentation(),
         note: "Keep this key: it is shown only now. Send it as Authorization: Bearer or as \
                X-API-Key. No endpoint needs it.",
     };
@@ -77,7 +77,7 @@ pub(super) async fn issue(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
 
 pub(super) fn describe(call: &Call) -> Result<Reply, Problem> {
     let response = KeysDescribeResponse {
-        endpoint: format!("POST {}/api/v1/keys", call.app.urls.base),
+        endpoint: format!("POST {}/api/v1/keys", call.app.settings.base_url),
         tier: TIER,
         authentication: "none: minting a key needs no credential; present the key as \
                          Authorization: Bearer or as X-API-Key",
@@ -90,7 +90,7 @@ pub(super) fn describe(call: &Call) -> Result<Reply, Problem> {
                 "description": "label of the agent or integration",
             }
         }),
-        documentation: call.app.urls.documentation(),
+        documentation: call.app.settings.documentation(),
     };
     Reply::json(StatusCode::OK, &response)
 }

@@ -86,7 +86,7 @@ async fn narrate(call: Call, turn: Turn, conversation: Conversation, reader: Rea
                 // It was answered as an ordinary problem, and logged as one.
                 return;
             };
-            let body = problem.body(&app.urls.base, call.id, &problem.decision);
+            let body = problem.body(&app.settings.base_url, call.id, &problem.decision);
             let sent = reader.sink.finish("problem", &body).await;
             Ended::after(sent, Ended::Failed).log(&call, started, Some(&problem));
         }
