@@ -25,6 +25,7 @@ use landing_api::domain::secret::SecretKeys;
 use landing_api::domain::settings::Settings;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::forwarded::TrustedProxies;
+use landing_api::http::problem;
 use landing_api::http::server::{ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::ports::{Clock as _, Entropy as _, ModelClient, SubscriptionNotifier};
@@ -160,13 +161,14 @@ async fn listen_and_serve(
         .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
     let bound = listener.local_addr()?;
     let settings = settings(config, bound);
-    let site = Site::render(&SiteFacts {
+    let facts = SiteFacts {
         settings: settings.clone(),
         has_model: model.is_some(),
         passes_sign_ups_on: config.outside.webhook.is_some(),
         allowed_origins: config.outside.allowed_origins.clone(),
         trusts_proxies: !config.outside.trusted_proxies.is_empty(),
-    })?;
+    };
+    let site = Site::render(&facts, &problem::pages())?;
     let model: Arc<dyn ModelClient> = match model {
         Some(model) => Arc::new(model.client(&settings.service_name, &site)?),
         None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
@@ -184,7 +186,7 @@ async fn listen_and_serve(
     };
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
-    let service = LandingService::new(Arc::new(app), Arc::new(site), id_seed, BODY_DEADLINE)
+    let service = LandingService::new(Arc::new(app), &site, id_seed, BODY_DEADLINE)
         .allowing(AllowedOrigins::new(config.outside.allowed_origins.clone()))
         .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
     let limits = ServerLimits {

@@ -9,6 +9,8 @@
 //! comparison of strings, whoever sends it, and what bounds it is what bounds every connection.
 //! One from an origin that is not allowed gets the same 204 without the headers. Its browser
 //! refuses the page either way, and a 403 would only tell more.
+//!
+//! Documents are the same for everybody: any page may read them, allowed origin or not.
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
@@ -57,6 +59,16 @@ enum Readable {
 const ACCEPTED: HeaderValue =
     HeaderValue::from_static("accept, authorization, content-type, x-api-key");
 
+/// The request headers that choose a document's form, and that a script may set.
+const ACCEPTED_BY_DOCUMENTS: HeaderValue =
+    HeaderValue::from_static("accept, content-type, if-none-match");
+
+/// What scripts may read of an answer about a document, beside what they can read of any answer.
+const SENT_WITH_DOCUMENTS: HeaderValue = HeaderValue::from_static(
+    "allow, date, etag, link, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
+     ratelimit-reset, retry-after, vary, www-authenticate, x-content-type-options, x-request-id",
+);
+
 /// How long a browser may remember a preflight's answer, in seconds. Chromium keeps none longer.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
 
@@ -104,13 +116,16 @@ impl AllowedOrigins {
     /// The headers of the answer to a preflight; nothing if the request is none, or if no origin
     /// is allowed at all, or if there is nothing at its path.
     pub(crate) fn preflight(&self, parts: &Parts, route: Route) -> Option<HeaderMap> {
-        let Route::WrongMethod { allow } = route else {
+        let Route::WrongMethod { allow, is_document } = route else {
             return None;
         };
-        let is_preflight = parts.method == Method::OPTIONS
-            && parts.headers.contains_key(ORIGIN)
-            && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        if !is_preflight || self.origins.is_empty() || !is_api(parts.uri.path()) {
+        if !is_preflight(parts) {
+            return None;
+        }
+        if is_document {
+            return Some(open_preflight(allow));
+        }
+        if self.origins.is_empty() || !is_api(parts.uri.path()) {
             return None;
         }
         let mut headers = HeaderMap::new();
@@ -152,4 +167,30 @@ impl AllowedOrigins {
     }
 }
 
+fn is_preflight(parts: &Parts) -> bool {
+    parts.method == Method::OPTIONS
+        && parts.headers.contains_key(ORIGIN)
+        && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// The headers of the answer to a preflight for a document.
+fn open_preflight(allow: &'static str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static(allow),
+    );
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED_BY_DOCUMENTS);
+    headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
+    headers
+}
+
+/// Writes that any page may read an answer about a document, whatever its status.
+pub(crate) fn open(headers: &mut HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, SENT_WITH_DOCUMENTS);
+}
+
+const ANY: HeaderValue = HeaderValue::from_static("*");
 const TRUE: HeaderValue = HeaderValue::from_static("true");

@@ -8,6 +8,7 @@
 //! | `identity`, [`forwarded`], `proxy_watch` | who is asking, and through which proxies |
 //! | [`cors`] | which pages of other origins may read the answers |
 //! | `body`, `wire` | reading bodies and the JSON in them |
+//! | `documents` | the site's documents as answers |
 //! | `handlers` | the operations |
 //! | [`problem`] | what goes wrong, in the client's words |
 //! | `reply`, `events`, `ratelimit`, `cookie` | what is sent back, whole or piece by piece |
@@ -18,6 +19,7 @@
 mod body;
 mod cookie;
 pub mod cors;
+mod documents;
 mod events;
 pub mod forwarded;
 mod handlers;

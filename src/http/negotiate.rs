@@ -6,22 +6,47 @@ use hyper::header::ACCEPT;
 /// Whether the client wants server-sent events more than JSON. JSON is the form of who says
 /// nothing, likes both alike, or wants neither.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
-    let accept: Vec<_> = headers
+    quality(headers, "text/event-stream").1 > quality(headers, "application/json").1
+}
+
+/// Which of the media types `offered` the client is given: the first, unless it likes another more,
+/// or names another and likes it as much. Browsers name no type but HTML that a page has; who names
+/// Markdown, too, is none.
+pub(crate) fn choose<'a>(headers: &HeaderMap, offered: impl Iterator<Item = &'a str>) -> usize {
+    if !headers.contains_key(ACCEPT) {
+        return 0;
+    }
+    let (mut chosen, mut liked) = (0, 0);
+    for (place, media_type) in offered.enumerate() {
+        let (precision, quality) = quality(headers, media_type);
+        let is_named = precision == NAMED && quality > 0;
+        if place == 0 || quality > liked || (quality == liked && is_named) {
+            (chosen, liked) = (place, quality);
+        }
+    }
+    chosen
+}
+
+/// How precisely a media type is accepted and how much it is liked, in thousandths. Parameters of
+/// the type say nothing about that here.
+fn quality(headers: &HeaderMap, media_type: &str) -> (u8, u16) {
+    let (name, _parameters) = media_type.split_once(';').unwrap_or((media_type, ""));
+    let Some((kind, subtype)) = name.split_once('/') else {
+        return (0, 0);
+    };
+    headers
         .get_all(ACCEPT)
         .into_iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .filter_map(Accepted::parse)
-        .collect();
-    let quality = |kind, subtype| {
-        accept
-            .iter()
-            .filter_map(|accepted| accepted.rank(kind, subtype))
-            .max()
-            .map_or(0, |(_precision, quality)| quality)
-    };
-    quality("text", "event-stream") > quality("application", "json")
+        .filter_map(|accepted| accepted.rank(kind, subtype))
+        .max()
+        .unwrap_or((0, 0))
 }
+
+/// How precise a media range is that names both type and subtype.
+const NAMED: u8 = 2;
 
 /// One media range of an `Accept` header.
 struct Accepted<'a> {
@@ -56,7 +81,7 @@ impl<'a> Accepted<'a> {
         let precision = if self.kind.eq_ignore_ascii_case(kind) {
             match self.subtype {
                 "*" => 1,
-                named if named.eq_ignore_ascii_case(subtype) => 2,
+                named if named.eq_ignore_ascii_case(subtype) => NAMED,
                 _ => return None,
             }
         } else if (self.kind, self.subtype) == ("*", "*") {
@@ -115,5 +140,54 @@ mod tests {
             assert_eq!(prefers_events(&headers), expected, "{accept}");
         }
         assert!(!prefers_events(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn markdown_goes_to_who_names_it_and_likes_it_no_less() {
+        const OFFERED: [&str; 2] = ["text/html; charset=utf-8", "text/markdown; charset=utf-8"];
+        for (accept, expected) in [
+            ("text/markdown", 1),
+            ("Text/Markdown", 1),
+            ("text/markdown;charset=utf-8", 1),
+            ("text/markdown, text/html", 1),
+            ("text/html, text/markdown", 1),
+            ("text/markdown, text/html, */*", 1),
+            ("text/markdown;q=0.5, text/html;q=0.5", 1),
+            ("text/markdown;q=0.9, text/html;q=0.8", 1),
+            ("text/markdown;q=0.1", 1),
+            ("text/markdown;q=0.5, image/png", 1),
+            ("text/markdown;q=0.5, */*;q=0.1", 1),
+            ("text/html;q=0, */*", 1),
+            ("", 0),
+            ("*/*", 0),
+            ("text/*", 0),
+            ("text/*;q=0.5, */*;q=0.1", 0),
+            ("text/html", 0),
+            (
+                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+                0,
+            ),
+            ("text/markdown;q=0", 0),
+            ("text/markdown;q=0, */*", 0),
+            ("text/markdown;q=0, text/html;q=0", 0),
+            ("text/markdown;q=0.5, text/html", 0),
+            ("text/markdown;q=0.5, */*", 0),
+            ("text/markdown;q=0.5, text/*;q=0.6", 0),
+            ("text/markdown;q=1.5", 0),
+            ("text/markdown;q=0.0001", 0),
+            ("text/markdown;q=", 0),
+            ("application/json", 0),
+            ("markdown", 0),
+            ("text/markdownish", 0),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, HeaderValue::from_static(accept));
+            assert_eq!(choose(&headers, OFFERED.into_iter()), expected, "{accept}");
+        }
+        assert_eq!(choose(&HeaderMap::new(), OFFERED.into_iter()), 0);
+        let mut two = HeaderMap::new();
+        two.append(ACCEPT, HeaderValue::from_static("text/html;q=0.5"));
+        two.append(ACCEPT, HeaderValue::from_static("text/markdown"));
+        assert_eq!(choose(&two, OFFERED.into_iter()), 1);
     }
 }

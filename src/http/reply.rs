@@ -32,17 +32,16 @@ impl Reply {
     /// A problem when `body` has no JSON form, which is a fault of the service.
     pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Problem> {
         match serde_json::to_vec(body) {
-            Ok(body) => {
-                Ok(Self::document("application/json", Bytes::from(body)).with_status(status))
-            }
+            Ok(body) => Ok(Self {
+                status,
+                ..Self::of_type("application/json", Bytes::from(body))
+            }),
             Err(error) => Err(Problem::of(Code::InternalError).because(error)),
         }
     }
 
-    /// A document.
-    pub(crate) fn document(media_type: &'static str, body: Bytes) -> Self {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    /// An answer whose headers are complete.
+    pub(crate) fn prepared(headers: HeaderMap, body: Bytes) -> Self {
         Self {
             status: StatusCode::OK,
             headers,
@@ -51,20 +50,29 @@ impl Reply {
         }
     }
 
+    /// Word that the client has it already (RFC 9110, section 15.4.5).
+    pub(crate) fn unchanged(headers: HeaderMap) -> Self {
+        Self {
+            status: StatusCode::NOT_MODIFIED,
+            ..Self::prepared(headers, Bytes::new())
+        }
+    }
+
+    fn of_type(media_type: &'static str, body: Bytes) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        Self::prepared(headers, body)
+    }
+
     /// An answer that comes in pieces.
     pub(crate) fn events(stream: EventStream) -> Self {
-        let mut reply = Self::document("text/event-stream", Bytes::new());
+        let mut reply = Self::of_type("text/event-stream", Bytes::new());
         reply.body = ReplyBody(Form::Streamed(stream));
         reply
     }
 
     pub(crate) fn with_decision(mut self, decision: Decision) -> Self {
         self.decision = decision;
-        self
-    }
-
-    fn with_status(mut self, status: StatusCode) -> Self {
-        self.status = status;
         self
     }
 }

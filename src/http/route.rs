@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use hyper::Method;
 
-use super::problem::Code;
-
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
@@ -29,8 +27,6 @@ pub enum Endpoint {
     Quota,
     /// `GET` of a document of the site
     Document,
-    /// `GET /problems/CODE`
-    ProblemPage(Code),
 }
 
 /// Where a request leads.
@@ -42,9 +38,26 @@ pub enum Route {
     WrongMethod {
         /// The value of the `Allow` header.
         allow: &'static str,
+        /// Whether the path is a document's.
+        is_document: bool,
     },
     /// Nowhere.
     Unknown,
+}
+
+impl Route {
+    /// Whether the path is a document's, whatever the method.
+    #[must_use]
+    pub const fn is_document(self) -> bool {
+        matches!(
+            self,
+            Self::Found(Endpoint::Document)
+                | Self::WrongMethod {
+                    is_document: true,
+                    ..
+                }
+        )
+    }
 }
 
 /// The operations of one path.
@@ -72,6 +85,7 @@ pub fn route(method: &Method, path: &str, is_document: impl Fn(&str) -> bool) ->
                 (None, Some(_)) => "POST",
                 (Some(_) | None, None) => "GET, HEAD",
             },
+            is_document: operations.get == Some(Endpoint::Document),
         },
     }
 }
@@ -85,16 +99,10 @@ fn operations(path: &str, is_document: impl Fn(&str) -> bool) -> Option<Operatio
         "/api/v1/assistant/chat" | "/api/assistant/chat" => {
             (Some(Endpoint::Quota), Some(Endpoint::Chat))
         }
-        _ => (Some(page(path, is_document)?), None),
+        _ if is_document(path) => (Some(Endpoint::Document), None),
+        _ => return None,
     };
     Some(Operations { get, post })
-}
-
-fn page(path: &str, is_document: impl Fn(&str) -> bool) -> Option<Endpoint> {
-    if let Some(code) = path.strip_prefix("/problems/") {
-        return Code::from_name(code).map(Endpoint::ProblemPage);
-    }
-    is_document(path).then_some(Endpoint::Document)
 }
 
 /// Whether answers under this path always show the rate limits and are problems when they fail.
@@ -117,7 +125,6 @@ impl Endpoint {
             Self::Chat => "assistant.chat",
             Self::Quota => "assistant.quota",
             Self::Document => "document",
-            Self::ProblemPage(_) => "problem",
         }
     }
 
@@ -135,8 +142,7 @@ impl Endpoint {
             | Self::DescribeKeys
             | Self::DescribeEcho
             | Self::Quota
-            | Self::Document
-            | Self::ProblemPage(_) => None,
+            | Self::Document => None,
         }
     }
 
@@ -153,8 +159,7 @@ impl Endpoint {
             | Self::DescribeEcho
             | Self::Subscribe
             | Self::Quota
-            | Self::Document
-            | Self::ProblemPage(_) => Duration::from_secs(30),
+            | Self::Document => Duration::from_secs(30),
         }
     }
 
@@ -169,8 +174,7 @@ impl Endpoint {
             | Self::Echo
             | Self::DescribeEcho
             | Self::Subscribe
-            | Self::Document
-            | Self::ProblemPage(_) => false,
+            | Self::Document => false,
         }
     }
 
@@ -185,8 +189,7 @@ impl Endpoint {
             | Self::Echo
             | Self::DescribeEcho
             | Self::Quota
-            | Self::Document
-            | Self::ProblemPage(_) => false,
+            | Self::Document => false,
         }
     }
 }
@@ -207,8 +210,7 @@ mod tests {
     #[test]
     fn every_operation_has_its_paths() {
         use Endpoint::{
-            Chat, DescribeEcho, DescribeKeys, Document, Echo, Health, IssueKey, ProblemPage, Quota,
-            Subscribe,
+            Chat, DescribeEcho, DescribeKeys, Document, Echo, Health, IssueKey, Quota, Subscribe,
         };
         for (method, path, endpoint) in [
             (Method::GET, "/api/v1/health", Health),
@@ -224,11 +226,6 @@ mod tests {
             (Method::GET, "/api/v1/assistant/chat", Quota),
             (Method::GET, "/api/assistant/chat", Quota),
             (Method::GET, "/docs", Document),
-            (
-                Method::GET,
-                "/problems/not_found",
-                ProblemPage(Code::NotFound),
-            ),
         ] {
             check(method, path, Route::Found(endpoint));
         }
@@ -243,7 +240,8 @@ mod tests {
             (Method::OPTIONS, "/api/v1/newsletter", "POST"),
             (Method::PUT, "/docs", "GET, HEAD"),
         ] {
-            check(method, path, Route::WrongMethod { allow });
+            let is_document = path == "/docs";
+            check(method, path, Route::WrongMethod { allow, is_document });
         }
     }
 
@@ -263,8 +261,6 @@ mod tests {
             "/api/health",
             "/api/v1/%68ealth",
             "/docs/",
-            "/problems/",
-            "/problems/nonsense",
         ] {
             check(Method::GET, path, Route::Unknown);
         }

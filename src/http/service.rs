@@ -35,7 +35,8 @@ use crate::usecases::chat;
 
 use super::body::{self, BodyError, BodyReader};
 use super::cookie::QuotaCookie;
-use super::cors::AllowedOrigins;
+use super::cors::{self, AllowedOrigins};
+use super::documents::Documents;
 use super::forwarded::TrustedProxies;
 use super::handlers::{self, Call};
 use super::identity::{self, Presented};
@@ -58,7 +59,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 #[derive(Debug)]
 pub struct LandingService {
     app: Arc<App>,
-    site: Arc<Site>,
+    documents: Arc<Documents>,
     ids: RequestIds,
     bodies: BodyReader,
     origins: AllowedOrigins,
@@ -72,10 +73,10 @@ impl LandingService {
     /// A service over `app` and `site`. `id_seed` is 16 random bytes; a body has `body_deadline`
     /// to arrive.
     #[must_use]
-    pub fn new(app: Arc<App>, site: Arc<Site>, id_seed: [u8; 16], body_deadline: Duration) -> Self {
+    pub fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16], body_deadline: Duration) -> Self {
         Self {
             app,
-            site,
+            documents: Arc::new(Documents::new(site.documents())),
             ids: RequestIds::new(id_seed),
             bodies: BodyReader::new(body_deadline),
             origins: AllowedOrigins::default(),
@@ -117,7 +118,7 @@ impl LandingService {
         let is_api = is_api(parts.uri.path());
         let is_head = parts.method == Method::HEAD;
         let route = route(&parts.method, parts.uri.path(), |path| {
-            self.site.document(path).is_some()
+            self.documents.contains(path)
         });
         if let Some(headers) = self.origins.preflight(&parts, route) {
             return preflight(id, headers);
@@ -130,8 +131,12 @@ impl LandingService {
             .await
             .unwrap_or_else(|panic| Err(panicked(&*panic)));
 
-        let mut response = self.render(id, &mut outcome, &mut decision, is_api, is_head);
-        if is_api {
+        // A document shows no limits, so that it can be cached; what goes wrong shows them.
+        let shows_limits = is_api && !(route.is_document() && outcome.is_ok());
+        let mut response = self.render(id, &mut outcome, &mut decision, shows_limits, is_head);
+        if route.is_document() {
+            cors::open(response.headers_mut());
+        } else if is_api {
             self.origins.write(origin, response.headers_mut());
         }
         log_line.write(response.status(), &outcome, &decision);
@@ -155,7 +160,7 @@ impl LandingService {
         let client = self.open_door(decision, peer, &parts).await?;
         let endpoint = match route {
             Route::Found(endpoint) => endpoint,
-            Route::WrongMethod { allow } => {
+            Route::WrongMethod { allow, .. } => {
                 let allow = HeaderValue::from_static(allow);
                 return Err(Problem::of(Code::MethodNotAllowed).with_header(ALLOW, allow));
             }
@@ -207,7 +212,7 @@ impl LandingService {
             id,
             detached: self.detached.clone(),
             app: Arc::clone(&self.app),
-            site: Arc::clone(&self.site),
+            documents: Arc::clone(&self.documents),
             client,
             visitor,
             headers: parts.headers,
@@ -287,7 +292,7 @@ impl LandingService {
         id: RequestId,
         outcome: &mut Result<Reply, Problem>,
         decision: &mut Decision,
-        is_api: bool,
+        shows_limits: bool,
         is_head: bool,
     ) -> Response<ReplyBody> {
         let (status, headers, body) = match outcome {
@@ -313,6 +318,8 @@ impl LandingService {
         *response.headers_mut() = headers;
         let headers = response.headers_mut();
         match length {
+            // Whose length is not that of what the client has.
+            Some(_) if status == StatusCode::NOT_MODIFIED => {}
             Some(length) => {
                 headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
             }
@@ -336,7 +343,7 @@ impl LandingService {
                 format!("Bearer resource_metadata=\"{metadata}\", error=\"invalid_token\"");
             insert(WWW_AUTHENTICATE, challenge);
         }
-        if is_api || decision.is_refused() {
+        if shows_limits || decision.is_refused() {
             ratelimit::write(decision, headers);
         }
         response

@@ -1,15 +1,29 @@
 //! Markdown to HTML, and to the plain text the assistant quotes.
 
+use std::ops::Range;
+
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 use crate::domain::passage::Passage;
 
-/// A part of a document under a second-level heading.
+/// A Markdown document, read. HTML in it is text, except for comments on lines of their own, which
+/// are hints to the assistant.
+#[derive(Clone, Debug)]
+pub struct Article {
+    /// Its first-level heading and what stands before the first section.
+    pub lead: Section,
+    /// The parts that begin with a second-level heading.
+    pub sections: Vec<Section>,
+    /// The Markdown without its comments.
+    pub markdown: String,
+}
+
+/// A part of a document, under one heading.
 #[derive(Clone, Debug)]
 pub struct Section {
     /// Its heading, as plain text.
     pub title: String,
-    /// Its heading as an anchor: lowercase ASCII letters, digits and hyphens.
+    /// Its heading as an anchor: lowercase ASCII letters, digits and hyphens, once in a document.
     pub anchor: String,
     /// All of it, the heading with its anchor included.
     pub html: String,
@@ -19,33 +33,46 @@ pub struct Section {
     pub hints: String,
 }
 
-/// `markdown` as HTML. HTML in it is text.
+/// Reads a document; nothing if it does not begin with a first-level heading.
 #[must_use]
-pub fn to_html(markdown: &str) -> String {
-    let mut page = String::new();
-    html::push_html(&mut page, parse(markdown).map(html_as_text));
-    page
-}
-
-/// The sections of a document. What stands before the first one is left out.
-#[must_use]
-pub fn sections(markdown: &str) -> Vec<Section> {
-    let mut sections: Vec<(Vec<Event<'_>>, String)> = Vec::new();
-    for event in parse(markdown) {
-        if is_heading(&event) {
-            sections.push((Vec::new(), String::new()));
+pub fn read(markdown: &str) -> Option<Article> {
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    let mut comments = Vec::new();
+    for (event, range) in parse(markdown).into_offset_iter() {
+        let hint = comment(&event);
+        if hint.is_some() {
+            comments.push(range);
         }
-        if let Some((events, hints)) = sections.last_mut() {
-            match comment(&event) {
-                Some(hint) => hints.push_str(hint),
-                None => events.push(html_as_text(event)),
+        let begins = match parts.last() {
+            None if hint.is_some() || is_html_block(&event) => false,
+            None if is_heading(&event, HeadingLevel::H1) => true,
+            None => return None,
+            Some(_) => is_heading(&event, HeadingLevel::H2),
+        };
+        if begins {
+            parts.push(Part::default());
+        }
+        if let Some(part) = parts.last_mut() {
+            match hint {
+                Some(hint) => part.hints.extend([hint.as_str(), " "]),
+                None => part.events.push(html_as_text(event)),
             }
         }
     }
-    sections
-        .into_iter()
-        .map(|(events, hints)| section(events, hints))
-        .collect()
+    let mut anchors = Vec::new();
+    let mut sections = parts.into_iter().map(|part| part.section(&mut anchors));
+    Some(Article {
+        lead: sections.next()?,
+        sections: sections.collect(),
+        markdown: without(markdown, &comments),
+    })
+}
+
+/// What stands under one heading, as it is read.
+#[derive(Debug, Default)]
+struct Part<'a> {
+    events: Vec<Event<'a>>,
+    hints: String,
 }
 
 fn parse(markdown: &str) -> Parser<'_> {
@@ -60,44 +87,75 @@ fn html_as_text(event: Event<'_>) -> Event<'_> {
     }
 }
 
-fn comment<'a>(event: &'a Event<'_>) -> Option<&'a str> {
+/// What a comment on a line of its own says.
+fn comment(event: &Event<'_>) -> Option<String> {
     let Event::Html(html) = event else {
         return None;
     };
-    html.trim().strip_prefix("<!-- ")?.strip_suffix(" -->")
+    let hint = html.trim().strip_prefix("<!-- ")?.strip_suffix(" -->")?;
+    Some(hint.to_owned())
 }
 
-fn is_heading(event: &Event<'_>) -> bool {
+fn is_heading(event: &Event<'_>, wanted: HeadingLevel) -> bool {
+    matches!(event, Event::Start(Tag::Heading { level, .. }) if *level == wanted)
+}
+
+fn is_html_block(event: &Event<'_>) -> bool {
     matches!(
         event,
-        Event::Start(Tag::Heading {
-            level: HeadingLevel::H2,
-            ..
-        })
+        Event::Start(Tag::HtmlBlock) | Event::End(TagEnd::HtmlBlock)
     )
 }
 
-fn section(mut events: Vec<Event<'_>>, hints: String) -> Section {
-    let heading_len = events
-        .iter()
-        .position(|event| matches!(event, Event::End(TagEnd::Heading(_))))
-        .map_or(0, |end| end + 1);
-    let (heading, body) = events.split_at_mut(heading_len);
-    let title = to_text(heading);
-    let anchor = slug(&title);
-    let text = to_text(body);
-    if let Some(Event::Start(Tag::Heading { id, .. })) = heading.first_mut() {
-        *id = Some(CowStr::from(anchor.clone()));
+/// `text` without those lines and the empty line after each.
+fn without(text: &str, lines: &[Range<usize>]) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut start = 0;
+    for line in lines {
+        kept.push_str(text.get(start..line.start).unwrap_or_default());
+        let rest = text.get(line.end..).unwrap_or_default();
+        start = line.end + usize::from(rest.starts_with('\n'));
     }
-    let mut page = String::new();
-    html::push_html(&mut page, events.into_iter());
-    Section {
-        title,
-        anchor,
-        html: page,
-        text,
-        hints,
+    kept.push_str(text.get(start..).unwrap_or_default());
+    kept
+}
+
+impl Part<'_> {
+    /// The section; its anchor is none of `anchors` and joins them.
+    fn section(mut self, anchors: &mut Vec<String>) -> Section {
+        let heading_len = self
+            .events
+            .iter()
+            .position(|event| matches!(event, Event::End(TagEnd::Heading(_))))
+            .map_or(0, |end| end + 1);
+        let (heading, body) = self.events.split_at_mut(heading_len);
+        let title = to_text(heading);
+        let anchor = unused(slug(&title), anchors);
+        let text = to_text(body);
+        if let Some(Event::Start(Tag::Heading { id, .. })) = heading.first_mut() {
+            *id = Some(CowStr::from(anchor.clone()));
+        }
+        let mut page = String::new();
+        html::push_html(&mut page, self.events.into_iter());
+        Section {
+            title,
+            anchor,
+            html: page,
+            text,
+            hints: self.hints.trim_end().to_owned(),
+        }
     }
+}
+
+/// `anchor`, with a number if it is one of `anchors`, which it joins.
+fn unused(anchor: String, anchors: &mut Vec<String>) -> String {
+    let numbered = (2..).map(|number| format!("{anchor}-{number}"));
+    let unused = std::iter::once(anchor.clone())
+        .chain(numbered)
+        .find(|candidate| !anchors.contains(candidate))
+        .unwrap_or_default();
+    anchors.push(unused.clone());
+    unused
 }
 
 /// The words of `events` without their marks: a block each for paragraphs, code and tables.
@@ -141,12 +199,15 @@ fn to_text(events: &[Event<'_>]) -> String {
 
 /// `title` as an anchor.
 fn slug(title: &str) -> String {
-    title
+    let words: Vec<_> = title
         .split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_ascii_lowercase)
-        .collect::<Vec<_>>()
-        .join("-")
+        .collect();
+    if words.is_empty() {
+        return "section".to_owned();
+    }
+    words.join("-")
 }
 
 #[cfg(test)]
@@ -157,7 +218,14 @@ mod tests {
     fn a_section_has_an_anchor_html_and_plain_text() {
         let source = "# Title\n\nIntro.\n\n## What `it` is: *this*\n\n<!-- hint -->\n\nOne\n[two](http://x/y) & <b>.\n\n\
             ```\ncurl \\\n  -d 1\n```\n\n| A | B |\n|---|---|\n| 1 | 2 |\n\n## Next\n\nEnd.\n";
-        let sections = sections(source);
+        let article = read(source).unwrap();
+        assert_eq!(article.lead.title, "Title");
+        assert_eq!(article.lead.text, "Intro.");
+        assert_eq!(
+            article.lead.html,
+            "<h1 id=\"title\">Title</h1>\n<p>Intro.</p>\n"
+        );
+        let sections = article.sections;
         assert_eq!(sections.len(), 2);
         assert_eq!(sections[0].title, "What it is: this");
         assert_eq!(sections[0].anchor, "what-it-is-this");
@@ -177,9 +245,44 @@ mod tests {
     }
 
     #[test]
+    fn comments_are_in_neither_form() {
+        let source = "<!-- a -->\n\n# Title\n\n<!-- b -->\n\nText.\n\n```\n<!-- code -->\n```\n";
+        let article = read(source).unwrap();
+        assert_eq!(article.lead.hints, "b");
+        assert_eq!(
+            article.markdown,
+            "# Title\n\nText.\n\n```\n<!-- code -->\n```\n"
+        );
+        assert!(article.lead.html.contains("&lt;!-- code --&gt;"));
+    }
+
+    #[test]
+    fn anchors_are_never_empty_and_never_the_same() {
+        let article = read("# A\n## A\n## a!\n## 東京\n## Section\n## A-2\n").unwrap();
+        let anchors: Vec<_> = article.sections.iter().map(|s| s.anchor.as_str()).collect();
+        assert_eq!(anchors, ["a-2", "a-3", "section", "section-2", "a-2-2"]);
+    }
+
+    #[test]
+    fn a_document_begins_with_its_title() {
+        for (markdown, title) in [
+            ("# A *b*\n", Some("A b")),
+            ("A\n===\n", Some("A")),
+            ("\n\n# A", Some("A")),
+            ("", None),
+            ("A\n\n# B\n", None),
+            ("## A\n# B\n", None),
+            ("<b>\n\n# A\n", None),
+        ] {
+            let read = read(markdown).map(|article| article.lead.title);
+            assert_eq!(read.as_deref(), title, "{markdown:?}");
+        }
+    }
+
+    #[test]
     fn html_in_markdown_is_text() {
         for markdown in ["<script>alert(1)</script>", "a <b onclick=x>c</b>"] {
-            let page = to_html(markdown);
+            let page = read(&format!("# T\n\n{markdown}\n")).unwrap().lead.html;
             assert!(!page.contains("<script") && !page.contains("<b"), "{page}");
         }
     }

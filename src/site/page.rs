@@ -1,86 +1,120 @@
-//! The frame around every HTML page.
+//! A page: one Markdown source, served as HTML in the site's frame and as the Markdown itself.
 
-use super::SiteError;
+use bytes::Bytes;
+use minijinja::context;
+use minijinja::value::Value;
 
-const TITLE: &str = "<!--title-->";
-const BODY: &str = "<!--body-->";
+use crate::domain::passage::Passage;
 
-/// A page cut where its title and its body go.
-#[derive(Clone, Debug)]
-pub struct Frame {
-    before_title: String,
-    before_body: String,
-    after_body: String,
+use super::document::{Document, Representation};
+use super::markdown::{self, Article, Section};
+use super::templates::Templates;
+use super::{HTML, MARKDOWN, SiteError};
+
+/// How long a page may be used again unasked, in seconds: people expect a change to be seen soon.
+const MAX_AGE_S: u32 = 300;
+
+/// A page, read but not yet framed.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// Where its HTML is; a client that asks for Markdown gets it there, too.
+    pub(super) path: String,
+    article: Article,
 }
 
-impl Frame {
-    /// Cuts a page at its two markers.
+impl Page {
+    /// Reads `markdown`, which the file `name` was filled in to.
     ///
     /// # Errors
-    /// [`SiteError::Frame`] when a marker is missing.
-    pub fn parse(page: &str) -> Result<Self, SiteError> {
-        let (before_title, rest) = page.split_once(TITLE).ok_or(SiteError::Frame(TITLE))?;
-        let (before_body, after_body) = rest.split_once(BODY).ok_or(SiteError::Frame(BODY))?;
+    /// [`SiteError::NoTitle`] when it does not begin with a first-level heading.
+    pub(super) fn read(path: &str, name: &str, markdown: &str) -> Result<Self, SiteError> {
         Ok(Self {
-            before_title: before_title.to_owned(),
-            before_body: before_body.to_owned(),
-            after_body: after_body.to_owned(),
+            path: path.to_owned(),
+            article: markdown::read(markdown).ok_or_else(|| SiteError::NoTitle {
+                name: name.to_owned(),
+            })?,
         })
     }
 
-    /// The page with `title`, which is text, and `body`, which is HTML.
-    #[must_use]
-    pub fn around(&self, title: &str, body: &str) -> String {
-        [
-            &self.before_title,
-            escape(title).as_str(),
-            &self.before_body,
-            body,
-            &self.after_body,
-        ]
-        .concat()
-    }
-}
-
-/// `text` as it stands in HTML, between tags or in a quoted attribute.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
+    /// Where its Markdown is.
+    pub(super) fn markdown_path(&self) -> String {
+        match self.path.as_str() {
+            "/" => "/index.md".to_owned(),
+            path => format!("{path}.md"),
         }
     }
-    escaped
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_cannot_reach_beyond_its_place() {
-        let frame = Frame::parse("<title><!--title--></title><main><!--body--></main>").unwrap();
-        assert_eq!(
-            frame.around("<!--body--> & \"'", "<p>x</p>"),
-            "<title>&lt;!--body--&gt; &amp; &quot;&#39;</title><main><p>x</p></main>"
-        );
+    /// The page and its twin; `link` goes before what every page links to.
+    ///
+    /// # Errors
+    /// [`SiteError`] when the frame cannot be filled in.
+    pub(super) fn documents(
+        &self,
+        templates: &Templates<'_>,
+        link: Option<&str>,
+    ) -> Result<[Document; 2], SiteError> {
+        let twin = self.markdown_path();
+        let alternate = format!("<{twin}>; rel=\"alternate\"; type=\"text/markdown\"");
+        let html = Representation::new(HTML, self.html(templates)?);
+        let markdown = Bytes::from(self.article.markdown.clone());
+        let markdown = Representation::new(MARKDOWN, markdown);
+        let page = Document {
+            max_age_s: MAX_AGE_S,
+            link: Some(match link {
+                Some(link) => format!("{link}, {alternate}"),
+                None => alternate,
+            }),
+            ..Document::new(self.path.clone(), vec![html, markdown.clone()])
+        };
+        let twin = Document {
+            max_age_s: MAX_AGE_S,
+            is_negotiated: true,
+            ..Document::new(twin, vec![markdown])
+        };
+        Ok([page, twin])
     }
 
-    #[test]
-    fn a_page_without_its_markers_is_refused() {
-        assert!(matches!(
-            Frame::parse("<!--body-->"),
-            Err(SiteError::Frame(TITLE))
-        ));
-        assert!(matches!(
-            Frame::parse("<!--title-->"),
-            Err(SiteError::Frame(BODY))
-        ));
+    fn html(&self, templates: &Templates<'_>) -> Result<String, SiteError> {
+        let Article { lead, sections, .. } = &self.article;
+        let section = |section: &Section| {
+            context! {
+                title => section.title.as_str(),
+                anchor => section.anchor.as_str(),
+                html => Value::from_safe_string(section.html.clone()),
+            }
+        };
+        let article = context! {
+            lead => Value::from_safe_string(lead.html.clone()),
+            sections => sections.iter().map(section).collect::<Vec<_>>(),
+        };
+        let body = templates.fill("article.html", article)?;
+        templates.fill(
+            "page.html",
+            context! {
+                title => lead.title.as_str(),
+                markdown_path => Value::from_safe_string(self.markdown_path()),
+                body => Value::from_safe_string(body),
+            },
+        )
+    }
+
+    /// What the assistant may quote: the page's sections, and what stands before them.
+    pub(super) fn passages(&self, base_url: &str) -> Vec<Passage> {
+        let url = format!("{base_url}{}", self.path);
+        let passage = |section: &Section, url| Passage {
+            title: section.title.clone(),
+            url,
+            text: section.text.clone(),
+            hints: section.hints.clone(),
+        };
+        let Article { lead, sections, .. } = &self.article;
+        std::iter::once(passage(lead, url.clone()))
+            .filter(|lead| !lead.text.is_empty())
+            .chain(
+                sections
+                    .iter()
+                    .map(|section| passage(section, format!("{url}#{}", section.anchor))),
+            )
+            .collect()
     }
 }

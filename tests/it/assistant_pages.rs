@@ -5,9 +5,8 @@ use landing_api::adapters::model::passages::PassageModelClient;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::passage::Passage;
 use landing_api::ports::{ModelClient, Unread};
-use landing_api::site::Site;
 
-use crate::site::facts;
+use crate::site::{facts, render};
 
 /// The section that answers it, and what a visitor types. Either of two sections will do where
 /// both tell.
@@ -185,7 +184,7 @@ const ASKING: &str = "What would you like to know?";
 
 /// The model on the pages of a service without flags.
 fn model() -> (PassageModelClient, Vec<Passage>) {
-    let site = Site::render(&facts()).unwrap();
+    let site = render(&facts());
     let passages = site.passages().to_vec();
     (PassageModelClient::new(passages.clone()), passages)
 }

@@ -156,13 +156,59 @@ async fn other_origins_are_served_and_told_nothing() {
 }
 
 #[tokio::test]
-async fn documents_are_as_they_were() {
-    let app = setup().start();
-    for path in ["/docs", "/openapi.json", "/nothing", "/problems/not_found"] {
-        let reply = app.send(Call::get(path).header("origin", SHOP)).await;
-        assert_eq!(cors_headers(&reply), Vec::<&str>::new(), "{path}");
-        let reply = app.send(preflight(path, SHOP)).await;
-        assert!(reply.status.as_u16() >= 404, "{path}");
+async fn any_page_may_read_a_document_and_what_goes_wrong_with_it() {
+    for origins in [&[SHOP][..], &[]] {
+        let app = Setup {
+            allowed_origins: origins,
+            ..Setup::default()
+        };
+        let app = app.limit("default", "8/60s").start();
+        for (call, status) in [
+            (Call::get("/docs"), 200),
+            (Call::get("/openapi.json"), 200),
+            (Call::new(Method::HEAD, "/index.md"), 200),
+            (Call::get("/problems/not_found"), 200),
+            (Call::get("/docs").header("if-none-match", "*"), 304),
+            (Call::get("/docs").bearer("nonsense"), 401),
+            (Call::post("/docs", "{}"), 405),
+            (Call::new(Method::OPTIONS, "/docs"), 405),
+            (Call::get("/docs"), 429),
+        ] {
+            for origin in [SHOP, EVIL] {
+                // Preflights are free.
+                let reply = app.send(preflight("/docs", origin)).await;
+                assert_eq!(reply.status, StatusCode::NO_CONTENT);
+                for (name, value) in [
+                    ("access-control-allow-origin", "*"),
+                    ("access-control-allow-methods", "GET, HEAD"),
+                    (
+                        "access-control-allow-headers",
+                        "accept, content-type, if-none-match",
+                    ),
+                    ("access-control-max-age", "7200"),
+                ] {
+                    assert_eq!(reply.header(name), Some(value));
+                }
+                assert_eq!(cors_headers(&reply).len(), 4);
+            }
+            let reply = app.send(call.header("origin", EVIL)).await;
+            assert_eq!(reply.status, status);
+            assert_eq!(reply.header("access-control-allow-origin"), Some("*"));
+            assert_eq!(cors_headers(&reply).len(), 2);
+            let list = reply.header("access-control-expose-headers").unwrap();
+            let exposed: Vec<_> = list.split(", ").collect();
+            for name in reply.headers.keys().map(hyper::header::HeaderName::as_str) {
+                let is_readable = exposed.contains(&name)
+                    || ["cache-control", "content-length", "content-type"].contains(&name)
+                    || name.starts_with("access-control-");
+                assert!(is_readable, "{name}");
+            }
+        }
+        for path in ["/nothing", "/.well-known/nothing", "/problems/nothing"] {
+            let reply = app.send(preflight(path, SHOP).from("192.0.2.9")).await;
+            assert_eq!(reply.status, StatusCode::NOT_FOUND, "{path}");
+            assert_eq!(cors_headers(&reply), Vec::<&str>::new(), "{path}");
+        }
     }
 }
 

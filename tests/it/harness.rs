@@ -22,6 +22,7 @@ use landing_api::domain::settings::Settings;
 use landing_api::domain::time::Timestamp;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::forwarded::TrustedProxies;
+use landing_api::http::problem;
 use landing_api::http::service::LandingService;
 use landing_api::ports::{Deltas, ModelClient, ModelError, RateLimiter, SubscriptionNotifier};
 use landing_api::site::{Site, SiteFacts};
@@ -81,7 +82,7 @@ impl Setup {
             key_lifetime_ms: 90 * 86_400_000,
             reveal_existing: self.reveal_existing,
         };
-        let site = Site::render(&SiteFacts {
+        let facts = SiteFacts {
             settings: settings.clone(),
             has_model: false,
             passes_sign_ups_on: self.notifier.is_some(),
@@ -91,8 +92,8 @@ impl Setup {
                 .map(|&origin| origin.to_owned())
                 .collect(),
             trusts_proxies: !self.trusted_proxies.is_empty(),
-        })
-        .unwrap();
+        };
+        let site = Site::render(&facts, &problem::pages()).unwrap();
         let app = Arc::new(App {
             contacts: contacts.clone(),
             notifier: self.notifier,
@@ -109,7 +110,7 @@ impl Setup {
             .trusted_proxies
             .iter()
             .map(|cidr| cidr.parse().unwrap());
-        let service = LandingService::new(app, Arc::new(site), [1; 16], Duration::from_secs(10))
+        let service = LandingService::new(app, &site, [1; 16], Duration::from_secs(10))
             .allowing(AllowedOrigins::new(origins))
             .behind(TrustedProxies::new(proxies));
         TestApp {
@@ -288,6 +289,8 @@ impl TestApp {
             if reply.header("content-type") == Some("text/event-stream") {
                 assert_eq!(length, None);
                 assert_eq!(reply.header("cache-control"), Some("no-store"));
+            } else if reply.status == StatusCode::NOT_MODIFIED {
+                assert_eq!((length, reply.body.len()), (None, 0));
             } else {
                 assert_eq!(length, Some(&*reply.body.len().to_string()));
             }
@@ -297,7 +300,10 @@ impl TestApp {
         }
         assert!(self.seen_ids.lock().unwrap().insert(id), "an id came twice");
         let is_refused = reply.status == StatusCode::TOO_MANY_REQUESTS;
-        if path.starts_with("/api/") || path == "/api" || is_refused {
+        // Documents can be cached, wherever they are.
+        let is_document = reply.header("etag").is_some();
+        let is_api = path.starts_with("/api/") || path == "/api";
+        if (is_api && !is_document) || is_refused {
             check_rate_limits(reply);
         } else {
             assert_eq!(reply.header("ratelimit"), None, "{path}");
@@ -309,7 +315,7 @@ impl TestApp {
 
 /// No header leaves the service unnoticed.
 fn check_headers(reply: &Reply) {
-    const ALLOWED: [&str; 22] = [
+    const ALLOWED: [&str; 24] = [
         "access-control-allow-credentials",
         "access-control-allow-headers",
         "access-control-allow-methods",
@@ -320,6 +326,8 @@ fn check_headers(reply: &Reply) {
         "cache-control",
         "content-length",
         "content-type",
+        "etag",
+        "link",
         "ratelimit",
         "ratelimit-limit",
         "ratelimit-policy",

@@ -3,7 +3,8 @@
 use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::settings::Settings;
-use landing_api::site::{Site, SiteFacts};
+use landing_api::http::problem;
+use landing_api::site::{Document, ProblemPage, Representation, Site, SiteFacts};
 
 /// A service as it is without flags.
 pub(crate) fn facts() -> SiteFacts {
@@ -47,9 +48,20 @@ fn variants() -> Vec<SiteFacts> {
     vec![facts(), other, all_off]
 }
 
+/// The site that a service publishes.
+pub(crate) fn render(facts: &SiteFacts) -> Site {
+    Site::render(facts, &problem::pages()).unwrap()
+}
+
 fn document(facts: &SiteFacts, path: &str) -> String {
-    let site = Site::render(facts).unwrap();
-    String::from_utf8(site.document(path).unwrap().body.to_vec()).unwrap()
+    let site = render(facts);
+    let is_there = |document: &&Document| document.path == path;
+    let document = site.documents().iter().find(is_there).unwrap();
+    text(&document.representations[0]).to_owned()
+}
+
+fn text(representation: &Representation) -> &str {
+    std::str::from_utf8(&representation.body).unwrap()
 }
 
 /// Whatever stands between `before` and `after` in `text`.
@@ -63,13 +75,15 @@ fn between<'a>(text: &'a str, before: &'a str, after: &'a str) -> Vec<&'a str> {
 #[test]
 fn every_document_is_filled_whatever_is_configured() {
     for facts in variants() {
-        let site = Site::render(&facts).unwrap();
+        let site = render(&facts);
         assert!(site.passages().len() >= 20);
         for document in site.documents() {
-            let text = std::str::from_utf8(&document.body).unwrap();
-            assert!(text.len() > 500, "{}", document.path);
-            for mark in ["{{", "{%", "{#", "<!--", "undefined"] {
-                assert!(!text.contains(mark), "{mark} in {}", document.path);
+            for representation in &document.representations {
+                let text = text(representation);
+                assert!(text.len() > 200, "{}", document.path);
+                for mark in ["{{", "{%", "{#", "<!--", "undefined"] {
+                    assert!(!text.contains(mark), "{mark} in {}", document.path);
+                }
             }
         }
         let openapi: serde_json::Value =
@@ -95,7 +109,7 @@ fn every_link_into_the_guide_has_its_section() {
         for anchor in between(&index, "/docs#", "\"") {
             assert!(anchors.contains(&anchor), "{anchor}");
         }
-        let site = Site::render(&facts).unwrap();
+        let site = render(&facts);
         let urls: Vec<&str> = site.passages().iter().map(|p| p.url.as_str()).collect();
         let expected: Vec<String> = anchors
             .iter()
@@ -206,13 +220,20 @@ fn limits_are_the_configured_ones_and_vanish_when_off() {
 fn a_page_shows_html_as_text() {
     let mut facts = facts();
     facts.settings.service_name = "<i>Name</i>".to_owned();
-    let site = Site::render(&facts).unwrap();
-    let page = site.page(
-        "<b>& \"title\"",
-        "See **this** <script>alert(1)</script>\n\n<hr>\n",
-    );
+    let problem = ProblemPage {
+        code: "odd",
+        status: "400 Bad Request".to_owned(),
+        title: "<b>& \"title\"",
+        meaning: "See **this** <script>alert(1)</script>\n\n<hr>",
+        resolution: "None.",
+    };
+    let site = Site::render(&facts, &[problem]).unwrap();
+    let is_odd = |document: &&Document| document.path == "/problems/odd";
+    let document = site.documents().iter().find(is_odd).unwrap();
+    let page = text(&document.representations[0]);
     assert!(page.starts_with("<!DOCTYPE html>"));
-    assert!(page.contains("<h1>&lt;b&gt;&amp; &quot;title&quot;</h1>"));
+    assert!(page.contains(">&lt;b&gt;&amp; \"title\"</h1>"), "{page}");
+    assert!(page.contains("<title>&lt;b&gt;&amp; &quot;title&quot; · "));
     assert!(page.contains("<strong>this</strong> &lt;script&gt;"));
     for raw in ["<script", "<hr", "<b>", "<i>"] {
         assert!(!page.contains(raw), "{raw}");

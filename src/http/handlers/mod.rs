@@ -18,8 +18,8 @@ use crate::app::App;
 use crate::domain::client::Client;
 use crate::domain::quota_token::QuotaToken;
 use crate::domain::time::Timestamp;
-use crate::site::Site;
 
+use super::documents::Documents;
 use super::problem::Problem;
 use super::reply::Reply;
 use super::request_id::RequestId;
@@ -35,7 +35,7 @@ pub(crate) struct Call {
     /// For what goes on after the answer's head.
     pub(crate) detached: TaskTracker,
     pub(crate) app: Arc<App>,
-    pub(crate) site: Arc<Site>,
+    pub(crate) documents: Arc<Documents>,
     pub(crate) client: Client,
     /// Who the quota cookie names, where that matters.
     pub(crate) visitor: Option<QuotaToken>,
@@ -60,6 +60,5 @@ pub(crate) async fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Resul
         Endpoint::Chat => assistant::chat(call, &body).await,
         Endpoint::Quota => assistant::quota(&call).await,
         Endpoint::Document => pages::document(&call),
-        Endpoint::ProblemPage(code) => Ok(pages::problem(&call, code)),
     }
 }

@@ -66,12 +66,6 @@ impl Code {
         Self::ValidationFailed,
     ];
 
-    /// The code of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| code.kind().name == name)
-    }
-
     /// What is true of every problem with this code.
     #[must_use]
     #[allow(clippy::too_many_lines, reason = "it is a table")]
@@ -234,17 +228,6 @@ impl Code {
     }
 }
 
-/// The page under `/problems/` of a code, in Markdown.
-#[must_use]
-pub fn page_markdown(code: Code) -> String {
-    let kind = code.kind();
-    format!(
-        "{}\n\n**What to do.** {}\n\n- Status: {}\n- Code: `{}`\n\nEvery error of this service is a \
-         problem of RFC 9457: see [errors](/docs#errors-and-problem-details).\n",
-        kind.meaning, kind.resolution, kind.status, kind.name
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,7 +240,6 @@ mod tests {
         sorted.dedup();
         assert_eq!(names, sorted);
         for code in Code::ALL {
-            assert_eq!(Code::from_name(code.kind().name), Some(code));
             assert!(code.kind().status.as_u16() >= 400);
         }
     }

@@ -8,10 +8,11 @@ use serde::Serialize;
 
 use crate::domain::decision::Decision;
 use crate::ports::LimiterError;
+use crate::site::ProblemPage;
 
 use super::request_id::RequestId;
 
-pub use code::{Code, Kind, page_markdown};
+pub use code::{Code, Kind};
 
 /// The type that draft-ietf-httpapi-ratelimit-headers-11, section 5, registers for 429.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
@@ -122,6 +123,22 @@ impl Problem {
         };
         serde_json::to_vec(&details).unwrap_or_default()
     }
+}
+
+/// What the page of every code says.
+#[must_use]
+pub fn pages() -> Vec<ProblemPage> {
+    let page = |code: Code| {
+        let kind = code.kind();
+        ProblemPage {
+            code: kind.name,
+            status: kind.status.to_string(),
+            title: kind.title,
+            meaning: kind.meaning,
+            resolution: kind.resolution,
+        }
+    };
+    Code::ALL.into_iter().map(page).collect()
 }
 
 impl From<LimiterError> for Problem {

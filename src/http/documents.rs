@@ -1,0 +1,168 @@
+//! The site's documents as answers: their headers are made once, when the service starts.
+
+use std::collections::HashMap;
+
+use hyper::HeaderMap;
+use hyper::body::Bytes;
+use hyper::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, LINK, VARY,
+};
+
+use crate::site::{Document, Representation};
+
+use super::negotiate;
+use super::reply::Reply;
+
+/// Every document, by its path.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    by_path: HashMap<String, Vec<Form>>,
+}
+
+/// One form of a document.
+#[derive(Debug)]
+struct Form {
+    media_type: &'static str,
+    etag: String,
+    body: Bytes,
+    headers: HeaderMap,
+    /// For who has it already (RFC 9110, section 15.4.5).
+    headers_unchanged: HeaderMap,
+}
+
+impl Documents {
+    pub(crate) fn new(documents: &[Document]) -> Self {
+        let forms = |document: &Document| {
+            let forms = document.representations.iter();
+            forms.map(|form| Form::new(document, form)).collect()
+        };
+        Self {
+            by_path: documents
+                .iter()
+                .map(|document| (document.path.clone(), forms(document)))
+                .collect(),
+        }
+    }
+
+    /// Whether there is one under `path`, which must match exactly.
+    pub(crate) fn contains(&self, path: &str) -> bool {
+        self.by_path.contains_key(path)
+    }
+
+    /// The document under `path`, in the form that a request with these headers wants, or word that
+    /// the client has it already; nothing if there is none.
+    pub(crate) fn answer(&self, path: &str, request: &HeaderMap) -> Option<Reply> {
+        let forms = self.by_path.get(path)?;
+        let media_types = forms.iter().map(|form| form.media_type);
+        let form = forms.get(negotiate::choose(request, media_types))?;
+        Some(if has(request, &form.etag) {
+            Reply::unchanged(form.headers_unchanged.clone())
+        } else {
+            Reply::prepared(form.headers.clone(), form.body.clone())
+        })
+    }
+}
+
+impl Form {
+    fn new(document: &Document, form: &Representation) -> Self {
+        let mut headers_unchanged = HeaderMap::new();
+        let max_age_s = document.max_age_s;
+        insert(
+            &mut headers_unchanged,
+            CACHE_CONTROL,
+            &format!("public, max-age={max_age_s}"),
+        );
+        insert(&mut headers_unchanged, ETAG, &form.etag);
+        if document.is_negotiated {
+            insert(&mut headers_unchanged, VARY, ACCEPT.as_str());
+        }
+        let mut headers = headers_unchanged.clone();
+        insert(&mut headers, CONTENT_TYPE, form.media_type);
+        if let Some(link) = &document.link {
+            insert(&mut headers, LINK, link);
+        }
+        Self {
+            media_type: form.media_type,
+            etag: form.etag.clone(),
+            body: form.body.clone(),
+            headers,
+            headers_unchanged,
+        }
+    }
+}
+
+/// Puts a value there that the site made: all of them are visible ASCII.
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// Whether `If-None-Match` names `etag` or anything at all (RFC 9110, section 13.1.2). The
+/// comparison is weak, as that section demands. What is malformed names nothing from there on.
+fn has(request: &HeaderMap, etag: &str) -> bool {
+    request
+        .get_all(IF_NONE_MATCH)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.trim() == "*" || tags(value).any(|tag| tag == etag))
+}
+
+/// The opaque tags of a list of entity tags, quotes included.
+fn tags(list: &str) -> impl Iterator<Item = &str> {
+    let mut rest = list;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        let tag = rest.strip_prefix("W/").unwrap_or(rest);
+        // A tag may hold a comma, never a quote.
+        let (opaque, _) = tag.strip_prefix('"')?.split_once('"')?;
+        let (tag, after) = tag.split_at_checked(opaque.len() + 2)?;
+        rest = after;
+        Some(tag)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entity_tags_are_compared_weakly_one_by_one() {
+        for (lists, expected) in [
+            (&["\"a\""][..], true),
+            (&["W/\"a\""], true),
+            (&["\"b\", \"a\""], true),
+            (&["\"b\",W/\"a\" , \"c\""], true),
+            (&["\"b,\", \"a\""], true),
+            (&["\"b\"", "\"a\""], true),
+            (&["*"], true),
+            (&[" * "], true),
+            (&["\t,, \"a\","], true),
+            (&[], false),
+            (&[""], false),
+            (&["a"], false),
+            (&["\"a"], false),
+            (&["\"b\""], false),
+            (&["\"A\""], false),
+            (&["w/\"a\""], false),
+            (&["\", \"a\", \""], false),
+            (&["\"b, \"a\""], false),
+            (&["nonsense, \"a\""], false),
+            (&["\"*\""], false),
+        ] {
+            let mut request = HeaderMap::new();
+            for list in lists {
+                request.append(IF_NONE_MATCH, HeaderValue::from_static(list));
+            }
+            assert_eq!(has(&request, "\"a\""), expected, "{lists:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_no_text_names_nothing() {
+        let mut request = HeaderMap::new();
+        let value = HeaderValue::from_bytes(b"\"\xff\"").unwrap();
+        request.append(IF_NONE_MATCH, value);
+        assert!(!has(&request, "\"a\""));
+    }
+}

@@ -1,0 +1,76 @@
+//! A document: what stands under one path, in each form it has.
+
+use bytes::Bytes;
+
+/// One document. It is the same for everybody, so any origin may read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// The path it is served under.
+    pub path: String,
+    /// Its forms, that of who asks for none first.
+    pub representations: Vec<Representation>,
+    /// For how many seconds it may be used again unasked.
+    pub max_age_s: u32,
+    /// The value of its `Link` header (RFC 8288).
+    pub link: Option<String>,
+    /// `Accept` chooses the form, here or, for the twin of a page, at the page (spec 4.10).
+    pub is_negotiated: bool,
+}
+
+/// One form of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Representation {
+    /// Its `Content-Type`.
+    pub media_type: &'static str,
+    /// Its bytes, shared by all answers.
+    pub body: Bytes,
+    /// Its strong entity tag (RFC 9110, section 8.8.3), quotes included: another for any other
+    /// bytes or media type.
+    pub etag: String,
+}
+
+impl Document {
+    pub(super) fn new(path: impl Into<String>, representations: Vec<Representation>) -> Self {
+        Self {
+            path: path.into(),
+            is_negotiated: representations.len() > 1,
+            representations,
+            max_age_s: 3600,
+            link: None,
+        }
+    }
+}
+
+impl Representation {
+    pub(super) fn new(media_type: &'static str, body: impl Into<Bytes>) -> Self {
+        const TAG_BYTES: usize = 16;
+        let body = body.into();
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(media_type.as_bytes()).update(&[0]);
+        hasher.update(&body);
+        let mut tag = hasher.finalize().to_hex();
+        tag.truncate(2 * TAG_BYTES);
+        Self {
+            media_type,
+            body,
+            etag: format!("\"{tag}\""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_of_the_bytes_and_the_type() {
+        let tag = |media_type, body: &'static str| Representation::new(media_type, body).etag;
+        assert_eq!(tag("text/html", "a"), tag("text/html", "a"));
+        assert_ne!(tag("text/html", "a"), tag("text/html", "b"));
+        assert_ne!(tag("text/html", "a"), tag("text/plain", "a"));
+        let tag = tag("text/html", "a");
+        let digits = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+        assert!(digits.unwrap().bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_eq!(tag.len(), 34);
+    }
+}
