@@ -154,11 +154,11 @@ pub trait ModelClient: Send + Sync {
 /// The model gave no answer. The texts are for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The model did not work on the turn: it is given back.
+    /// The model did not work on the turn: it is given back to the visitor and to all together.
     #[error("model did not start: {0}")]
     NotStarted(String),
     /// The model, or what stands before it, gave an answer that is none. The visitor gets the turn
-    /// back, but under the ceilings it stays charged: the operator may have to pay for it.
+    /// back, but for all together it stays charged: the operator may have to pay for it.
     #[error("model gave no usable answer: {0}")]
     Unusable(String),
     /// The model worked on the turn, or may have: it stays charged.
@@ -297,10 +297,11 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// The part of it that was charged under `policy`; the rest stays charged.
+    /// The part of it that was charged under the policies that `is_wanted` names; the rest stays
+    /// charged.
     #[must_use]
-    pub fn only(mut self, policy: PolicyName) -> Self {
-        self.entries.retain(|(charge, _)| charge.policy == policy);
+    pub fn only(mut self, is_wanted: impl Fn(PolicyName) -> bool) -> Self {
+        self.entries.retain(|(charge, _)| is_wanted(charge.policy));
         self
     }
 }

@@ -69,6 +69,16 @@ impl PolicyName {
         self as u8
     }
 
+    /// Whether it counts everything that comes from a network. What it charged is never given back:
+    /// so it is what caps the refunds under every other policy.
+    #[must_use]
+    pub const fn counts_networks(self) -> bool {
+        match self {
+            Self::Ip | Self::Keys | Self::Agents | Self::NewsletterIp | Self::AssistantIp => true,
+            Self::Default | Self::Newsletter | Self::Assistant | Self::AssistantAll => false,
+        }
+    }
+
     /// What holds unless the operator says otherwise.
     #[must_use]
     pub const fn default_quota(self) -> Quota {

@@ -126,8 +126,8 @@ pub async fn reserve(
     })
 }
 
-/// Asks the model, and keeps the turn or gives that very one back. Whoever drops the future ends
-/// the asking: the turn stays charged.
+/// Asks the model, and keeps the turn or gives that very one back ([`Meter::refund`]). Whoever drops
+/// the future ends the asking: the turn stays charged.
 ///
 /// # Errors
 /// [`ChatError`] when there is no answer.
@@ -156,7 +156,9 @@ pub async fn answer(
             let given_back = match &error {
                 ModelError::Started(_) => None,
                 ModelError::NotStarted(_) => Some(grant),
-                ModelError::Unusable(_) => Some(grant.only(PolicyName::Assistant)),
+                ModelError::Unusable(_) => {
+                    Some(grant.only(|policy| policy == PolicyName::Assistant))
+                }
             };
             let charged = given_back.is_none().then_some(visitor);
             let decision = match given_back {

@@ -24,7 +24,12 @@ pub struct Meter<'a> {
 }
 
 impl Meter<'_> {
-    /// Takes back what `grant` charged, and says how the policies of `decision` stand then.
+    /// Takes back what `grant` charged for an operation that failed, and says how the policies of
+    /// `decision` stand then.
+    ///
+    /// What counts the client's network stays charged: nobody pays for a failure out of their own
+    /// quota, and yet a network can try no more often than if it had succeeded each time. So failures
+    /// are neither an oracle nor a loop that costs nothing.
     ///
     /// # Errors
     /// [`LimiterError`] when the limiter cannot decide.
@@ -34,6 +39,7 @@ impl Meter<'_> {
         mut decision: Decision,
         now: Timestamp,
     ) -> Result<Decision, LimiterError> {
+        let grant = grant.only(|policy| !policy.counts_networks());
         if !grant.entries.is_empty() {
             decision.amend(&self.limiter.refund(grant, now).await?);
         }

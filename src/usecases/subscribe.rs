@@ -8,7 +8,7 @@ use crate::domain::policy::PolicyName;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{
-    Clock, ContactStore, Entropy, EntropyError, LimiterError, NotifyError, StoreError,
+    Acquired, Clock, ContactStore, Entropy, EntropyError, LimiterError, NotifyError, StoreError,
     SubscriptionNotifier,
 };
 
@@ -76,9 +76,8 @@ pub enum SubscribeError {
     /// The contact could not be kept. The charge stays: the attempt cost the same.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// The provider did not take it. The pair's charge was given back: it may try again at once.
-    /// The network's stays, so that nobody can make the service knock at a provider that is down
-    /// without end.
+    /// The provider did not take it. The pair's charge was given back: it may try again at once,
+    /// as often as its network may sign up ([`Meter::refund`]).
     #[error("{1}")]
     Provider(Decision, NotifyError),
     /// The limiter cannot decide.
@@ -151,10 +150,8 @@ pub async fn subscribe(
                     decision: acquired.decision,
                 }),
                 Err(error) => {
-                    // The network's charge stays: a provider that is down is not knocked at
-                    // without end.
-                    let pair = acquired.grant.only(PolicyName::Newsletter);
-                    let decision = meter.refund(pair, acquired.decision, clock.now()).await?;
+                    let Acquired { grant, decision } = acquired;
+                    let decision = meter.refund(grant, decision, clock.now()).await?;
                     Err(SubscribeError::Provider(decision, error))
                 }
             }

@@ -207,6 +207,41 @@ async fn a_turn_the_model_never_worked_on_is_given_back() {
 }
 
 #[tokio::test]
+async fn a_model_that_is_away_is_not_asked_without_end() {
+    let away = ModelError::NotStarted("connection refused".to_owned());
+    let model = Arc::new(ScriptedModelClient::new(vec![Err(away); 50]).metered());
+    let app = Setup {
+        model: model.clone(),
+        ..Setup::default()
+    }
+    .limit("assistant-ip", "20/24h")
+    .limit("assistant-all", "5/24h")
+    .start();
+    for _ in 0..20 {
+        let reply = app.send(Call::post(PATH, HELLO)).await;
+        assert_eq!(reply.code(), "model_unavailable");
+        // The visitor's own messages, and all together, are as they were.
+        assert_eq!(
+            (reply.policy(), reply.remaining()),
+            ("assistant".to_owned(), 10)
+        );
+        assert_eq!(reply.header("set-cookie"), None);
+        app.clock.advance_ms(1000);
+    }
+    let refused = app.send(Call::post(PATH, HELLO)).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.json()["violated-policies"], json!(["assistant-ip"]));
+    assert_eq!(refused.header("ratelimit-limit"), Some("20"));
+    assert_eq!(refused.retry_after_s(), 86_400 - 20);
+    assert_eq!(model.asked().len(), 20);
+    let neighbour = app.send(Call::post(PATH, HELLO).from("192.0.2.2")).await;
+    assert_eq!(neighbour.code(), "model_unavailable");
+    app.clock.advance_ms(refused.retry_after_s() * 1000);
+    let reply = app.send(Call::post(PATH, HELLO)).await;
+    assert_eq!(reply.code(), "model_unavailable", "one place is free again");
+}
+
+#[tokio::test]
 async fn an_answer_of_no_use_gives_the_message_back_but_not_what_bounds_the_bill() {
     let answers = vec![Err(ModelError::Unusable("empty".to_owned())); 3];
     let app = Setup {

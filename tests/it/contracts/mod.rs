@@ -6,4 +6,5 @@ mod entropy;
 mod key_issuer;
 mod model_client;
 mod rate_limiter;
+mod refunds;
 mod subscription_notifier;

@@ -10,16 +10,27 @@ use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{Charge, Grant, RateLimiter};
+use tempfile::TempDir;
 
 use crate::fixtures::{START, acquire, charge, is_admitted, mac_key, peek, policies, ready, usage};
 
-/// Runs `suite` on every adapter; the quotas it uses must all be `quota`.
-fn check(quota: &str, suite: impl Fn(&dyn RateLimiter)) {
-    suite(&MemoryRateLimiter::default());
+/// Every adapter, and the directory that one of them needs; the quotas they are used with must all
+/// be `quota`.
+pub(super) fn limiters(quota: &str) -> (TempDir, [Box<dyn RateLimiter>; 2]) {
     let dir = tempfile::tempdir().unwrap();
     let store = Box::new(SledWindowStore::new(&dir.path().join("windows")));
     let limits = TableLimits::default();
-    suite(&SledRateLimiter::unattended(store, mac_key(), &policies(quota), START, limits).unwrap());
+    let sled = SledRateLimiter::unattended(store, mac_key(), &policies(quota), START, limits);
+    let memory = MemoryRateLimiter::default();
+    (dir, [Box::new(memory), Box::new(sled.unwrap())])
+}
+
+/// Runs `suite` on every adapter; the quotas it uses must all be `quota`.
+fn check(quota: &str, suite: impl Fn(&dyn RateLimiter)) {
+    let (_dir, limiters) = limiters(quota);
+    for limiter in &limiters {
+        suite(&**limiter);
+    }
 }
 
 #[test]

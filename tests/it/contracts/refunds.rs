@@ -1,0 +1,198 @@
+//! What a failure gives back and what it does not, over every limiter: a visitor pays for no turn or
+//! sign-up that came to nothing, and a network cannot try again without end.
+
+use landing_api::adapters::memory::{
+    ManualClock, ScriptedModelClient, ScriptedSubscriptionNotifier, SeededEntropy,
+};
+use landing_api::domain::chat::{Content, Conversation, Message, Role};
+use landing_api::domain::client::{Client, Network};
+use landing_api::domain::decision::Decision;
+use landing_api::domain::policy::{Policies, PolicyName};
+use landing_api::domain::quota_token::QuotaToken;
+use landing_api::domain::secret::MacKey;
+use landing_api::ports::{ModelError, NotifyError, RateLimiter, Unread};
+use landing_api::usecases::chat::{self, Assistant, ChatError};
+use landing_api::usecases::meter::Meter;
+use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
+
+use super::rate_limiter::limiters;
+use crate::fixtures::{START, address, mac_key, policies, usage};
+
+const QUOTA: &str = "3/60s";
+const LIMIT: u32 = 3;
+
+/// What both use cases count with.
+struct Desk {
+    policies: Policies,
+    key: MacKey,
+    clock: ManualClock,
+    entropy: SeededEntropy,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self {
+            policies: policies(QUOTA),
+            key: mac_key(),
+            clock: ManualClock::new(START),
+            entropy: SeededEntropy::default(),
+        }
+    }
+
+    fn meter<'a>(&'a self, limiter: &'a dyn RateLimiter) -> Meter<'a> {
+        Meter {
+            limiter,
+            policies: &self.policies,
+            key: &self.key,
+        }
+    }
+
+    /// One turn of `visitor`, whom the model fails with `error`.
+    async fn chat(
+        &self,
+        limiter: &dyn RateLimiter,
+        host: u8,
+        visitor: u8,
+        error: ModelError,
+    ) -> ChatError {
+        let model = ScriptedModelClient::new([Err(error)]).metered();
+        let assistant = Assistant {
+            model: &model,
+            clock: &self.clock,
+            entropy: &self.entropy,
+        };
+        let hello = Message {
+            role: Role::User,
+            content: Content::parse("hello".to_owned()).unwrap(),
+        };
+        let conversation = Conversation::parse(vec![hello]).unwrap();
+        let (meter, now) = (self.meter(limiter), START);
+        let visitor = Some(QuotaToken::new([visitor; 16]));
+        let turn = match chat::reserve(assistant, meter, now, &client(host), visitor).await {
+            Ok(turn) => turn,
+            Err(error) => return error,
+        };
+        chat::answer(assistant, meter, turn, &conversation, &Unread)
+            .await
+            .unwrap_err()
+    }
+
+    /// A sign-up of `name` that the provider does not take.
+    async fn sign_up(&self, limiter: &dyn RateLimiter, host: u8, name: &str) -> SubscribeError {
+        let notifier = ScriptedSubscriptionNotifier::default();
+        notifier.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
+        let newsletter = Newsletter::Provider {
+            notifier: &notifier,
+            clock: &self.clock,
+            entropy: &self.entropy,
+        };
+        let meter = self.meter(limiter);
+        subscribe(newsletter, meter, START, &client(host), address(name))
+            .await
+            .unwrap_err()
+    }
+}
+
+fn client(host: u8) -> Client {
+    Client {
+        network: Network::V4([192, 0, 2, host]),
+        credential: None,
+        forwarding_untrusted: false,
+    }
+}
+
+fn not_started() -> ModelError {
+    ModelError::NotStarted("connection refused".to_owned())
+}
+
+fn counted(decision: &Decision, policy: PolicyName) -> u32 {
+    usage(decision, policy).0
+}
+
+fn violated(decision: &Decision) -> Vec<PolicyName> {
+    decision
+        .violated()
+        .map(|standing| standing.policy)
+        .collect()
+}
+
+#[tokio::test]
+async fn a_network_gets_no_more_turns_back_than_its_ceiling_allows() {
+    let (_dir, limiters) = limiters(QUOTA);
+    for limiter in &limiters {
+        let desk = Desk::new();
+        for failed in 1..=LIMIT {
+            let error = desk.chat(&**limiter, 1, 1, not_started()).await;
+            let ChatError::Model {
+                decision, charged, ..
+            } = error
+            else {
+                panic!("{error}");
+            };
+            assert_eq!(charged, None);
+            assert_eq!(counted(&decision, PolicyName::Assistant), 0);
+            assert_eq!(counted(&decision, PolicyName::AssistantIp), failed);
+            assert_eq!(counted(&decision, PolicyName::AssistantAll), 0);
+        }
+        // Another visitor from there has had no more of it, and one from elsewhere has.
+        for visitor in [1, 2] {
+            let error = desk.chat(&**limiter, 1, visitor, not_started()).await;
+            let ChatError::Refused(decision) = error else {
+                panic!("{error}");
+            };
+            assert_eq!(violated(&decision), [PolicyName::AssistantIp]);
+            assert_eq!(counted(&decision, PolicyName::Assistant), 0);
+        }
+        let elsewhere = desk.chat(&**limiter, 2, 1, not_started()).await;
+        assert!(matches!(elsewhere, ChatError::Model { charged: None, .. }));
+    }
+}
+
+#[tokio::test]
+async fn what_bounds_the_bill_comes_back_only_if_the_model_never_began() {
+    let (_dir, limiters) = limiters(QUOTA);
+    for limiter in &limiters {
+        let desk = Desk::new();
+        let unusable = || ModelError::Unusable("empty".to_owned());
+        let started = || ModelError::Started("broke off".to_owned());
+        for (host, error, own, all) in [
+            (1, not_started(), 0, 0),
+            (2, unusable(), 0, 1),
+            (3, started(), 1, 2),
+        ] {
+            let error = desk.chat(&**limiter, host, host, error).await;
+            let ChatError::Model { decision, .. } = error else {
+                panic!("{error}");
+            };
+            assert_eq!(counted(&decision, PolicyName::Assistant), own);
+            assert_eq!(counted(&decision, PolicyName::AssistantIp), 1);
+            assert_eq!(counted(&decision, PolicyName::AssistantAll), all);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_network_gets_no_more_sign_ups_back_than_its_ceiling_allows() {
+    let (_dir, limiters) = limiters(QUOTA);
+    for limiter in &limiters {
+        let desk = Desk::new();
+        for failed in 1..=LIMIT {
+            let error = desk.sign_up(&**limiter, 1, "ada").await;
+            let SubscribeError::Provider(decision, _) = error else {
+                panic!("{error}");
+            };
+            assert_eq!(counted(&decision, PolicyName::Newsletter), 0);
+            assert_eq!(counted(&decision, PolicyName::NewsletterIp), failed);
+        }
+        for name in ["ada", "bob"] {
+            let error = desk.sign_up(&**limiter, 1, name).await;
+            let SubscribeError::Refused(decision) = error else {
+                panic!("{error}");
+            };
+            assert_eq!(violated(&decision), [PolicyName::NewsletterIp]);
+            assert_eq!(counted(&decision, PolicyName::Newsletter), 0);
+        }
+        let elsewhere = desk.sign_up(&**limiter, 2, "ada").await;
+        assert!(matches!(elsewhere, SubscribeError::Provider(..)));
+    }
+}
