@@ -157,7 +157,8 @@ impl LandingService {
         B: Body<Data = Bytes>,
         B::Error: Into<BodyError>,
     {
-        let client = self.open_door(decision, peer, &parts).await?;
+        let is_probe = route == Route::Found(Endpoint::Health);
+        let client = self.open_door(decision, peer, &parts, is_probe).await?;
         let endpoint = match route {
             Route::Found(endpoint) => endpoint,
             Route::WrongMethod { allow, .. } => {
@@ -233,18 +234,15 @@ impl LandingService {
         decision: &mut Decision,
         peer: IpAddr,
         parts: &Parts,
+        is_probe: bool,
     ) -> Result<Client, Problem> {
         let now = self.app.clock.now();
         let source = self.proxies.source(peer, &parts.headers);
-        if self
+        let advice = self
             .proxy_watch
-            .observe(now, peer, source.forwarding_untrusted)
-        {
-            tracing::warn!(
-                "all requests come from one private address, with forwarding headers that are not \
-                 trusted: if that is your proxy, name its network with --trusted-proxy, or all \
-                 visitors are counted as one"
-            );
+            .observe(now, peer, source.forwarding, is_probe);
+        if let Some(advice) = advice {
+            tracing::warn!("{}", advice.text());
         }
         let authenticated = match identity::presented(&parts.headers) {
             Ok(Presented::Nothing) => Ok(None),
@@ -263,7 +261,7 @@ impl LandingService {
         let client = Client {
             network: Network::from(source.address),
             credential: authenticated.as_ref().ok().copied().flatten(),
-            forwarding_untrusted: source.forwarding_untrusted,
+            forwarding_untrusted: source.is_doubtful(),
         };
         *decision = admit::admit(self.app.meter(), now, &client).await?;
         if decision.is_refused() {

@@ -349,21 +349,34 @@ fn a_provider_that_is_away_is_logged_without_address_or_secret() {
 }
 
 #[test]
-fn a_proxy_that_nobody_named_is_warned_of_and_a_named_one_is_believed() {
+fn a_proxy_that_is_not_set_up_is_warned_of_once_and_in_the_right_words() {
+    const TRUST: &str = "name its network with --trusted-proxy";
+    const CONFIGURE: &str = "have the proxy send X-Forwarded-For";
     let data_dir = tempfile::tempdir().unwrap();
-    let header = "X-Forwarded-For: 198.51.100.7\r\nX-API-Key: no\r\n";
-    for (flags, warned) in [
-        (vec![], true),
-        (vec!["--trusted-proxy", "127.0.0.0/8"], false),
+    let (health, docs) = ("/api/v1/health", "/docs");
+    let forwarded = "X-Forwarded-For: 198.51.100.7\r\nX-API-Key: no\r\n";
+    let real_ip = "X-Real-IP: 198.51.100.7\r\n";
+    let disagreeing = "X-Forwarded-For: 198.51.100.7\r\nForwarded: for=198.51.100.8\r\n";
+    let trusted = ["--trusted-proxy", "127.0.0.0/8"];
+    for (flags, path, header, warned) in [
+        (&[][..], health, forwarded, Some(TRUST)),
+        (&[], health, "", None),
+        (&trusted, health, forwarded, None),
+        (&trusted, health, real_ip, Some(CONFIGURE)),
+        (&trusted, health, disagreeing, Some(CONFIGURE)),
+        (&trusted, docs, "", Some(CONFIGURE)),
+        (&trusted, health, "", None),
     ] {
         let program = Program::start(command(data_dir.path()).args(flags));
-        for _ in 0..30 {
-            program.send("GET", "/api/v1/health", header, "");
+        for _ in 0..50 {
+            program.send("GET", path, header, "");
         }
         let (_, log) = program.stop(Signal::TERM);
-        let warnings = log.matches("--trusted-proxy").count();
-        assert_eq!(warnings, usize::from(warned), "{log}");
-        assert!(!log.contains("198.51"), "{log}");
+        for text in [TRUST, CONFIGURE] {
+            let times = usize::from(warned == Some(text));
+            assert_eq!(log.matches(text).count(), times, "{header}: {log}");
+        }
+        assert!(!log.contains("198.51") && !log.contains("127.0"), "{log}");
     }
 }
 

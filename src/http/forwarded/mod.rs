@@ -24,9 +24,33 @@ const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) address: IpAddr,
-    /// There is a forwarding header, but the address it stands for is not known: the peer is not
-    /// trusted, or what a trusted one sent cannot be read.
-    pub(crate) forwarding_untrusted: bool,
+    pub(crate) forwarding: Forwarding,
+}
+
+/// What a request says of proxies, and what that is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forwarding {
+    /// Nothing, and the peer is no trusted proxy: it is who asks.
+    Direct,
+    /// There are headers, and the peer is not trusted.
+    Untrusted,
+    /// A trusted proxy says whom it asks for.
+    Known,
+    /// The peer is trusted and sends no such header: a proxy that asks for itself, or says nothing.
+    Silent,
+    /// A trusted proxy's headers do not say whom it asks for: there is `X-Real-IP` alone, one that
+    /// cannot be read, or two that disagree.
+    Unusable,
+}
+
+impl Source {
+    /// Whether the address may be a proxy's although there are headers that stand for another.
+    pub(crate) const fn is_doubtful(&self) -> bool {
+        match self.forwarding {
+            Forwarding::Untrusted | Forwarding::Unusable => true,
+            Forwarding::Direct | Forwarding::Known | Forwarding::Silent => false,
+        }
+    }
 }
 
 /// The networks whose word is taken for whom they ask.
@@ -50,11 +74,15 @@ impl TrustedProxies {
         let is_forwarded = [X_FORWARDED_FOR, FORWARDED, X_REAL_IP]
             .iter()
             .any(|name| headers.contains_key(name));
-        if !is_forwarded || !self.contain(peer) {
-            return Source {
-                address: peer,
-                forwarding_untrusted: is_forwarded,
-            };
+        let from_peer = |forwarding| Source {
+            address: peer,
+            forwarding,
+        };
+        match (self.contain(peer), is_forwarded) {
+            (false, false) => return from_peer(Forwarding::Direct),
+            (false, true) => return from_peer(Forwarding::Untrusted),
+            (true, false) => return from_peer(Forwarding::Silent),
+            (true, true) => {}
         }
         let lists = [
             self.walk(peer, headers, &X_FORWARDED_FOR, Hop::in_list),
@@ -63,10 +91,7 @@ impl TrustedProxies {
         match lists {
             [Some(one), None] | [None, Some(one)] => one,
             [Some(one), Some(other)] if one == other => one,
-            _ => Source {
-                address: peer,
-                forwarding_untrusted: true,
-            },
+            [Some(_), Some(_)] | [None, None] => from_peer(Forwarding::Unusable),
         }
     }
 
@@ -90,12 +115,12 @@ impl TrustedProxies {
                 let Some(address) = hop else {
                     return Some(Source {
                         address: source.map_or(peer, |source: Source| source.address),
-                        forwarding_untrusted: true,
+                        forwarding: Forwarding::Unusable,
                     });
                 };
                 source = Some(Source {
                     address,
-                    forwarding_untrusted: false,
+                    forwarding: Forwarding::Known,
                 });
                 if !self.contain(address) {
                     return source;
@@ -168,7 +193,7 @@ struct Hop;
 impl Hop {
     /// An element of `X-Forwarded-For`: an address, with or without a port.
     fn in_list(element: &[u8]) -> Option<IpAddr> {
-        node(element, |port| port.parse::<u16>().is_ok())
+        node(element, is_number)
     }
 
     /// An element of `Forwarded`: its one `for` parameter.
@@ -190,9 +215,7 @@ impl Hop {
         }
         let value = unquote(found?)?;
         // A port may be obfuscated too (RFC 7239, section 6).
-        node(&value, |port| {
-            port.parse::<u16>().is_ok() || is_obfuscated(port)
-        })
+        node(&value, |port| is_number(port) || is_obfuscated(port))
     }
 }
 
@@ -251,6 +274,11 @@ fn node(text: &[u8], is_port: impl Fn(&str) -> bool) -> Option<IpAddr> {
     };
     let address: IpAddr = address.parse().ok()?;
     Some(address.to_canonical())
+}
+
+/// A port in digits alone: `parse` would take a sign as well.
+fn is_number(port: &str) -> bool {
+    port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
 }
 
 fn is_obfuscated(name: &str) -> bool {

@@ -22,18 +22,19 @@ fn source(peer: &str, lines: &[(&HeaderName, &[u8])]) -> Source {
     proxies().source(peer.parse().unwrap(), &headers(lines))
 }
 
-fn known(address: &str) -> Source {
+fn from(address: &str, forwarding: Forwarding) -> Source {
     Source {
         address: address.parse().unwrap(),
-        forwarding_untrusted: false,
+        forwarding,
     }
 }
 
+fn known(address: &str) -> Source {
+    from(address, Forwarding::Known)
+}
+
 fn doubtful(address: &str) -> Source {
-    Source {
-        forwarding_untrusted: true,
-        ..known(address)
-    }
+    from(address, Forwarding::Unusable)
 }
 
 /// What lines of one header lead to, behind the proxy.
@@ -78,12 +79,25 @@ fn x_forwarded_for_is_walked_from_the_right() {
             known("2.2.2.2"),
         ),
         (vec!["::ffff:1.1.1.1"], known("1.1.1.1")),
+        (vec!["[::ffff:1.1.1.1]:80"], known("1.1.1.1")),
+        (vec!["2.2.2.2, [::ffff:10.9.9.9]:80"], known("2.2.2.2")),
+        // A list that a trusted hop ends may go on in the line before.
+        (
+            vec!["6.6.6.6, 1.1.1.1", "", "10.8.8.8", "10.9.9.9, 10.7.7.7"],
+            known("1.1.1.1"),
+        ),
         // What cannot be read ends the walk at the last good address.
         (vec!["1.1.1.1, nonsense"], doubtful(PROXY)),
         (vec!["1.1.1.1, nonsense, 10.9.9.9"], doubtful("10.9.9.9")),
         (vec!["1.1.1.1", "unknown"], doubtful(PROXY)),
         (vec!["1.1.1.1, 2.2.2.2:"], doubtful(PROXY)),
         (vec!["1.1.1.1, 2.2.2.2:99999"], doubtful(PROXY)),
+        (vec!["1.1.1.1, 2.2.2.2:+80"], doubtful(PROXY)),
+        (vec!["1.1.1.1, 2.2.2.2:80:80"], doubtful(PROXY)),
+        (vec!["1.1.1.1, [2001:db8::1]:"], doubtful(PROXY)),
+        (vec!["1.1.1.1, [2001:db8::1]:+1"], doubtful(PROXY)),
+        (vec!["1.1.1.1, _hidden"], doubtful(PROXY)),
+        (vec!["1.1.1.1, for=2.2.2.2"], doubtful(PROXY)),
         (vec!["1.1.1.1, 2.2.2.2:_a"], doubtful(PROXY)),
         (vec!["1.1.1.1, [2.2.2.2]"], doubtful(PROXY)),
         (vec!["1.1.1.1, [2001:db8::1"], doubtful(PROXY)),
@@ -122,6 +136,14 @@ fn forwarded_is_walked_from_the_right() {
         (vec!["for=1.1.1.1:4711"], known("1.1.1.1")),
         (vec!["for=[2001:db8::1]:1"], known("2001:db8::1")),
         (vec!["for=1.1.1.1", "for=2.2.2.2"], known("2.2.2.2")),
+        (
+            vec!["for=6.6.6.6, for=1.1.1.1", "", " , ", "for=10.9.9.9,,"],
+            known("1.1.1.1"),
+        ),
+        (vec!["for=\"[::ffff:1.1.1.1]:80\""], known("1.1.1.1")),
+        // Only proxies: the first of them is who asked.
+        (vec!["for=10.1.1.1, for=10.9.9.9"], known("10.1.1.1")),
+        (vec!["for=unknown, for=1.1.1.1"], known("1.1.1.1")),
         (vec!["for=1.1.1.1;; ;by=x"], known("1.1.1.1")),
         // Marks inside quotes separate nothing.
         (
@@ -140,8 +162,26 @@ fn forwarded_is_walked_from_the_right() {
         ),
         (vec!["for=\"6.6.6.6, for=2.2.2.2"], known("2.2.2.2")),
         (vec!["for=\"6.6.6.6", "for=2.2.2.2"], known("2.2.2.2")),
+    ] {
+        check(&FORWARDED, &lines, expected);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_in_forwarded_ends_the_walk() {
+    for (lines, expected) in [
         // Names that are no addresses.
         (vec!["for=1.1.1.1, for=unknown"], doubtful(PROXY)),
+        (
+            vec!["for=1.1.1.1, for=\"unknown:80\";proto=https"],
+            doubtful(PROXY),
+        ),
+        (vec!["for=1.1.1.1, for=\"_hidden:_port\""], doubtful(PROXY)),
+        (
+            vec!["for=1.1.1.1, for=UNKNOWN, for=10.9.9.9"],
+            doubtful("10.9.9.9"),
+        ),
+        (vec!["for=1.1.1.1, for=\"2.2.2.2:+80\""], doubtful(PROXY)),
         (vec!["for=1.1.1.1, for=_hidden"], doubtful(PROXY)),
         (vec!["for=1.1.1.1, for=\"_gazonk\""], doubtful(PROXY)),
         (
@@ -164,22 +204,57 @@ fn forwarded_is_walked_from_the_right() {
     }
 }
 
+/// Heads are bounded, so is the length of a list; and what stands left of the first stranger is not
+/// looked at.
+#[test]
+fn a_thousand_entries_are_walked_as_far_as_trust_reaches() {
+    const ENTRIES: usize = 1000;
+    for (name, proxy, nonsense, stranger) in [
+        (&X_FORWARDED_FOR, "10.9.9.9", "nonsense", "1.1.1.1"),
+        (&FORWARDED, "for=10.9.9.9", "\"nonsense", "for=1.1.1.1"),
+    ] {
+        let proxies = vec![proxy; ENTRIES].join(", ");
+        check(name, &[&proxies], known("10.9.9.9"));
+        check(name, &[stranger, &proxies], known("1.1.1.1"));
+        check(name, &[&format!("{stranger}, {proxies}")], known("1.1.1.1"));
+        check(name, &[nonsense, &proxies], doubtful("10.9.9.9"));
+        let lines = vec![proxy; ENTRIES];
+        check(name, &lines, known("10.9.9.9"));
+        let forged = vec![nonsense; ENTRIES].join(", ");
+        check(name, &[&forged, stranger], known("1.1.1.1"));
+        check(name, &[&format!("{forged}, {stranger}")], known("1.1.1.1"));
+        let empty = ",".repeat(ENTRIES);
+        check(name, &[stranger, &empty], known("1.1.1.1"));
+        check(name, &[&empty], doubtful(PROXY));
+    }
+}
+
 #[test]
 fn only_a_trusted_peer_is_asked() {
-    for (peer, expected) in [
-        ("10.0.0.1", known("1.1.1.1")),
-        ("::ffff:10.0.0.1", known("1.1.1.1")),
-        ("2001:db8:ffff::9", known("1.1.1.1")),
-        ("172.31.255.255", known("1.1.1.1")),
-        ("172.32.0.0", doubtful("172.32.0.0")),
-        ("192.0.2.1", doubtful("192.0.2.1")),
-        ("::ffff:192.0.2.1", doubtful("192.0.2.1")),
-        ("2001:db8:fffe::9", doubtful("2001:db8:fffe::9")),
+    for (peer, is_trusted) in [
+        ("10.0.0.1", true),
+        ("::ffff:10.0.0.1", true),
+        ("2001:db8:ffff::9", true),
+        ("172.31.255.255", true),
+        ("172.32.0.0", false),
+        ("192.0.2.1", false),
+        ("::ffff:192.0.2.1", false),
+        ("2001:db8:fffe::9", false),
     ] {
         let lines: [(&HeaderName, &[u8]); 1] = [(&X_FORWARDED_FOR, b"1.1.1.1")];
-        assert_eq!(source(peer, &lines), expected, "{peer}");
-        let canonical = peer.parse::<IpAddr>().unwrap().to_canonical();
-        assert_eq!(source(peer, &[]), known(&canonical.to_string()));
+        let canonical = peer.parse::<IpAddr>().unwrap().to_canonical().to_string();
+        let (asked, not_asked) = if is_trusted {
+            (known("1.1.1.1"), from(&canonical, Forwarding::Silent))
+        } else {
+            (
+                from(&canonical, Forwarding::Untrusted),
+                from(&canonical, Forwarding::Direct),
+            )
+        };
+        assert_eq!(source(peer, &lines), asked, "{peer}");
+        assert_eq!(source(peer, &[]), not_asked, "{peer}");
+        assert_eq!(asked.is_doubtful(), !is_trusted);
+        assert!(!not_asked.is_doubtful());
     }
 }
 
@@ -206,7 +281,8 @@ fn of_two_headers_neither_is_believed_unless_they_agree() {
 fn x_real_ip_is_noticed_and_never_believed() {
     let alone: [(&HeaderName, &[u8]); 1] = [(&X_REAL_IP, b"1.1.1.1")];
     assert_eq!(source(PROXY, &alone), doubtful(PROXY));
-    assert_eq!(source("192.0.2.1", &alone), doubtful("192.0.2.1"));
+    let untrusted = from("192.0.2.1", Forwarding::Untrusted);
+    assert_eq!(source("192.0.2.1", &alone), untrusted);
     let beside: [(&HeaderName, &[u8]); 2] =
         [(&X_REAL_IP, b"6.6.6.6"), (&X_FORWARDED_FOR, b"1.1.1.1")];
     assert_eq!(source(PROXY, &beside), known("1.1.1.1"));
@@ -239,7 +315,7 @@ proptest! {
     ) {
         let name = if is_list { &X_FORWARDED_FOR } else { &FORWARDED };
         let honest = source(PROXY, &[(name, right.as_bytes())]);
-        prop_assert!(!honest.forwarding_untrusted);
+        prop_assert_eq!(honest.forwarding, Forwarding::Known);
         let forged = if is_one_line {
             let line = [&left, &b", "[..], right.as_bytes()].concat();
             source(PROXY, &[(name, &line)])
