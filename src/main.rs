@@ -12,7 +12,9 @@ use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
 use landing_api::adapters::model::openai::{
     ApiKey, OpenAiError, OpenAiSettings, Roots, page_prompt,
 };
-use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
+use landing_api::adapters::model::{
+    InterruptibleModelClient, OpenAiModelClient, PassageModelClient,
+};
 use landing_api::adapters::operator_file;
 use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{SystemClock, SystemEntropy};
@@ -32,7 +34,8 @@ use landing_api::ports::{Clock as _, Entropy as _, ModelClient, SubscriptionNoti
 use landing_api::site::{Site, SiteFacts};
 use landing_api::telemetry;
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 /// How long the body of a request may take.
 const BODY_DEADLINE: Duration = Duration::from_secs(10);
@@ -42,6 +45,9 @@ const FILES_RESERVED: u64 = 256;
 
 /// Connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: u32 = 4096;
+
+/// How long a look-up of a name may hold up the end.
+const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let config = match Config::parse(std::env::args_os()) {
@@ -135,7 +141,10 @@ fn run(
                 secrets,
                 connections_max,
             );
-            runtime.block_on(serving)
+            let served = runtime.block_on(serving);
+            // Dropping it would wait for every thread that looks a name up, however long.
+            runtime.shutdown_timeout(LOOK_UP_GRACE);
+            served
         });
 
     // However it ended: what is closed well need not be made anew at the next start.
@@ -173,11 +182,12 @@ async fn listen_and_serve(
         Some(model) => Arc::new(model.client(&settings.service_name, &site)?),
         None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
     };
+    let interrupt = CancellationToken::new();
     let app = App {
         contacts: store.clone(),
         notifier,
         keys: store.clone(),
-        model,
+        model: Arc::new(InterruptibleModelClient::new(model, interrupt.clone())),
         limiter: limiter.clone(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
@@ -191,11 +201,12 @@ async fn listen_and_serve(
         .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
     let limits = ServerLimits {
         connections_max,
+        drain_deadline: config.drain_deadline(),
         ..ServerLimits::default()
     };
-    let stop = stop_signal()?;
+    let stop = stop_signal(interrupt.clone())?;
     print(&format!("listening on http://{bound}\n"));
-    serve(listener, Arc::new(service), limits, stop).await;
+    serve(listener, Arc::new(service), limits, stop, interrupt).await;
     Ok(())
 }
 
@@ -287,16 +298,36 @@ fn settings(config: &Config, bound: SocketAddr) -> Settings {
     settings
 }
 
-/// Ready once SIGTERM or SIGINT has come.
-fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
+/// SIGTERM and SIGINT, which mean the same.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Waits for one.
+    async fn next(&mut self) {
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
-        tracing::info!("stopping: requests in flight may finish");
+    }
+}
+
+/// Ready once a signal has come; the next one cancels `interrupt`.
+fn stop_signal(interrupt: CancellationToken) -> std::io::Result<impl Future<Output = ()>> {
+    let mut signals = Signals {
+        terminate: signal(SignalKind::terminate())?,
+        interrupt: signal(SignalKind::interrupt())?,
+    };
+    Ok(async move {
+        signals.next().await;
+        tracing::info!("stopping: requests in flight may finish, unless a second signal comes");
+        tokio::spawn(async move {
+            signals.next().await;
+            tracing::warn!("second signal: stopping at once");
+            interrupt.cancel();
+        });
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`server`] | connections: caps, deadlines, drain |
+//! | [`server`], `activity` | connections: caps, deadlines, drain |
 //! | [`service`] | what happens to a request, from first to last |
 //! | [`route`] | from method and path to an operation, and what is true of each |
 //! | `identity`, [`forwarded`], `proxy_watch` | who is asking, and through which proxies |
@@ -16,6 +16,7 @@
 //! | `panics` | what a panic costs |
 //! | `request_id`, `log` | the name of one request, and its line in the log |
 
+mod activity;
 mod body;
 mod cookie;
 pub mod cors;

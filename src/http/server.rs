@@ -1,7 +1,7 @@
 //! Connections: accepting them under a cap, speaking HTTP/1.1 or HTTP/2 on each, and letting them
 //! finish when the service stops.
 //!
-//! The caller owns the socket and the signal to stop. Every default of hyper that matters is said
+//! The caller owns the socket and the signals to stop. Every default of hyper that matters is said
 //! out loud here.
 
 use std::convert::Infallible;
@@ -10,11 +10,9 @@ use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -22,10 +20,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::events::BrokenOff;
-use super::reply::ReplyBody;
+use super::activity::{ActiveBody, Activity};
 use super::service::LandingService;
 
 /// How much, how many, how long.
@@ -39,7 +37,8 @@ pub struct ServerLimits {
     /// How long a connection may go without a request in flight or a piece of an answer sent, on
     /// either version: also what ends one whose client does not read its answers.
     pub idle_deadline: Duration,
-    /// How long everything may take to finish once the service has been told to stop.
+    /// How long everything may take to finish once the service has been told to stop, before it is
+    /// interrupted. It should be longer than any answer may take.
     pub drain_deadline: Duration,
     /// The largest head of a request, in bytes.
     pub head_bytes_max: usize,
@@ -66,6 +65,9 @@ const HEADERS_MAX: usize = 100;
 /// How long a connection may idle once the service has been told to stop.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
+/// How long answers may take to leave once everything has been interrupted.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
+
 /// How often, and after what pause, the rest of what may be HTTP/2's preface is looked for: a
 /// client sends its 24 bytes at once.
 const PREFACE_TRIES: u32 = 10;
@@ -74,12 +76,17 @@ const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 /// How often a failing `accept` is logged, at most.
 const ACCEPT_WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Serves until `stop` is ready, then lets requests in flight finish, within the drain deadline.
+/// Serves until `stop` is ready, then lets requests in flight finish.
+///
+/// After the drain deadline, or when the caller cancels `interrupt` because it will not wait so long,
+/// `interrupt` is cancelled: whoever waits for others should answer then. What has not been answered
+/// a second later is cut off.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<LandingService>,
     limits: ServerLimits,
     stop: impl Future<Output = ()>,
+    interrupt: CancellationToken,
 ) {
     let (stopping, stopped) = watch::channel(false);
     let connections = TaskTracker::new();
@@ -92,12 +99,22 @@ pub async fn serve(
     connections.close();
     // Nobody is listening if there is no connection.
     let _ = stopping.send(true);
-    let drained = async {
+    let mut drained = pin!(async {
         connections.wait().await;
         service.finish_detached().await;
-    };
-    if timeout(limits.drain_deadline, drained).await.is_err() {
-        tracing::warn!(connections = connections.len(), "drain deadline passed");
+    });
+    tokio::select! {
+        () = &mut drained => return,
+        () = sleep(limits.drain_deadline) => {}
+        () = interrupt.cancelled() => {}
+    }
+    tracing::warn!(
+        connections = connections.len(),
+        "requests in flight are interrupted"
+    );
+    interrupt.cancel();
+    if timeout(INTERRUPT_GRACE, drained).await.is_err() {
+        tracing::warn!(connections = connections.len(), "requests are cut off");
     }
 }
 
@@ -121,7 +138,7 @@ async fn accept_loop(
                     service: Arc::clone(service),
                     peer: peer.ip(),
                     limits,
-                    activity: Activity::new(),
+                    activity: Arc::new(Activity::new()),
                 });
                 let stopped = stopped.clone();
                 connections.spawn(async move {
@@ -168,7 +185,7 @@ struct Connection {
     service: Arc<LandingService>,
     peer: IpAddr,
     limits: ServerLimits,
-    activity: Activity,
+    activity: Arc<Activity>,
 }
 
 impl Connection {
@@ -233,7 +250,7 @@ impl Connection {
     ) -> Result<Response<ActiveBody>, Infallible> {
         let _busy = self.activity.begin();
         let response = self.service.respond(self.peer, request).await;
-        Ok(response.map(|body| ActiveBody::new(body, Arc::clone(&self))))
+        Ok(response.map(|body| ActiveBody::new(body, Arc::clone(&self.activity))))
     }
 
     /// Runs the connection until it ends, idles too long, or has finished after the stop.
@@ -255,7 +272,7 @@ impl Connection {
                     idle.as_mut().reset(Instant::now() + STOP_GRACE);
                 }
                 () = &mut idle => {
-                    let has_stream = self.activity.streams.load(Ordering::Relaxed) > 0;
+                    let has_stream = self.activity.has_stream();
                     let deadline = if is_stopping && !has_stream {
                         STOP_GRACE
                     } else {
@@ -271,110 +288,6 @@ impl Connection {
                 }
             }
         }
-    }
-}
-
-/// A body whose every piece shows that its connection is in use: a stream lasts longer than a
-/// connection may idle, and one that nobody reads yields no pieces.
-struct ActiveBody {
-    body: ReplyBody,
-    connection: Arc<Connection>,
-    is_stream: bool,
-}
-
-impl ActiveBody {
-    fn new(body: ReplyBody, connection: Arc<Connection>) -> Self {
-        let is_stream = body.size_hint().exact().is_none();
-        if is_stream {
-            connection.activity.streams.fetch_add(1, Ordering::Relaxed);
-        }
-        Self {
-            body,
-            connection,
-            is_stream,
-        }
-    }
-}
-
-impl Drop for ActiveBody {
-    fn drop(&mut self) {
-        if self.is_stream {
-            let streams = &self.connection.activity.streams;
-            streams.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Body for ActiveBody {
-    type Data = Bytes;
-    type Error = BrokenOff;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let this = self.get_mut();
-        let frame = Pin::new(&mut this.body).poll_frame(context);
-        if frame.is_ready() {
-            this.connection.activity.touch();
-        }
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// When a connection last did anything.
-struct Activity {
-    opened: Instant,
-    /// Milliseconds after `opened` at which a request was last answered, or a piece of an answer
-    /// given out.
-    last_ms: AtomicU64,
-    in_flight: AtomicU32,
-    /// Answers that are sent piece by piece.
-    streams: AtomicU32,
-}
-
-impl Activity {
-    fn new() -> Self {
-        Self {
-            opened: Instant::now(),
-            last_ms: AtomicU64::new(0),
-            in_flight: AtomicU32::new(0),
-            streams: AtomicU32::new(0),
-        }
-    }
-
-    fn begin(&self) -> Busy<'_> {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        Busy(self)
-    }
-
-    fn touch(&self) {
-        let ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last_ms.store(ms, Ordering::Relaxed);
-    }
-
-    /// Since when nothing has been in flight; nothing while something is.
-    fn idle_since(&self) -> Option<Instant> {
-        let last = Duration::from_millis(self.last_ms.load(Ordering::Relaxed));
-        (self.in_flight.load(Ordering::Relaxed) == 0).then(|| self.opened + last)
-    }
-}
-
-/// A request in flight.
-struct Busy<'a>(&'a Activity);
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        self.0.touch();
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -91,10 +91,18 @@ impl Program {
         self.send("GET", "/api/v1/health", &header, "").0
     }
 
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// Ends the program and gives its exit status and log.
-    pub(crate) fn stop(mut self, signal: Signal) -> (Option<i32>, String) {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, signal).unwrap();
+    pub(crate) fn stop(self, signal: Signal) -> (Option<i32>, String) {
+        self.signal(signal);
+        self.wait()
+    }
+
+    /// Waits for its end, and gives its exit status and log.
+    fn wait(mut self) -> (Option<i32>, String) {
         let status = self.child.wait().unwrap();
         let log = self.log.take().unwrap().join().unwrap();
         let mut rest = String::new();
@@ -151,6 +159,39 @@ fn either_signal_stops_it_with_success() {
         let (status, log) = program.stop(signal);
         assert_eq!(status, Some(0), "{log}");
     }
+}
+
+#[test]
+fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
+    let data_dir = tempfile::tempdir().unwrap();
+    // A model that takes the question and never answers.
+    let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", upstream.local_addr().unwrap());
+    let model = ["--model-url", &url, "--model", "m", "--model-timeout", "5m"];
+    let program = Program::start(command(data_dir.path()).args(model));
+    let began = Instant::now();
+    let (status, answer) = std::thread::scope(|scope| {
+        let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+        let turn = scope.spawn(|| program.send("POST", "/api/v1/assistant/chat", "", hello));
+        let (mut question, _) = upstream.accept().unwrap();
+        question.read_exact(&mut [0]).unwrap();
+        program.signal(Signal::TERM);
+        while TcpStream::connect(&program.address).is_ok() {
+            std::thread::yield_now();
+        }
+        assert!(!turn.is_finished());
+        program.signal(Signal::INT);
+        turn.join().unwrap()
+    });
+    assert_eq!(
+        (status, &answer["code"]),
+        (503, &json!("model_unavailable"))
+    );
+    let (status, log) = program.wait();
+    assert_eq!(status, Some(0), "{log}");
+    assert!(log.contains("second signal"), "{log}");
+    assert!(log.contains("stopped"), "{log}");
+    assert!(began.elapsed() < Duration::from_secs(60));
 }
 
 #[test]
@@ -321,7 +362,7 @@ fn a_provider_that_is_away_is_logged_without_address_or_secret() {
     std::fs::write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\n").unwrap();
     std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     // Bound and not listening any more: nobody answers there.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook?token=t0ken", free.local_addr().unwrap());
     drop(free);
     let program = Program::start(
@@ -440,7 +481,7 @@ fn addresses_that_may_hold_secrets_are_not_repeated() {
 #[test]
 fn an_address_that_cannot_be_had_is_one_line_and_status_1() {
     let data_dir = tempfile::tempdir().unwrap();
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = run(command(data_dir.path()).args(["--listen", &address]));
     // The flag stands twice then, which is an error of its own.

@@ -14,6 +14,7 @@ mod assistant_pages;
 mod binary;
 mod contracts;
 mod cors;
+mod drain;
 mod fixtures;
 mod harness;
 mod health;

@@ -1,14 +1,18 @@
 //! What every [`ModelClient`] must do.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::memory::{MemoryDeltas, ScriptedModelClient};
 use landing_api::adapters::model::openai::{OpenAiSettings, Roots};
-use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
+use landing_api::adapters::model::{
+    InterruptibleModelClient, OpenAiModelClient, PassageModelClient,
+};
 use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
 use landing_api::domain::passage::Passage;
 use landing_api::ports::{ModelClient, ModelError, Unread};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::openai::upstream::{Script, Upstream, chunk};
 
@@ -115,6 +119,27 @@ async fn the_script_answers_whatever_is_asked() {
     }
     assert_eq!(model.asked(), vec![hello; 3]);
     check(&model).await;
+}
+
+#[tokio::test]
+async fn a_model_that_can_be_interrupted_answers_whatever_is_asked_until_it_is() {
+    let interrupt = CancellationToken::new();
+    for script in [
+        ScriptedModelClient::default(),
+        ScriptedModelClient::default().metered(),
+    ] {
+        let is_metered = script.is_metered();
+        let model = InterruptibleModelClient::new(Arc::new(script), interrupt.clone());
+        assert_eq!(model.is_metered(), is_metered);
+        check(&model).await;
+    }
+    let script = Arc::new(ScriptedModelClient::default());
+    let model = InterruptibleModelClient::new(script.clone(), interrupt.clone());
+    interrupt.cancel();
+    let hello = conversation(&[(Role::User, "hello")]);
+    let error = reply(&model, &hello).await.unwrap_err();
+    assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
+    assert_eq!(script.asked(), [], "nobody is asked any more");
 }
 
 #[tokio::test]

@@ -1,0 +1,148 @@
+//! How the service stops: what has begun finishes, nothing new begins, and whoever cannot be waited
+//! for is told so.
+
+use std::time::Duration;
+
+use http_body_util::Empty;
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use landing_api::http::server::ServerLimits;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep};
+
+use crate::transport::{Connection, HEALTH, hello, server, waiting_server};
+
+/// The answer of a turn that was interrupted: the visitor has it back.
+async fn check_interrupted(connection: &mut Connection) {
+    let (status, head, body) = connection.receive().await;
+    assert_eq!(status, 503);
+    let problem: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(problem["code"], "model_unavailable");
+    assert!(head.contains("ratelimit: \"assistant\";r=10;"), "{head}");
+    assert!(!head.contains("set-cookie"), "{head}");
+    assert_eq!(connection.rest().await, b"");
+}
+
+#[tokio::test]
+async fn a_stop_lets_what_has_begun_finish_and_nothing_new_begin() {
+    let (mut server, model) = waiting_server(ServerLimits::default()).await;
+    let mut idle = server.connect().await;
+    idle.send(HEALTH).await;
+    assert_eq!(idle.receive().await.0, 200);
+    let mut busy = server.connect().await;
+    busy.send(hello()).await;
+    model.wait_until_asked().await;
+
+    server.stop();
+    assert_eq!(idle.rest().await, b"", "idle connections are closed");
+    assert!(TcpStream::connect(server.address).await.is_err());
+    model.let_answer();
+    let (status, _, body) = busy.receive().await;
+    assert_eq!(status, 200);
+    assert!(body.contains("At last."));
+    server.task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_a_turn_whose_client_has_gone_but_not_for_ever() {
+    let (mut server, model) = waiting_server(ServerLimits::default()).await;
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    model.wait_until_asked().await;
+    drop(connection);
+    let began = Instant::now();
+    server.stop();
+    server.task.await.unwrap();
+    assert!(began.elapsed() >= Duration::from_secs(10));
+    assert!(began.elapsed() < Duration::from_secs(11));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_does_not_wait_for_requests_that_have_not_begun() {
+    for said in ["", "P", "GET /api/v1/health HTTP/1.1\r\nHost:"] {
+        let mut server = server().await;
+        let mut connection = server.connect().await;
+        connection.send(said).await;
+        // Another connection's answer shows that this one has been accepted.
+        let mut other = server.connect().await;
+        other.send(HEALTH).await;
+        assert_eq!(other.receive().await.0, 200);
+        drop(other);
+        let began = Instant::now();
+        server.stop();
+        server.task.await.unwrap();
+        assert!(began.elapsed() <= Duration::from_secs(3), "{said:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_a_long_turn_as_long_as_it_was_told() {
+    let limits = ServerLimits {
+        drain_deadline: Duration::from_secs(40),
+        ..ServerLimits::default()
+    };
+    let (mut server, model) = waiting_server(limits).await;
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    model.wait_until_asked().await;
+    let began = Instant::now();
+    server.stop();
+    sleep(Duration::from_secs(35)).await;
+    model.let_answer();
+    assert_eq!(connection.receive().await.0, 200);
+    server.task.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(37));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
+    let (mut server, model) = waiting_server(ServerLimits::default()).await;
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    model.wait_until_asked().await;
+    let began = Instant::now();
+    server.stop();
+    check_interrupted(&mut connection).await;
+    assert!(began.elapsed() >= ServerLimits::default().drain_deadline);
+    server.task.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(11));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_impatient_caller_ends_the_wait_at_once_and_turns_are_answered() {
+    let (mut server, model) = waiting_server(ServerLimits::default()).await;
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    model.wait_until_asked().await;
+    let began = Instant::now();
+    server.stop();
+    // It waits, until it is told not to.
+    sleep(Duration::from_secs(5)).await;
+    assert!(!server.task.is_finished());
+    server.interrupt.cancel();
+    check_interrupted(&mut connection).await;
+    server.task.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_closes_an_http_2_connection_that_idles() {
+    let mut server = server().await;
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    let connection = tokio::spawn(connection);
+    let request = Request::get("http://landing.example/api/v1/health");
+    let request = request.body(Empty::<Bytes>::new()).unwrap();
+    sender.send_request(request).await.unwrap();
+    let began = Instant::now();
+    server.stop();
+    server.task.await.unwrap();
+    assert!(began.elapsed() <= Duration::from_secs(3));
+    let _ = connection.await.unwrap();
+    assert!(sender.is_closed());
+}
