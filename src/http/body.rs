@@ -3,75 +3,65 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use bytes::BytesMut;
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::{Body, Bytes};
 use hyper::header::{CONTENT_TYPE, HeaderValue, ORIGIN};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
+
+use crate::domain::client::Network;
 
 use super::cors::AllowedOrigins;
 use super::problem::{Code, Problem};
+use super::room::{NoRoom, Room, Share};
 
 /// An error of a body or of what reads it.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What all bodies that are being read may take together, in KiB.
-const ROOM_KIB: usize = 64 * 1024;
+/// What all bodies that are being read may take together, in bytes.
+const ROOM_BYTES: usize = 64 * 1024 * 1024;
 
-/// Reads bodies, of all requests together no more than there is room for.
+/// Reads bodies, of all requests together no more than there is room for, and of one network no more
+/// than its share of that.
 #[derive(Debug)]
 pub(crate) struct BodyReader {
     deadline: Duration,
-    /// A permit for each KiB.
-    room: Semaphore,
+    room: Room,
 }
 
 impl BodyReader {
     /// A reader that gives each body `deadline` to arrive.
-    pub(crate) const fn new(deadline: Duration) -> Self {
+    pub(crate) fn new(deadline: Duration) -> Self {
         Self {
             deadline,
-            room: Semaphore::const_new(ROOM_KIB),
+            room: Room::new(ROOM_BYTES),
         }
     }
 
-    /// Reads all of `body`.
+    /// Reads all of `body`, which comes from `network`.
     ///
     /// # Errors
     /// A problem when it is larger than `bytes_max`, slower than the deadline, or breaks off, or
-    /// when there is no room for it in that time.
-    pub(crate) async fn read<B>(&self, body: B, bytes_max: usize) -> Result<Bytes, Problem>
+    /// when there is no room for it.
+    pub(crate) async fn read<B>(
+        &self,
+        network: Network,
+        body: B,
+        bytes_max: usize,
+    ) -> Result<Bytes, Problem>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BodyError>,
     {
-        let too_large = || {
-            Problem::new(
+        let mut share = self.room.share(network);
+        match timeout(self.deadline, collect(body, bytes_max, &mut share)).await {
+            Ok(Ok(bytes)) => Ok(bytes),
+            Ok(Err(Unread::TooLarge)) => Err(Problem::new(
                 Code::PayloadTooLarge,
                 format!("The body is larger than {bytes_max} bytes."),
-            )
-        };
-        // A body that says it is too large is not read at all.
-        if body.size_hint().lower() > bytes_max as u64 {
-            return Err(too_large());
-        }
-        let announced = body
-            .size_hint()
-            .exact()
-            .and_then(|bytes| bytes.try_into().ok());
-        let kib = announced.unwrap_or(bytes_max).div_ceil(1024);
-        let room = self
-            .room
-            .acquire_many(u32::try_from(kib).unwrap_or(u32::MAX));
-        let Ok(Ok(_room)) = timeout(self.deadline, room).await else {
-            return Err(Problem::of(Code::Overloaded).because("no room for the body"));
-        };
-        match timeout(self.deadline, collect(body, bytes_max)).await {
-            Ok(Ok(Some(bytes))) => Ok(bytes),
-            Ok(Ok(None)) => Err(too_large()),
-            Ok(Err(error)) => Err(Problem::of(Code::MalformedBody).because(error)),
+            )),
+            Ok(Err(Unread::NoRoom(cause))) => Err(Problem::of(Code::Overloaded).because(cause)),
+            Ok(Err(Unread::Broken(cause))) => Err(Problem::of(Code::MalformedBody).because(cause)),
             Err(_elapsed) => Err(Problem::new(
                 Code::RequestTimeout,
                 format!(
@@ -83,24 +73,50 @@ impl BodyReader {
     }
 }
 
-/// Copies a body together; nothing if it is larger than `bytes_max`. Kept as they come, frames of a
+/// Why there is no whole body.
+enum Unread {
+    TooLarge,
+    NoRoom(NoRoom),
+    Broken(BodyError),
+}
+
+/// Copies a body together, holding as much of `share` as that takes. Kept as they come, frames of a
 /// byte would each hold on to the buffer they were read into.
-async fn collect<B>(body: B, bytes_max: usize) -> Result<Option<Bytes>, BodyError>
+async fn collect<B>(body: B, bytes_max: usize, share: &mut Share<'_>) -> Result<Bytes, Unread>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<BodyError>,
 {
-    let mut body = pin!(body);
-    let mut bytes = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame.map_err(Into::into)?.into_data() {
-            if bytes.len() + data.len() > bytes_max {
-                return Ok(None);
-            }
-            bytes.extend_from_slice(&data);
-        }
+    let announced = body.size_hint();
+    // A body that says it is too large is not read at all.
+    if announced.lower() > bytes_max as u64 {
+        return Err(Unread::TooLarge);
     }
-    Ok(Some(bytes.freeze()))
+    let mut body = pin!(body);
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Unread::Broken(error.into()))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        let len = bytes.len() + data.len();
+        if len > bytes_max {
+            return Err(Unread::TooLarge);
+        }
+        if len > bytes.capacity() {
+            // Twice as much each time, so that little is copied, but never more than may come.
+            let most = announced
+                .exact()
+                .and_then(|most| usize::try_from(most).ok());
+            let capacity = (2 * bytes.capacity())
+                .min(most.unwrap_or(bytes_max))
+                .max(len);
+            share.grow_to(capacity).map_err(Unread::NoRoom)?;
+            bytes.reserve_exact(capacity - bytes.len());
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(Bytes::from(bytes))
 }
 
 /// Whether the headers let the body count as JSON.
@@ -151,41 +167,69 @@ mod tests {
 
     use super::*;
 
-    /// A body that never comes.
-    struct Silence;
+    /// Frames that come at once, and after them nothing, not even an end.
+    struct Unending(Vec<&'static [u8]>);
 
-    impl Body for Silence {
+    impl Body for Unending {
         type Data = Bytes;
         type Error = BodyError;
 
         fn poll_frame(
-            self: Pin<&mut Self>,
+            mut self: Pin<&mut Self>,
             _context: &mut Context<'_>,
         ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-            Poll::Pending
+            match self.0.pop() {
+                Some(frame) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(frame))))),
+                None => Poll::Pending,
+            }
+        }
+    }
+
+    const NETWORK: Network = Network::V4([192, 0, 2, 1]);
+
+    /// The most of which one network may have 100 bytes.
+    fn reader() -> BodyReader {
+        BodyReader {
+            deadline: Duration::from_secs(10),
+            room: Room::new(800),
+        }
+    }
+
+    async fn read(reader: &BodyReader, text: &'static str) -> Result<Bytes, Code> {
+        let body = Full::new(Bytes::from_static(text.as_bytes()));
+        let read = reader.read(NETWORK, body, 80).await;
+        read.map_err(|problem| problem.code)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_takes_room_for_what_has_come_until_it_is_read() {
+        let reader = reader();
+        let sixty = "x".repeat(60).leak();
+        for frames in [vec![], vec![sixty.as_bytes()]] {
+            let is_room_left = frames.is_empty();
+            let slow = reader.read(NETWORK, Unending(frames), 80);
+            let (slow, quick) = tokio::join!(slow, async {
+                tokio::task::yield_now().await;
+                read(&reader, sixty).await
+            });
+            assert_eq!(slow.unwrap_err().code, Code::RequestTimeout);
+            assert_eq!(quick.is_ok(), is_room_left);
+            assert!(is_room_left || quick == Err(Code::Overloaded));
+            assert_eq!(read(&reader, sixty).await.unwrap(), *sixty);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn bodies_wait_for_room_and_are_refused_if_none_comes() {
-        let reader = BodyReader {
-            deadline: Duration::from_secs(10),
-            room: Semaphore::const_new(8),
-        };
-        let short = || Full::new(Bytes::from_static(b"{}"));
-        // A body of unknown length takes all it may need.
-        let (silent, waiting) = tokio::join!(reader.read(Silence, 8192), async {
-            tokio::task::yield_now().await;
-            reader.read(short(), 8192).await
-        });
-        assert_eq!(silent.unwrap_err().code, Code::RequestTimeout);
-        assert_eq!(waiting.unwrap(), "{}", "there was room in the end");
-
-        let taken = reader.room.acquire_many(8).await.unwrap();
-        let refused = reader.read(short(), 8192).await;
-        assert_eq!(refused.unwrap_err().code, Code::Overloaded);
-        drop(taken);
-        assert_eq!(reader.read(short(), 8192).await.unwrap(), "{}");
+    async fn a_body_in_many_frames_takes_no_more_than_it_may_need() {
+        let reader = reader();
+        // Twice 64 bytes would be more than there is, and than a body may have.
+        let frames = Unending(vec![b"x"; 80]);
+        let unended = reader.read(NETWORK, frames, 80).await;
+        assert_eq!(unended.unwrap_err().code, Code::RequestTimeout);
+        let frames = Unending(vec![b"x"; 81]);
+        let large = reader.read(NETWORK, frames, 80).await;
+        assert_eq!(large.unwrap_err().code, Code::PayloadTooLarge);
+        assert_eq!(read(&reader, "").await.unwrap(), "");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! | [`route`] | from method and path to an operation, and what is true of each |
 //! | `identity`, [`forwarded`], `proxy_watch` | who is asking, and through which proxies |
 //! | [`cors`] | which pages of other origins may read the answers |
-//! | `body`, `wire` | reading bodies and the JSON in them |
+//! | `body`, `room`, `wire` | reading bodies and the JSON in them |
 //! | `documents` | the site's documents as answers |
 //! | `handlers` | the operations |
 //! | [`problem`] | what goes wrong, in the client's words |
@@ -33,6 +33,7 @@ mod proxy_watch;
 mod ratelimit;
 mod reply;
 mod request_id;
+mod room;
 pub mod route;
 pub mod server;
 pub mod service;

@@ -201,7 +201,7 @@ impl LandingService {
     {
         let body = match endpoint.body_bytes_max() {
             Some(bytes_max) => {
-                let body = self.bodies.read(body, bytes_max).await?;
+                let body = self.bodies.read(client.network, body, bytes_max).await?;
                 let own_origin = &self.app.settings.base_url;
                 let is_empty = body.is_empty();
                 body::check_media_type(&parts.headers, own_origin, &self.origins, is_empty)?;

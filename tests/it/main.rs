@@ -12,6 +12,7 @@ mod architecture;
 mod assistant;
 mod assistant_pages;
 mod binary;
+mod bodies;
 mod contracts;
 mod cors;
 mod drain;

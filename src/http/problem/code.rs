@@ -167,8 +167,8 @@ impl Code {
                 "overloaded",
                 StatusCode::SERVICE_UNAVAILABLE,
                 "Too much at once",
-                "The service has as much in hand as it can hold, and nothing was finished in \
-                 time.",
+                "The service has as much in hand as it can hold, or as much of one network as that \
+                 may have.",
                 "Try again later.",
             ),
             Self::PayloadTooLarge => (

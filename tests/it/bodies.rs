@@ -1,0 +1,145 @@
+//! Bodies that come slowly: whoever sends them takes room from themselves, not from others.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::harness::{Call, Setup, TestApp};
+
+const CHAT: &str = "/api/v1/assistant/chat";
+const ECHO: &str = "/api/v1/sandbox/echo";
+/// The largest body of a chat request.
+const LARGEST: usize = 320 * 1024;
+/// So many of the largest would have filled the room for all by being announced.
+const CROWD: usize = 64 * 1024 / 320 + 50;
+
+/// Sends so many bytes at once and then never another one.
+struct SlowBody {
+    announced: Option<u64>,
+    sent: Option<Bytes>,
+}
+
+impl Body for SlowBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.sent.take() {
+            Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            None => Poll::Pending,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.announced
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+fn app() -> Arc<TestApp> {
+    let setup = Setup::default()
+        .limit("default", "10000/60s")
+        .limit("ip", "10000/60s");
+    Arc::new(setup.start())
+}
+
+/// Begins to send a body of the largest size, `sent` bytes of it; gives the status it will get.
+fn send_slowly(app: &Arc<TestApp>, peer: &str, sent: usize, is_announced: bool) -> JoinHandle<u16> {
+    let (app, peer) = (Arc::clone(app), peer.parse().unwrap());
+    let body = SlowBody {
+        announced: is_announced.then_some(LARGEST as u64),
+        sent: Some(Bytes::from(vec![b' '; sent])),
+    };
+    let request = Request::post(CHAT).body(body).unwrap();
+    tokio::spawn(async move { app.service.respond(peer, request).await.status().as_u16() })
+}
+
+async fn all_have_begun() {
+    for _ in 0..2 * CROWD {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn echo(peer: &str) -> Call {
+    Call::post(ECHO, r#"{"message":"hello"}"#).from(peer)
+}
+
+/// How many of `slow` got this status.
+async fn count(slow: Vec<JoinHandle<u16>>, status: u16) -> usize {
+    let mut count = 0;
+    for answer in slow {
+        count += usize::from(answer.await.unwrap() == status);
+    }
+    count
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_network_with_slow_bodies_does_not_stop_others() {
+    for is_announced in [true, false] {
+        let app = app();
+        let begun = Instant::now();
+        let slow: Vec<_> = (0..CROWD)
+            .map(|number| {
+                // One /64 is one network.
+                let peer = format!("2001:db8::{number:x}");
+                send_slowly(&app, &peer, LARGEST - 1, is_announced)
+            })
+            .collect();
+        all_have_begun().await;
+        let other = app.send(echo("2001:db8:0:1::1")).await;
+        assert_eq!(other.status, 200);
+        let crowded = "2001:db8::ffff";
+        let late = send_slowly(&app, crowded, LARGEST - 1, is_announced);
+        assert_eq!(late.await.unwrap(), 503);
+        assert!(begun.elapsed() < Duration::from_secs(1), "nobody waited");
+        // An eighth of 64 MiB, which 25 of them fit into, is what one network may hold.
+        assert_eq!(count(slow, 408).await, 25, "{is_announced}");
+        let late = send_slowly(&app, crowded, LARGEST - 1, is_announced);
+        assert_eq!(late.await.unwrap(), 408, "there is room again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_announced_and_does_not_come_takes_no_room() {
+    let app = app();
+    let begun = Instant::now();
+    let mut slow: Vec<_> = (0..CROWD)
+        .map(|number| send_slowly(&app, &format!("198.51.100.{number}"), 1, true))
+        .collect();
+    slow.extend((0..CROWD).map(|_| send_slowly(&app, "192.0.2.7", 1, true)));
+    all_have_begun().await;
+    for peer in ["192.0.2.7", "192.0.2.8"] {
+        assert_eq!(app.send(echo(peer)).await.status, 200);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(1), "nobody waited");
+    assert_eq!(count(slow, 408).await, 2 * CROWD);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_networks_fill_the_room_and_then_it_is_free_again() {
+    let app = app();
+    let slow: Vec<_> = (0..CROWD)
+        .map(|number| {
+            let peer = format!("203.0.113.{}", number % 12);
+            send_slowly(&app, &peer, LARGEST - 1, true)
+        })
+        .collect();
+    all_have_begun().await;
+    // The last bytes of the room are too few for a body as large, and enough for a small one.
+    let late = send_slowly(&app, "192.0.2.8", LARGEST - 1, true);
+    assert_eq!(late.await.unwrap(), 503);
+    assert_eq!(app.send(echo("192.0.2.8")).await.status, 200);
+    assert_eq!(count(slow, 408).await, 64 * 1024 / 320);
+    let late = send_slowly(&app, "192.0.2.8", LARGEST - 1, true);
+    assert_eq!(late.await.unwrap(), 408);
+}
