@@ -39,9 +39,50 @@ impl Settings {
         format!("{}/.well-known/oauth-protected-resource", self.base_url)
     }
 
+    /// The host of the base URL, without its port; an IPv6 address stands in brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let authority = match self.base_url.split_once("://") {
+            Some((_scheme, authority)) => authority,
+            None => &self.base_url,
+        };
+        let port = authority.rsplit_once(':');
+        match port {
+            // A colon inside the brackets is none of a port.
+            Some((host, port)) if !port.ends_with(']') => host,
+            Some(_) | None => authority,
+        }
+    }
+
     /// Whether clients reach the service over TLS.
     #[must_use]
     pub fn is_https(&self) -> bool {
         self.base_url.starts_with("https://")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_has_no_port() {
+        for (base_url, host) in [
+            ("https://api.example.com", "api.example.com"),
+            ("http://localhost:8080", "localhost"),
+            ("http://127.0.0.1:80", "127.0.0.1"),
+            ("http://[::1]", "[::1]"),
+            ("http://[::1]:8080", "[::1]"),
+        ] {
+            let settings = Settings {
+                base_url: base_url.to_owned(),
+                service_name: String::new(),
+                erp_url: None,
+                policies: Policies::default(),
+                key_lifetime_ms: 0,
+                reveal_existing: RevealExisting::Never,
+            };
+            assert_eq!(settings.host(), host);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, LINK, VARY,
+    CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, LINK, VARY,
 };
 
 use crate::site::{Document, Representation};
@@ -74,7 +74,7 @@ impl Form {
         );
         insert(&mut headers_unchanged, ETAG, &form.etag);
         if document.is_negotiated {
-            insert(&mut headers_unchanged, VARY, ACCEPT.as_str());
+            insert(&mut headers_unchanged, VARY, "Accept");
         }
         let mut headers = headers_unchanged.clone();
         insert(&mut headers, CONTENT_TYPE, form.media_type);

@@ -30,12 +30,16 @@ pub struct Representation {
 }
 
 impl Document {
-    pub(super) fn new(path: impl Into<String>, representations: Vec<Representation>) -> Self {
+    pub(super) fn new(
+        path: impl Into<String>,
+        max_age_s: u32,
+        representations: Vec<Representation>,
+    ) -> Self {
         Self {
             path: path.into(),
             is_negotiated: representations.len() > 1,
             representations,
-            max_age_s: 3600,
+            max_age_s,
             link: None,
         }
     }

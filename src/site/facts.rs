@@ -1,5 +1,7 @@
 //! What the operator configured, and the words the documents say it in.
 
+use std::net::Ipv4Addr;
+
 use serde::Serialize;
 
 use crate::domain::chat::{self, Content};
@@ -33,9 +35,18 @@ pub(super) struct Words<'a> {
     service_name: &'a str,
     /// For Markdown, where nothing else escapes it.
     service_name_md: String,
+    /// The host of the base URL, as a name for who publishes here.
+    publisher: String,
+    /// The same from its top-level domain down.
+    namespace: String,
+    /// The version of this program.
+    version: &'static str,
     erp_url: Option<&'a str>,
     cookie_name: &'static str,
     key_lifetime: String,
+    token_lifetime: String,
+    token_lifetime_s: u64,
+    registration_lifetime: String,
     reveal: &'static str,
     has_model: bool,
     passes_sign_ups_on: bool,
@@ -54,6 +65,7 @@ pub(super) struct Words<'a> {
 #[derive(Debug, Serialize)]
 struct PolicyWords {
     default: Option<QuotaWords>,
+    agents: Option<QuotaWords>,
     assistant: Option<QuotaWords>,
     assistant_ip: Option<QuotaWords>,
 }
@@ -81,9 +93,15 @@ impl<'a> Words<'a> {
             base_url: &settings.base_url,
             service_name: &settings.service_name,
             service_name_md: escape_markdown(&settings.service_name),
+            namespace: namespace(settings.host()),
+            publisher: publisher(settings.host()),
+            version: env!("CARGO_PKG_VERSION"),
             erp_url: settings.erp_url.as_deref(),
             cookie_name: QuotaToken::cookie_name(settings.is_https()),
             key_lifetime: duration(settings.key_lifetime_ms / 1000),
+            token_lifetime: duration(86_400),
+            token_lifetime_s: 86_400,
+            registration_lifetime: duration(30 * 86_400),
             reveal: match settings.reveal_existing {
                 RevealExisting::Never => "never",
                 RevealExisting::SameClient => "same-client",
@@ -100,6 +118,7 @@ impl<'a> Words<'a> {
             messages_max: chat::MESSAGES_MAX,
             policies: PolicyWords {
                 default: policy(PolicyName::Default),
+                agents: policy(PolicyName::Agents),
                 assistant: policy(PolicyName::Assistant),
                 assistant_ip: policy(PolicyName::AssistantIp),
             },
@@ -137,7 +156,7 @@ fn counted(policy: PolicyName, has_model: bool) -> &'static str {
         PolicyName::Default => "every request, by valid credential, else by IP address",
         PolicyName::Ip => "every request, by IP address",
         PolicyName::Keys => "API keys issued, by IP address",
-        PolicyName::Agents => "agent registrations, once a version has them, by IP address",
+        PolicyName::Agents => "agent registrations and the tokens issued to agents, by IP address",
         PolicyName::Newsletter => "newsletter sign-ups, by IP address and e-mail address together",
         PolicyName::NewsletterIp => "newsletter sign-ups, by IP address",
         PolicyName::Assistant => "chat messages, by visitor (quota cookie)",
@@ -171,6 +190,23 @@ fn duration(seconds: u64) -> String {
     format!("{number} {unit}{plural}")
 }
 
+/// `host` in the letters that a URN of the AI catalog takes: an IPv6 address has others.
+fn publisher(host: &str) -> String {
+    host.trim_matches(['[', ']']).replace(':', "-")
+}
+
+/// The namespace of names that `host` gives: its labels in reverse, `com.example.api`. An address
+/// has none, and is taken as it is.
+fn namespace(host: &str) -> String {
+    let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
+    if is_address {
+        return publisher(host);
+    }
+    let mut labels: Vec<_> = host.split('.').collect();
+    labels.reverse();
+    labels.join(".")
+}
+
 /// `text` with a backslash before each mark that Markdown could obey.
 fn escape_markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -199,6 +235,19 @@ mod tests {
             (90 * 86_400, "90 days"),
         ] {
             assert_eq!(duration(seconds), words);
+        }
+    }
+
+    #[test]
+    fn a_host_gives_names() {
+        for (host, as_publisher, as_namespace) in [
+            ("api.example.com", "api.example.com", "com.example.api"),
+            ("localhost", "localhost", "localhost"),
+            ("127.0.0.1", "127.0.0.1", "127.0.0.1"),
+            ("[::1]", "--1", "--1"),
+        ] {
+            assert_eq!(publisher(host), as_publisher);
+            assert_eq!(namespace(host), as_namespace);
         }
     }
 

@@ -1,22 +1,27 @@
 //! The documents the service publishes about itself, made once at start from the files of `data/`.
 //!
-//! Every file is a template. What it is filled with are the [`facts`]; a Markdown file makes a
-//! [`page`](Site::render) and its twin, any other file one [`Document`].
+//! Every file is a template; what it is filled with are the [`facts`]. A page is HTML in the site's
+//! frame and its Markdown twin, any other document one file.
 //!
 //! | Module | Holds |
 //! |---|---|
 //! | [`facts`] | what the operator configured, and the words the documents say it in |
+//! | `table` | what is served where |
 //! | `templates` | the files of `data/`, and filling them |
 //! | [`markdown`] | Markdown to HTML, and to the plain text the assistant quotes |
 //! | `page` | a page in the site's frame, its Markdown twin, its passages |
+//! | `skill` | instructions for agents, and their digest |
 //! | [`document`] | what is served under one path, in each form it has |
 
 pub mod document;
 pub mod facts;
 pub mod markdown;
 mod page;
+mod skill;
+mod table;
 mod templates;
 
+use bytes::Bytes;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
@@ -27,14 +32,10 @@ pub use document::{Document, Representation};
 pub use facts::SiteFacts;
 use facts::Words;
 use page::Page;
+use skill::Skill;
 use templates::Templates;
 
-const STYLE: &str = include_str!("../../data/style.css");
-
-const HTML: &str = "text/html; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
-const CSS: &str = "text/css; charset=utf-8";
-const JSON: &str = "application/json";
 
 /// Everything the service publishes about itself.
 #[derive(Debug)]
@@ -87,29 +88,39 @@ impl Site {
     /// [`SiteError`] when a file of `data/` is faulty; no facts make a sound file fail.
     pub fn render(facts: &SiteFacts, problems: &[ProblemPage]) -> Result<Self, SiteError> {
         let templates = Templates::new(&Words::of(facts))?;
-        let fill = |name| templates.fill(name, context! {});
-
-        let index = Page::read("/", "index.md", &fill("index.md")?)?;
-        let guide = Page::read("/docs", "guide.md", &fill("guide.md")?)?;
         let mut documents = Vec::new();
-        documents.extend(index.documents(&templates, None)?);
-        documents.extend(guide.documents(&templates, None)?);
+        let mut passages = Vec::new();
+        let mut paths = Vec::new();
+        for row in &table::PAGES {
+            let markdown = templates.fill(row.template, context! {})?;
+            let page = Page::read(row.path, row.template, &markdown)?;
+            documents.extend(page.documents(&templates, row.link)?);
+            if row.is_quoted {
+                passages.extend(page.passages(&facts.settings.base_url));
+            }
+            paths.push(context! { path => row.path });
+        }
         for problem in problems {
             let path = format!("/problems/{}", problem.code);
-            let markdown = templates.fill("problem.md", Value::from(Serde(problem)))?;
-            let page = Page::read(&path, "problem.md", &markdown)?;
+            let markdown = templates.fill(table::PROBLEM, Value::from(Serde(problem)))?;
+            let page = Page::read(&path, table::PROBLEM, &markdown)?;
             documents.extend(page.documents(&templates, None)?);
         }
-        documents.extend([
-            Document::new(
-                "/openapi.json",
-                vec![Representation::new(JSON, fill("openapi.json")?)],
-            ),
-            Document::new("/style.css", vec![Representation::new(CSS, STYLE)]),
-        ]);
+        let skill = Skill::render(skill::PUBLIC_API, &templates)?;
+        documents.push(skill.document());
+        // What a document may tell of the others.
+        let contents = context! {
+            pages => paths,
+            own_pages => Vec::<Value>::new(),
+            skills => [Value::from(Serde(&skill))],
+        };
+        for row in &table::DOCUMENTS {
+            let body = Bytes::from(templates.fill(row.template, contents.clone())?);
+            documents.push(row.document(&body));
+        }
         Ok(Self {
-            passages: guide.passages(&facts.settings.base_url),
             documents,
+            passages,
         })
     }
 

@@ -9,10 +9,12 @@ use crate::domain::passage::Passage;
 use super::document::{Document, Representation};
 use super::markdown::{self, Article, Section};
 use super::templates::Templates;
-use super::{HTML, MARKDOWN, SiteError};
+use super::{MARKDOWN, SiteError, table};
+
+const HTML: &str = "text/html; charset=utf-8";
 
 /// How long a page may be used again unasked, in seconds: people expect a change to be seen soon.
-const MAX_AGE_S: u32 = 300;
+pub(super) const MAX_AGE_S: u32 = 300;
 
 /// A page, read but not yet framed.
 #[derive(Debug)]
@@ -59,17 +61,15 @@ impl Page {
         let markdown = Bytes::from(self.article.markdown.clone());
         let markdown = Representation::new(MARKDOWN, markdown);
         let page = Document {
-            max_age_s: MAX_AGE_S,
             link: Some(match link {
                 Some(link) => format!("{link}, {alternate}"),
                 None => alternate,
             }),
-            ..Document::new(self.path.clone(), vec![html, markdown.clone()])
+            ..Document::new(self.path.clone(), MAX_AGE_S, vec![html, markdown.clone()])
         };
         let twin = Document {
-            max_age_s: MAX_AGE_S,
             is_negotiated: true,
-            ..Document::new(twin, vec![markdown])
+            ..Document::new(twin, MAX_AGE_S, vec![markdown])
         };
         Ok([page, twin])
     }
@@ -87,9 +87,9 @@ impl Page {
             lead => Value::from_safe_string(lead.html.clone()),
             sections => sections.iter().map(section).collect::<Vec<_>>(),
         };
-        let body = templates.fill("article.html", article)?;
+        let body = templates.fill(table::ARTICLE, article)?;
         templates.fill(
-            "page.html",
+            table::FRAME,
             context! {
                 title => lead.title.as_str(),
                 markdown_path => Value::from_safe_string(self.markdown_path()),

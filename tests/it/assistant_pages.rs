@@ -58,8 +58,8 @@ openapi-description: do you have a swagger file to generate an SDK?
 the-erp-is-a-separate-system: where can I see my purchasing and stock data
 the-erp-is-a-separate-system: How do I log in to the ERP?
 agents-and-automation: can an AI agent use this API on its own?
-agent-registration-and-discovery: how does an agent register anonymously at /agent/auth
-agent-registration-and-discovery: where is your llms.txt or mcp manifest
+agent-registration: how does an agent register anonymously at /agent/auth
+discovery-documents: where is your llms.txt or mcp manifest
 privacy-what-is-stored-about-you: what personal data do you store about me
 privacy-what-is-stored-about-you: do you log IP addresses or track visitors
 running-the-service: how do I start the server with a data directory
@@ -84,7 +84,7 @@ sending-the-key: is it ok to use both Authorization and X-API-Key
 errors-and-problem-details: what does the code member of an error mean
 backup-and-restore: how do I restore from a backup
 health-probe: load balancer check url
-agent-registration-and-discovery: when will MCP be supported
+discovery-documents: when will MCP be supported
 running-the-service: how to change the rate limits of my own installation
 chatting-with-the-assistant: what is the body of a chat request
 sandbox-echo: is there a dry run mode
@@ -129,7 +129,7 @@ privacy-what-is-stored-about-you: do you sell my data
 running-the-service: which environment variables are there
 backup-and-restore: how do I move the service to another machine
 behind-a-reverse-proxy: does it do https
-agent-registration-and-discovery: do you support OAuth
+agent-registration: do you support OAuth
 the-erp-is-a-separate-system: can I order materials through this API
 "#;
 
