@@ -22,8 +22,8 @@
 //!
 //! # What always holds
 //!
-//! - A sign-up or key that was answered survives a power cut: its line is in the ledger and synced
-//!   before the answer leaves ([`adapters::store`]). Where sign-ups are passed on instead, the
+//! - A sign-up, key or revocation that was answered survives a power cut: its line is in the ledger
+//!   and synced before the answer leaves ([`adapters::store`]). Where sign-ups are passed on instead, the
 //!   provider has confirmed it before the answer leaves ([`adapters::webhook`]).
 //! - No trailing window ever holds more admissions than its quota, on any number of threads; after
 //!   `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]).

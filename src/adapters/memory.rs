@@ -1,12 +1,13 @@
 //! The twin of every port, in plain collections: what the contracts mean, without a technology.
 //! Tests run the service on these; they keep nothing past the process.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
+use crate::domain::agent::Registration;
 use crate::domain::chat::Conversation;
 use crate::domain::client::LimitKey;
 use crate::domain::contact::{Contact, Notice, SignUp, Subscription};
@@ -17,8 +18,8 @@ use crate::domain::time::Timestamp;
 use crate::domain::window::{Usage, Window};
 use crate::ports::{
     Acquired, Charge, Clock, ContactStore, Deltas, Entropy, EntropyError, Grant, KeyIssuer,
-    LimiterAnswer, ModelClient, ModelError, NotifyError, RateLimiter, ReaderGone, StoreError,
-    SubscriptionNotifier,
+    LimiterAnswer, ModelClient, ModelError, NotifyError, RateLimiter, ReaderGone, RevocationList,
+    StoreError, SubscriptionNotifier,
 };
 
 /// Locks, and goes on after a panic elsewhere: every change below is made in one step.
@@ -26,17 +27,31 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What a store that was told to fail fails with.
+#[derive(Debug, Default)]
+struct Fault(Mutex<Option<StoreError>>);
+
+impl Fault {
+    fn set(&self, failure: Option<StoreError>) {
+        *lock(&self.0) = failure;
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        lock(&self.0).clone().map_or(Ok(()), Err)
+    }
+}
+
 /// Contacts in a map. It can be told to fail.
 #[derive(Debug, Default)]
 pub struct MemoryContactStore {
     contacts: Mutex<BTreeMap<String, Contact>>,
-    failure: Mutex<Option<StoreError>>,
+    fault: Fault,
 }
 
 impl MemoryContactStore {
     /// From now on every call fails with `failure`, or works again.
     pub fn fail_with(&self, failure: Option<StoreError>) {
-        *lock(&self.failure) = failure;
+        self.fault.set(failure);
     }
 
     /// How many contacts there are.
@@ -50,16 +65,12 @@ impl MemoryContactStore {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-
-    fn fail(&self) -> Result<(), StoreError> {
-        lock(&self.failure).clone().map_or(Ok(()), Err)
-    }
 }
 
 #[async_trait]
 impl ContactStore for MemoryContactStore {
     async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
-        self.fail()?;
+        self.fault.check()?;
         let mut contacts = lock(&self.contacts);
         if let Some(contact) = contacts.get_mut(sign_up.email.as_str()) {
             contact.last_seen_at = sign_up.at;
@@ -76,17 +87,17 @@ impl ContactStore for MemoryContactStore {
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
-        self.fail()?;
+        self.fault.check()?;
         Ok(lock(&self.contacts).get(email.as_str()).cloned())
     }
 
     async fn forget(&self, email: &EmailAddress, _now: Timestamp) -> Result<bool, StoreError> {
-        self.fail()?;
+        self.fault.check()?;
         Ok(lock(&self.contacts).remove(email.as_str()).is_some())
     }
 
     async fn check(&self) -> Result<(), StoreError> {
-        self.fail()
+        self.fault.check()
     }
 }
 
@@ -94,35 +105,31 @@ impl ContactStore for MemoryContactStore {
 #[derive(Debug, Default)]
 pub struct MemoryKeyIssuer {
     keys: Mutex<HashMap<Fingerprint, KeyRecord>>,
-    failure: Mutex<Option<StoreError>>,
+    fault: Fault,
 }
 
 impl MemoryKeyIssuer {
     /// From now on every call fails with `failure`, or works again.
     pub fn fail_with(&self, failure: Option<StoreError>) {
-        *lock(&self.failure) = failure;
-    }
-
-    fn fail(&self) -> Result<(), StoreError> {
-        lock(&self.failure).clone().map_or(Ok(()), Err)
+        self.fault.set(failure);
     }
 }
 
 #[async_trait]
 impl KeyIssuer for MemoryKeyIssuer {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
-        self.fail()?;
+        self.fault.check()?;
         lock(&self.keys).insert(record.fingerprint, record);
         Ok(())
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
-        self.fail()?;
+        self.fault.check()?;
         Ok(lock(&self.keys).get(fingerprint).cloned())
     }
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
-        self.fail()?;
+        self.fault.check()?;
         match lock(&self.keys).get_mut(fingerprint) {
             Some(record) if record.revoked_at.is_none() => {
                 record.revoked_at = Some(now);
@@ -133,7 +140,38 @@ impl KeyIssuer for MemoryKeyIssuer {
     }
 
     async fn check(&self) -> Result<(), StoreError> {
-        self.fail()
+        self.fault.check()
+    }
+}
+
+/// Revocations in a set, which are never dropped. It can be told to fail.
+#[derive(Debug, Default)]
+pub struct MemoryRevocationList {
+    revoked: Mutex<HashSet<Fingerprint>>,
+    fault: Fault,
+}
+
+impl MemoryRevocationList {
+    /// From now on every call fails with `failure`, or works again.
+    pub fn fail_with(&self, failure: Option<StoreError>) {
+        self.fault.set(failure);
+    }
+}
+
+#[async_trait]
+impl RevocationList for MemoryRevocationList {
+    async fn revoke(
+        &self,
+        registration: &Registration,
+        _now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.fault.check()?;
+        Ok(lock(&self.revoked).insert(registration.fingerprint()))
+    }
+
+    async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
+        self.fault.check()?;
+        Ok(lock(&self.revoked).contains(&registration.fingerprint()))
     }
 }
 

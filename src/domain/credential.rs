@@ -77,7 +77,7 @@ impl ApiKey {
     /// What stands for the key everywhere else.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint(*blake3::hash(self.0.as_bytes()).as_bytes())
+        Fingerprint::of(&self.0)
     }
 }
 
@@ -87,11 +87,16 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// BLAKE3 of a whole key. A plain fast hash is enough for 178 random bits.
+/// BLAKE3 of a whole key, or of an agent's client id. A plain fast hash is enough for 128 random
+/// bits and more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
+    pub(super) fn of(text: &str) -> Self {
+        Self(*blake3::hash(text.as_bytes()).as_bytes())
+    }
+
     /// Takes bytes that a store kept.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {

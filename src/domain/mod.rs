@@ -10,6 +10,7 @@
 //! | [`contact`] | contacts and what may be told about them |
 //! | [`chat`] | a conversation with the assistant |
 //! | [`credential`] | free API keys and their fingerprints |
+//! | [`agent`] | registrations of agents, their client secrets and access tokens |
 //! | [`secret`] | the keys derived from the data directory's secret |
 //! | [`client`] | who is asking: network, credential, and the keys they are counted under |
 //! | [`quota_token`] | the visitor's name in the quota cookie |
@@ -19,6 +20,7 @@
 //! | [`settings`] | what the operator decided |
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
+pub mod agent;
 pub mod chat;
 pub mod client;
 pub mod contact;

@@ -34,6 +34,8 @@ impl Secret {
         SecretKeys {
             limiter: derive("landing-api 2026-11 limiter key"),
             quota_cookie: derive("landing-api 2026-11 quota cookie"),
+            access_token: derive("landing-api 2026-11 access token"),
+            client_secret: derive("landing-api 2026-11 client secret"),
             origin: derive("landing-api 2026-11 sign-up origin"),
             index: derive("landing-api 2026-11 store index"),
         }
@@ -53,6 +55,10 @@ pub struct SecretKeys {
     pub limiter: MacKey,
     /// Proves that a quota cookie is ours.
     pub quota_cookie: MacKey,
+    /// Proves that an agent's access token is ours.
+    pub access_token: MacKey,
+    /// Makes the secret of a client id.
+    pub client_secret: MacKey,
     /// Hides who signed a contact up.
     pub origin: MacKey,
     /// Spreads entries over the store's index, unforeseeably.
@@ -122,14 +128,21 @@ mod tests {
         let SecretKeys {
             limiter,
             quota_cookie,
+            access_token,
+            client_secret,
             origin,
             index,
         } = keys;
-        let distinct: HashSet<_> = [limiter, quota_cookie, origin, index]
-            .iter()
-            .map(|key| key.0)
-            .collect();
-        assert_eq!(distinct.len(), 4);
+        let keys = [
+            limiter,
+            quota_cookie,
+            access_token,
+            client_secret,
+            origin,
+            index,
+        ];
+        let distinct: HashSet<_> = keys.iter().map(|key| key.0).collect();
+        assert_eq!(distinct.len(), keys.len());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::memory::SeededEntropy;
 use landing_api::adapters::store::{OpenError, SledStore, Tuning};
+use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::contact::{Origin, SignUp, Subscription};
 use landing_api::domain::credential::{Fingerprint, KeyRecord};
@@ -186,6 +187,11 @@ pub(crate) fn key_record(seed: u8, label: Option<&str>) -> KeyRecord {
         expires_at: Timestamp::from_ms(1_002_000),
         revoked_at: None,
     }
+}
+
+/// A registration that an agent made when most tests begin.
+pub(crate) fn registration(seed: u8) -> Registration {
+    Registration::new([seed; 16], START)
 }
 
 #[derive(Clone, Default)]

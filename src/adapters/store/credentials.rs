@@ -1,13 +1,14 @@
-//! The free API keys.
+//! The free API keys, and the agents' tokens that were revoked.
 
 use async_trait::async_trait;
 
+use crate::domain::agent::Registration;
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::time::Timestamp;
-use crate::ports::{KeyIssuer, StoreError};
+use crate::ports::{KeyIssuer, RevocationList, StoreError};
 
 use super::SledStore;
-use super::index::{KeyEntry, key_name};
+use super::index::{KeyEntry, RevocationEntry, key_name, revocation_name};
 use super::ledger::Event;
 
 #[async_trait]
@@ -35,7 +36,33 @@ impl KeyIssuer for SledStore {
         })
         .await
     }
+
     async fn check(&self) -> Result<(), StoreError> {
         self.check_writes().await
+    }
+}
+
+#[async_trait]
+impl RevocationList for SledStore {
+    async fn revoke(
+        &self,
+        registration: &Registration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let registration = *registration;
+        self.commit(move |draft| {
+            if draft.revocation(&registration.fingerprint())?.is_some() {
+                return Ok(false);
+            }
+            draft.record(Event::token_revoked(&registration, now))?;
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
+        let name = revocation_name(registration.fingerprint().as_bytes());
+        let entry = self.look_up(&name, RevocationEntry::from_bytes)?;
+        Ok(entry.is_some())
     }
 }

@@ -4,7 +4,9 @@ use crate::domain::credential::Fingerprint;
 use crate::domain::email::EmailAddress;
 use crate::domain::secret::MacKey;
 
-use super::index::{Buckets, ContactEntry, Index, IndexError, KeyEntry, Overlay, Tally};
+use super::index::{
+    Buckets, ContactEntry, Index, IndexError, KeyEntry, Overlay, RevocationEntry, Tally,
+};
 use super::ledger::Event;
 
 /// What the changes of a batch have come to so far.
@@ -36,6 +38,14 @@ impl<'a> Draft<'a> {
         fingerprint: &Fingerprint,
     ) -> Result<Option<KeyEntry>, IndexError> {
         self.overlay.key(fingerprint)
+    }
+
+    /// What will be kept of a registration whose tokens are revoked.
+    pub(super) fn revocation(
+        &mut self,
+        fingerprint: &Fingerprint,
+    ) -> Result<Option<RevocationEntry>, IndexError> {
+        self.overlay.revocation(fingerprint)
     }
 
     /// Adds an event to the batch.

@@ -24,8 +24,9 @@ pub enum OpenError {
     /// There is no secret, but there are events that were recorded under one.
     #[error(
         "{0} is missing, but ledger.jsonl holds events recorded under it: restore it from a backup, \
-         or accept a new one with `touch {1}` and start again (all quota cookies become invalid, and \
-         no earlier sign-up is recognised as the same client's; contacts and keys stay)",
+         or accept a new one with `touch {1}` and start again (all quota cookies and \
+         agents' tokens become invalid, and no earlier sign-up is recognised as the same client's; \
+         contacts and keys stay)",
         .secret.display(), .accept.display()
     )]
     SecretMissing {
@@ -37,8 +38,9 @@ pub enum OpenError {
     /// The secret is not the one that the ledger's events were recorded under.
     #[error(
         "{0} is not the secret that ledger.jsonl was recorded under: restore the right one from a \
-         backup, or accept this one with `touch {1}` and start again (all quota cookies become \
-         invalid, and no earlier sign-up is recognised as the same client's; contacts and keys stay)",
+         backup, or accept this one with `touch {1}` and start again (all quota cookies \
+         and agents' tokens become invalid, and no earlier sign-up is recognised as the same \
+         client's; contacts and keys stay)",
         .secret.display(), .accept.display()
     )]
     SecretForeign {

@@ -1,4 +1,4 @@
-//! Contacts and keys: an append-only ledger, with sled as its index.
+//! Contacts, keys and revoked tokens: an append-only ledger, with sled as its index.
 //!
 //! | Module | Does |
 //! |---|---|
@@ -41,7 +41,7 @@ use committer::{Change, Queue, Shared};
 use draft::Draft;
 use index::IndexError;
 
-/// Contacts and keys in a data directory.
+/// Contacts, keys and revoked tokens in a data directory.
 #[derive(Debug)]
 pub struct SledStore {
     queue: Queue,
@@ -53,7 +53,8 @@ pub struct SledStore {
 
 impl SledStore {
     /// Opens the store: verifies every line of the ledger, makes the index again unless a clean
-    /// stop left a good one, drops keys that are expired at `now`, and starts the committer.
+    /// stop left a good one, writes the ledger anew if it is of an earlier format or holds much that
+    /// no longer counts at `now`, and starts the committer.
     ///
     /// # Errors
     /// [`OpenError`] when the ledger cannot be trusted or written.

@@ -56,7 +56,9 @@ pub(super) fn open(
         dead_lines_min: tuning.dead_lines_min,
         now,
     };
-    if committer.meta.tally.forgotten > 0 || committer.is_compaction_due() {
+    // A line of a later format in a file of an earlier one would pass for damage.
+    let is_outdated = committer.ledger.head().format < FORMAT;
+    if is_outdated || committer.meta.tally.forgotten > 0 || committer.is_compaction_due() {
         committer.ledger = compact(data_dir, &committer.ledger, now)?;
         committer.meta = compacted_meta(&committer.ledger, &committer.meta);
         index
@@ -113,7 +115,8 @@ fn open_ledger(
     }
     if verified.sequence > 0 {
         tracing::warn!(
-            "a new secret was accepted: cookies and origins made with the old one are void"
+            "a new secret was accepted: cookies, agents' tokens and origins made with the old one \
+             are void"
         );
     }
     compact(data_dir, &ledger, now)

@@ -7,4 +7,5 @@ mod key_issuer;
 mod model_client;
 mod rate_limiter;
 mod refunds;
+mod revocation_list;
 mod subscription_notifier;

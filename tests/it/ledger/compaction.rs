@@ -3,8 +3,9 @@
 use std::fs;
 
 use landing_api::adapters::store::Tuning;
+use landing_api::domain::agent::Registration;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{ContactStore, KeyIssuer};
+use landing_api::ports::{ContactStore, KeyIssuer, RevocationList};
 
 use super::faults::FaultyFiles;
 use crate::fixtures::{House, START, address, key_record};
@@ -88,9 +89,7 @@ async fn expired_keys_and_their_revocations_go_and_others_stay() {
         opened.store.issue(record.clone()).await.unwrap();
     }
     for record in [&records[1], &records[3]] {
-        opened
-            .store
-            .revoke(&record.fingerprint, START)
+        KeyIssuer::revoke(&*opened.store, &record.fingerprint, START)
             .await
             .unwrap();
     }
@@ -107,6 +106,32 @@ async fn expired_keys_and_their_revocations_go_and_others_stay() {
         let found = KeyIssuer::find(&*opened.store, &record.fingerprint).await;
         let expected = (number >= 2).then_some(record);
         assert_eq!(found, Ok(expected), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn revocations_of_expired_registrations_go_and_others_stay() {
+    let house = House::new();
+    let opened = house.open();
+    // They expire after 1, 2 and 3 seconds.
+    let registrations = [1, 2, 3].map(|seconds| {
+        let made_at_ms = START.as_ms() + seconds * 1000 - Registration::LIFETIME_MS;
+        Registration::new([7; 16], Timestamp::from_ms(made_at_ms))
+    });
+    for registration in &registrations {
+        let revoked = RevocationList::revoke(&*opened.store, registration, START).await;
+        assert_eq!(revoked, Ok(true));
+    }
+    opened.sign_up("zoe").await.unwrap();
+    opened.forget("zoe").await.unwrap();
+    opened.stop();
+
+    let later = START.plus_ms(2_000);
+    house.try_open_at(later, Tuning::default()).unwrap().crash();
+    assert_eq!(lines(&house), 1, "{}", house.ledger_text());
+    let opened = house.try_open_at(later, Tuning::default()).unwrap();
+    for (registration, is_kept) in registrations.iter().zip([false, false, true]) {
+        assert_eq!(opened.store.is_revoked(registration).await, Ok(is_kept));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::contents;
+use super::{contents, sealed};
 use crate::fixtures::House;
 
 /// A ledger of four batches, a line each, behind the head.
@@ -97,13 +97,17 @@ async fn a_newer_format_is_refused_and_left_alone() {
     let house = House::new();
     let whole = ledger_of_four(&house).await;
     let text = String::from_utf8(whole).unwrap();
-    for format in ["2", "17"] {
-        let newer = text.replace("\"format\":1", &format!("\"format\":{format}"));
+    let of_format = |format: &str| text.replace("\"format\":2", &format!("\"format\":{format}"));
+    for (newer, format) in [
+        (sealed(&of_format("3")), "3"),
+        // Sealed as nobody can foresee.
+        (of_format("17").replacen("\"crc\"", "\"hash\"", 1), "17"),
+    ] {
         house.write_ledger(newer.as_bytes());
         let before = contents(&house.path);
         let refusal = house.refusal();
         assert!(refusal.contains(&format!("format {format}")), "{refusal}");
-        assert!(refusal.contains("reads up to format 1"), "{refusal}");
+        assert!(refusal.contains("reads up to format 2"), "{refusal}");
         assert_eq!(contents(&house.path), before);
     }
 }

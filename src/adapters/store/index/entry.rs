@@ -1,4 +1,4 @@
-//! What the index keeps of a contact and of a key, as bytes.
+//! What the index keeps of a contact, of a key and of a revoked token, as bytes.
 
 use crate::domain::contact::{Contact, Origin};
 use crate::domain::credential::{Fingerprint, KeyRecord};
@@ -21,9 +21,19 @@ pub(crate) fn key_name(fingerprint: &[u8; 32]) -> Vec<u8> {
     [b"k", fingerprint.as_slice()].concat()
 }
 
-/// Whether an entry of this name is a key's.
-pub(super) fn is_key_name(name: &[u8]) -> bool {
-    name.first() == Some(&b'k')
+/// The name of the entry about a registration whose tokens are revoked.
+pub(crate) fn revocation_name(fingerprint: &[u8; 32]) -> Vec<u8> {
+    [b"r", fingerprint.as_slice()].concat()
+}
+
+/// When an entry no longer matters, and how many lines of the ledger there are about it; nothing
+/// for an entry that stays.
+pub(super) fn expiry(name: &[u8], value: &[u8]) -> Option<(Timestamp, u64)> {
+    match name.first()? {
+        b'k' => KeyEntry::from_bytes(value).map(|key| (key.expires_at, key.lines())),
+        b'r' => RevocationEntry::from_bytes(value).map(|it| (it.expires_at, 1)),
+        _ => None,
+    }
 }
 
 /// A contact without its address, which is the entry's name.
@@ -124,6 +134,11 @@ impl KeyEntry {
         })
     }
 
+    /// How many lines of the ledger there are about it.
+    pub(super) fn lines(&self) -> u64 {
+        1 + u64::from(self.revoked_at.is_some())
+    }
+
     pub(crate) fn into_record(self, fingerprint: Fingerprint) -> KeyRecord {
         KeyRecord {
             fingerprint,
@@ -133,6 +148,25 @@ impl KeyEntry {
             expires_at: self.expires_at,
             revoked_at: self.revoked_at,
         }
+    }
+}
+
+/// A registration whose tokens are revoked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RevocationEntry {
+    /// When it would have expired.
+    pub(crate) expires_at: Timestamp,
+}
+
+impl RevocationEntry {
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        self.expires_at.as_ms().to_be_bytes().to_vec()
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            expires_at: instant(bytes.try_into().ok()?),
+        })
     }
 }
 

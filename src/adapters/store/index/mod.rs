@@ -2,7 +2,7 @@
 //!
 //! | Module | Does |
 //! |---|---|
-//! | `entry` | what is kept of a contact and of a key |
+//! | `entry` | what is kept of a contact, of a key and of a revoked token |
 //! | `bucket` | the unit in which entries are kept |
 //! | `sled_index` | keeps buckets in sled |
 //! | `overlay` | the index as it will be after some events |
@@ -20,7 +20,9 @@ mod sled_index;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use entry::{ContactEntry, KeyEntry, contact_name, key_name};
+pub(crate) use entry::{
+    ContactEntry, KeyEntry, RevocationEntry, contact_name, key_name, revocation_name,
+};
 pub(crate) use overlay::{Buckets, Overlay};
 pub(crate) use rebuild::{RebuildError, rebuild};
 pub(crate) use sled_index::{Index, IndexError, wipe};
@@ -46,8 +48,8 @@ pub(crate) struct Meta {
 pub(crate) struct Tally {
     /// Contacts there are.
     pub(crate) contacts: u64,
-    /// Lines that still count, keys that expired but were not swept yet included. It only decides
-    /// when a compaction is worth while, and is exact after each.
+    /// Lines that still count, those about keys and tokens that expired but were not swept yet
+    /// included. It only decides when a compaction is worth while, and is exact after each.
     pub(crate) live: u64,
     /// Contacts forgotten since the ledger was last written anew: their addresses are in it still.
     pub(crate) forgotten: u64,

@@ -1,5 +1,6 @@
 //! Writing the ledger anew without what no longer counts: all but the last sighting of a contact,
-//! everything about a forgotten one, expired keys and their revocations.
+//! everything about a forgotten one, expired keys and their revocations, revocations of expired
+//! tokens.
 //!
 //! The new generation is written beside the old one, synced, and takes its name in one step: a
 //! crash at any point leaves one whole ledger under the name. It is made from the old ledger alone,
@@ -77,6 +78,7 @@ fn live_places(path: &Path, now: Timestamp) -> Result<Vec<u64>, Flaw> {
     // An address is 16 bytes here whatever its length: this map bounds what compaction needs.
     let mut contacts: HashMap<[u8; 16], Contact> = HashMap::new();
     let mut keys: HashMap<[u8; 32], Key> = HashMap::new();
+    let mut registrations: HashMap<[u8; 32], u64> = HashMap::new();
     each_event(path, |place, event| {
         match event {
             Event::ContactSubscribed { email, .. } => {
@@ -113,6 +115,15 @@ fn live_places(path: &Path, now: Timestamp) -> Result<Vec<u64>, Flaw> {
                     key.revoked.get_or_insert(place);
                 }
             }
+            Event::TokenRevoked {
+                registration,
+                expires_at,
+                ..
+            } => {
+                if now < expires_at {
+                    registrations.insert(registration.0, place);
+                }
+            }
         }
         Ok::<_, Flaw>(())
     })?;
@@ -123,6 +134,7 @@ fn live_places(path: &Path, now: Timestamp) -> Result<Vec<u64>, Flaw> {
         .into_values()
         .flat_map(|key| [Some(key.issued), key.revoked]);
     let mut live: Vec<u64> = contacts.chain(keys).flatten().collect();
+    live.extend(registrations.into_values());
     live.sort_unstable();
     Ok(live)
 }

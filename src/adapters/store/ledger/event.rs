@@ -1,7 +1,9 @@
-//! What the ledger records: one event a line. A revoked token's event has its place here.
+//! What the ledger records: one event a line.
 
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::agent::Registration;
 use crate::domain::contact::{Origin, SignUp};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::email::EmailAddress;
@@ -43,6 +45,15 @@ pub(crate) enum Event {
         key: Hex<32>,
         #[serde(with = "milliseconds")]
         at: Timestamp,
+    },
+    /// An agent's token, and with it all that its registration got. Since format 2.
+    TokenRevoked {
+        registration: Hex<32>,
+        #[serde(with = "milliseconds")]
+        at: Timestamp,
+        /// When the registration would have expired: from then on the revocation does not matter.
+        #[serde(with = "milliseconds")]
+        expires_at: Timestamp,
     },
 }
 
@@ -90,13 +101,22 @@ impl Event {
         }
     }
 
+    pub(crate) fn token_revoked(registration: &Registration, at: Timestamp) -> Self {
+        Self::TokenRevoked {
+            registration: Hex(*registration.fingerprint().as_bytes()),
+            at,
+            expires_at: registration.expires_at(),
+        }
+    }
+
     /// When it happened.
     pub(crate) fn at(&self) -> Timestamp {
         let (Self::ContactSubscribed { at, .. }
         | Self::ContactSeen { at, .. }
         | Self::ContactForgotten { at, .. }
         | Self::KeyIssued { at, .. }
-        | Self::KeyRevoked { at, .. }) = self;
+        | Self::KeyRevoked { at, .. }
+        | Self::TokenRevoked { at, .. }) = self;
         *at
     }
 }
@@ -122,40 +142,17 @@ pub(crate) struct Hex<const N: usize>(pub(crate) [u8; N]);
 
 impl<const N: usize> Serialize for Hex<N> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-        let mut text = String::with_capacity(2 * N);
-        for byte in self.0 {
-            text.push(digit(byte >> 4));
-            text.push(digit(byte & 15));
-        }
-        serializer.serialize_str(&text)
+        serializer.serialize_str(&HEXLOWER.encode(&self.0))
     }
 }
 
 impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <&str>::deserialize(deserializer)?;
-        parse_hex(text).map(Self).ok_or_else(|| {
+        let bytes = HEXLOWER.decode(text.as_bytes()).ok();
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or_else(|| {
             serde::de::Error::custom(format_args!("expected {} hexadecimal digits", 2 * N))
         })
     }
-}
-
-fn parse_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digit = |byte: u8| {
-        char::from(byte)
-            .to_digit(16)
-            .and_then(|d| u8::try_from(d).ok())
-    };
-    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
-        return None;
-    };
-    let mut bytes = [0; N];
-    if pairs.len() != N {
-        return None;
-    }
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = digit(*high)? << 4 | digit(*low)?;
-    }
-    Some(bytes)
 }

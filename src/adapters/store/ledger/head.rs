@@ -6,8 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::line;
 
-/// The newest format that is read, and the only one that is written.
-pub(crate) const FORMAT: u64 = 1;
+/// The newest format that is read, and the only one that is written. Each can hold all that the
+/// earlier ones can:
+///
+/// 1. contacts and keys;
+/// 2. revoked tokens too.
+pub(crate) const FORMAT: u64 = 2;
 
 /// What a ledger says about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,15 +43,16 @@ impl Head {
         struct Format {
             format: u64,
         }
-        // A later format may be sealed in another way: what it is comes before whether it is good.
+        let is_sealed = line::checked(line).is_some();
+        // A later format may be sealed in another way, but a seal like ours has to be good.
         if let Ok(Format { format }) = serde_json::from_slice(line)
             && format > FORMAT
+            && (is_sealed || !line.starts_with(line::CRC_OPEN))
         {
             return Err(HeadFlaw::Newer(format));
         }
         let head = serde_json::from_slice(line).ok();
-        head.filter(|_| line::checked(line).is_some())
-            .ok_or(HeadFlaw::Damaged)
+        head.filter(|_| is_sealed).ok_or(HeadFlaw::Damaged)
     }
 
     /// Appends the head with its newline to `out`.

@@ -1,0 +1,421 @@
+//! What an agent gets when it registers: a client id, a client secret and access tokens. None of
+//! them is stored anywhere. Each carries what has to be known of it, and proves itself:
+//!
+//! ```text
+//! registration  = expires (6 bytes), random (16 bytes)
+//! client id     = reg_ registration
+//! client secret = las_ MAC(client secret key, registration)
+//! access token  = lat_ registration, expires (6 bytes), MAC(access token key, both of these)
+//! ```
+//!
+//! `MAC` is keyed BLAKE3, 32 bytes, under two keys derived from the data directory's secret, so
+//! that neither can pass for the other. Instants are milliseconds since the Unix epoch, big-endian.
+//! A client id alone proves nothing: it is believed only beside its secret.
+//!
+//! The bytes are written in base32 (RFC 4648, capitals, no padding) behind a prefix that secret
+//! scanners can find. A double click selects all of it, and it is a `b64token` (RFC 6750). There is
+//! exactly one way to write each value.
+
+use std::fmt;
+
+use data_encoding::BASE32_NOPAD;
+
+use super::credential::Fingerprint;
+use super::secret::MacKey;
+use super::time::Timestamp;
+
+const CLIENT_ID: &str = "reg_";
+const CLIENT_SECRET: &str = "las_";
+const ACCESS_TOKEN: &str = "lat_";
+
+const INSTANT_LEN: usize = 6;
+const RANDOM_LEN: usize = 16;
+const REGISTRATION_LEN: usize = INSTANT_LEN + RANDOM_LEN;
+const TAG_LEN: usize = blake3::OUT_LEN;
+const TOKEN_LEN: usize = REGISTRATION_LEN + INSTANT_LEN + TAG_LEN;
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// The last instant that six bytes can hold, in the year 10889.
+const INSTANT_MS_MAX: u64 = (1 << (8 * INSTANT_LEN)) - 1;
+
+/// One registration of an agent. All its tokens are one client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Registration {
+    expires_at: Timestamp,
+    random: [u8; RANDOM_LEN],
+}
+
+impl Registration {
+    /// How long a client id and its secret are good, in milliseconds: 30 days.
+    pub const LIFETIME_MS: u64 = 30 * DAY_MS;
+
+    /// A registration made at `now`, with that random name.
+    #[must_use]
+    pub fn new(random: [u8; RANDOM_LEN], now: Timestamp) -> Self {
+        let expires_at_ms = now.plus_ms(Self::LIFETIME_MS).as_ms();
+        Self {
+            expires_at: Timestamp::from_ms(expires_at_ms.min(INSTANT_MS_MAX)),
+            random,
+        }
+    }
+
+    /// Reads a client id; nothing if [`Registration::client_id`] cannot have made it. Anybody can
+    /// make one up: believe it beside its secret.
+    #[must_use]
+    pub fn from_client_id(text: &str) -> Option<Self> {
+        decode(CLIENT_ID, text).map(|bytes| Self::from_bytes(&bytes))
+    }
+
+    /// The public name of the registration.
+    #[must_use]
+    pub fn client_id(&self) -> String {
+        encode(CLIENT_ID, &self.to_bytes())
+    }
+
+    /// What proves, beside the client id, that the registration was made here.
+    #[must_use]
+    pub fn client_secret(&self, key: &MacKey) -> String {
+        encode(CLIENT_SECRET, self.secret(key).as_bytes())
+    }
+
+    /// Whether `text` is the client secret. It takes the same time wherever the first difference
+    /// is: BLAKE3's hashes compare so.
+    #[must_use]
+    pub fn has_secret(&self, text: &str, key: &MacKey) -> bool {
+        decode(CLIENT_SECRET, text)
+            .is_some_and(|bytes| self.secret(key) == blake3::Hash::from_bytes(bytes))
+    }
+
+    /// From this instant on neither the client secret nor a token is good.
+    #[must_use]
+    pub const fn expires_at(&self) -> Timestamp {
+        self.expires_at
+    }
+
+    /// Whether the client secret is good at `now`, unless it was revoked.
+    #[must_use]
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        now < self.expires_at
+    }
+
+    /// What stands for the registration where clients are counted and revocations are kept.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.client_id())
+    }
+
+    fn secret(&self, key: &MacKey) -> blake3::Hash {
+        key.hash(&[&self.to_bytes()])
+    }
+
+    fn to_bytes(self) -> [u8; REGISTRATION_LEN] {
+        let mut bytes = [0; REGISTRATION_LEN];
+        let (expires_at, random) = bytes.split_at_mut(INSTANT_LEN);
+        expires_at.copy_from_slice(&instant_bytes(self.expires_at));
+        random.copy_from_slice(&self.random);
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; REGISTRATION_LEN]) -> Self {
+        let [a, b, c, d, e, f, random @ ..] = *bytes;
+        Self {
+            expires_at: instant([a, b, c, d, e, f]),
+            random,
+        }
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Registration(reg_..)")
+    }
+}
+
+/// What an agent presents with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessToken {
+    registration: Registration,
+    expires_at: Timestamp,
+}
+
+impl AccessToken {
+    /// How long a token is good, in milliseconds: 24 hours.
+    pub const LIFETIME_MS: u64 = DAY_MS;
+
+    /// A token of `registration`, issued at `now`. None outlives its registration, so a revocation
+    /// need not be remembered any longer than that.
+    #[must_use]
+    pub fn new(registration: Registration, now: Timestamp) -> Self {
+        Self {
+            registration,
+            expires_at: now.plus_ms(Self::LIFETIME_MS).min(registration.expires_at),
+        }
+    }
+
+    /// The token's text.
+    #[must_use]
+    pub fn encode(&self, key: &MacKey) -> String {
+        let mut bytes = [0; TOKEN_LEN];
+        let (registration, rest) = bytes.split_at_mut(REGISTRATION_LEN);
+        let (expires_at, tag) = rest.split_at_mut(INSTANT_LEN);
+        registration.copy_from_slice(&self.registration.to_bytes());
+        expires_at.copy_from_slice(&instant_bytes(self.expires_at));
+        tag.copy_from_slice(self.tag(key).as_bytes());
+        encode(ACCESS_TOKEN, &bytes)
+    }
+
+    /// Reads a token's text; nothing if it is not one that [`AccessToken::encode`] made with this
+    /// key. It may have expired, or its registration may be revoked.
+    #[must_use]
+    pub fn decode(text: &str, key: &MacKey) -> Option<Self> {
+        let bytes: [u8; TOKEN_LEN] = decode(ACCESS_TOKEN, text)?;
+        let (registration, rest) = bytes.split_first_chunk()?;
+        let (expires_at, tag) = rest.split_first_chunk()?;
+        let token = Self {
+            registration: Registration::from_bytes(registration),
+            expires_at: instant(*expires_at),
+        };
+        let tag = blake3::Hash::from_bytes(tag.try_into().ok()?);
+        // In constant time, as every comparison of BLAKE3's hashes.
+        (token.tag(key) == tag).then_some(token)
+    }
+
+    /// Whose token it is.
+    #[must_use]
+    pub const fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    /// From this instant on it is refused.
+    #[must_use]
+    pub const fn expires_at(&self) -> Timestamp {
+        self.expires_at
+    }
+
+    /// Whether the token is good at `now`, unless its registration was revoked.
+    #[must_use]
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        now < self.expires_at
+    }
+
+    fn tag(&self, key: &MacKey) -> blake3::Hash {
+        key.hash(&[
+            &self.registration.to_bytes(),
+            &instant_bytes(self.expires_at),
+        ])
+    }
+}
+
+/// An instant up to [`INSTANT_MS_MAX`].
+fn instant_bytes(instant: Timestamp) -> [u8; INSTANT_LEN] {
+    let [_, _, bytes @ ..] = instant.as_ms().to_be_bytes();
+    bytes
+}
+
+fn instant([a, b, c, d, e, f]: [u8; INSTANT_LEN]) -> Timestamp {
+    Timestamp::from_ms(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+}
+
+fn encode(prefix: &str, bytes: &[u8]) -> String {
+    let mut text = prefix.to_owned();
+    BASE32_NOPAD.encode_append(bytes, &mut text);
+    text
+}
+
+/// The bytes behind `prefix`, if `text` is the one way to write so many.
+fn decode<const N: usize>(prefix: &str, text: &str) -> Option<[u8; N]> {
+    let digits = text.strip_prefix(prefix)?;
+    if digits.len() != BASE32_NOPAD.encode_len(N) {
+        return None;
+    }
+    BASE32_NOPAD.decode(digits.as_bytes()).ok()?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::secret::{Secret, SecretKeys};
+
+    const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);
+
+    fn keys() -> SecretKeys {
+        Secret::new([1; 32]).keys()
+    }
+
+    fn registration() -> impl Strategy<Value = Registration> {
+        (any::<[u8; 16]>(), 0..=INSTANT_MS_MAX)
+            .prop_map(|(random, now_ms)| Registration::new(random, Timestamp::from_ms(now_ms)))
+    }
+
+    fn token() -> impl Strategy<Value = AccessToken> {
+        (registration(), 0..=INSTANT_MS_MAX).prop_map(|(registration, now_ms)| {
+            AccessToken::new(registration, Timestamp::from_ms(now_ms))
+        })
+    }
+
+    /// `text` with each of its bits turned over in turn, as far as that leaves a text.
+    fn flipped(text: &str) -> impl Iterator<Item = String> {
+        (0..8 * text.len()).filter_map(|bit| {
+            let mut bytes = text.as_bytes().to_vec();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            String::from_utf8(bytes).ok()
+        })
+    }
+
+    /// `text` cut at every place, and with more behind it or before it.
+    fn of_other_lengths(text: &str) -> impl Iterator<Item = String> {
+        (0..text.len())
+            .flat_map(|at| [text[..at].to_owned(), text[at + 1..].to_owned()])
+            .chain([
+                format!("{text}A"),
+                format!("{text}="),
+                format!("{text} "),
+                format!("A{text}"),
+                text.repeat(1000),
+            ])
+    }
+
+    #[test]
+    fn values_have_the_published_shapes() {
+        let keys = keys();
+        let registration = Registration::new([9; 16], NOW);
+        for (value, prefix, length) in [
+            (registration.client_id(), "reg_", 40),
+            (registration.client_secret(&keys.client_secret), "las_", 56),
+            (
+                AccessToken::new(registration, NOW).encode(&keys.access_token),
+                "lat_",
+                100,
+            ),
+        ] {
+            assert_eq!(value.len(), length);
+            let digits = value.strip_prefix(prefix).unwrap();
+            assert!(digits.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_back(token in token()) {
+            let keys = keys();
+            let registration = *token.registration();
+            let text = token.encode(&keys.access_token);
+            prop_assert_eq!(AccessToken::decode(&text, &keys.access_token), Some(token));
+            let client_id = registration.client_id();
+            prop_assert_eq!(Registration::from_client_id(&client_id), Some(registration));
+            let secret = registration.client_secret(&keys.client_secret);
+            prop_assert!(registration.has_secret(&secret, &keys.client_secret));
+            prop_assert!(token.expires_at() <= registration.expires_at());
+        }
+
+        #[test]
+        fn any_flipped_bit_is_refused(token in token()) {
+            let keys = keys();
+            for text in flipped(&token.encode(&keys.access_token)) {
+                prop_assert_eq!(AccessToken::decode(&text, &keys.access_token), None);
+            }
+            let registration = token.registration();
+            let secret = registration.client_secret(&keys.client_secret);
+            for text in flipped(&secret) {
+                prop_assert!(!registration.has_secret(&text, &keys.client_secret));
+            }
+            // Another client id is another registration, which has another secret.
+            for text in flipped(&registration.client_id()) {
+                let other = Registration::from_client_id(&text);
+                prop_assert_ne!(other, Some(*registration));
+                let believed = other.is_some_and(|it| it.has_secret(&secret, &keys.client_secret));
+                prop_assert!(!believed);
+            }
+        }
+
+        #[test]
+        fn any_other_length_is_refused(token in token()) {
+            let keys = keys();
+            for text in of_other_lengths(&token.encode(&keys.access_token)) {
+                prop_assert_eq!(AccessToken::decode(&text, &keys.access_token), None);
+            }
+            let registration = token.registration();
+            for text in of_other_lengths(&registration.client_secret(&keys.client_secret)) {
+                prop_assert!(!registration.has_secret(&text, &keys.client_secret));
+            }
+            for text in of_other_lengths(&registration.client_id()) {
+                prop_assert_eq!(Registration::from_client_id(&text), None);
+            }
+        }
+
+        #[test]
+        fn anything_at_all_can_be_read(text in "(la[st]_|reg_)?[A-Z2-7]{0,100}|\\PC*") {
+            let keys = keys();
+            prop_assert_eq!(AccessToken::decode(&text, &keys.access_token), None);
+            if let Some(registration) = Registration::from_client_id(&text) {
+                prop_assert_eq!(registration.client_id(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_made_with_another_key_or_for_another_purpose_is_believed() {
+        let (ours, theirs) = (keys(), Secret::new([2; 32]).keys());
+        let registration = Registration::new([9; 16], NOW);
+        let token = AccessToken::new(registration, NOW);
+        for key in [&theirs.access_token, &ours.client_secret] {
+            let text = token.encode(key);
+            assert_eq!(AccessToken::decode(&text, &ours.access_token), None);
+        }
+        for key in [&theirs.client_secret, &ours.access_token] {
+            let text = registration.client_secret(key);
+            assert!(!registration.has_secret(&text, &ours.client_secret));
+        }
+        let other = Registration::new([8; 16], NOW).client_secret(&ours.client_secret);
+        assert!(!registration.has_secret(&other, &ours.client_secret));
+    }
+
+    #[test]
+    fn both_expire_to_the_millisecond_and_no_token_outlives_its_registration() {
+        let registration = Registration::new([9; 16], NOW);
+        let end = NOW.plus_ms(30 * DAY_MS);
+        assert_eq!(registration.expires_at(), end);
+        assert!(registration.is_active(Timestamp::from_ms(end.as_ms() - 1)));
+        assert!(!registration.is_active(end));
+        for (issued_after_ms, lifetime_ms) in [
+            (0, DAY_MS),
+            (29 * DAY_MS, DAY_MS),
+            (29 * DAY_MS + 1, DAY_MS - 1),
+            (30 * DAY_MS - 1, 1),
+        ] {
+            let issued = NOW.plus_ms(issued_after_ms);
+            let token = AccessToken::new(registration, issued);
+            assert!(token.is_active(issued.plus_ms(lifetime_ms - 1)));
+            assert!(!token.is_active(issued.plus_ms(lifetime_ms)));
+        }
+    }
+
+    #[test]
+    fn a_clock_beyond_all_bounds_makes_what_has_expired() {
+        let registration = Registration::new([9; 16], Timestamp::from_ms(u64::MAX));
+        assert!(!registration.is_active(Timestamp::from_ms(u64::MAX)));
+        let client_id = registration.client_id();
+        assert_eq!(Registration::from_client_id(&client_id), Some(registration));
+    }
+
+    #[test]
+    fn all_tokens_of_a_registration_are_one_client_and_others_are_not() {
+        let registration = Registration::new([9; 16], NOW);
+        let later = AccessToken::new(registration, NOW.plus_ms(DAY_MS));
+        let fingerprint = registration.fingerprint();
+        assert_eq!(later.registration().fingerprint(), fingerprint);
+        let other = Registration::new([8; 16], NOW).fingerprint();
+        assert_ne!(other, fingerprint);
+    }
+
+    #[test]
+    fn debug_output_names_nobody() {
+        let registration = Registration::new([9; 16], NOW);
+        assert_eq!(format!("{registration:?}"), "Registration(reg_..)");
+        let token = format!("{:?}", AccessToken::new(registration, NOW));
+        assert!(!token.contains('9'), "{token}");
+    }
+}

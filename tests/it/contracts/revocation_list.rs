@@ -1,0 +1,62 @@
+use std::sync::Arc;
+
+use landing_api::adapters::memory::MemoryRevocationList;
+use landing_api::domain::agent::Registration;
+use landing_api::ports::RevocationList;
+
+use crate::fixtures::{House, START, registration};
+
+/// The whole contract; `revocations` is empty.
+async fn check(revocations: Arc<dyn RevocationList>) {
+    for seed in 1..=3 {
+        assert_eq!(revocations.is_revoked(&registration(seed)).await, Ok(false));
+    }
+    assert_eq!(revocations.revoke(&registration(1), START).await, Ok(true));
+    // Only the first revocation counts.
+    let racers: Vec<_> = (0..32)
+        .map(|_| {
+            let revocations = Arc::clone(&revocations);
+            let revoke = async move { revocations.revoke(&registration(2), START).await.unwrap() };
+            tokio::spawn(revoke)
+        })
+        .collect();
+    let mut first = 0;
+    for racer in racers {
+        first += u32::from(racer.await.unwrap());
+    }
+    assert_eq!(first, 1);
+    assert_holds(&*revocations).await;
+    assert_eq!(revocations.revoke(&registration(1), START).await, Ok(false));
+}
+
+async fn assert_holds(revocations: &dyn RevocationList) {
+    for (seed, is_revoked) in [(1, true), (2, true), (3, false)] {
+        let found = revocations.is_revoked(&registration(seed)).await;
+        assert_eq!(found, Ok(is_revoked), "{seed}");
+    }
+    // Another registration, though it has the same random name.
+    let namesake = Registration::new([1; 16], START.plus_ms(1));
+    assert_eq!(revocations.is_revoked(&namesake).await, Ok(false));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_twin_in_memory_keeps_revocations() {
+    check(Arc::new(MemoryRevocationList::default())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_ledger_keeps_revocations_through_stops_and_crashes() {
+    let house = House::new();
+    let opened = house.open();
+    check(opened.store.clone()).await;
+    opened.stop();
+    for is_crash in [false, true, false] {
+        let opened = house.open();
+        assert_holds(&*opened.store).await;
+        if is_crash {
+            opened.crash();
+        } else {
+            opened.stop();
+        }
+    }
+}
