@@ -5,8 +5,10 @@ use std::sync::Arc;
 use crate::domain::secret::SecretKeys;
 use crate::domain::settings::Settings;
 use crate::ports::{
-    Clock, ContactStore, Entropy, KeyIssuer, ModelClient, RateLimiter, SubscriptionNotifier,
+    Clock, ContactStore, Entropy, KeyIssuer, ModelClient, RateLimiter, RevocationList,
+    SubscriptionNotifier,
 };
+use crate::usecases::admit::Credentials;
 use crate::usecases::chat::Assistant;
 use crate::usecases::meter::Meter;
 use crate::usecases::subscribe::Newsletter;
@@ -19,6 +21,8 @@ pub struct App {
     pub notifier: Option<Arc<dyn SubscriptionNotifier>>,
     /// Keeps the keys.
     pub keys: Arc<dyn KeyIssuer>,
+    /// Keeps which registrations of agents were revoked.
+    pub revocations: Arc<dyn RevocationList>,
     /// Answers visitors.
     pub model: Arc<dyn ModelClient>,
     /// Counts requests.
@@ -41,6 +45,16 @@ impl App {
             limiter: &*self.limiter,
             policies: &self.settings.policies,
             key: &self.secrets.limiter,
+        }
+    }
+
+    /// What credentials are looked up in.
+    #[must_use]
+    pub fn credentials(&self) -> Credentials<'_> {
+        Credentials {
+            keys: &*self.keys,
+            revocations: &*self.revocations,
+            secrets: &self.secrets,
         }
     }
 

@@ -187,6 +187,7 @@ async fn listen_and_serve(
         contacts: store.clone(),
         notifier,
         keys: store.clone(),
+        revocations: store.clone(),
         model: Arc::new(InterruptibleModelClient::new(model, interrupt.clone())),
         limiter: limiter.clone(),
         clock: Arc::new(SystemClock),

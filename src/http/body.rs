@@ -119,7 +119,7 @@ where
     Ok(Bytes::from(bytes))
 }
 
-/// Whether the headers let the body count as JSON.
+/// Whether the headers let the body count as one of `media_type`.
 ///
 /// No `Content-Type` at all does, unless the request comes from a page of an origin that is
 /// neither `own_origin` nor one of `allowed`: such a page could send it without asking first (the
@@ -129,6 +129,7 @@ where
 /// # Errors
 /// A problem when the body is something else.
 pub(crate) fn check_media_type(
+    media_type: &str,
     headers: &HeaderMap,
     own_origin: &str,
     allowed: &AllowedOrigins,
@@ -139,22 +140,25 @@ pub(crate) fn check_media_type(
     if is_ours && is_empty {
         return Ok(());
     }
-    let is_json = match headers.get(CONTENT_TYPE) {
-        Some(value) => {
-            let essence = value.as_bytes().split(|&byte| byte == b';').next();
-            essence.is_some_and(|essence| {
-                essence
-                    .trim_ascii()
-                    .eq_ignore_ascii_case(b"application/json")
-            })
-        }
+    let is_right = match headers.get(CONTENT_TYPE) {
+        Some(_) => is_of_type(headers, media_type),
         None => is_ours,
     };
-    if is_json {
+    if is_right {
         Ok(())
     } else {
-        Err(Problem::of(Code::UnsupportedMediaType))
+        let detail = format!("The body has to come with Content-Type: {media_type}.");
+        Err(Problem::new(Code::UnsupportedMediaType, detail))
     }
+}
+
+/// Whether the headers say that the body is of `media_type`, with whatever parameters.
+pub(crate) fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|value| {
+        let essence = value.as_bytes().split(|&byte| byte == b';').next();
+        let essence = essence.unwrap_or_default().trim_ascii();
+        essence.eq_ignore_ascii_case(media_type.as_bytes())
+    })
 }
 
 #[cfg(test)]
@@ -260,7 +264,9 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert(ORIGIN, HeaderValue::from_static(origin));
             }
-            let check = |is_empty| check_media_type(&headers, OWN, &allowed, is_empty).is_ok();
+            let check = |is_empty| {
+                check_media_type("application/json", &headers, OWN, &allowed, is_empty).is_ok()
+            };
             assert_eq!(check(false), is_json, "{content_type:?} {origin:?}");
             let is_ours =
                 origin.is_none_or(|origin| [OWN, "https://shop.example"].contains(&origin));

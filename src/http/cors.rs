@@ -1,9 +1,9 @@
 //! Which pages of other origins may read the answers: CORS, as the Fetch standard has it.
 //!
-//! Without allowed origins there is no CORS at all. With some, every answer under `/api` varies by
-//! `Origin`, and an allowed one gets the headers that let its script read the answer, whatever the
-//! status: a page that cannot read a 429 cannot wait. Origins are compared byte by byte with what
-//! the operator named.
+//! Without allowed origins there is no CORS at all. With some, every answer under `/api`, `/agent`
+//! and `/oauth2` varies by `Origin`, and an allowed one gets the headers that let its script read
+//! the answer, whatever the status: a page that cannot read a 429 cannot wait. Origins are compared
+//! byte by byte with what the operator named.
 //!
 //! A preflight is answered here, before anything is counted, looked up or read: it costs one
 //! comparison of strings, whoever sends it, and what bounds it is what bounds every connection.
@@ -20,16 +20,17 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};
 
-use super::route::{Route, is_api};
+use super::route::{Area, Route};
 
-/// Every header of an answer under `/api` but CORS's own, and whether scripts have to be allowed
+/// Every header of an answer for programs but CORS's own, and whether scripts have to be allowed
 /// to read it. Left out is what belongs to one connection, such as `Connection`.
-const SENT: [(&str, Readable); 17] = [
+const SENT: [(&str, Readable); 18] = [
     ("allow", Readable::IfExposed),
     ("cache-control", Readable::Always),
     ("content-length", Readable::Always),
     ("content-type", Readable::Always),
     ("date", Readable::IfExposed),
+    ("pragma", Readable::Always),
     ("ratelimit", Readable::IfExposed),
     ("ratelimit-limit", Readable::IfExposed),
     ("ratelimit-policy", Readable::IfExposed),
@@ -125,7 +126,7 @@ impl AllowedOrigins {
         if is_document {
             return Some(open_preflight(allow));
         }
-        if self.origins.is_empty() || !is_api(parts.uri.path()) {
+        if self.origins.is_empty() || !Area::of(parts.uri.path()).is_for_programs() {
             return None;
         }
         let mut headers = HeaderMap::new();
@@ -146,7 +147,7 @@ impl AllowedOrigins {
         Some(headers)
     }
 
-    /// Writes what an answer under `/api` tells the browser, for a request whose allowed origin is
+    /// Writes what an answer for programs tells the browser, for a request whose allowed origin is
     /// `origin`, if it has one.
     pub(crate) fn write(&self, origin: Option<HeaderValue>, headers: &mut HeaderMap) {
         if self.origins.is_empty() {

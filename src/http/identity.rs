@@ -1,8 +1,11 @@
 //! What a request presents as its credential.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 
+use super::form;
 use super::problem::{Code, Problem};
 
 pub(crate) const API_KEY: &str = "x-api-key";
@@ -26,7 +29,7 @@ pub(crate) fn presented(headers: &HeaderMap) -> Result<Presented<'_>, Problem> {
     let bearers = headers
         .get_all(AUTHORIZATION)
         .into_iter()
-        .filter_map(|value| bearer(value.as_bytes()));
+        .filter_map(|value| of_scheme(b"bearer", value.as_bytes()));
     let api_keys = headers
         .get_all(API_KEY)
         .into_iter()
@@ -46,12 +49,51 @@ pub(crate) fn presented(headers: &HeaderMap) -> Result<Presented<'_>, Problem> {
     Ok(first)
 }
 
-/// The credential of a `Bearer` value; nothing for another scheme. Scheme names ignore case
-/// (RFC 9110, section 11.1).
-fn bearer(value: &[u8]) -> Option<&[u8]> {
-    const SCHEME: &[u8] = b"bearer";
-    let (scheme, rest) = value.split_at_checked(SCHEME.len())?;
-    if !scheme.eq_ignore_ascii_case(SCHEME) {
+/// What `Authorization: Basic` presents (RFC 7617).
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Basic {
+    /// Nothing: there is none.
+    Nothing,
+    /// A client id and its secret.
+    Client {
+        /// The part before the colon.
+        id: String,
+        /// The part behind it.
+        secret: String,
+    },
+    /// Something that cannot be a client.
+    Garbage,
+}
+
+/// The client in `Authorization: Basic`, as OAuth has it: id and secret are form-encoded before
+/// they are joined (RFC 6749, section 2.3.1).
+pub(crate) fn basic(headers: &HeaderMap) -> Basic {
+    let mut all = headers
+        .get_all(AUTHORIZATION)
+        .into_iter()
+        .filter_map(|value| of_scheme(b"basic", value.as_bytes()));
+    match (all.next(), all.next()) {
+        (None, _) => Basic::Nothing,
+        (Some(only), None) => client_of(only).unwrap_or(Basic::Garbage),
+        (Some(_), Some(_)) => Basic::Garbage,
+    }
+}
+
+fn client_of(encoded: &[u8]) -> Option<Basic> {
+    let pair = STANDARD.decode(encoded).ok()?;
+    let colon = pair.iter().position(|&byte| byte == b':')?;
+    let (id, secret) = pair.split_at(colon);
+    Some(Basic::Client {
+        id: form::decode(id)?,
+        secret: form::decode(secret.get(1..)?)?,
+    })
+}
+
+/// The rest of an `Authorization` value of `scheme`; nothing for another scheme. Scheme names
+/// ignore case (RFC 9110, section 11.1).
+fn of_scheme<'a>(scheme: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
+    let (name, rest) = value.split_at_checked(scheme.len())?;
+    if !name.eq_ignore_ascii_case(scheme) {
         return None;
     }
     match rest {
@@ -119,6 +161,50 @@ mod tests {
         ] {
             let problem = presented(&headers(&lines)).unwrap_err();
             assert_eq!(problem.code, Code::ConflictingCredentials, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_found_in_basic() {
+        let client = |id: &str, secret: &str| Basic::Client {
+            id: id.to_owned(),
+            secret: secret.to_owned(),
+        };
+        for (lines, expected) in [
+            (vec![], Basic::Nothing),
+            (vec![("authorization", "Bearer dTpw")], Basic::Nothing),
+            (vec![("authorization", "Basically dTpw")], Basic::Nothing),
+            (vec![("x-api-key", "dTpw")], Basic::Nothing),
+            // u:p, u:p:q, :, and %75+:%3a
+            (vec![("authorization", "Basic dTpw")], client("u", "p")),
+            (vec![("authorization", "bASIC  dTpw ")], client("u", "p")),
+            (
+                vec![("authorization", "Basic dTpwOnE=")],
+                client("u", "p:q"),
+            ),
+            (vec![("authorization", "Basic Og==")], client("", "")),
+            (
+                vec![("authorization", "Basic JTc1KzolM2E=")],
+                client("u ", ":"),
+            ),
+            (vec![("authorization", "Basic")], Basic::Garbage),
+            (vec![("authorization", "Basic dTpw=")], Basic::Garbage),
+            (vec![("authorization", "Basic d Tpw")], Basic::Garbage),
+            (vec![("authorization", "Basic u:p")], Basic::Garbage),
+            // up, u:%, and a byte that is no UTF-8
+            (vec![("authorization", "Basic dXA=")], Basic::Garbage),
+            (vec![("authorization", "Basic dTol")], Basic::Garbage),
+            (vec![("authorization", "Basic dTr/")], Basic::Garbage),
+            (
+                vec![
+                    ("authorization", "Basic dTpw"),
+                    ("authorization", "Basic dTpw"),
+                ],
+                Basic::Garbage,
+            ),
+        ] {
+            let found = basic(&headers(&lines));
+            assert!(found == expected, "{lines:?}");
         }
     }
 }

@@ -7,7 +7,7 @@
 //! | [`route`] | from method and path to an operation, and what is true of each |
 //! | `identity`, [`forwarded`], `proxy_watch` | who is asking, and through which proxies |
 //! | [`cors`] | which pages of other origins may read the answers |
-//! | `body`, `room`, `wire` | reading bodies and the JSON in them |
+//! | `body`, `room`, `wire`, `form` | reading bodies and the JSON or the parameters in them |
 //! | `documents` | the site's documents as answers |
 //! | `handlers` | the operations |
 //! | [`problem`] | what goes wrong, in the client's words |
@@ -22,6 +22,7 @@ mod cookie;
 pub mod cors;
 mod documents;
 mod events;
+mod form;
 pub mod forwarded;
 mod handlers;
 mod identity;

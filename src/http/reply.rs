@@ -58,6 +58,11 @@ impl Reply {
         }
     }
 
+    /// Word that it went well, and nothing else.
+    pub(crate) fn empty() -> Self {
+        Self::prepared(HeaderMap::new(), Bytes::new())
+    }
+
     fn of_type(media_type: &'static str, body: Bytes) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));

@@ -25,6 +25,16 @@ pub enum Endpoint {
     Chat,
     /// `GET /api/v1/assistant/chat`, `GET /api/assistant/chat`
     Quota,
+    /// `POST /agent/auth`
+    RegisterAgent,
+    /// `POST /agent/auth/claim`, `POST /agent/auth/claim/complete`
+    Claim,
+    /// `POST /agent/auth/revoke`
+    Revoke,
+    /// `POST /oauth2/token`
+    Token,
+    /// `GET /oauth2/authorize`
+    Authorize,
     /// `GET` of a document of the site
     Document,
 }
@@ -99,16 +109,74 @@ fn operations(path: &str, is_document: impl Fn(&str) -> bool) -> Option<Operatio
         "/api/v1/assistant/chat" | "/api/assistant/chat" => {
             (Some(Endpoint::Quota), Some(Endpoint::Chat))
         }
+        "/agent/auth" => (None, Some(Endpoint::RegisterAgent)),
+        "/agent/auth/claim" | "/agent/auth/claim/complete" => (None, Some(Endpoint::Claim)),
+        "/agent/auth/revoke" => (None, Some(Endpoint::Revoke)),
+        "/oauth2/token" => (None, Some(Endpoint::Token)),
+        "/oauth2/authorize" => (Some(Endpoint::Authorize), None),
         _ if is_document(path) => (Some(Endpoint::Document), None),
         _ => return None,
     };
     Some(Operations { get, post })
 }
 
-/// Whether answers under this path always show the rate limits and are problems when they fail.
-#[must_use]
-pub fn is_api(path: &str) -> bool {
-    path == "/api" || path.starts_with("/api/")
+/// What a path is for, whether or not there is anything at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// `/api`.
+    Api,
+    /// `/agent` and `/oauth2`: problems have the members of RFC 6749 too, and no answer may be
+    /// stored.
+    OAuth,
+    /// Documents and pages, which anybody may store.
+    Site,
+}
+
+impl Area {
+    /// The area that a path is in, by its first segment.
+    #[must_use]
+    pub fn of(path: &str) -> Self {
+        match path.split('/').nth(1) {
+            Some("api") => Self::Api,
+            Some("agent" | "oauth2") => Self::OAuth,
+            Some(_) | None => Self::Site,
+        }
+    }
+
+    /// Whether programs call what is there: answers always show the rate limits, and pages of
+    /// allowed origins may read them.
+    #[must_use]
+    pub const fn is_for_programs(self) -> bool {
+        match self {
+            Self::Api | Self::OAuth => true,
+            Self::Site => false,
+        }
+    }
+}
+
+/// What a request's body may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyRule {
+    /// Its media type.
+    pub media_type: &'static str,
+    /// Its largest size, in bytes.
+    pub bytes_max: usize,
+}
+
+impl BodyRule {
+    const fn json(kib_max: usize) -> Option<Self> {
+        Some(Self {
+            media_type: "application/json",
+            bytes_max: kib_max * 1024,
+        })
+    }
+
+    const fn form(kib_max: usize) -> Option<Self> {
+        Some(Self {
+            media_type: "application/x-www-form-urlencoded",
+            bytes_max: kib_max * 1024,
+        })
+    }
 }
 
 impl Endpoint {
@@ -124,24 +192,33 @@ impl Endpoint {
             Self::Subscribe => "newsletter.subscribe",
             Self::Chat => "assistant.chat",
             Self::Quota => "assistant.quota",
+            Self::RegisterAgent => "agent.register",
+            Self::Claim => "agent.claim",
+            Self::Revoke => "agent.revoke",
+            Self::Token => "oauth.token",
+            Self::Authorize => "oauth.authorize",
             Self::Document => "document",
         }
     }
 
-    /// The largest request body, in bytes; nothing if a body means nothing here.
+    /// What its body may be; nothing if a body means nothing here.
     ///
     /// A legal chat body is 12 times 2000 characters, each written as a pair of escapes: 288,000
-    /// bytes before the braces.
+    /// bytes before the braces. An identity assertion, which is refused for what it is and not for
+    /// its size, may have some kilobytes.
     #[must_use]
-    pub const fn body_bytes_max(self) -> Option<usize> {
+    pub const fn body(self) -> Option<BodyRule> {
         match self {
-            Self::IssueKey | Self::Subscribe => Some(8 * 1024),
-            Self::Echo => Some(64 * 1024),
-            Self::Chat => Some(320 * 1024),
+            Self::IssueKey | Self::Subscribe => BodyRule::json(8),
+            Self::Echo | Self::RegisterAgent => BodyRule::json(64),
+            Self::Chat => BodyRule::json(320),
+            Self::Revoke | Self::Token => BodyRule::form(8),
             Self::Health
             | Self::DescribeKeys
             | Self::DescribeEcho
             | Self::Quota
+            | Self::Claim
+            | Self::Authorize
             | Self::Document => None,
         }
     }
@@ -159,6 +236,11 @@ impl Endpoint {
             | Self::DescribeEcho
             | Self::Subscribe
             | Self::Quota
+            | Self::RegisterAgent
+            | Self::Claim
+            | Self::Revoke
+            | Self::Token
+            | Self::Authorize
             | Self::Document => Duration::from_secs(30),
         }
     }
@@ -174,21 +256,30 @@ impl Endpoint {
             | Self::Echo
             | Self::DescribeEcho
             | Self::Subscribe
+            | Self::RegisterAgent
+            | Self::Claim
+            | Self::Revoke
+            | Self::Token
+            | Self::Authorize
             | Self::Document => false,
         }
     }
 
-    /// Whether the operation changes anything, so that it must finish once it has begun, even if
-    /// the client has gone.
+    /// Whether the operation changes anything but counts, so that it must finish once it has begun,
+    /// even if the client has gone.
     #[must_use]
     pub const fn has_effects(self) -> bool {
         match self {
-            Self::IssueKey | Self::Subscribe | Self::Chat => true,
+            Self::IssueKey | Self::Subscribe | Self::Chat | Self::Revoke => true,
             Self::Health
             | Self::DescribeKeys
             | Self::Echo
             | Self::DescribeEcho
             | Self::Quota
+            | Self::RegisterAgent
+            | Self::Claim
+            | Self::Token
+            | Self::Authorize
             | Self::Document => false,
         }
     }
@@ -210,7 +301,8 @@ mod tests {
     #[test]
     fn every_operation_has_its_paths() {
         use Endpoint::{
-            Chat, DescribeEcho, DescribeKeys, Document, Echo, Health, IssueKey, Quota, Subscribe,
+            Authorize, Chat, Claim, DescribeEcho, DescribeKeys, Document, Echo, Health, IssueKey,
+            Quota, RegisterAgent, Revoke, Subscribe, Token,
         };
         for (method, path, endpoint) in [
             (Method::GET, "/api/v1/health", Health),
@@ -225,6 +317,12 @@ mod tests {
             (Method::POST, "/api/assistant/chat", Chat),
             (Method::GET, "/api/v1/assistant/chat", Quota),
             (Method::GET, "/api/assistant/chat", Quota),
+            (Method::POST, "/agent/auth", RegisterAgent),
+            (Method::POST, "/agent/auth/claim", Claim),
+            (Method::POST, "/agent/auth/claim/complete", Claim),
+            (Method::POST, "/agent/auth/revoke", Revoke),
+            (Method::POST, "/oauth2/token", Token),
+            (Method::GET, "/oauth2/authorize", Authorize),
             (Method::GET, "/docs", Document),
         ] {
             check(method, path, Route::Found(endpoint));
@@ -238,6 +336,8 @@ mod tests {
             (Method::DELETE, "/api/v1/keys", "GET, HEAD, POST"),
             (Method::GET, "/api/newsletter", "POST"),
             (Method::OPTIONS, "/api/v1/newsletter", "POST"),
+            (Method::GET, "/agent/auth", "POST"),
+            (Method::POST, "/oauth2/authorize", "GET, HEAD"),
             (Method::PUT, "/docs", "GET, HEAD"),
         ] {
             let is_document = path == "/docs";
@@ -260,9 +360,35 @@ mod tests {
             "/api/v2/health",
             "/api/health",
             "/api/v1/%68ealth",
+            "/agent",
+            "/agent/auth/",
+            "/oauth2",
+            "/oauth2/Token",
             "/docs/",
         ] {
             check(Method::GET, path, Route::Unknown);
+        }
+    }
+
+    #[test]
+    fn areas_are_told_by_the_first_segment() {
+        for (path, area) in [
+            ("/api", Area::Api),
+            ("/api/", Area::Api),
+            ("/api/v1/nothing", Area::Api),
+            ("/apis", Area::Site),
+            ("/API", Area::Site),
+            ("api", Area::Site),
+            ("//api", Area::Site),
+            ("/agent", Area::OAuth),
+            ("/agent/auth/claim", Area::OAuth),
+            ("/agents", Area::Site),
+            ("/oauth2/nothing", Area::OAuth),
+            ("/", Area::Site),
+            ("", Area::Site),
+            ("*", Area::Site),
+        ] {
+            assert_eq!(Area::of(path), area, "{path}");
         }
     }
 }

@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use hyper::body::{Body, Bytes};
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, PRAGMA,
+    WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -47,11 +48,14 @@ use super::proxy_watch::ProxyWatch;
 use super::ratelimit;
 use super::reply::{Reply, ReplyBody};
 use super::request_id::{RequestId, RequestIds};
-use super::route::{Endpoint, Route, is_api, route};
+use super::route::{Area, Endpoint, Route, route};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
+/// What an identity provider revokes with, in the auth.md proposal (v0.1).
+const LOGOUT_TOKEN: &str = "application/logout+jwt";
 /// Tells nginx to pass a stream on as it comes.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -115,7 +119,7 @@ impl LandingService {
     {
         let id = self.ids.next();
         let (parts, body) = request.into_parts();
-        let is_api = is_api(parts.uri.path());
+        let area = Area::of(parts.uri.path());
         let is_head = parts.method == Method::HEAD;
         let route = route(&parts.method, parts.uri.path(), |path| {
             self.documents.contains(path)
@@ -132,11 +136,12 @@ impl LandingService {
             .unwrap_or_else(|panic| Err(panicked(&*panic)));
 
         // A document shows no limits, so that it can be cached; what goes wrong shows them.
-        let shows_limits = is_api && !(route.is_document() && outcome.is_ok());
-        let mut response = self.render(id, &mut outcome, &mut decision, shows_limits, is_head);
+        let shows_limits = area.is_for_programs() && !(route.is_document() && outcome.is_ok());
+        let mut response =
+            self.render(id, &mut outcome, &mut decision, area, shows_limits, is_head);
         if route.is_document() {
             cors::open(response.headers_mut());
-        } else if is_api {
+        } else if area.is_for_programs() {
             self.origins.write(origin, response.headers_mut());
         }
         log_line.write(response.status(), &outcome, &decision);
@@ -199,12 +204,18 @@ impl LandingService {
         B: Body<Data = Bytes>,
         B::Error: Into<BodyError>,
     {
-        let body = match endpoint.body_bytes_max() {
-            Some(bytes_max) => {
-                let body = self.bodies.read(client.network, body, bytes_max).await?;
+        // What no provider may send is not even read.
+        if endpoint == Endpoint::Revoke && body::is_of_type(&parts.headers, LOGOUT_TOKEN) {
+            return Err(Problem::of(Code::IssuerNotEnabled));
+        }
+        let body = match endpoint.body() {
+            Some(rule) => {
+                let read = self.bodies.read(client.network, body, rule.bytes_max);
+                let body = read.await?;
                 let own_origin = &self.app.settings.base_url;
                 let is_empty = body.is_empty();
-                body::check_media_type(&parts.headers, own_origin, &self.origins, is_empty)?;
+                let (media_type, headers) = (rule.media_type, &parts.headers);
+                body::check_media_type(media_type, headers, own_origin, &self.origins, is_empty)?;
                 body
             }
             None => Bytes::new(),
@@ -246,11 +257,11 @@ impl LandingService {
         }
         let authenticated = match identity::presented(&parts.headers) {
             Ok(Presented::Nothing) => Ok(None),
-            Ok(Presented::Garbage) => Err(Problem::of(Code::InvalidToken)),
+            Ok(Presented::Garbage) => Err(Problem::invalid_token()),
             Ok(Presented::Credential(presented)) => {
-                match admit::authenticate(&*self.app.keys, now, presented).await {
-                    Ok(fingerprint) => Ok(Some(fingerprint)),
-                    Err(AuthenticateError::Invalid) => Err(Problem::of(Code::InvalidToken)),
+                match admit::authenticate(self.app.credentials(), now, presented).await {
+                    Ok(credential) => Ok(Some(credential.fingerprint())),
+                    Err(AuthenticateError::Invalid) => Err(Problem::invalid_token()),
                     Err(AuthenticateError::Store(error)) => {
                         Err(Problem::of(Code::StoreUnavailable).because(error))
                     }
@@ -290,6 +301,7 @@ impl LandingService {
         id: RequestId,
         outcome: &mut Result<Reply, Problem>,
         decision: &mut Decision,
+        area: Area,
         shows_limits: bool,
         is_head: bool,
     ) -> Response<ReplyBody> {
@@ -301,7 +313,7 @@ impl LandingService {
             }
             Err(problem) => {
                 decision.merge(&problem.decision);
-                let body = problem.body(&self.app.settings.base_url, id, decision);
+                let body = problem.body(&self.app.settings.base_url, id, decision, area);
                 let mut headers = HeaderMap::new();
                 headers.insert(CONTENT_TYPE, PROBLEM_JSON);
                 headers.extend(problem.headers.drain(..));
@@ -323,7 +335,7 @@ impl LandingService {
             }
             // A stream is one reader's at one moment.
             None => {
-                headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                headers.insert(CACHE_CONTROL, NO_STORE);
                 headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
             }
         }
@@ -334,12 +346,16 @@ impl LandingService {
             }
         };
         insert(X_REQUEST_ID, id.to_string());
-        if status == StatusCode::UNAUTHORIZED {
+        if let Err(problem) = outcome
+            && status == StatusCode::UNAUTHORIZED
+        {
             let metadata = self.app.settings.protected_resource();
-            // The metadata first, as spec 5.4 has it, then the reason (RFC 6750, section 3).
-            let challenge =
-                format!("Bearer resource_metadata=\"{metadata}\", error=\"invalid_token\"");
-            insert(WWW_AUTHENTICATE, challenge);
+            insert(WWW_AUTHENTICATE, problem.challenge(&metadata));
+        }
+        if area == Area::OAuth {
+            // RFC 6749, section 5.1.
+            headers.insert(CACHE_CONTROL, NO_STORE);
+            headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
         }
         if shows_limits || decision.is_refused() {
             ratelimit::write(decision, headers);

@@ -1,13 +1,53 @@
 //! The door: who is asking, and may they come in?
 
+use crate::domain::agent::{AccessToken, Registration};
 use crate::domain::client::{Client, Subject};
 use crate::domain::credential::{ApiKey, Fingerprint};
 use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
+use crate::domain::secret::SecretKeys;
 use crate::domain::time::Timestamp;
-use crate::ports::{KeyIssuer, LimiterError, StoreError};
+use crate::ports::{KeyIssuer, LimiterError, RevocationList, StoreError};
 
 use super::meter::Meter;
+
+/// What is known of credentials.
+#[derive(Clone, Copy)]
+pub struct Credentials<'a> {
+    /// Keeps the API keys.
+    pub keys: &'a dyn KeyIssuer,
+    /// Keeps which registrations were revoked.
+    pub revocations: &'a dyn RevocationList,
+    /// Tells our tokens and client secrets from others.
+    pub secrets: &'a SecretKeys,
+}
+
+impl std::fmt::Debug for Credentials<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Credentials(..)")
+    }
+}
+
+/// A credential that is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credential {
+    /// An API key.
+    Key(Fingerprint),
+    /// An access token of this registration.
+    Token(Registration),
+}
+
+impl Credential {
+    /// Whom it is counted as. All tokens of a registration are one client, so that a further one
+    /// buys nothing.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        match self {
+            Self::Key(fingerprint) => *fingerprint,
+            Self::Token(registration) => registration.fingerprint(),
+        }
+    }
+}
 
 /// Why a presented credential was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,19 +60,26 @@ pub enum AuthenticateError {
     Store(#[from] StoreError),
 }
 
-/// Looks a presented credential up. Its check digits are tried first, so that garbage costs no
-/// look-up.
+/// Looks a presented credential up: a token or a key. What it says itself is tried first, so that
+/// garbage costs no look-up.
 ///
 /// # Errors
 /// [`AuthenticateError`] when it is not a credential that is good at `now`.
 pub async fn authenticate(
-    keys: &dyn KeyIssuer,
+    credentials: Credentials<'_>,
     now: Timestamp,
     presented: &str,
-) -> Result<Fingerprint, AuthenticateError> {
+) -> Result<Credential, AuthenticateError> {
+    if let Some(token) = AccessToken::decode(presented, &credentials.secrets.access_token) {
+        let registration = *token.registration();
+        if token.is_active(now) && !credentials.revocations.is_revoked(&registration).await? {
+            return Ok(Credential::Token(registration));
+        }
+        return Err(AuthenticateError::Invalid);
+    }
     let key = ApiKey::parse(presented).map_err(|_malformed| AuthenticateError::Invalid)?;
-    match keys.find(&key.fingerprint()).await? {
-        Some(record) if record.is_active(now) => Ok(record.fingerprint),
+    match credentials.keys.find(&key.fingerprint()).await? {
+        Some(record) if record.is_active(now) => Ok(Credential::Key(record.fingerprint)),
         Some(_) | None => Err(AuthenticateError::Invalid),
     }
 }

@@ -56,14 +56,25 @@ impl Program {
         }
     }
 
-    /// Sends a request and gives status and body.
+    /// Sends a request with a body of JSON and gives status and body.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+        let headers = format!("{headers}Content-Type: application/json\r\n");
+        self.exchange(method, path, &headers, body)
+    }
+
+    /// Posts a form and gives status and body.
+    pub(crate) fn post_form(&self, path: &str, body: &str) -> (u16, Value) {
+        let headers = "Content-Type: application/x-www-form-urlencoded\r\n";
+        self.exchange("POST", path, headers, body)
+    }
+
+    fn exchange(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\
-             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+             Content-Length: {length}\r\n\r\n{body}"
         )
         .unwrap();
         let mut answer = String::new();
@@ -80,13 +91,13 @@ impl Program {
         body["alreadyExists"].clone()
     }
 
-    fn mint(&self) -> String {
+    pub(crate) fn mint(&self) -> String {
         let (status, body) = self.send("POST", "/api/v1/keys", "", "{}");
         assert_eq!(status, 201, "{body}");
         body["api_key"].as_str().unwrap().to_owned()
     }
 
-    fn health(&self, key: &str) -> u16 {
+    pub(crate) fn health(&self, key: &str) -> u16 {
         let header = format!("X-API-Key: {key}\r\n");
         self.send("GET", "/api/v1/health", &header, "").0
     }

@@ -68,6 +68,15 @@ fn calls() -> Vec<(Call, u16)> {
             200,
         ),
         (Call::post("/api/v1/newsletter", "{}"), 400),
+        (Call::post("/agent/auth", r#"{"type":"anonymous"}"#), 201),
+        (Call::form("/agent/auth/revoke", "token=nonsense"), 200),
+        (Call::post("/agent/auth/claim", "{}"), 400),
+        (
+            Call::form("/oauth2/token", "grant_type=client_credentials"),
+            401,
+        ),
+        (Call::get("/oauth2/authorize"), 400),
+        (Call::get("/oauth2/nothing"), 404),
         (Call::get("/api/v1/health").bearer("nonsense"), 401),
         (Call::get("/api/v1/nothing"), 404),
         (Call::new(Method::DELETE, "/api/v1/keys"), 405),
@@ -113,7 +122,7 @@ async fn an_allowed_origin_may_read_every_answer_and_exactly_the_headers_that_ar
     assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
     note(&reply);
 
-    for readable_anyway in ["cache-control", "content-length", "content-type"] {
+    for readable_anyway in ["cache-control", "content-length", "content-type", "pragma"] {
         assert!(sent.remove(readable_anyway));
     }
     assert!(sent.remove("set-cookie"), "no script may read it");
@@ -223,6 +232,9 @@ async fn a_preflight_is_told_what_the_path_takes() {
         ("/api/newsletter", "POST"),
         ("/api/v1/assistant/chat?x", "GET, HEAD, POST"),
         ("/api/assistant/chat", "GET, HEAD, POST"),
+        ("/agent/auth", "POST"),
+        ("/agent/auth/revoke", "POST"),
+        ("/oauth2/token", "POST"),
     ] {
         let reply = app.send(preflight(path, SHOP)).await;
         assert_eq!(reply.status, StatusCode::NO_CONTENT, "{path}");

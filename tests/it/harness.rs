@@ -10,8 +10,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use landing_api::adapters::memory::{
-    ManualClock, MemoryContactStore, MemoryKeyIssuer, MemoryRateLimiter, ScriptedModelClient,
-    SeededEntropy,
+    ManualClock, MemoryContactStore, MemoryKeyIssuer, MemoryRateLimiter, MemoryRevocationList,
+    ScriptedModelClient, SeededEntropy,
 };
 use landing_api::app::App;
 use landing_api::domain::chat::Conversation;
@@ -74,6 +74,7 @@ impl Setup {
         let clock = Arc::new(ManualClock::new(NOW));
         let contacts = Arc::new(MemoryContactStore::default());
         let keys = Arc::new(MemoryKeyIssuer::default());
+        let revocations = Arc::new(MemoryRevocationList::default());
         let settings = Settings {
             base_url: self.base_url.to_owned(),
             service_name: "Landing API".to_owned(),
@@ -98,6 +99,7 @@ impl Setup {
             contacts: contacts.clone(),
             notifier: self.notifier,
             keys: keys.clone(),
+            revocations: revocations.clone(),
             model: self.model,
             limiter: self.limiter,
             clock: clock.clone(),
@@ -119,6 +121,7 @@ impl Setup {
             clock,
             contacts,
             keys,
+            revocations,
             seen_ids: Mutex::default(),
         }
     }
@@ -131,6 +134,7 @@ pub(crate) struct TestApp {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) contacts: Arc<MemoryContactStore>,
     pub(crate) keys: Arc<MemoryKeyIssuer>,
+    pub(crate) revocations: Arc<MemoryRevocationList>,
     seen_ids: Mutex<HashSet<String>>,
 }
 
@@ -164,6 +168,17 @@ impl Call {
         let mut call = Self::new(Method::POST, path).header("content-type", "application/json");
         call.body = body.into();
         call
+    }
+
+    /// A POST of a form, written by hand.
+    pub(crate) fn form(path: &str, body: impl Into<Bytes>) -> Self {
+        Self::post(path, body).typed("application/x-www-form-urlencoded")
+    }
+
+    /// The same call with a body of that media type.
+    pub(crate) fn typed(self, media_type: &str) -> Self {
+        self.without("content-type")
+            .header("content-type", media_type)
     }
 
     pub(crate) fn from(mut self, peer: &str) -> Self {
@@ -302,20 +317,43 @@ impl TestApp {
         let is_refused = reply.status == StatusCode::TOO_MANY_REQUESTS;
         // Documents can be cached, wherever they are.
         let is_document = reply.header("etag").is_some();
-        let is_api = path.starts_with("/api/") || path == "/api";
-        if (is_api && !is_document) || is_refused {
+        let is_oauth = is_below("/agent", path) || is_below("/oauth2", path);
+        let is_for_programs = is_oauth || is_below("/api", path);
+        if (is_for_programs && !is_document) || is_refused {
             check_rate_limits(reply);
         } else {
             assert_eq!(reply.header("ratelimit"), None, "{path}");
         }
+        check_oauth(is_oauth, is_head, reply);
         let has_challenge = reply.header("www-authenticate").is_some();
         assert_eq!(has_challenge, reply.status == StatusCode::UNAUTHORIZED);
     }
 }
 
+fn is_below(area: &str, path: &str) -> bool {
+    let rest = path.strip_prefix(area);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// RFC 6749, sections 5.1 and 5.2.
+fn check_oauth(is_oauth: bool, is_head: bool, reply: &Reply) {
+    let pragma = is_oauth.then_some("no-cache");
+    assert_eq!(reply.header("pragma"), pragma);
+    if is_oauth {
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+    }
+    if reply.status.as_u16() < 400 || is_head {
+        return;
+    }
+    let problem = reply.json();
+    for member in ["error", "error_description"] {
+        assert_eq!(problem[member].is_string(), is_oauth, "{problem}");
+    }
+}
+
 /// No header leaves the service unnoticed.
 fn check_headers(reply: &Reply) {
-    const ALLOWED: [&str; 24] = [
+    const ALLOWED: [&str; 25] = [
         "access-control-allow-credentials",
         "access-control-allow-headers",
         "access-control-allow-methods",
@@ -328,6 +366,7 @@ fn check_headers(reply: &Reply) {
         "content-type",
         "etag",
         "link",
+        "pragma",
         "ratelimit",
         "ratelimit-limit",
         "ratelimit-policy",

@@ -26,6 +26,11 @@ async fn unknown_paths_are_404_problems_with_rate_limits() {
         "/nothing",
         "/problems/nothing",
         "/.well-known/nothing",
+        "/agent",
+        "/agent/auth/",
+        "/agent/auth/claim/",
+        "/oauth2",
+        "/oauth2/Token",
     ] {
         for method in [Method::GET, Method::POST, Method::DELETE] {
             let reply = app.send(Call::new(method, path)).await;
@@ -52,6 +57,11 @@ async fn wrong_methods_are_told_the_right_ones() {
         (Method::HEAD, "/api/newsletter", "POST"),
         (Method::PATCH, "/api/assistant/chat", "GET, HEAD, POST"),
         (Method::OPTIONS, "/api/v1/sandbox/echo", "GET, HEAD, POST"),
+        (Method::GET, "/agent/auth", "POST"),
+        (Method::GET, "/agent/auth/claim", "POST"),
+        (Method::DELETE, "/agent/auth/revoke", "POST"),
+        (Method::HEAD, "/oauth2/token", "POST"),
+        (Method::POST, "/oauth2/authorize", "GET, HEAD"),
         (Method::PUT, "/docs", "GET, HEAD"),
     ] {
         let reply = app.send(Call::new(method.clone(), path)).await;
@@ -136,6 +146,11 @@ async fn bodies_that_are_too_large_are_413() {
         ("/api/newsletter", 9_000),
         ("/api/v1/sandbox/echo", 70_000),
         ("/api/v1/assistant/chat", 330_000),
+        ("/agent/auth", 70_000),
+        ("/agent/auth", 1_000_000),
+        ("/agent/auth/revoke", 9_000),
+        ("/oauth2/token", 9_000),
+        ("/oauth2/token", 1_000_000),
     ] {
         let reply = app.send(Call::post(path, vec![b' '; bytes])).await;
         assert_eq!(reply.status, StatusCode::PAYLOAD_TOO_LARGE, "{path}");

@@ -11,10 +11,7 @@ use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
 use crate::usecases::issue_key::{IssueKeyError, issue_key};
 
-use super::Call;
-
-/// What is given away for free.
-const TIER: &str = "free";
+use super::{Call, TIER};
 
 #[derive(Serialize)]
 struct CreateKeyResponse<'a> {

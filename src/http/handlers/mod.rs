@@ -1,9 +1,11 @@
 //! The operations: each reads its request, calls one use case, and writes its answer.
 
+mod agent;
 mod assistant;
 mod health;
 mod keys;
 mod newsletter;
+mod oauth;
 mod pages;
 mod sandbox;
 mod stream;
@@ -20,13 +22,16 @@ use crate::domain::quota_token::QuotaToken;
 use crate::domain::time::Timestamp;
 
 use super::documents::Documents;
-use super::problem::Problem;
+use super::problem::{Code, Problem};
 use super::reply::Reply;
 use super::request_id::RequestId;
 use super::route::Endpoint;
 
 /// The version of the API that health and sandbox report (spec 9).
 const API_VERSION: &str = "v1";
+
+/// What is given away for free.
+const TIER: &str = "free";
 
 /// One request that has come through the door.
 #[derive(Debug)]
@@ -59,6 +64,12 @@ pub(crate) async fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Resul
         Endpoint::Subscribe => newsletter::subscribe(&call, &body).await,
         Endpoint::Chat => assistant::chat(call, &body).await,
         Endpoint::Quota => assistant::quota(&call).await,
+        Endpoint::RegisterAgent => agent::register(&call, &body).await,
+        Endpoint::Claim => Err(Problem::of(Code::ClaimNotEnabled)),
+        Endpoint::Revoke => agent::revoke(&call, &body).await,
+        Endpoint::Token => oauth::token(&call, &body).await,
+        // Never a redirect: nobody can sign in here.
+        Endpoint::Authorize => Err(Problem::of(Code::UnsupportedResponseType)),
         Endpoint::Document => pages::document(&call),
     }
 }

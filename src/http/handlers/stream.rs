@@ -21,7 +21,7 @@ use crate::http::events::{self, EventSink, Untaken};
 use crate::http::panics::{catch_panic, panicked};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
-use crate::http::route::Endpoint;
+use crate::http::route::{Area, Endpoint};
 use crate::ports::{Deltas, ReaderGone};
 use crate::usecases::chat::{self as usecase, Answered, Turn};
 
@@ -86,7 +86,12 @@ async fn narrate(call: Call, turn: Turn, conversation: Conversation, reader: Rea
                 // It was answered as an ordinary problem, and logged as one.
                 return;
             };
-            let body = problem.body(&app.settings.base_url, call.id, &problem.decision);
+            let body = problem.body(
+                &app.settings.base_url,
+                call.id,
+                &problem.decision,
+                Area::Api,
+            );
             let sent = reader.sink.finish("problem", &body).await;
             Ended::after(sent, Ended::Failed).log(&call, started, Some(&problem));
         }

@@ -7,12 +7,18 @@ use hyper::StatusCode;
 #[allow(missing_docs, reason = "the table below says what each means")]
 pub enum Code {
     AssistantQuotaExhausted,
+    ClaimNotEnabled,
     ConflictingCredentials,
     HandlerTimeout,
+    IdentityAssertionNotEnabled,
     InternalError,
+    InvalidClient,
+    InvalidScope,
     InvalidToken,
+    IssuerNotEnabled,
     LimiterUnavailable,
     MalformedBody,
+    MalformedForm,
     MalformedJson,
     MethodNotAllowed,
     ModelUnavailable,
@@ -23,8 +29,12 @@ pub enum Code {
     RateLimited,
     RequestTimeout,
     StoreUnavailable,
+    UnsupportedCredentialType,
+    UnsupportedGrantType,
     UnsupportedMediaType,
+    UnsupportedResponseType,
     ValidationFailed,
+    VerifiedEmailNotEnabled,
 }
 
 /// What is true of every problem of one kind.
@@ -44,14 +54,20 @@ pub struct Kind {
 
 impl Code {
     /// Every code, in the order of their names.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 29] = [
         Self::AssistantQuotaExhausted,
+        Self::ClaimNotEnabled,
         Self::ConflictingCredentials,
         Self::HandlerTimeout,
+        Self::IdentityAssertionNotEnabled,
         Self::InternalError,
+        Self::InvalidClient,
+        Self::InvalidScope,
         Self::InvalidToken,
+        Self::IssuerNotEnabled,
         Self::LimiterUnavailable,
         Self::MalformedBody,
+        Self::MalformedForm,
         Self::MalformedJson,
         Self::MethodNotAllowed,
         Self::ModelUnavailable,
@@ -62,8 +78,12 @@ impl Code {
         Self::RateLimited,
         Self::RequestTimeout,
         Self::StoreUnavailable,
+        Self::UnsupportedCredentialType,
+        Self::UnsupportedGrantType,
         Self::UnsupportedMediaType,
+        Self::UnsupportedResponseType,
         Self::ValidationFailed,
+        Self::VerifiedEmailNotEnabled,
     ];
 
     /// What is true of every problem with this code.
@@ -78,6 +98,13 @@ impl Code {
                 "All free messages of this visitor are used up. The quota is a sliding window: \
                  each message is given back one window after it was sent.",
                 "Wait for the number of seconds in Retry-After, then send the message again.",
+            ),
+            Self::ClaimNotEnabled => (
+                "claim_not_enabled",
+                StatusCode::BAD_REQUEST,
+                "Claiming is not enabled",
+                "A registration cannot be claimed: the service has no accounts to bind it to.",
+                "Use the registration as it is; nothing here needs more.",
             ),
             Self::ConflictingCredentials => (
                 "conflicting_credentials",
@@ -95,6 +122,14 @@ impl Code {
                  effect.",
                 "Try again later.",
             ),
+            Self::IdentityAssertionNotEnabled => (
+                "identity_assertion_not_enabled",
+                StatusCode::BAD_REQUEST,
+                "Registration method not enabled",
+                "Agents register anonymously here; identity assertions are not accepted. The \
+                 assertion was not read.",
+                "Send {\"type\":\"anonymous\"} instead.",
+            ),
             Self::InternalError => (
                 "internal_error",
                 StatusCode::INTERNAL_SERVER_ERROR,
@@ -103,13 +138,37 @@ impl Code {
                  leads the operator to the log line.",
                 "Try again later; if it happens again, tell the operator the request's id.",
             ),
+            Self::InvalidClient => (
+                "invalid_client",
+                StatusCode::UNAUTHORIZED,
+                "Client not valid",
+                "The client id or the client secret is missing, wrong, expired or revoked.",
+                "Send the client_id and client_secret of one registration, or register again with \
+                 POST /agent/auth.",
+            ),
+            Self::InvalidScope => (
+                "invalid_scope",
+                StatusCode::BAD_REQUEST,
+                "Scope not valid",
+                "A scope was asked for that does not exist here. There is one: public.",
+                "Ask for the scope public, or leave scope out.",
+            ),
             Self::InvalidToken => (
                 "invalid_token",
                 StatusCode::UNAUTHORIZED,
                 "Credential not valid",
                 "A credential was presented, but it is malformed, unknown, expired or revoked. \
                  No endpoint needs one.",
-                "Leave the credential out, or mint a new key with POST /api/v1/keys.",
+                "Leave the credential out, mint a new key with POST /api/v1/keys, or register \
+                 again with POST /agent/auth.",
+            ),
+            Self::IssuerNotEnabled => (
+                "issuer_not_enabled",
+                StatusCode::BAD_REQUEST,
+                "Issuer not enabled",
+                "No identity provider is trusted here, so none can revoke anything. The logout \
+                 token was not read.",
+                "Whoever holds a credential revokes it: send it as token in a form.",
             ),
             Self::LimiterUnavailable => (
                 "limiter_unavailable",
@@ -124,6 +183,14 @@ impl Code {
                 "Body not readable",
                 "The request's body broke off or its framing is wrong.",
                 "Send the whole body with a right Content-Length or chunked encoding.",
+            ),
+            Self::MalformedForm => (
+                "malformed_form",
+                StatusCode::BAD_REQUEST,
+                "Body is not a form",
+                "The request's body has a broken percent-encoding, or is not UTF-8 once it is \
+                 decoded.",
+                "Send a form such as grant_type=client_credentials, percent-encoded in UTF-8.",
             ),
             Self::MalformedJson => (
                 "malformed_json",
@@ -200,22 +267,57 @@ impl Code {
                 "The service cannot keep or look up data at the moment.",
                 "Try again later.",
             ),
+            Self::UnsupportedCredentialType => (
+                "unsupported_credential_type",
+                StatusCode::BAD_REQUEST,
+                "Credential type not supported",
+                "A registered agent gets an access token. There is no other type of credential \
+                 here.",
+                "Ask for access_token, or leave requested_credential_type out. An API key can be \
+                 had with POST /api/v1/keys.",
+            ),
+            Self::UnsupportedGrantType => (
+                "unsupported_grant_type",
+                StatusCode::BAD_REQUEST,
+                "Grant type not supported",
+                "The token endpoint knows one grant: client_credentials.",
+                "Send grant_type=client_credentials with the client_id and client_secret of a \
+                 registration.",
+            ),
             Self::UnsupportedMediaType => (
                 "unsupported_media_type",
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "Body must be JSON",
-                "The request's Content-Type is not application/json, or it is missing on a \
-                 request from a page of another origin.",
-                "Send the body as JSON with Content-Type: application/json.",
+                "Media type not supported",
+                "The request's Content-Type is not the one that the endpoint takes, or it is \
+                 missing on a request from a page of another origin. The token and revocation \
+                 endpoints take application/x-www-form-urlencoded, all others application/json.",
+                "Send the body in the form that the endpoint takes, and say so in Content-Type.",
+            ),
+            Self::UnsupportedResponseType => (
+                "unsupported_response_type",
+                StatusCode::BAD_REQUEST,
+                "Response type not supported",
+                "Nobody can sign in here, so there is nothing to authorize, and nobody is sent \
+                 anywhere.",
+                "Register with POST /agent/auth: the answer holds an access token.",
             ),
             Self::ValidationFailed => (
                 "validation_failed",
                 StatusCode::BAD_REQUEST,
                 "Request is not valid",
-                "The body is JSON, but some members of it are wrong. errors names each of them \
-                 by JSON Pointer (RFC 6901), says what is wrong, and gives a code: required, \
-                 type, length, format, enum, unknown_member or duplicate_member.",
+                "The body can be read, but some members of it, or parameters of a form, are \
+                 wrong. errors names each of them by JSON Pointer (RFC 6901), says what is wrong, \
+                 and gives a code: required, type, length, format, enum, unknown_member or \
+                 duplicate_member.",
                 "Correct the members listed in errors and send the request again.",
+            ),
+            Self::VerifiedEmailNotEnabled => (
+                "verified_email_not_enabled",
+                StatusCode::BAD_REQUEST,
+                "Registration method not enabled",
+                "Agents register anonymously here; e-mail addresses are not verified. No mail was \
+                 sent.",
+                "Send {\"type\":\"anonymous\"} instead.",
             ),
         };
         Kind {

@@ -1,6 +1,7 @@
 //! What goes wrong, in the client's words: RFC 9457 problem details.
 
 mod code;
+mod oauth;
 
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
@@ -11,8 +12,10 @@ use crate::ports::LimiterError;
 use crate::site::ProblemPage;
 
 use super::request_id::RequestId;
+use super::route::Area;
 
 pub use code::{Code, Kind};
+use oauth::OAuthMembers;
 
 /// The type that draft-ietf-httpapi-ratelimit-headers-11, section 5, registers for 429.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
@@ -38,6 +41,8 @@ pub struct Problem {
     pub(crate) decision: Box<Decision>,
     /// Headers of its own.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// What the challenge of a 401 says behind the metadata.
+    pub(crate) further_challenge: Option<&'static str>,
     /// Why, for the log; never for the client.
     pub(crate) cause: Option<Box<str>>,
 }
@@ -50,6 +55,7 @@ impl Problem {
             errors: Vec::new(),
             decision: Box::default(),
             headers: Vec::new(),
+            further_challenge: None,
             cause: None,
         }
     }
@@ -57,6 +63,11 @@ impl Problem {
     /// A problem whose detail is what its kind means.
     pub(crate) fn of(code: Code) -> Self {
         Self::new(code, code.kind().meaning)
+    }
+
+    /// A credential that is not good (RFC 6750, section 3.1).
+    pub(crate) fn invalid_token() -> Self {
+        Self::of(Code::InvalidToken).with_challenge("error=\"invalid_token\"")
     }
 
     pub(crate) fn invalid(errors: Vec<Invalid>) -> Self {
@@ -94,13 +105,33 @@ impl Problem {
         self
     }
 
+    pub(crate) fn with_challenge(mut self, challenge: &'static str) -> Self {
+        self.further_challenge = Some(challenge);
+        self
+    }
+
+    /// The challenge of a 401. The address of the `metadata` comes first, as spec 5.4 has it.
+    pub(crate) fn challenge(&self, metadata: &str) -> String {
+        let bearer = format!("Bearer resource_metadata=\"{metadata}\"");
+        match self.further_challenge {
+            Some(further) => format!("{bearer}, {further}"),
+            None => bearer,
+        }
+    }
+
     pub(crate) fn because(mut self, cause: impl ToString) -> Self {
         self.cause = Some(cause.to_string().into_boxed_str());
         self
     }
 
-    /// The body on the wire (spec 2.13), for the request `id`.
-    pub(crate) fn body(&self, base_url: &str, id: RequestId, decision: &Decision) -> Vec<u8> {
+    /// The body on the wire (spec 2.13), for the request `id` of a path in `area`.
+    pub(crate) fn body(
+        &self,
+        base_url: &str,
+        id: RequestId,
+        decision: &Decision,
+        area: Area,
+    ) -> Vec<u8> {
         let kind = self.code.kind();
         let is_refusal = kind.status == StatusCode::TOO_MANY_REQUESTS;
         let details = ProblemDetails {
@@ -120,6 +151,10 @@ impl Problem {
                 .violated()
                 .map(|standing| standing.policy.as_str())
                 .collect(),
+            oauth: match area {
+                Area::OAuth => Some(OAuthMembers::of(self)),
+                Area::Api | Area::Site => None,
+            },
         };
         serde_json::to_vec(&details).unwrap_or_default()
     }
@@ -161,4 +196,6 @@ struct ProblemDetails<'a> {
     /// The draft's spelling, hyphen included.
     #[serde(rename = "violated-policies", skip_serializing_if = "Vec::is_empty")]
     violated_policies: Vec<&'a str>,
+    #[serde(flatten)]
+    oauth: Option<OAuthMembers>,
 }

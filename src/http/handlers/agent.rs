@@ -1,0 +1,136 @@
+//! `POST /agent/auth` registers an agent (the auth.md proposal, v0.1), `/agent/auth/revoke` ends a
+//! credential (RFC 7009).
+
+use hyper::StatusCode;
+use serde::Serialize;
+
+use crate::domain::text::Label;
+use crate::http::form;
+use crate::http::problem::{Code, Problem};
+use crate::http::reply::Reply;
+use crate::http::wire::{self, Errors, Object, Unknown};
+use crate::usecases::register_agent::{RegisterAgentError, register_agent};
+use crate::usecases::revoke::revoke as revoke_credential;
+
+use super::oauth::{SCOPE, TokenResponse};
+use super::{Call, TIER};
+
+/// The members of RFC 6749, section 5.1, and of auth.md, and whose secret it is (RFC 7591, section
+/// 3.2.1).
+#[derive(Serialize)]
+struct RegisterResponse<'a> {
+    registration_id: &'a str,
+    registration_type: &'static str,
+    client_id: &'a str,
+    client_secret: String,
+    /// Seconds since the Unix epoch.
+    client_secret_expires_at: u64,
+    #[serde(flatten)]
+    token: TokenResponse<'a>,
+    tier: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a str>,
+    credential_type: &'static str,
+    credential: &'a str,
+    credential_expires: String,
+    scopes: [&'static str; 1],
+}
+
+/// The one kind of agent that can register.
+const ANONYMOUS: &str = "anonymous";
+
+/// The one kind of credential it gets.
+const ACCESS_TOKEN: &str = "access_token";
+
+pub(super) async fn register(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+    let label = read_request(body)?;
+    let app = &call.app;
+    let registered = register_agent(&*app.entropy, app.meter(), call.now, &call.client)
+        .await
+        .map_err(problem)?;
+    let registration = &registered.registration;
+    let client_id = registration.client_id();
+    let token = registered.token.encode(&app.secrets.access_token);
+    let response = RegisterResponse {
+        registration_id: &client_id,
+        registration_type: ANONYMOUS,
+        client_id: &client_id,
+        client_secret: registration.client_secret(&app.secrets.client_secret),
+        client_secret_expires_at: registration.expires_at().as_ms() / 1000,
+        token: TokenResponse::new(&token, &registered.token, call.now),
+        tier: TIER,
+        label: label.as_ref().map(Label::as_str),
+        credential_type: ACCESS_TOKEN,
+        credential: &token,
+        credential_expires: registered.token.expires_at().to_rfc3339(),
+        scopes: [SCOPE],
+    };
+    Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(registered.decision))
+}
+
+/// Answers alike whether or not there was anything to revoke (RFC 7009, section 2.2).
+pub(super) async fn revoke(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+    let form = form::parse(body)?;
+    let mut errors = Errors::default();
+    let token = form.required("token", &mut errors);
+    // Any hint will do: a credential tells by itself what it is.
+    form.optional("token_type_hint", &mut errors);
+    let token = errors.finish(token)?;
+    revoke_credential(call.app.credentials(), call.now, token)
+        .await
+        .map_err(|cause| Problem::of(Code::StoreUnavailable).because(cause))?;
+    Ok(Reply::empty())
+}
+
+/// Reads a registration (spec 4.10). Members that it does not name are ignored, because those who
+/// follow the proposal send them.
+fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
+    let mut errors = Errors::default();
+    let Some(mut object) = wire::parse(body)?.object(&mut errors) else {
+        return errors.finish(None);
+    };
+    if let Some(kind) = object.required("type", &mut errors)
+        && let Some(name) = kind.string(&mut errors)
+    {
+        match &*name {
+            ANONYMOUS => {}
+            "identity_assertion" => return Err(not_enabled(&mut object)),
+            _ => errors.push(kind.pointer(), "enum", "must be anonymous"),
+        }
+    }
+    let label = object
+        .optional("label")
+        .and_then(|value| value.parsed(&mut errors, Label::parse));
+    let credential_type = object
+        .optional("requested_credential_type")
+        .and_then(|value| value.string(&mut errors));
+    object.finish(Unknown::Ignored, &mut errors);
+    let label = errors.finish(Some(label))?;
+    match credential_type.as_deref() {
+        None | Some(ACCESS_TOKEN) => Ok(label),
+        Some(_) => Err(Problem::of(Code::UnsupportedCredentialType)),
+    }
+}
+
+/// Which kind of identity assertion is not enabled. Nothing of it is read but its type.
+fn not_enabled(object: &mut Object<'_>) -> Problem {
+    let assertion_type = object
+        .optional("assertion_type")
+        .and_then(|value| value.string(&mut Errors::default()));
+    Problem::of(match assertion_type.as_deref() {
+        Some("verified_email") => Code::VerifiedEmailNotEnabled,
+        Some(_) | None => Code::IdentityAssertionNotEnabled,
+    })
+}
+
+fn problem(error: RegisterAgentError) -> Problem {
+    match error {
+        RegisterAgentError::Refused(decision) => {
+            Problem::refused(Code::RateLimited, &decision).with_decision(decision)
+        }
+        RegisterAgentError::Entropy(decision, cause) => Problem::of(Code::InternalError)
+            .with_decision(decision)
+            .because(cause),
+        RegisterAgentError::Limiter(cause) => Problem::from(cause),
+    }
+}

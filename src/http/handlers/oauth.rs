@@ -1,0 +1,115 @@
+//! `POST /oauth2/token` gives a registered agent a fresh token (RFC 6749, section 4.4).
+
+use hyper::StatusCode;
+use serde::Serialize;
+
+use crate::domain::agent::AccessToken;
+use crate::domain::time::Timestamp;
+use crate::http::form::{self, Form};
+use crate::http::identity::{self, Basic};
+use crate::http::problem::{Code, Problem};
+use crate::http::reply::Reply;
+use crate::http::wire::Errors;
+use crate::usecases::exchange::{ExchangeError, exchange};
+
+use super::Call;
+
+/// The one scope there is.
+pub(super) const SCOPE: &str = "public";
+
+/// The challenge to a client that tried `Authorization: Basic` (RFC 6749, section 5.2).
+const BASIC: &str = "Basic realm=\"oauth2\"";
+
+/// The members of RFC 6749, section 5.1.
+#[derive(Serialize)]
+pub(super) struct TokenResponse<'a> {
+    access_token: &'a str,
+    token_type: &'static str,
+    /// Seconds.
+    expires_in: u64,
+    scope: &'static str,
+}
+
+impl<'a> TokenResponse<'a> {
+    /// What is told at `now` of `token`, which is written `text`.
+    pub(super) fn new(text: &'a str, token: &AccessToken, now: Timestamp) -> Self {
+        Self {
+            access_token: text,
+            token_type: "Bearer",
+            expires_in: token.expires_at().ms_since(now) / 1000,
+            scope: SCOPE,
+        }
+    }
+}
+
+pub(super) async fn token(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+    let basic = identity::basic(&call.headers);
+    let is_basic = basic != Basic::Nothing;
+    let (client_id, client_secret) = read_request(&form::parse(body)?, basic)?;
+    let app = &call.app;
+    let exchanged = exchange(
+        app.credentials(),
+        app.meter(),
+        call.now,
+        &call.client,
+        &client_id,
+        &client_secret,
+    )
+    .await
+    .map_err(|error| problem(error, is_basic))?;
+    let token = exchanged.token.encode(&app.secrets.access_token);
+    let response = TokenResponse::new(&token, &exchanged.token, call.now);
+    Ok(Reply::json(StatusCode::OK, &response)?.with_decision(exchanged.decision))
+}
+
+/// Reads a client's id and secret from a token request of the only grant there is.
+fn read_request(form: &Form, basic: Basic) -> Result<(String, String), Problem> {
+    let mut errors = Errors::default();
+    let grant_type = form.required("grant_type", &mut errors);
+    let scope = form.optional("scope", &mut errors);
+    let client_id = form.optional("client_id", &mut errors);
+    let client_secret = form.optional("client_secret", &mut errors);
+    // One way to authenticate is enough (RFC 6749, section 2.3), but some repeat the id.
+    if basic != Basic::Nothing && client_secret.is_some() {
+        let detail = "must not be there beside Authorization: Basic";
+        errors.push("#/client_secret", "duplicate_member", detail);
+    }
+    if let (Basic::Client { id, .. }, Some(client_id)) = (&basic, client_id)
+        && id != client_id
+    {
+        let detail = "must be the client of Authorization: Basic, or not be there";
+        errors.push("#/client_id", "duplicate_member", detail);
+    }
+    if errors.finish(grant_type)? != "client_credentials" {
+        return Err(Problem::of(Code::UnsupportedGrantType));
+    }
+    if scope.is_some_and(|scope| scope.split(' ').any(|one| one != SCOPE)) {
+        return Err(Problem::of(Code::InvalidScope));
+    }
+    match (basic, client_id, client_secret) {
+        (Basic::Client { id, secret }, ..) => Ok((id, secret)),
+        (Basic::Nothing, Some(id), Some(secret)) => Ok((id.to_owned(), secret.to_owned())),
+        (Basic::Nothing, ..) => Err(invalid_client(false)),
+        (Basic::Garbage, ..) => Err(invalid_client(true)),
+    }
+}
+
+fn invalid_client(is_basic: bool) -> Problem {
+    let problem = Problem::of(Code::InvalidClient);
+    if is_basic {
+        problem.with_challenge(BASIC)
+    } else {
+        problem
+    }
+}
+
+fn problem(error: ExchangeError, is_basic: bool) -> Problem {
+    match error {
+        ExchangeError::InvalidClient => invalid_client(is_basic),
+        ExchangeError::Refused(decision) => {
+            Problem::refused(Code::RateLimited, &decision).with_decision(decision)
+        }
+        ExchangeError::Store(cause) => Problem::of(Code::StoreUnavailable).because(cause),
+        ExchangeError::Limiter(cause) => Problem::from(cause),
+    }
+}

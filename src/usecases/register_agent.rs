@@ -1,0 +1,65 @@
+//! Registering an agent. Nothing is kept of it: what it is given proves itself.
+
+use crate::domain::agent::{AccessToken, Registration};
+use crate::domain::client::{Client, Subject};
+use crate::domain::decision::Decision;
+use crate::domain::policy::PolicyName;
+use crate::domain::time::Timestamp;
+use crate::ports::{Entropy, EntropyError, LimiterError};
+
+use super::meter::Meter;
+
+/// An agent is registered.
+#[derive(Debug)]
+pub struct Registered {
+    /// Its name and how long its client secret is good.
+    pub registration: Registration,
+    /// Its first token.
+    pub token: AccessToken,
+    /// How the `agents` policy stands.
+    pub decision: Decision,
+}
+
+/// No agent was registered.
+#[derive(Debug, thiserror::Error)]
+pub enum RegisterAgentError {
+    /// Too many registrations and tokens.
+    #[error("rate limited")]
+    Refused(Decision),
+    /// No random bytes to name it by.
+    #[error("{1}")]
+    Entropy(Decision, EntropyError),
+    /// The limiter cannot decide.
+    #[error(transparent)]
+    Limiter(#[from] LimiterError),
+}
+
+/// Registers an agent and issues its first token.
+///
+/// # Errors
+/// [`RegisterAgentError`] when there is no registration.
+pub async fn register_agent(
+    entropy: &dyn Entropy,
+    meter: Meter<'_>,
+    now: Timestamp,
+    client: &Client,
+) -> Result<Registered, RegisterAgentError> {
+    let charges = meter.charges(
+        client.network,
+        &[(PolicyName::Agents, Subject::Network(client.network))],
+    );
+    let decision = meter.limiter.acquire(&charges, now).await?.decision;
+    if decision.is_refused() {
+        return Err(RegisterAgentError::Refused(decision));
+    }
+    let mut random = [0; 16];
+    if let Err(error) = entropy.fill(&mut random) {
+        return Err(RegisterAgentError::Entropy(decision, error));
+    }
+    let registration = Registration::new(random, now);
+    Ok(Registered {
+        registration,
+        token: AccessToken::new(registration, now),
+        decision,
+    })
+}

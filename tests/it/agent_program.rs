@@ -1,0 +1,141 @@
+//! Agents and the real program: what it forgets, what it never forgets, and what it never tells.
+
+use std::thread;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::binary::{Program, command};
+
+/// The members `names` of a new registration.
+fn register<const N: usize>(program: &Program, names: [&str; N]) -> [String; N] {
+    let (status, body) = program.send("POST", "/agent/auth", "", r#"{"type":"anonymous"}"#);
+    assert_eq!(status, 201, "{body}");
+    names.map(|name| body[name].as_str().unwrap().to_owned())
+}
+
+fn exchange(program: &Program, client_id: &str, client_secret: &str) -> (u16, Value) {
+    let form = format!(
+        "grant_type=client_credentials&client_id={client_id}&client_secret={client_secret}"
+    );
+    program.post_form("/oauth2/token", &form)
+}
+
+#[test]
+fn tokens_outlive_the_process_and_so_do_revocations() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let program = Program::start(&mut command(data_dir.path()));
+    let names = ["access_token", "client_id", "client_secret"];
+    let [kept, kept_id, kept_secret] = register(&program, names);
+    let [revoked, id, secret] = register(&program, names);
+    assert_eq!(program.health(&revoked), 200);
+    let (status, body) = exchange(&program, &id, &secret);
+    assert_eq!(status, 200, "{body}");
+    let second = body["access_token"].as_str().unwrap().to_owned();
+    let key = program.mint();
+
+    // However many revoke at once, each is told that it is done, and it is.
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for credential in [&revoked, &key] {
+                    let form = format!("token={credential}&token_type_hint=access_token");
+                    assert_eq!(program.post_form("/agent/auth/revoke", &form).0, 200);
+                    assert_eq!(program.health(credential), 401);
+                }
+            });
+        }
+    });
+    let mut program = program;
+    for signal in [Signal::KILL, Signal::TERM, Signal::TERM] {
+        for credential in [&revoked, &second, &key] {
+            assert_eq!(program.health(credential), 401);
+        }
+        let (status, body) = exchange(&program, &id, &secret);
+        assert_eq!(
+            (status, body["error"].as_str()),
+            (401, Some("invalid_client"))
+        );
+        assert_eq!(program.health(&kept), 200);
+        assert_eq!(exchange(&program, &kept_id, &kept_secret).0, 200);
+        program.stop(signal);
+        program = Program::start(&mut command(data_dir.path()));
+    }
+    let ledger = std::fs::read_to_string(data_dir.path().join("ledger.jsonl")).unwrap();
+    assert_eq!(ledger.matches("token_revoked").count(), 1);
+    assert_eq!(
+        ledger.lines().count(),
+        1 + 3,
+        "nothing is stored of a token"
+    );
+}
+
+#[test]
+fn another_data_directory_knows_nothing_of_them() {
+    let names = ["access_token", "client_id", "client_secret"];
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let [token, id, secret] = register(&Program::start(&mut command(here.path())), names);
+    let program = Program::start(&mut command(there.path()));
+    assert_eq!(program.health(&token), 401);
+    assert_eq!(exchange(&program, &id, &secret).0, 401);
+}
+
+#[test]
+fn no_secret_of_an_agent_is_logged() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let program = Program::start(command(data_dir.path()).args(["--log-level", "trace"]));
+    let names = ["access_token", "client_id", "client_secret"];
+    let [token, id, secret] = register(&program, names);
+    let post = |body: &str| program.send("POST", "/agent/auth", "", body).0;
+    assert_eq!(
+        post(r#"{"type":"anonymous","label":"a private label"}"#),
+        201
+    );
+    assert_eq!(
+        post(r#"{"type":"identity_assertion","assertion":"a.private.jwt"}"#),
+        400
+    );
+    assert_eq!(
+        post(
+            r#"{"type":"identity_assertion","assertion_type":"verified_email","assertion":"private@example.org"}"#
+        ),
+        400
+    );
+    assert_eq!(post(r#"{"type":"private","label":5}"#), 400);
+    assert_eq!(post("{private"), 400);
+    exchange(&program, &id, &secret);
+    exchange(&program, &id, &secret[..55]);
+    exchange(&program, &id, "private");
+    program.health(&token);
+    for form in [
+        format!("token={token}"),
+        format!("token={token}&token={token}"),
+        format!("token={token}&private=%"),
+    ] {
+        program.post_form("/agent/auth/revoke", &form);
+    }
+    program.health(&token);
+    program.send("GET", "/oauth2/authorize?state=private", "", "");
+    let (status, log) = program.stop(Signal::TERM);
+    assert_eq!(status, Some(0));
+    for private in [
+        "private",
+        "lat_",
+        "las_",
+        "reg_",
+        &token[4..],
+        &secret[4..],
+        &id[4..],
+    ] {
+        let line = log.lines().find(|line| line.contains(private));
+        assert_eq!(line, None, "{private}");
+    }
+    for endpoint in [
+        "agent.register",
+        "oauth.token",
+        "agent.revoke",
+        "oauth.authorize",
+    ] {
+        assert!(log.contains(endpoint), "{log}");
+    }
+}
