@@ -9,7 +9,6 @@
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
 mod agent;
-mod agent_program;
 mod architecture;
 mod assistant;
 mod assistant_pages;
@@ -28,7 +27,6 @@ mod limiter;
 mod limits;
 mod newsletter;
 mod notify;
-mod oauth;
 mod openai;
 mod problems;
 mod provider;

@@ -1,25 +1,45 @@
 //! `/agent/auth` and what an agent gets there.
 
+mod oauth;
+mod program;
+mod revoke;
+
 use hyper::{Method, StatusCode};
-use landing_api::ports::StoreError;
 use serde_json::json;
 
 use crate::harness::{Call, NOW, Reply, Setup, TestApp};
 
 const PATH: &str = "/agent/auth";
 const REVOKE: &str = "/agent/auth/revoke";
-const CHALLENGE: &str =
+/// What every challenge begins with.
+const METADATA: &str =
     "Bearer resource_metadata=\"http://landing.example/.well-known/oauth-protected-resource\"";
 const DAY_MS: u64 = 86_400_000;
 
 /// What an agent keeps of its registration.
-pub(crate) struct Agent {
-    pub(crate) client_id: String,
-    pub(crate) client_secret: String,
-    pub(crate) token: String,
+struct Agent {
+    client_id: String,
+    client_secret: String,
+    token: String,
 }
 
-pub(crate) async fn register(app: &TestApp) -> Agent {
+impl Agent {
+    /// A token request with `more` behind what it needs.
+    fn exchange(&self, more: &str) -> Call {
+        let Self {
+            client_id,
+            client_secret,
+            ..
+        } = self;
+        let client = format!("client_id={client_id}&client_secret={client_secret}");
+        Call::form(
+            "/oauth2/token",
+            format!("grant_type=client_credentials&{client}{more}"),
+        )
+    }
+}
+
+async fn register(app: &TestApp) -> Agent {
     let reply = app.send(Call::post(PATH, r#"{"type":"anonymous"}"#)).await;
     assert_eq!(reply.status, StatusCode::CREATED);
     let body = reply.json();
@@ -39,7 +59,7 @@ fn revocation(token: &str) -> Call {
     Call::form(REVOKE, format!("token={token}"))
 }
 
-pub(crate) async fn status(app: &TestApp, call: Call) -> u16 {
+async fn status(app: &TestApp, call: Call) -> u16 {
     app.send(call).await.status.as_u16()
 }
 
@@ -47,7 +67,7 @@ pub(crate) async fn status(app: &TestApp, call: Call) -> u16 {
 fn check_challenged(reply: &Reply) {
     assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
     assert_eq!(reply.code(), "invalid_token");
-    let expected = format!("{CHALLENGE}, error=\"invalid_token\"");
+    let expected = format!("{METADATA}, error=\"invalid_token\"");
     assert_eq!(reply.header("www-authenticate"), Some(&*expected));
 }
 
@@ -256,13 +276,7 @@ async fn what_is_no_json_is_refused() {
 async fn registrations_are_limited_by_network_together_with_tokens() {
     let app = Setup::default().limit("agents", "2/1h").start();
     let agent = register(&app).await;
-    let exchange = |peer: &str| {
-        let body = format!(
-            "grant_type=client_credentials&client_id={}&client_secret={}",
-            agent.client_id, agent.client_secret
-        );
-        Call::form("/oauth2/token", body).from(peer)
-    };
+    let exchange = |peer: &str| agent.exchange("").from(peer);
     let reply = app.send(exchange("192.0.2.1")).await;
     assert_eq!(
         (reply.policy(), reply.remaining()),
@@ -288,12 +302,8 @@ async fn registrations_are_limited_by_network_together_with_tokens() {
 async fn a_token_is_a_client_of_its_own_and_further_ones_buy_nothing() {
     let app = Setup::default().limit("default", "5/60s").start();
     let (first, second) = (register(&app).await, register(&app).await);
-    let body = format!(
-        "grant_type=client_credentials&client_id={}&client_secret={}",
-        first.client_id, first.client_secret
-    );
     app.clock.advance_ms(1);
-    let reply = app.send(Call::form("/oauth2/token", body)).await;
+    let reply = app.send(first.exchange("")).await;
     let again = reply.json()["access_token"].as_str().unwrap().to_owned();
     assert_ne!(again, first.token);
     let remaining = async |token: &str| app.send(health(token)).await.remaining();
@@ -343,169 +353,6 @@ async fn a_token_that_is_not_ours_is_401_and_counted_by_network() {
         expected -= 1;
         assert_eq!(reply.remaining(), expected, "no window of its own");
     }
-}
-
-#[tokio::test]
-async fn a_revoked_token_ends_its_registration_and_no_other() {
-    let app = TestApp::new();
-    let (agent, other) = (register(&app).await, register(&app).await);
-    app.clock.advance_ms(1000);
-    let exchange = format!(
-        "grant_type=client_credentials&client_id={}&client_secret={}",
-        agent.client_id, agent.client_secret
-    );
-    let reply = app
-        .send(Call::form("/oauth2/token", exchange.clone()))
-        .await;
-    let second = reply.json()["access_token"].as_str().unwrap().to_owned();
-
-    let reply = app.send(revocation(&agent.token)).await;
-    assert_eq!(reply.status, StatusCode::OK);
-    assert_eq!(reply.header("content-type"), None);
-    assert!(reply.body.is_empty());
-    for token in [&agent.token, &second] {
-        check_challenged(&app.send(health(token)).await);
-    }
-    let reply = app.send(Call::form("/oauth2/token", exchange)).await;
-    assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
-    assert_eq!(reply.code(), "invalid_client");
-    assert_eq!(status(&app, health(&other.token)).await, 200);
-}
-
-#[tokio::test]
-async fn an_api_key_can_be_revoked_too() {
-    let app = TestApp::new();
-    let minted = app.send(Call::post("/api/v1/keys", "{}")).await.json();
-    let key = minted["api_key"].as_str().unwrap();
-    assert_eq!(status(&app, health(key)).await, 200);
-    let call = Call::form(REVOKE, format!("token={key}&token_type_hint=refresh_token"));
-    assert_eq!(status(&app, call).await, 200);
-    check_challenged(&app.send(health(key)).await);
-}
-
-#[tokio::test]
-async fn a_token_may_revoke_itself() {
-    let app = TestApp::new();
-    let agent = register(&app).await;
-    let call = || revocation(&agent.token).bearer(&agent.token);
-    assert_eq!(status(&app, call()).await, 200);
-    check_challenged(&app.send(call()).await);
-}
-
-#[tokio::test]
-async fn revoking_what_is_not_good_is_the_same_200_and_changes_nothing() {
-    let app = TestApp::new();
-    let agent = register(&app).await;
-    let mut others = vec![
-        "x".to_owned(),
-        "lat_".to_owned(),
-        "lak_".to_owned(),
-        agent.client_id.clone(),
-        agent.client_secret.clone(),
-        agent.token[..99].to_owned(),
-        "%00".to_owned(),
-        "%C3%A9".to_owned(),
-        "x".repeat(8000),
-    ];
-    let gone = register(&app).await.token;
-    assert_eq!(status(&app, revocation(&gone)).await, 200);
-    others.push(gone);
-    for token in &others {
-        let reply = app.send(revocation(token)).await;
-        assert_eq!(reply.status, StatusCode::OK, "{token:.20}");
-        assert!(reply.body.is_empty());
-    }
-    assert_eq!(status(&app, health(&agent.token)).await, 200);
-
-    // A token that has expired ends nothing: its registration is good still.
-    app.clock.advance_ms(DAY_MS);
-    assert_eq!(status(&app, revocation(&agent.token)).await, 200);
-    let body = format!(
-        "grant_type=client_credentials&client_id={}&client_secret={}",
-        agent.client_id, agent.client_secret
-    );
-    assert_eq!(status(&app, Call::form("/oauth2/token", body)).await, 200);
-}
-
-#[tokio::test]
-async fn a_revocation_that_cannot_be_read_is_refused() {
-    let app = TestApp::new();
-    let agent = register(&app).await;
-    let token = &agent.token;
-    for (body, code) in [
-        (String::new(), "validation_failed"),
-        ("token=".to_owned(), "validation_failed"),
-        (format!("Token={token}"), "validation_failed"),
-        (format!("\u{feff}token={token}"), "validation_failed"),
-        (format!("token={token}&token={token}"), "validation_failed"),
-        (format!("token=&token={token}"), "validation_failed"),
-        (
-            format!("token={token}&token_type_hint=a&token_type_hint=a"),
-            "validation_failed",
-        ),
-        (format!("token={token}%"), "malformed_form"),
-        (format!("token={token}&x=%zz"), "malformed_form"),
-        (format!("token={token}&x=%ff"), "malformed_form"),
-    ] {
-        let reply = app.send(Call::form(REVOKE, body.clone())).await;
-        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{body}");
-        assert_eq!(reply.code(), code, "{body}");
-        assert_eq!(reply.json()["error"], "invalid_request");
-        assert!(!String::from_utf8_lossy(&reply.body).contains(token));
-    }
-    for media_type in ["application/json", "text/plain", "application/jwt", ""] {
-        let call = revocation(token).typed(media_type);
-        let reply = app.send(call).await;
-        assert_eq!(reply.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
-        assert_eq!(reply.code(), "unsupported_media_type");
-        let detail = reply.json()["detail"].to_string();
-        assert!(
-            detail.contains("application/x-www-form-urlencoded"),
-            "{detail}"
-        );
-    }
-    assert_eq!(status(&app, health(token)).await, 200);
-}
-
-#[tokio::test]
-async fn logout_tokens_of_providers_are_refused_unread() {
-    let app = TestApp::new();
-    for (media_type, body) in [
-        (
-            "application/logout+jwt",
-            "eyJhbGciOiJub25lIn0.e30.".to_owned(),
-        ),
-        ("Application/Logout+JWT; charset=utf-8", String::new()),
-        // Larger than anything that would be read.
-        ("application/logout+jwt", "x".repeat(1_000_000)),
-    ] {
-        let reply = app.send(Call::post(REVOKE, body).typed(media_type)).await;
-        assert_eq!(reply.status, StatusCode::BAD_REQUEST);
-        assert_eq!(reply.code(), "issuer_not_enabled");
-        assert_eq!(reply.json()["error"], "issuer_not_enabled");
-    }
-}
-
-#[tokio::test]
-async fn a_revocation_that_was_not_kept_is_503_and_may_be_tried_again() {
-    let app = TestApp::new();
-    let agent = register(&app).await;
-    let failure = StoreError::Unavailable("the secret cause".to_owned());
-    app.revocations.fail_with(Some(failure));
-    for call in [revocation(&agent.token), health(&agent.token)] {
-        let reply = app.send(call).await;
-        assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!(reply.code(), "store_unavailable");
-        assert!(!String::from_utf8_lossy(&reply.body).contains("secret cause"));
-    }
-    let reply = app.send(revocation(&agent.token)).await;
-    assert_eq!(reply.json()["error"], "temporarily_unavailable");
-    // Garbage needs no look-up.
-    assert_eq!(status(&app, revocation("garbage")).await, 200);
-    app.revocations.fail_with(None);
-    assert_eq!(status(&app, health(&agent.token)).await, 200);
-    assert_eq!(status(&app, revocation(&agent.token)).await, 200);
-    check_challenged(&app.send(health(&agent.token)).await);
 }
 
 #[tokio::test]

@@ -6,29 +6,12 @@ use hyper::StatusCode;
 use landing_api::ports::StoreError;
 use serde_json::json;
 
-use crate::agent::{Agent, register, status};
+use super::{DAY_MS, METADATA, register, status};
 use crate::harness::{Call, Reply, TestApp};
 
 const PATH: &str = "/oauth2/token";
-const METADATA: &str =
-    "Bearer resource_metadata=\"http://landing.example/.well-known/oauth-protected-resource\"";
-const DAY_MS: u64 = 86_400_000;
 
-/// The form that is right, with `more` behind it.
-fn post(agent: &Agent, more: &str) -> Call {
-    let Agent {
-        client_id,
-        client_secret,
-        ..
-    } = agent;
-    let client = format!("client_id={client_id}&client_secret={client_secret}");
-    Call::form(
-        PATH,
-        format!("grant_type=client_credentials&{client}{more}"),
-    )
-}
-
-/// The same by `Authorization: Basic`, with `more` in the form.
+/// A token request by `Authorization: Basic`, with `more` in the form.
 fn basic(id: &str, secret: &str, more: &str) -> Call {
     let pair = STANDARD.encode(format!("{id}:{secret}"));
     Call::form(PATH, format!("grant_type=client_credentials{more}"))
@@ -50,10 +33,10 @@ async fn a_client_gets_a_fresh_token_either_way() {
     let (id, secret) = (&*agent.client_id, &*agent.client_secret);
     let mut tokens = vec![agent.token.clone()];
     for call in [
-        post(&agent, ""),
-        post(&agent, "&scope=public"),
-        post(&agent, "&scope=&resource=a&resource=b&unknown=x"),
-        post(&agent, "").without("content-type"),
+        agent.exchange(""),
+        agent.exchange("&scope=public"),
+        agent.exchange("&scope=&resource=a&resource=b&unknown=x"),
+        agent.exchange("").without("content-type"),
         basic(id, secret, ""),
         basic(id, secret, &format!("&client_id={id}&scope=public")),
         // Both parts are form-encoded before they are joined.
@@ -89,16 +72,16 @@ async fn a_secret_is_good_for_thirty_days_and_no_token_outlives_it() {
     let app = TestApp::new();
     let agent = register(&app).await;
     app.clock.advance_ms(30 * DAY_MS - 2500);
-    let reply = app.send(post(&agent, "")).await;
+    let reply = app.send(agent.exchange("")).await;
     assert_eq!(reply.json()["expires_in"], 2);
     let token = reply.json()["access_token"].as_str().unwrap().to_owned();
     let health = || Call::get("/api/v1/health").bearer(&token);
     app.clock.advance_ms(2499);
     assert_eq!(status(&app, health()).await, 200);
-    assert_eq!(status(&app, post(&agent, "")).await, 200);
+    assert_eq!(status(&app, agent.exchange("")).await, 200);
     app.clock.advance_ms(1);
     assert_eq!(status(&app, health()).await, 401);
-    check_invalid_client(&app.send(post(&agent, "")).await, METADATA);
+    check_invalid_client(&app.send(agent.exchange("")).await, METADATA);
 }
 
 #[tokio::test]
@@ -157,9 +140,9 @@ async fn a_basic_header_that_cannot_be_read_is_an_invalid_client() {
     // Other schemes are ignored, and a bearer token is the door's affair.
     let digest = form().header("authorization", "Digest a=b");
     check_invalid_client(&app.send(digest).await, METADATA);
-    let reply = app.send(post(&agent, "").bearer("nonsense")).await;
+    let reply = app.send(agent.exchange("").bearer("nonsense")).await;
     assert_eq!(reply.code(), "invalid_token");
-    let own = post(&agent, "").bearer(&agent.token);
+    let own = agent.exchange("").bearer(&agent.token);
     assert_eq!(status(&app, own).await, 200);
 }
 
@@ -206,7 +189,7 @@ async fn other_grants_and_scopes_are_refused() {
         "public,x",
         "%00",
     ] {
-        let reply = app.send(post(&agent, &format!("&scope={scope}"))).await;
+        let reply = app.send(agent.exchange(&format!("&scope={scope}"))).await;
         assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{scope}");
         assert_eq!(reply.code(), "invalid_scope");
         assert_eq!(reply.json()["error"], "invalid_scope");
@@ -256,20 +239,21 @@ async fn every_bad_parameter_is_named_and_nothing_is_counted() {
         assert_eq!(reply.policy(), "default", "nothing was counted");
     }
     for (call, status, code) in [
-        (post(&agent, "&x=%"), 400, "malformed_form"),
-        (post(&agent, "&x=%ff"), 400, "malformed_form"),
+        (agent.exchange("&x=%"), 400, "malformed_form"),
+        (agent.exchange("&x=%ff"), 400, "malformed_form"),
         (
-            post(&agent, "").typed("application/json"),
+            agent.exchange("").typed("application/json"),
             415,
             "unsupported_media_type",
         ),
         (
-            post(&agent, "").typed("multipart/form-data; boundary=x"),
+            agent.exchange("").typed("multipart/form-data; boundary=x"),
             415,
             "unsupported_media_type",
         ),
         (
-            post(&agent, "")
+            agent
+                .exchange("")
                 .without("content-type")
                 .header("origin", "https://elsewhere.example"),
             415,
@@ -290,7 +274,7 @@ async fn a_client_that_cannot_be_looked_up_is_503() {
     let app = TestApp::new();
     let agent = register(&app).await;
     app.revocations.fail_with(Some(StoreError::Overloaded));
-    let reply = app.send(post(&agent, "")).await;
+    let reply = app.send(agent.exchange("")).await;
     assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(reply.code(), "store_unavailable");
     assert_eq!(reply.json()["error"], "temporarily_unavailable");
