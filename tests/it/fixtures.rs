@@ -1,11 +1,12 @@
 //! What tests of several kinds start from: a store in a directory of its own, and requests to
 //! count.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Once};
 use std::task::{Context, Poll, Waker};
 
 use landing_api::adapters::data_dir::DataDir;
@@ -104,16 +105,7 @@ impl House {
 
     /// Opens the store and hands out what it logged meanwhile.
     pub(crate) fn open_logged(&self) -> (Opened, String) {
-        let log = Log::default();
-        let subscriber = tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_writer({
-                let log = log.clone();
-                move || log.clone()
-            })
-            .finish();
-        let opened = tracing::subscriber::with_default(subscriber, || self.open());
-        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let (opened, text) = logged(|| self.open());
         assert!(!text.contains("example.com"), "{text}");
         (opened, text)
     }
@@ -194,12 +186,40 @@ pub(crate) fn registration(seed: u8) -> Registration {
     Registration::new([seed; 16], START)
 }
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// What this thread has logged, while somebody wants to know.
+    static LOG: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
 
-impl io::Write for Log {
+/// Does `work` and hands out what this thread logged meanwhile.
+///
+/// One subscriber serves all threads. With one each, tracing now and then switches a line off for
+/// everybody: when a thread that has none is the first to log it.
+fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(|| LogOfThread)
+            .init();
+        // A line may have been logged for the first time while that happened.
+        tracing::callsite::rebuild_interest_cache();
+    });
+    LOG.set(Some(Vec::new()));
+    let done = work();
+    let log = LOG.take().unwrap();
+    (done, String::from_utf8(log).unwrap())
+}
+
+struct LogOfThread;
+
+impl io::Write for LogOfThread {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        LOG.with_borrow_mut(|log| {
+            if let Some(log) = log {
+                log.extend_from_slice(bytes);
+            }
+        });
         Ok(bytes.len())
     }
 
