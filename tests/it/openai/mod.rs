@@ -1,5 +1,6 @@
 //! The model behind an API, against an upstream that does everything upstreams do.
 
+mod breaker;
 mod program;
 mod request;
 mod streams;
@@ -14,10 +15,11 @@ use std::time::Duration;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{ApiKey, OpenAiSettings, Roots};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
+use landing_api::ports::{ModelClient, Unread};
 
 use crate::harness::{Call, Setup, TestApp};
 
-use upstream::Upstream;
+use upstream::{Script, Upstream};
 
 const PATH: &str = "/api/v1/assistant/chat";
 /// What the visitor says; no log line may repeat it.
@@ -50,6 +52,13 @@ fn app_with(model: Arc<OpenAiModelClient>) -> TestApp {
         ..Setup::default()
     }
     .start()
+}
+
+/// Lets `model` finish one answer: only then is it known not to think first, and streams as it goes.
+async fn warm(model: &dyn ModelClient, upstream: &Upstream) {
+    upstream.script([Script::saying("Warm.")]);
+    let answer = model.reply(&question(), &Unread).await;
+    assert_eq!(answer, Ok("Warm.".to_owned()));
 }
 
 fn ask() -> Call {

@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `request` | what is sent: the prompt, the question with what was said before |
 //! | `exchange` | one request and what comes back, under a deadline and a cap |
-//! | `events`, `answer`, `thoughts` | reading streams, completions, and thinking aloud |
+//! | `events`, `answer`, `surrogates` | reading streams, completions, and characters cut in two |
+//! | `thoughts`, `marks`, `habit` | what is thought aloud, and whether the model begins with it |
 //! | `collector` | the answer as it comes together and is handed out |
-//! | `failure` | errors in all their forms, and who bears the turn |
+//! | `upstream_error`, `retry_after` | errors in all their forms |
+//! | `failure` | what went wrong, and who bears the turn |
 //! | `breaker` | leaving an upstream alone that cannot answer |
 
 mod answer;
@@ -16,12 +18,16 @@ mod collector;
 mod events;
 mod exchange;
 mod failure;
+mod habit;
+mod marks;
 mod request;
+mod retry_after;
+mod surrogates;
 mod thoughts;
+mod upstream_error;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -34,10 +40,11 @@ use tokio::time::Instant;
 use crate::domain::chat::Conversation;
 use crate::ports::{Deltas, ModelClient, ModelError, Place};
 
-use breaker::{Breaker, Finding};
+use breaker::{Breaker, Finding, Pass};
 use collector::Collector;
 use exchange::Upstream;
-use failure::{Discretion, Failure, Kind};
+use failure::{Failure, Kind};
+use habit::Habit;
 use request::{RESERVED_PARAMS, RequestMaker, last_question, question_with_history};
 
 pub use crate::adapters::outbound::{NoRoots, Roots};
@@ -115,12 +122,10 @@ pub enum OpenAiError {
 pub struct OpenAiModelClient {
     upstream: Upstream,
     maker: RequestMaker,
-    key: Option<ApiKey>,
     timeout: Duration,
     places: Arc<Semaphore>,
     breaker: Breaker,
-    /// Whether the model ends thoughts that it did not begin.
-    thinks_first: AtomicBool,
+    habit: Habit,
 }
 
 impl OpenAiModelClient {
@@ -152,11 +157,10 @@ impl OpenAiModelClient {
                 authorization,
             },
             maker: RequestMaker::new(settings.model, settings.system_prompt, params),
-            key: settings.key,
             timeout: settings.timeout,
             places: Arc::new(Semaphore::new(settings.concurrency)),
             breaker: Breaker::default(),
-            thinks_first: AtomicBool::new(false),
+            habit: Habit::default(),
         })
     }
 
@@ -170,19 +174,17 @@ impl OpenAiModelClient {
     async fn ask(
         &self,
         question: &str,
-        conversation: &Conversation,
         deadline: Instant,
         collector: &mut Collector<'_>,
         is_streamed: bool,
+        pass: &mut Pass<'_>,
     ) -> Result<(), Failure> {
         let body = self
             .maker
             .body(question, is_streamed)
             .map_err(|error| Failure::unusable(format!("the request has no JSON form: {error}")))?;
-        let key = self.key.as_ref().map(|key| key.0.as_str());
-        let discretion = Discretion::new(conversation, key);
         self.upstream
-            .exchange(body, is_streamed, deadline, &discretion, collector)
+            .exchange(body, is_streamed, deadline, collector, pass)
             .await
     }
 }
@@ -207,29 +209,23 @@ impl ModelClient for OpenAiModelClient {
         conversation: &Conversation,
         deltas: &dyn Deltas,
     ) -> Result<String, ModelError> {
-        let pass = self
+        let mut pass = self
             .breaker
             .admit()
             .map_err(|open| ModelError::NotStarted(open.to_string()))?;
         let deadline = Instant::now() + self.timeout;
         let is_streamed = deltas.are_read();
         let question = question_with_history(conversation);
-        let mut collector = Collector::new(deltas, &self.thinks_first);
+        let mut collector = Collector::new(deltas, &self.habit, deadline);
         let mut outcome = self
-            .ask(
-                &question,
-                conversation,
-                deadline,
-                &mut collector,
-                is_streamed,
-            )
+            .ask(&question, deadline, &mut collector, is_streamed, &mut pass)
             .await;
         let last = last_question(conversation);
         let is_overflow = matches!(&outcome, Err(failure) if failure.kind == Kind::Overflow);
         if is_overflow && !collector.was_read() && question != last {
-            collector = Collector::new(deltas, &self.thinks_first);
+            collector = Collector::new(deltas, &self.habit, deadline);
             outcome = self
-                .ask(last, conversation, deadline, &mut collector, is_streamed)
+                .ask(last, deadline, &mut collector, is_streamed, &mut pass)
                 .await;
         }
         match outcome {
