@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::model::OpenAiModelClient;
-use landing_api::adapters::model::openai::{ApiKey, OpenAiSettings, Roots};
+use landing_api::adapters::model::openai::{ApiKey, ModelAddress, OpenAiSettings, Roots};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::ports::{ModelClient, Unread};
 
@@ -25,9 +25,13 @@ const PATH: &str = "/api/v1/assistant/chat";
 /// What the visitor says; no log line may repeat it.
 const QUESTION: &str = "where is my hidden treasure";
 
+pub(crate) fn address(base_url: &str) -> ModelAddress {
+    ModelAddress::parse(base_url).unwrap()
+}
+
 fn settings(upstream: &Upstream) -> OpenAiSettings {
     OpenAiSettings {
-        base_url: upstream.base_url(),
+        address: address(&upstream.base_url()),
         model: "small".to_owned(),
         key: Some(ApiKey::parse("sk-test-key").unwrap()),
         system_prompt: "Be brief.".to_owned(),

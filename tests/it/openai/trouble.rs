@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::upstream::{Script, Step, Upstream, chunk};
-use super::{app_with, ask, ask_for_stream, client, question, settings, warm};
+use super::{address, app_with, ask, ask_for_stream, client, question, settings, warm};
 use crate::harness::Setup;
 use crate::transport::{Server, hello};
 
@@ -101,7 +101,7 @@ async fn no_connection_and_no_name_are_refunded() {
         upstream.base_url().replace("http:", "https:"),
     ] {
         let settings = OpenAiSettings {
-            base_url,
+            address: address(&base_url),
             ..settings(&upstream)
         };
         let model = client(settings);
@@ -121,7 +121,7 @@ async fn a_connection_that_is_not_made_within_five_seconds_is_given_up() {
     let address = listener.local_addr().unwrap();
     let upstream = Upstream::start([Script::saying("never")]).await;
     let settings = OpenAiSettings {
-        base_url: format!("https://{address}/v1"),
+        address: super::address(&format!("https://{address}/v1")),
         ..settings(&upstream)
     };
     let began = Instant::now();
@@ -312,7 +312,7 @@ async fn a_stream_that_only_its_connection_ends_has_to_say_that_it_is_whole() {
     let upstream = Upstream::start([]).await;
     for (bytes, is_whole) in [(CLOSED, false), (DONE, true), (MEASURED, true)] {
         let settings = OpenAiSettings {
-            base_url: hang_up_after(bytes).await,
+            address: address(&hang_up_after(bytes).await),
             ..settings(&upstream)
         };
         let deltas = MemoryDeltas::default();

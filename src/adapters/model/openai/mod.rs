@@ -47,7 +47,7 @@ use failure::{Failure, Kind};
 use habit::Habit;
 use request::{RESERVED_PARAMS, RequestMaker, last_question, question_with_history};
 
-pub use crate::adapters::outbound::{NoRoots, Roots};
+pub use crate::adapters::outbound::Roots;
 
 use crate::adapters::outbound;
 pub use request::page_prompt;
@@ -55,8 +55,8 @@ pub use request::page_prompt;
 /// Where the model is and how it is asked.
 #[derive(Clone, Debug)]
 pub struct OpenAiSettings {
-    /// The base of the API, `http` or `https`, without a slash at its end.
-    pub base_url: String,
+    /// Where the API is.
+    pub address: ModelAddress,
     /// The model's name.
     pub model: String,
     /// The key sent as a bearer token, if the upstream wants one.
@@ -71,9 +71,29 @@ pub struct OpenAiSettings {
     pub concurrency: usize,
 }
 
-/// The key to the operator's account. It is never shown.
+/// Where completions are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelAddress(Uri);
+
+impl ModelAddress {
+    /// Takes the base of the API, `http` or `https`, without a slash at its end.
+    ///
+    /// # Errors
+    /// [`BadModelAddress`] when it cannot be asked.
+    pub fn parse(base_url: &str) -> Result<Self, BadModelAddress> {
+        let uri: Uri = format!("{base_url}/chat/completions").parse()?;
+        Ok(Self(uri))
+    }
+}
+
+/// There is no asking at that address. The text does not repeat it: it may hold a secret.
+#[derive(Debug, thiserror::Error)]
+#[error("is no address that can be asked: {0}")]
+pub struct BadModelAddress(#[from] hyper::http::uri::InvalidUri);
+
+/// The key to the operator's account, as a bearer token. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(String);
+pub struct ApiKey(HeaderValue);
 
 impl ApiKey {
     /// Takes a key, blanks around it cut off.
@@ -85,7 +105,10 @@ impl ApiKey {
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(BadApiKey);
         }
-        Ok(Self(text.to_owned()))
+        let mut value =
+            HeaderValue::try_from(format!("Bearer {text}")).map_err(|_error| BadApiKey)?;
+        value.set_sensitive(true);
+        Ok(Self(value))
     }
 }
 
@@ -103,12 +126,6 @@ pub struct BadApiKey;
 /// The settings make no client.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenAiError {
-    /// The base of the API makes no address.
-    #[error("the address of the model is not valid")]
-    Address(#[from] hyper::http::uri::InvalidUri),
-    /// The key does not fit into a header.
-    #[error("the key does not fit into a header")]
-    Key(#[from] hyper::http::header::InvalidHeaderValue),
     /// A parameter that is not the operator's to set.
     #[error("the parameter {0} is set by the service")]
     Reserved(String),
@@ -134,7 +151,6 @@ impl OpenAiModelClient {
     /// # Errors
     /// [`OpenAiError`] when the settings make no client.
     pub fn new(settings: OpenAiSettings, roots: Roots) -> Result<Self, OpenAiError> {
-        let uri: Uri = format!("{}/chat/completions", settings.base_url).parse()?;
         let mut params = Map::new();
         for (name, value) in settings.params {
             if RESERVED_PARAMS.contains(&name.as_str()) {
@@ -142,19 +158,11 @@ impl OpenAiModelClient {
             }
             params.insert(name, value);
         }
-        let authorization = match &settings.key {
-            Some(key) => {
-                let mut value = HeaderValue::try_from(format!("Bearer {}", key.0))?;
-                value.set_sensitive(true);
-                Some(value)
-            }
-            None => None,
-        };
         Ok(Self {
             upstream: Upstream {
                 http: outbound::client(roots, settings.concurrency)?,
-                uri,
-                authorization,
+                uri: settings.address.0,
+                authorization: settings.key.map(|key| key.0),
             },
             maker: RequestMaker::new(settings.model, settings.system_prompt, params),
             timeout: settings.timeout,
