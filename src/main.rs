@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,13 @@ use std::time::Duration;
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
 use landing_api::adapters::model::openai::{
-    ApiKey, OpenAiError, OpenAiSettings, Roots, page_prompt,
+    ApiKey, ModelAddress, OpenAiError, OpenAiSettings, page_prompt,
 };
 use landing_api::adapters::model::{
     InterruptibleModelClient, OpenAiModelClient, PassageModelClient,
 };
 use landing_api::adapters::operator_file;
+use landing_api::adapters::outbound::{NoRoots, Roots};
 use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{SystemClock, SystemEntropy};
 use landing_api::adapters::webhook::WebhookNotifier;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    telemetry::init(config.log_level, config.is_log_json);
     let model = match config.model.as_ref().map(ModelSource::load).transpose() {
         Ok(model) => model,
         Err(line) => {
@@ -68,7 +70,6 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    telemetry::init(config.log_level, config.is_log_json);
     let notifier = match open_notifier(&config.outside) {
         Ok(notifier) => notifier,
         Err(line) => {
@@ -104,9 +105,23 @@ fn open_notifier(outside: &Outside) -> Result<Option<Arc<dyn SubscriptionNotifie
         }
         None => None,
     };
-    let notifier = WebhookNotifier::open(webhook.url.as_str(), secret)
+    let url = webhook.url.as_str();
+    let roots = roots(url).map_err(|error| format!("--newsletter-webhook: {error}"))?;
+    let notifier = WebhookNotifier::open(url, secret, roots)
         .map_err(|error| format!("--newsletter-webhook: {error}"))?;
     Ok(Some(Arc::new(notifier)))
+}
+
+/// Who is trusted to say who answers at `url`: nobody is needed but for `https`.
+fn roots(url: &str) -> Result<Roots, NoRoots> {
+    if url.starts_with("https://") {
+        let named_file = std::env::var_os("SSL_CERT_FILE")
+            .filter(|name| !name.is_empty())
+            .map(PathBuf::from);
+        Roots::of_system(named_file.as_deref())
+    } else {
+        Ok(Roots::of([]))
+    }
 }
 
 /// Opens what the data directory holds, serves until told to stop, and flushes.
@@ -226,6 +241,7 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 /// A model of the operator's own, with the files that its flags name.
 struct ModelSource<'a> {
     config: &'a ModelConfig,
+    address: ModelAddress,
     key: Option<ApiKey>,
     prompt: Option<String>,
     roots: Roots,
@@ -256,13 +272,12 @@ impl<'a> ModelSource<'a> {
             ),
             None => None,
         };
-        let roots = if config.url.starts_with("https://") {
-            Roots::of_system().map_err(|error| format!("error: --model-url: {error}"))?
-        } else {
-            Roots::of([])
-        };
+        let address = ModelAddress::parse(&config.url)
+            .map_err(|error| format!("error: --model-url: {error}"))?;
+        let roots = roots(&config.url).map_err(|error| format!("error: --model-url: {error}"))?;
         Ok(Self {
             config,
+            address,
             key,
             prompt,
             roots,
@@ -272,7 +287,7 @@ impl<'a> ModelSource<'a> {
     fn client(self, service_name: &str, site: &Site) -> Result<OpenAiModelClient, OpenAiError> {
         let config = self.config;
         let settings = OpenAiSettings {
-            base_url: config.url.clone(),
+            address: self.address,
             model: config.name.clone(),
             key: self.key,
             system_prompt: self

@@ -1,6 +1,6 @@
 //! Files the operator names in flags.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -16,6 +16,9 @@ pub enum OperatorFileError {
     /// It is not there, or cannot be read, or is no text.
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// It is a directory, a pipe or a device.
+    #[error("is no regular file")]
+    NotRegular,
     /// It holds too much.
     #[error("is larger than {FILE_BYTES_MAX} bytes")]
     TooLarge,
@@ -32,7 +35,7 @@ pub enum OperatorFileError {
 /// # Errors
 /// [`OperatorFileError`] when there is no text of a sensible length.
 pub fn read(path: &Path) -> Result<String, OperatorFileError> {
-    read_open(File::open(path)?)
+    read_open(open(path)?)
 }
 
 /// The text of a file that only its owner may read.
@@ -40,11 +43,29 @@ pub fn read(path: &Path) -> Result<String, OperatorFileError> {
 /// # Errors
 /// [`OperatorFileError`] also when others may read it.
 pub fn read_secret(path: &Path) -> Result<String, OperatorFileError> {
-    let file = File::open(path)?;
+    let file = open(path)?;
     if file.metadata()?.permissions().mode() & OTHERS != 0 {
         return Err(OperatorFileError::Exposed);
     }
     read_open(file)
+}
+
+/// Opens a regular file: a pipe would hold the start up until somebody writes into it.
+fn open(path: &Path) -> Result<File, OperatorFileError> {
+    check_regular(path)?;
+    Ok(File::open(path)?)
+}
+
+/// Looks whether the file at `path` is a regular one, without opening it.
+///
+/// # Errors
+/// [`OperatorFileError`] when it is none, or not there.
+pub(super) fn check_regular(path: &Path) -> Result<(), OperatorFileError> {
+    if fs::metadata(path)?.is_file() {
+        Ok(())
+    } else {
+        Err(OperatorFileError::NotRegular)
+    }
 }
 
 fn read_open(file: File) -> Result<String, OperatorFileError> {
@@ -62,6 +83,9 @@ fn read_open(file: File) -> Result<String, OperatorFileError> {
 #[cfg(test)]
 mod tests {
     use std::fs::{Permissions, set_permissions, write};
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, Mode, mkfifoat};
 
     use super::*;
 
@@ -98,6 +122,26 @@ mod tests {
             write(&path, &bytes).unwrap();
             assert_eq!(read(&path).is_ok(), is_taken, "{}", bytes.len());
         }
-        assert!(read(dir.path()).is_err());
+    }
+
+    #[test]
+    fn only_a_regular_file_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        let link = dir.path().join("link");
+        symlink(&pipe, &link).unwrap();
+        let device = Path::new("/dev/zero");
+        for path in [dir.path(), &pipe, &link, device] {
+            for read in [read, read_secret] {
+                let error = read(path).unwrap_err();
+                assert!(matches!(error, OperatorFileError::NotRegular), "{path:?}");
+            }
+        }
+        let file = dir.path().join("file");
+        write(&file, "text").unwrap();
+        fs::remove_file(&link).unwrap();
+        symlink(&file, &link).unwrap();
+        assert_eq!(read(&link).unwrap(), "text");
     }
 }

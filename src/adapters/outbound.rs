@@ -5,8 +5,10 @@
 //! to the address the operator named and nowhere else; proxy variables of the environment are not
 //! read either.
 
+use std::error::Error;
 use std::future::Future;
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,6 +25,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 use tower_service::Service;
 
+use super::operator_file::check_regular;
+
 /// How long a connection may take to be made: name, TCP and TLS together.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// How long an unused connection is kept. Some servers close theirs after five seconds, and a
@@ -36,24 +40,40 @@ pub(super) type HttpClient = Client<TimelyConnector, Full<Bytes>>;
 #[derive(Clone, Debug)]
 pub struct Roots(RootCertStore);
 
-/// The system has no certificates to check another's with.
+/// There is nobody to say who the other is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no certificates of authorities found{0}")]
-pub struct NoRoots(String);
+pub enum NoRoots {
+    /// The system has no certificates.
+    #[error("no certificates of authorities found{0}")]
+    Nowhere(String),
+    /// The file that `SSL_CERT_FILE` names gives none.
+    #[error("SSL_CERT_FILE: {0}: {1}")]
+    Named(String, String),
+}
+
+/// Certificates that cannot be read are warned of one by one, up to so many.
+const WARNINGS_MAX: usize = 8;
 
 impl Roots {
-    /// The system's certificates. The variables `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+    /// The system's certificates. The variables `SSL_CERT_FILE`, here as `named_file`, and
+    /// `SSL_CERT_DIR` name others.
     ///
     /// # Errors
-    /// [`NoRoots`] when there is not one that can be read.
-    pub fn of_system() -> Result<Self, NoRoots> {
+    /// [`NoRoots`] when there is not one that can be read, or none in the file that is named.
+    pub fn of_system(named_file: Option<&Path>) -> Result<Self, NoRoots> {
+        if let Some(path) = named_file {
+            check_named(path).map_err(|why| NoRoots::Named(path.display().to_string(), why))?;
+        }
         let found = rustls_native_certs::load_native_certs();
         let roots = Self::of(found.certs);
         if roots.0.is_empty() {
             let first = found.errors.first();
-            return Err(NoRoots(
+            return Err(NoRoots::Nowhere(
                 first.map_or_else(String::new, |error| format!(": {error}")),
             ));
+        }
+        for error in found.errors.iter().take(WARNINGS_MAX) {
+            tracing::warn!(%error, "some certificates of authorities are left out");
         }
         Ok(roots)
     }
@@ -65,6 +85,18 @@ impl Roots {
         roots.add_parsable_certificates(certificates);
         Self(roots)
     }
+}
+
+/// Says why there is no certificate in a file that was named: beside others that can be read, its
+/// absence would show only when a connection is refused.
+fn check_named(path: &Path) -> Result<(), String> {
+    check_regular(path).map_err(|error| error.to_string())?;
+    let found = rustls_native_certs::load_certs_from_paths(Some(path), None);
+    if !found.certs.is_empty() {
+        return Ok(());
+    }
+    let reason = found.errors.first().and_then(|error| error.source());
+    Err(reason.map_or_else(|| "holds no certificate".to_owned(), ToString::to_string))
 }
 
 /// A client for at most `connections_max` requests at once.
@@ -97,7 +129,7 @@ pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient,
 pub(super) struct TimelyConnector(HttpsConnector<HttpConnector>);
 
 type Connected = <HttpsConnector<HttpConnector> as Service<Uri>>::Response;
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
 impl Service<Uri> for TimelyConnector {
     type Response = Connected;
@@ -120,7 +152,7 @@ impl Service<Uri> for TimelyConnector {
 }
 
 /// What went wrong, to the innermost reason: the outer ones only say that something did.
-pub(super) fn reasons(error: &dyn std::error::Error) -> String {
+pub(super) fn reasons(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut inner = error.source();
     while let Some(error) = inner {

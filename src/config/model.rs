@@ -44,21 +44,24 @@ pub(super) struct ModelArgs {
     model_concurrency: Option<u16>,
 
     /// Further member of each request to the model, such as max_tokens=400; may be repeated, in the
-    /// environment one a line
+    /// environment each on a line of its own. The JSON may go over several lines
     #[arg(
         long,
         env = "LANDING_MODEL_PARAM",
         hide_env_values = true,
         value_name = "KEY=JSON",
-        value_delimiter = '\n',
-        value_parser = parse_param
+        value_parser = parse_params
     )]
-    model_param: Vec<(String, Value)>,
+    model_param: Vec<Params>,
 
     /// File with the system prompt of the model [default: made from the guide]
     #[arg(long, env = "LANDING_ASSISTANT_PROMPT_FILE", value_name = "FILE")]
     assistant_prompt_file: Option<PathBuf>,
 }
+
+/// The members that one value of `--model-param` names.
+#[derive(Clone, Debug)]
+struct Params(Vec<(String, Value)>);
 
 /// A model of the operator's own, as meant.
 #[derive(Clone, PartialEq)]
@@ -121,7 +124,11 @@ impl ModelArgs {
             key_file: self.model_key_file,
             timeout: self.model_timeout.unwrap_or(Duration::from_secs(30)),
             concurrency: usize::from(self.model_concurrency.unwrap_or(64)),
-            params: self.model_param,
+            params: self
+                .model_param
+                .into_iter()
+                .flat_map(|params| params.0)
+                .collect(),
             prompt_file: self.assistant_prompt_file,
         }))
     }
@@ -147,18 +154,46 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must be a number with s or m, from 1s to 5m".to_owned())
 }
 
-fn parse_param(text: &str) -> Result<(String, Value), String> {
-    let (name, json) = text.split_once('=').ok_or("must be KEY=JSON")?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.is_empty() || !name.chars().all(is_name) {
+/// Reads `KEY=JSON`, once or more. The next one begins on the line after the JSON's end, which may
+/// be some lines below its beginning.
+fn parse_params(text: &str) -> Result<Params, String> {
+    let mut params = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (name, json) = rest.split_once('=').ok_or("must be KEY=JSON")?;
+        check_param_name(name)?;
+        let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+        let value = match values.next() {
+            Some(Ok(value)) => value,
+            Some(Err(error)) => {
+                return Err(format!(
+                    "the value of {name} is not JSON: {error}; texts need quotes"
+                ));
+            }
+            None => return Err(format!("{name} has no value")),
+        };
+        params.push((name.to_owned(), value));
+        let after = json.get(values.byte_offset()..).unwrap_or_default();
+        let (same_line, others) = after.split_once('\n').unwrap_or((after, ""));
+        if !same_line.trim().is_empty() {
+            return Err(format!("after the value of {name} a line must end"));
+        }
+        rest = others.trim_start();
+        if rest.is_empty() {
+            return Ok(Params(params));
+        }
+    }
+}
+
+fn check_param_name(name: &str) -> Result<(), String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(is_part) {
         return Err("the key must be letters, digits and underscores".to_owned());
     }
     if matches!(name, "messages" | "stream" | "model") {
         return Err(format!("{name} is set by the service"));
     }
-    let value = serde_json::from_str(json)
-        .map_err(|error| format!("the value is not JSON: {error}; texts need quotes"))?;
-    Ok((name.to_owned(), value))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -205,6 +240,52 @@ mod tests {
             ("options".to_owned(), json!({"a": [1, 2]})),
         ];
         assert_eq!(params, expected);
+    }
+
+    #[test]
+    fn a_parameter_may_go_over_several_lines_and_the_next_begins_on_its_own() {
+        let options = json!({"a": "b\nc", "d": [1, 2]});
+        let many = "{\n  \"a\": \"b\\nc\",\n\n  \"d\": [\n1,\n2\n]\n}";
+        for (value, expected) in [
+            (format!("o={many}"), vec![("o", options.clone())]),
+            (format!("o=\n{many}\n"), vec![("o", options.clone())]),
+            (
+                format!("n=400\no={many}\r\n\n  t=\"x\"\n"),
+                vec![("n", json!(400)), ("o", options), ("t", json!("x"))],
+            ),
+            (
+                "a=1\nb={}\nc=null".to_owned(),
+                vec![("a", json!(1)), ("b", json!({})), ("c", json!(null))],
+            ),
+        ] {
+            let flag = format!("--model-param={value}");
+            let params = parse(&[URL, "--model=m", &flag]).unwrap().unwrap().params;
+            let expected: Vec<_> = expected
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect();
+            assert_eq!(params, expected, "{value}");
+        }
+        for bad in [
+            "",
+            "\n",
+            "a=",
+            "a=\n",
+            "a=1 b=2",
+            "a={} b=2",
+            "a={}b=2",
+            "a=1,b=2",
+            "a=1\nb",
+            "a=1\nb=",
+            "a=1\nmodel=\"x\"",
+            "a=1\n=2",
+            "a={\n\"x\": 1\nb=2",
+        ] {
+            let flag = format!("--model-param={bad}");
+            let line = parse(&[URL, "--model=m", &flag]).unwrap_err();
+            assert!(line.contains("--model-param"), "{bad:?}: {line}");
+            assert!(!line.contains('\n'), "{line}");
+        }
     }
 
     #[test]

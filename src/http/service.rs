@@ -6,7 +6,7 @@
 //! 3. a bad credential, an unknown path or a wrong method ends it here;
 //! 4. its body is read, under a cap and a deadline;
 //! 5. its operation runs; one with effects runs detached, so that it finishes even if the client
-//!    hangs up;
+//!    hangs up (a chat that would be streamed is broken off then, and stays charged);
 //! 6. whatever came of it, one decision makes the rate-limit headers, pages of allowed origins may
 //!    read them, and one line is logged. An answer that is streamed goes on after that, detached,
 //!    and logs its end by itself.
@@ -24,6 +24,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::task::JoinError;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
@@ -223,6 +224,7 @@ impl LandingService {
         let call = Call {
             id,
             detached: self.detached.clone(),
+            unawaited: None,
             app: Arc::clone(&self.app),
             documents: Arc::clone(&self.documents),
             client,
@@ -282,13 +284,16 @@ impl LandingService {
     }
 
     /// Runs the operation under its deadline, detached if it has effects.
-    async fn run(&self, endpoint: Endpoint, call: Call, body: Bytes) -> Result<Reply, Problem> {
-        let operation = handlers::handle(endpoint, call, body);
+    async fn run(&self, endpoint: Endpoint, mut call: Call, body: Bytes) -> Result<Reply, Problem> {
         let outcome = if endpoint.has_effects() {
-            let task = self.detached.spawn(operation);
+            let unawaited = CancellationToken::new();
+            call.unawaited = Some(unawaited.clone());
+            // Dropped with this future, which the connection drops when the client hangs up.
+            let _waiting = unawaited.drop_guard();
+            let task = self.detached.spawn(handlers::handle(endpoint, call, body));
             timeout(endpoint.deadline(), task).await.map(finished)
         } else {
-            timeout(endpoint.deadline(), operation).await
+            timeout(endpoint.deadline(), handlers::handle(endpoint, call, body)).await
         };
         outcome.unwrap_or_else(|_elapsed| {
             Err(Problem::of(Code::HandlerTimeout).because("deadline passed"))

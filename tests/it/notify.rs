@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use landing_api::adapters::memory::ScriptedSubscriptionNotifier;
+use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::adapters::webhook::signature::WebhookSecret;
 use landing_api::ports::{NotifyError, StoreError, SubscriptionNotifier};
@@ -29,7 +30,7 @@ fn app(notifier: Arc<dyn SubscriptionNotifier>) -> TestApp {
 fn app_before(provider: &Provider) -> TestApp {
     let secret = WebhookSecret::parse(SECRET).unwrap();
     app(Arc::new(
-        WebhookNotifier::open(&provider.url("/hook?token=t"), Some(secret)).unwrap(),
+        WebhookNotifier::open(&provider.url("/hook?token=t"), Some(secret), Roots::of([])).unwrap(),
     ))
 }
 
@@ -89,7 +90,7 @@ async fn a_sign_up_is_posted_and_signed_and_not_kept() {
 async fn every_sign_up_has_a_name_of_its_own_and_without_a_secret_no_signature() {
     let provider = Provider::start(Script::Answer(204)).await;
     let app = app(Arc::new(
-        WebhookNotifier::open(&provider.url("/"), None).unwrap(),
+        WebhookNotifier::open(&provider.url("/"), None, Roots::of([])).unwrap(),
     ));
     for path in [PATH, ALIAS] {
         let reply = app.send(sign_up(path, "ada@example.com")).await;
@@ -151,7 +152,9 @@ async fn whatever_the_provider_does_wrong_is_503_and_refunded() {
 async fn a_provider_that_speaks_no_tls_is_503() {
     let provider = Provider::start(Script::Garbage).await;
     let url = provider.url("/").replace("http://", "https://");
-    let app = app(Arc::new(WebhookNotifier::open(&url, None).unwrap()));
+    let app = app(Arc::new(
+        WebhookNotifier::open(&url, None, Roots::of([])).unwrap(),
+    ));
     let reply = app.send(sign_up(PATH, "ada@example.com")).await;
     check_refunded(&app, &reply);
 }

@@ -158,6 +158,8 @@ async fn a_model_that_fails_before_its_first_piece_is_an_ordinary_problem() {
 /// A model that does as it is told, step by step.
 struct PuppetModelClient {
     steps: tokio::sync::Mutex<mpsc::Receiver<Step>>,
+    /// One for each conversation that began.
+    begun: Arc<Semaphore>,
     /// One for each conversation that ended, however it ended.
     ended: Arc<Semaphore>,
 }
@@ -173,6 +175,7 @@ fn puppet() -> (Arc<PuppetModelClient>, mpsc::Sender<Step>) {
     let (sender, steps) = mpsc::channel(64);
     let model = PuppetModelClient {
         steps: tokio::sync::Mutex::new(steps),
+        begun: Arc::new(Semaphore::new(0)),
         ended: Arc::new(Semaphore::new(0)),
     };
     (Arc::new(model), sender)
@@ -198,6 +201,7 @@ impl ModelClient for PuppetModelClient {
         deltas: &dyn Deltas,
     ) -> Result<String, ModelError> {
         let _ending = Ending(self.ended.clone());
+        self.begun.add_permits(1);
         let mut said = String::new();
         loop {
             match self.steps.lock().await.recv().await {
@@ -324,6 +328,27 @@ async fn a_reader_that_leaves_ends_the_models_work_and_stays_charged() {
         serde_json::from_str::<Value>(&body).unwrap(),
         json!({"used": 1, "max": 10, "remaining": 9})
     );
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_before_the_first_piece_ends_the_models_work_and_stays_charged() {
+    let (model, steps) = puppet();
+    let setup = Setup {
+        model: model.clone(),
+        ..Setup::default()
+    };
+    let limits = ServerLimits::default();
+    let server = Server::start(setup.limit("assistant-ip", "1/24h"), limits).await;
+    let mut connection = server.connect().await;
+    connection.send(ask_on_the_wire()).await;
+    model.begun.acquire().await.unwrap().forget();
+    drop(connection);
+    // Nobody tells it another word.
+    model.ended.acquire().await.unwrap().forget();
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    assert_eq!(connection.receive().await.0, 429, "the turn stays charged");
+    drop(steps);
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use crate::domain::contact::Notice;
 use crate::ports::{NotifyError, SubscriptionNotifier};
 
-use super::outbound::{self, HttpClient, NoRoots, Roots, reasons};
+use super::outbound::{self, HttpClient, Roots, reasons};
 use signature::WebhookSecret;
 
 /// How long one sign-up may take in all: finding the host, connecting, TLS, the answer.
@@ -55,27 +55,25 @@ pub enum WebhookOpenError {
     /// The address cannot be asked.
     #[error("is no address that can be asked")]
     Address,
-    /// It is `https`, and there is nobody to vouch for it.
-    #[error(transparent)]
-    Roots(#[from] NoRoots),
     /// TLS cannot be set up, which is a fault of the build.
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
 }
 
 impl WebhookNotifier {
-    /// Posts to `url`, signed if there is a `secret`.
+    /// Posts to `url`, signed if there is a `secret`. It trusts `roots` to say who the provider is.
     ///
     /// # Errors
-    /// [`WebhookOpenError`] when the address is no absolute one, or is one of `https` and the
-    /// system has no certificates.
-    pub fn open(url: &str, secret: Option<WebhookSecret>) -> Result<Self, WebhookOpenError> {
+    /// [`WebhookOpenError`] when the address is no absolute one.
+    pub fn open(
+        url: &str,
+        secret: Option<WebhookSecret>,
+        roots: Roots,
+    ) -> Result<Self, WebhookOpenError> {
         let url: Uri = url.parse().map_err(|_error| WebhookOpenError::Address)?;
-        let roots = match url.scheme_str() {
-            Some("https") => Roots::of_system()?,
-            Some("http") => Roots::of([]),
-            _ => return Err(WebhookOpenError::Address),
-        };
+        if !matches!(url.scheme_str(), Some("http" | "https")) {
+            return Err(WebhookOpenError::Address);
+        }
         Ok(Self {
             http: outbound::client(roots, POSTED_MAX)?,
             url,

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use hyper::HeaderMap;
 use hyper::body::Bytes;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
@@ -39,6 +40,9 @@ pub(crate) struct Call {
     pub(crate) id: RequestId,
     /// For what goes on after the answer's head.
     pub(crate) detached: TaskTracker,
+    /// Cancelled once nobody waits for the answer's head any more: it has gone, or the client has.
+    /// Nothing for an operation that ends with its client anyway.
+    pub(crate) unawaited: Option<CancellationToken>,
     pub(crate) app: Arc<App>,
     pub(crate) documents: Arc<Documents>,
     pub(crate) client: Client,
@@ -48,6 +52,19 @@ pub(crate) struct Call {
     pub(crate) path: String,
     /// Read after the body had arrived.
     pub(crate) now: Timestamp,
+}
+
+impl Call {
+    /// Ready once nobody waits for the answer's head any more.
+    fn unawaited(&self) -> impl Future<Output = ()> + use<> {
+        let unawaited = self.unawaited.clone();
+        async move {
+            match unawaited {
+                Some(unawaited) => unawaited.cancelled().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
 }
 
 /// Does what `endpoint` does.

@@ -3,8 +3,9 @@
 //!
 //! The head of the stream is sent with the first piece. What fails before that is an ordinary
 //! problem with the headers that go with it, the refund's included. From the first piece on the
-//! turn stays charged, whether the model fails or the reader leaves; a reader that leaves ends the
-//! model's work, too.
+//! turn stays charged, whether the model fails or the reader leaves. A reader that leaves, before
+//! the first piece or after it, ends the model's work, too, and has the turn charged: otherwise
+//! leaving early would be a way to make the model work for nothing.
 //!
 //! The request's line in the log is written with the head; a line of its own tells how the stream
 //! ended.
@@ -47,9 +48,14 @@ pub(super) async fn chat(call: Call, conversation: Conversation) -> Result<Reply
         sink,
         begun: Mutex::new(Some(begun)),
     };
-    let detached = call.detached.clone();
+    let (detached, unawaited) = (call.detached.clone(), call.unawaited());
     detached.spawn(narrate(call, turn, conversation, reader));
-    match has_begun.await {
+    let begun = tokio::select! {
+        begun = has_begun => begun,
+        // Dropping the stream tells the narrator, and this answer goes nowhere.
+        () = unawaited => return Err(Problem::of(Code::InternalError).because("nobody waits")),
+    };
+    match begun {
         Ok(Ok(())) => {
             let mut reply = Reply::events(stream).with_decision(decision);
             reply.headers.extend(cookie);

@@ -14,6 +14,7 @@ use landing_api::ports::{ModelClient, ModelError, Unread};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::openai::address;
 use crate::openai::upstream::{Script, Upstream, chunk};
 
 /// The one place here that knows how a model is asked. The pieces together are the answer.
@@ -148,7 +149,7 @@ async fn the_model_behind_an_api_answers_whatever_is_asked() {
     let script = Script::stream([text(" One "), text("two "), text(" ")]);
     let upstream = Upstream::start([script]).await;
     let settings = OpenAiSettings {
-        base_url: upstream.base_url(),
+        address: address(&upstream.base_url()),
         model: "small".to_owned(),
         key: None,
         system_prompt: "Be brief.".to_owned(),

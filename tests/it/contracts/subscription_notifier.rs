@@ -1,6 +1,7 @@
 //! What every [`SubscriptionNotifier`] does: the provider has a sign-up exactly if it said so.
 
 use landing_api::adapters::memory::ScriptedSubscriptionNotifier;
+use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::domain::contact::Notice;
 use landing_api::domain::email::EmailAddress;
@@ -61,8 +62,8 @@ async fn the_twin_fulfils_it() {
 async fn the_webhook_fulfils_it() {
     let good = Provider::start(Script::Answer(202)).await;
     let bad = Provider::start(Script::Answer(500)).await;
-    let works = WebhookNotifier::open(&good.url("/"), None).unwrap();
-    let fails = WebhookNotifier::open(&bad.url("/"), None).unwrap();
+    let works = WebhookNotifier::open(&good.url("/"), None, Roots::of([])).unwrap();
+    let fails = WebhookNotifier::open(&bad.url("/"), None, Roots::of([])).unwrap();
     let told = || {
         let requests = good.requests().into_iter();
         requests

@@ -1,5 +1,6 @@
 //! The model behind an API, against an upstream that does everything upstreams do.
 
+mod breaker;
 mod program;
 mod request;
 mod streams;
@@ -12,20 +13,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::model::OpenAiModelClient;
-use landing_api::adapters::model::openai::{ApiKey, OpenAiSettings, Roots};
+use landing_api::adapters::model::openai::{ApiKey, ModelAddress, OpenAiSettings, Roots};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
+use landing_api::ports::{ModelClient, Unread};
 
 use crate::harness::{Call, Setup, TestApp};
 
-use upstream::Upstream;
+use upstream::{Script, Upstream};
 
 const PATH: &str = "/api/v1/assistant/chat";
 /// What the visitor says; no log line may repeat it.
 const QUESTION: &str = "where is my hidden treasure";
 
+pub(crate) fn address(base_url: &str) -> ModelAddress {
+    ModelAddress::parse(base_url).unwrap()
+}
+
 fn settings(upstream: &Upstream) -> OpenAiSettings {
     OpenAiSettings {
-        base_url: upstream.base_url(),
+        address: address(&upstream.base_url()),
         model: "small".to_owned(),
         key: Some(ApiKey::parse("sk-test-key").unwrap()),
         system_prompt: "Be brief.".to_owned(),
@@ -50,6 +56,13 @@ fn app_with(model: Arc<OpenAiModelClient>) -> TestApp {
         ..Setup::default()
     }
     .start()
+}
+
+/// Lets `model` finish one answer: only then is it known not to think first, and streams as it goes.
+async fn warm(model: &dyn ModelClient, upstream: &Upstream) {
+    upstream.script([Script::saying("Warm.")]);
+    let answer = model.reply(&question(), &Unread).await;
+    assert_eq!(answer, Ok("Warm.".to_owned()));
 }
 
 fn ask() -> Call {

@@ -1,14 +1,16 @@
 //! The real program with a model of its own: its flags, its files, its certificates, its log.
 
-use std::fs::{Permissions, set_permissions, write};
+use std::fs::{Permissions, create_dir, set_permissions, write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::Signal;
+use serde_json::json;
 
 use super::tls::authority;
-use super::upstream::{Script, Upstream};
+use super::upstream::{Script, Upstream, chunk};
 use crate::binary::{Program, command, run, text};
 
 const PATH: &str = "/api/v1/assistant/chat";
@@ -74,6 +76,47 @@ fn a_flag_or_file_that_is_wrong_is_one_line_that_names_it_and_status_2() {
     let output = run(command(&dir.path().join("unused")).args(["--model", "m"]));
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--model "));
+}
+
+#[test]
+fn a_pipe_or_a_device_is_no_file_and_holds_no_start_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    // Nobody ever writes into it.
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    let model = ["--model-url=http://127.0.0.1:9/v1", "--model=m"];
+    let webhook = ["--newsletter-webhook=http://127.0.0.1:9/"];
+    for (flags, file_flag) in [
+        (&model[..], "--model-key-file"),
+        (&model, "--assistant-prompt-file"),
+        (&webhook, "--newsletter-webhook-secret-file"),
+    ] {
+        for file in [&*pipe, Path::new("/dev/zero"), dir.path()] {
+            let data_dir = dir.path().join("unused");
+            let output = run(command(&data_dir).args(flags).arg(file_flag).arg(file));
+            assert_eq!(output.status.code(), Some(2), "{file_flag}");
+            let named = file.display();
+            assert_eq!(
+                text(&output.stderr),
+                format!("error: {file_flag}: {named}: is no regular file\n")
+            );
+            assert!(!data_dir.exists());
+        }
+    }
+}
+
+#[test]
+fn an_address_that_cannot_be_asked_is_known_before_anything_is_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let data_dir = dir.path().join("unused");
+    let url = format!("http://127.0.0.1:9/{}", "secret".repeat(11_000));
+    let output = run(command(&data_dir).args(["--model-url", &url, "--model", "m"]));
+    assert_eq!(output.status.code(), Some(2));
+    let complaint = text(&output.stderr);
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(complaint.starts_with("error: --model-url: "), "{complaint}");
+    assert!(!complaint.contains("secret"));
+    assert!(!data_dir.exists());
 }
 
 /// Asks the program before `upstream` once; gives status, body and log.
@@ -143,4 +186,105 @@ async fn without_any_authority_https_does_not_start() {
     let complaint = text(&output.stderr);
     assert_eq!(complaint.lines().count(), 1, "{complaint}");
     assert!(complaint.contains("--model-url"), "{complaint}");
+}
+
+#[test]
+fn a_named_file_of_authorities_that_gives_none_stops_the_start_whatever_else_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, pem, _) = authority("127.0.0.1");
+    let good = dir.path().join("good");
+    create_dir(&good).unwrap();
+    write(good.join("one.pem"), pem).unwrap();
+    write(dir.path().join("nonsense"), "no certificate").unwrap();
+    write(dir.path().join("broken"), "-----BEGIN CERTIFICATE-----\n").unwrap();
+    mkfifoat(CWD, dir.path().join("pipe"), Mode::RUSR | Mode::WUSR).unwrap();
+    let data_dir = dir.path().join("unused");
+    for name in ["missing", "nonsense", "broken", "pipe", "good"] {
+        let file = dir.path().join(name);
+        for flags in [
+            vec!["--model-url=https://127.0.0.1:9/v1", "--model=m"],
+            vec!["--newsletter-webhook=https://127.0.0.1:9/"],
+        ] {
+            let output = run(command(&data_dir)
+                .args(&flags)
+                .env("SSL_CERT_FILE", &file)
+                .env("SSL_CERT_DIR", &good));
+            assert_eq!(output.status.code(), Some(2), "{name}");
+            let complaint = text(&output.stderr);
+            assert_eq!(complaint.lines().count(), 1, "{complaint}");
+            let (flag, _) = flags[0].split_once('=').unwrap();
+            let named = format!("error: {flag}: SSL_CERT_FILE: {}: ", file.display());
+            assert!(complaint.starts_with(&named), "{complaint}");
+        }
+        assert!(!data_dir.exists());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn authorities_that_cannot_be_read_beside_good_ones_are_warned_of() {
+    let (_, pem, tls) = authority("127.0.0.1");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("authorities.pem");
+    write(&file, pem).unwrap();
+    let missing = dir.path().join("missing");
+    let upstream = Upstream::start_with([Script::saying("Safe.")], Some(tls)).await;
+    let (status, _, log) = ask(&upstream, |command| {
+        command
+            .env("SSL_CERT_FILE", &file)
+            .env("SSL_CERT_DIR", &missing);
+    })
+    .await;
+    assert_eq!(status, 200, "{log}");
+    let warning = log.lines().find(|line| line.contains("WARN")).unwrap();
+    assert!(
+        warning.contains(&missing.display().to_string()),
+        "{warning}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_nothing_says_is_whole_is_told_to_the_log_for_debugging() {
+    let (_, pem, tls) = authority("127.0.0.1");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("authorities.pem");
+    write(&file, pem).unwrap();
+    let stop = || chunk(&json!({}), Some("stop"));
+    let text = || chunk(&json!({"content": "Safe."}), None);
+    for (script, is_told) in [
+        (Script::stream([text()]), true),
+        (Script::stream([text(), stop()]), false),
+        (Script::stream([text(), "[DONE]".to_owned()]), false),
+    ] {
+        let upstream = Upstream::start_with([script], Some(tls.clone())).await;
+        let (status, body, log) = ask(&upstream, |command| {
+            command.env("SSL_CERT_FILE", &file);
+        })
+        .await;
+        assert_eq!(status, 200, "{log}");
+        assert!(body.contains("Safe."));
+        let mut lines = log.lines();
+        let told = lines.any(|line| line.contains("DEBUG") && line.contains("taken for whole"));
+        assert_eq!(told, is_told, "{log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parameters_in_the_environment_stand_on_lines_of_their_own_and_may_take_several() {
+    let (_, pem, tls) = authority("127.0.0.1");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("authorities.pem");
+    write(&file, pem).unwrap();
+    let upstream = Upstream::start_with([Script::saying("Safe.")], Some(tls)).await;
+    let (status, _, log) = ask(&upstream, |command| {
+        let params = "max_tokens=400\noptions={\n  \"a\": [1,\n2]\n}\nuser=\"x\"";
+        command
+            .env("SSL_CERT_FILE", &file)
+            .env("LANDING_MODEL_PARAM", params);
+    })
+    .await;
+    assert_eq!(status, 200, "{log}");
+    let body = &upstream.asked()[0].body;
+    assert_eq!(body["max_tokens"], 400);
+    assert_eq!(body["options"], json!({"a": [1, 2]}));
+    assert_eq!(body["user"], "x");
 }

@@ -1,13 +1,13 @@
 //! Every form of a streamed answer, and of one that breaks.
 
 use landing_api::adapters::memory::MemoryDeltas;
-use landing_api::ports::{ModelClient, ModelError};
+use landing_api::ports::{ModelClient, ModelError, Unread};
 use serde_json::{Value, json};
 
 use super::upstream::{Script, Step, Upstream, chunk};
 use super::whole::Outcome::{Answer, Charge, Refund};
 use super::whole::{Outcome, check_cause, error};
-use super::{app, ask_for_stream, client, question, settings};
+use super::{app_with, ask_for_stream, client, question, settings, warm};
 use crate::streaming::{events, joined};
 
 /// Streamed answers: what is read before, and what comes of it.
@@ -17,7 +17,7 @@ fn streamed() -> Vec<(Script, &'static str, Outcome)> {
     let stop = || chunk(&json!({}), Some("stop"));
     let done = || "[DONE]".to_owned();
     let role = || chunk(&json!({"role": "assistant", "content": ""}), None);
-    let late_error = error("late", "server_error", Value::Null).to_string();
+    let late_error = error("secret", "server_error", Value::Null).to_string();
     let usage = json!({"choices": [], "usage": {"total_tokens": 3}}).to_string();
     vec![
         (
@@ -60,6 +60,35 @@ fn streamed() -> Vec<(Script, &'static str, Outcome)> {
             Answer("Said"),
         ),
         (
+            Script::stream([
+                text("Write `<th"),
+                text("ink>` or <think>, "),
+                text("or not."),
+                stop(),
+            ]),
+            "Write `<think>` or <think>, or not.",
+            Answer("Write `<think>` or <think>, or not."),
+        ),
+        // A character in two halves.
+        (
+            Script::stream([
+                r#"{"choices":[{"delta":{"content":"Hi \ud83d"}}]}"#.to_owned(),
+                r#"{"choices":[{"delta":{"content":"\ude00!"}}]}"#.to_owned(),
+                stop(),
+            ]),
+            "Hi \u{1F600}!",
+            Answer("Hi \u{1F600}!"),
+        ),
+        (
+            Script::stream([
+                json!({"choices": [{"delta": {"content": "Hi"}}], "error": ""}).to_string(),
+                json!({"choices": [], "error": null}).to_string(),
+                stop(),
+            ]),
+            "Hi",
+            Answer("Hi"),
+        ),
+        (
             Script::stream([chunk(&json!({"refusal": "No."}), Some("stop"))]),
             "No.",
             Answer("No."),
@@ -76,7 +105,11 @@ fn streamed() -> Vec<(Script, &'static str, Outcome)> {
             "",
             Refund("not JSON"),
         ),
-        (Script::stream([late_error.clone()]), "", Refund("\"late\"")),
+        (
+            Script::stream([late_error.clone()]),
+            "",
+            Refund("\"server_error\""),
+        ),
         (
             Script::stream([
                 json!({"choices": [], "error": {"code": 502, "message": "m"}}).to_string(),
@@ -98,7 +131,7 @@ fn streamed() -> Vec<(Script, &'static str, Outcome)> {
         (
             Script::stream([text("Hi "), late_error]),
             "Hi",
-            Charge("\"late\""),
+            Charge("\"server_error\""),
         ),
         (
             Script::stream([text("Hi")]).then(Step::Break),
@@ -116,15 +149,15 @@ fn streamed() -> Vec<(Script, &'static str, Outcome)> {
 #[tokio::test]
 async fn every_answer_that_is_streamed() {
     for (script, read, outcome) in streamed() {
-        let upstream = Upstream::start([script.clone()]).await;
-        let app = app(&upstream);
-        let reply = app.send(ask_for_stream()).await;
+        let upstream = Upstream::start([]).await;
+        let model = client(settings(&upstream));
+        warm(&*model, &upstream).await;
+        upstream.script([script.clone()]);
+        let reply = app_with(model.clone()).send(ask_for_stream()).await;
         let deltas = MemoryDeltas::default();
-        let cause = client(settings(&upstream))
-            .reply(&question(), &deltas)
-            .await;
+        let cause = model.reply(&question(), &deltas).await;
         assert_eq!(deltas.pieces().concat(), read, "{script:?}");
-        assert_eq!(upstream.asked()[0].body["stream"], true);
+        assert_eq!(upstream.asked()[1].body["stream"], true);
         let body = std::str::from_utf8(&reply.body).unwrap();
         assert!(!body.contains("secret"));
         let is_refund = matches!(outcome, Refund(_));
@@ -162,8 +195,10 @@ async fn every_answer_that_is_streamed() {
 async fn a_model_that_thinks_without_an_opening_tag_is_held_back_from_then_on() {
     let text = |text: &str| chunk(&json!({"content": text}), None);
     let script = Script::stream([text("thought"), text("</think>Said"), text(" more")]);
-    let upstream = Upstream::start([script]).await;
+    let upstream = Upstream::start([]).await;
     let client = client(settings(&upstream));
+    warm(&*client, &upstream).await;
+    upstream.script([script]);
     let first = MemoryDeltas::default();
     let error = client.reply(&question(), &first).await.unwrap_err();
     assert!(matches!(error, ModelError::Started(_)), "it had been read");
@@ -173,4 +208,60 @@ async fn a_model_that_thinks_without_an_opening_tag_is_held_back_from_then_on() 
         (reply.as_str(), second.pieces().concat()),
         ("Said more", reply.clone())
     );
+}
+
+/// The pieces of a streamed answer, and the answer.
+async fn read(model: &dyn ModelClient) -> (Vec<String>, Result<String, ModelError>) {
+    let deltas = MemoryDeltas::default();
+    let reply = model.reply(&question(), &deltas).await;
+    (deltas.pieces(), reply)
+}
+
+#[tokio::test]
+async fn before_an_answer_has_settled_how_the_model_thinks_nothing_is_handed_out() {
+    let text = |text: &str| chunk(&json!({"content": text}), None);
+    let stop = || chunk(&json!({}), Some("stop"));
+    let thought = Script::stream([text("secret "), text("secret</think>Said"), stop()]);
+    let spoken = Script::stream([text("One "), text("two"), stop()]);
+    let unfinished = Script::stream([text("One "), text("two"), "[DONE]".to_owned()]);
+    let pieces = |pieces: &[&str]| {
+        let pieces: Vec<_> = pieces.iter().map(|&piece| piece.to_owned()).collect();
+        (pieces.clone(), Ok(pieces.concat()))
+    };
+    // From the first answer on, and however often: a thought is never seen.
+    let upstream = Upstream::start([thought.clone()]).await;
+    let model = client(settings(&upstream));
+    for _ in 0..3 {
+        assert_eq!(read(&*model).await, pieces(&["Said"]));
+    }
+    // A model that does not think first is read along from the second answer on.
+    let upstream = Upstream::start([unfinished, spoken.clone()]).await;
+    let model = client(settings(&upstream));
+    for _ in 0..2 {
+        assert_eq!(read(&*model).await, pieces(&["One two"]), "not settled");
+    }
+    assert_eq!(read(&*model).await, pieces(&["One", " two"]));
+    // A mark that a visitor made it write costs the others some waiting, and not for ever.
+    upstream.script([Script::saying("a</think>b")]);
+    model.reply(&question(), &Unread).await.unwrap();
+    upstream.script([spoken]);
+    for _ in 0..2 {
+        assert_eq!(read(&*model).await, pieces(&["One two"]), "held back");
+    }
+    assert_eq!(read(&*model).await, pieces(&["One", " two"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_answer_that_is_cut_off_has_not_been_seen() {
+    let text = |text: &str| chunk(&json!({"content": text}), None);
+    for script in [
+        Script::stream([text("secret"), text(" secret")]).then(Step::Hang),
+        Script::stream([text("secret"), text(" secret")]).then(Step::Break),
+        Script::stream([text("secret"), chunk(&json!({}), Some("length"))]),
+    ] {
+        let upstream = Upstream::start([script.clone()]).await;
+        let model = client(settings(&upstream));
+        let (pieces, reply) = read(&*model).await;
+        assert!(pieces.is_empty() && reply.is_err(), "{script:?}: {reply:?}");
+    }
 }

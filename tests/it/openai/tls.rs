@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 use super::upstream::{Script, Upstream};
-use super::{app_with, ask, question, settings};
+use super::{address, app_with, ask, question, settings};
 
 /// A new authority, and the TLS of a server that it vouches for under `name`.
 pub(crate) fn authority(name: &str) -> (CertificateDer<'static>, String, TlsAcceptor) {
@@ -41,7 +41,7 @@ pub(crate) fn authority(name: &str) -> (CertificateDer<'static>, String, TlsAcce
 
 fn https(upstream: &Upstream) -> OpenAiSettings {
     OpenAiSettings {
-        base_url: upstream.base_url().replace("http:", "https:"),
+        address: address(&upstream.base_url().replace("http:", "https:")),
         ..settings(upstream)
     }
 }

@@ -1,20 +1,21 @@
-//! An upstream that is slow, dead or full: deadlines, the breaker, places.
+//! An upstream that is slow or full, and a reader that is: deadlines and places.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use hyper::StatusCode;
 use landing_api::adapters::memory::MemoryDeltas;
 use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::http::server::ServerLimits;
-use landing_api::ports::{ModelClient, ModelError, Unread};
+use landing_api::ports::{Deltas, ModelClient, ModelError, ReaderGone, Unread};
 use serde_json::json;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::upstream::{Script, Step, Upstream, chunk};
-use super::{app, app_with, ask, ask_for_stream, client, question, settings};
+use super::{address, app_with, ask, ask_for_stream, client, question, settings, warm};
 use crate::harness::Setup;
 use crate::transport::{Server, hello};
 
@@ -100,7 +101,7 @@ async fn no_connection_and_no_name_are_refunded() {
         upstream.base_url().replace("http:", "https:"),
     ] {
         let settings = OpenAiSettings {
-            base_url,
+            address: address(&base_url),
             ..settings(&upstream)
         };
         let model = client(settings);
@@ -120,7 +121,7 @@ async fn a_connection_that_is_not_made_within_five_seconds_is_given_up() {
     let address = listener.local_addr().unwrap();
     let upstream = Upstream::start([Script::saying("never")]).await;
     let settings = OpenAiSettings {
-        base_url: format!("https://{address}/v1"),
+        address: super::address(&format!("https://{address}/v1")),
         ..settings(&upstream)
     };
     let began = Instant::now();
@@ -131,50 +132,6 @@ async fn a_connection_that_is_not_made_within_five_seconds_is_given_up() {
     assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
     assert!(began.elapsed() >= Duration::from_secs(5));
     assert!(began.elapsed() < Duration::from_secs(6));
-}
-
-#[tokio::test]
-async fn a_dead_upstream_is_left_alone() {
-    let upstream = Upstream::start([Script::dropped()]).await;
-    let app = app(&upstream);
-    for _ in 0..8 {
-        let reply = app.send(ask()).await;
-        assert_eq!(
-            (reply.code(), reply.remaining()),
-            ("model_unavailable".to_owned(), 10)
-        );
-    }
-    assert_eq!(upstream.asked().len(), 5, "after five the breaker is open");
-}
-
-#[tokio::test]
-async fn an_account_that_is_used_up_is_not_asked_again() {
-    let broke = json!({"error": {"message": "pay", "type": "insufficient_quota", "code": "insufficient_quota"}});
-    for script in [
-        Script::json(429, &broke),
-        Script::json(200, &broke),
-        Script::json(402, &json!({"error": {"message": "Insufficient Balance"}})),
-        Script::json(429, &json!({"error": {"message": "slow down"}})).header("retry-after", "7"),
-    ] {
-        let upstream = Upstream::start([script.clone()]).await;
-        let app = app(&upstream);
-        for _ in 0..3 {
-            let reply = app.send(ask()).await;
-            assert_eq!(
-                (reply.code(), reply.remaining()),
-                ("model_unavailable".to_owned(), 10)
-            );
-            assert_eq!(reply.header("retry-after"), None, "theirs is not ours");
-        }
-        assert_eq!(upstream.asked().len(), 1, "{script:?}");
-    }
-    // Slow down, but for how long nobody says: the next turn tries.
-    let upstream = Upstream::start([Script::json(429, &json!({"error": "slow down"}))]).await;
-    let app = app(&upstream);
-    for _ in 0..3 {
-        app.send(ask()).await;
-    }
-    assert_eq!(upstream.asked().len(), 3);
 }
 
 #[tokio::test]
@@ -211,8 +168,10 @@ async fn past_the_concurrency_a_turn_is_refused_without_a_charge() {
 #[tokio::test]
 async fn a_reader_that_leaves_ends_the_call_and_frees_the_place() {
     let text = chunk(&json!({"content": "Hi"}), None);
-    let upstream = Upstream::start([Script::stream([text]).then(Step::Hang)]).await;
+    let upstream = Upstream::start([]).await;
     let model = client(settings(&upstream));
+    warm(&*model, &upstream).await;
+    upstream.script([Script::stream([text]).then(Step::Hang)]);
     let setup = Setup {
         model: model.clone(),
         ..Setup::default()
@@ -226,6 +185,32 @@ async fn a_reader_that_leaves_ends_the_call_and_frees_the_place() {
     drop(connection);
     upstream.ended.acquire().await.unwrap().forget();
     assert_eq!(model.places_free(), 4);
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_before_the_first_piece_ends_the_call_and_frees_the_place() {
+    let text = chunk(&json!({"content": "Hi"}), None);
+    for script in [
+        Script::silent(),
+        // Held back: the model has not finished an answer.
+        Script::stream([text]).then(Step::Hang),
+    ] {
+        let upstream = Upstream::start([script]).await;
+        let model = client(settings(&upstream));
+        let setup = Setup {
+            model: model.clone(),
+            ..Setup::default()
+        };
+        let server = Server::start(setup, ServerLimits::default()).await;
+        let mut connection = server.connect().await;
+        let ask = hello().replace("Host:", "Accept: text/event-stream\r\nHost:");
+        connection.send(ask).await;
+        upstream.wait_until_asked().await;
+        assert_eq!(model.places_free(), 3);
+        drop(connection);
+        upstream.ended.acquire().await.unwrap().forget();
+        assert_eq!(model.places_free(), 4);
+    }
 }
 
 #[tokio::test]
@@ -243,4 +228,102 @@ async fn a_panic_elsewhere_or_a_dropped_turn_leaves_no_place_taken() {
     turn.abort();
     assert!(turn.await.unwrap_err().is_cancelled());
     assert_eq!(model.places_free(), 4);
+}
+
+/// A reader that takes its time over every piece.
+struct SlowDeltas {
+    pause: Duration,
+    taken: MemoryDeltas,
+}
+
+#[async_trait]
+impl Deltas for SlowDeltas {
+    fn are_read(&self) -> bool {
+        true
+    }
+
+    async fn push(&self, text: &str) -> Result<(), ReaderGone> {
+        tokio::time::sleep(self.pause).await;
+        self.taken.push(text).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error() {
+    let text = |text: &str| chunk(&json!({"content": text}), None);
+    let stop = || chunk(&json!({}), Some("stop"));
+    let streamed = Script::stream([text("One "), text("two"), stop()]);
+    let at_once = Script::stream([chunk(&json!({"content": "One two"}), Some("stop"))]);
+    let held_back = Script::saying("One two");
+    for (script, pause, is_whole) in [
+        (&streamed, 14, true),
+        (&at_once, 33, true),
+        (&held_back, 33, true),
+        (&streamed, 40, false),
+        (&at_once, 40, false),
+        (&held_back, 3600, false),
+    ] {
+        let upstream = Upstream::start([]).await;
+        let model = client(settings(&upstream));
+        warm(&*model, &upstream).await;
+        upstream.script([script.clone()]);
+        let deltas = SlowDeltas {
+            pause: Duration::from_secs(pause),
+            taken: MemoryDeltas::default(),
+        };
+        let began = Instant::now();
+        let reply = model.reply(&question(), &deltas).await;
+        if is_whole {
+            assert_eq!(reply, Ok("One two".to_owned()), "{script:?}");
+            assert_eq!(deltas.taken.pieces().concat(), "One two");
+        } else {
+            let error = reply.unwrap_err();
+            assert!(matches!(error, ModelError::Started(_)), "{error}");
+        }
+        assert!(began.elapsed() < TIMEOUT + Duration::from_secs(6));
+    }
+}
+
+/// Answers one request with these bytes, and hangs up.
+async fn hang_up_after(bytes: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"}") {
+            stream.read_buf(&mut request).await.unwrap();
+        }
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+    });
+    format!("http://{address}/v1")
+}
+
+#[tokio::test]
+async fn a_stream_that_only_its_connection_ends_has_to_say_that_it_is_whole() {
+    const CLOSED: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n\
+                          data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
+    const DONE: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n\
+                        data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n\
+                        data: [DONE]\n\n";
+    const MEASURED: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
+                            Content-Length: 47\r\n\r\n\
+                            data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
+    let upstream = Upstream::start([]).await;
+    for (bytes, is_whole) in [(CLOSED, false), (DONE, true), (MEASURED, true)] {
+        let settings = OpenAiSettings {
+            address: address(&hang_up_after(bytes).await),
+            ..settings(&upstream)
+        };
+        let deltas = MemoryDeltas::default();
+        let reply = client(settings).reply(&question(), &deltas).await;
+        if is_whole {
+            assert_eq!(reply, Ok("Hi".to_owned()), "{bytes}");
+        } else {
+            let Err(ModelError::Unusable(cause)) = reply else {
+                panic!("{reply:?}");
+            };
+            assert!(cause.contains("nothing says that it was whole"), "{cause}");
+        }
+    }
 }

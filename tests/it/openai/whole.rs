@@ -6,7 +6,7 @@ use landing_api::ports::{ModelClient, ModelError, Unread};
 use serde_json::{Value, json};
 
 use super::upstream::{Script, Step, Upstream, chunk};
-use super::{app, ask, client, question, settings};
+use super::{app, ask, client, question, settings, warm};
 
 /// What comes of a turn.
 #[derive(Debug)]
@@ -31,15 +31,21 @@ fn message(message: Value) -> Script {
 #[allow(clippy::too_many_lines, reason = "it is a table")]
 fn whole() -> Vec<(Script, Outcome)> {
     let text = |text: &str| json!({"content": text});
-    let flat = json!({"object": "error", "message": "flat", "type": "BadRequest", "code": 400});
+    let flat = json!({"object": "error", "message": "secret", "type": "BadRequest", "code": 400});
     let html = "<html><h1>502 Bad Gateway</h1>";
     vec![
         (Script::saying("Hello."), Answer("Hello.")),
         (Script::saying(" \n Hello. \n"), Answer("Hello.")),
-        (Script::message(&text("Cut"), "length"), Answer("Cut")),
         (
-            Script::message(&text("Some"), "content_filter"),
-            Answer("Some"),
+            Script::message(&text("<think>secret</think>Cut"), "length"),
+            Answer("Cut"),
+        ),
+        (
+            Script::message(
+                &json!({"content": "Cut", "reasoning_content": "secret"}),
+                "length",
+            ),
+            Answer("Cut"),
         ),
         (
             message(json!({"content": [{"type": "text", "text": "Parts"}]})),
@@ -64,6 +70,19 @@ fn whole() -> Vec<(Script, Outcome)> {
             Answer("Said"),
         ),
         (message(text("secret</think>Said")), Answer("Said")),
+        (message(text("[THINK]secret[/THINK]Said")), Answer("Said")),
+        (message(text("◁think▷secret◁/think▷Said")), Answer("Said")),
+        (
+            message(text(
+                "<|channel|>analysis<|message|>secret<|end|><|start|>assistant<|channel|>final\
+                 <|message|>Said<|return|>",
+            )),
+            Answer("Said"),
+        ),
+        (
+            message(text("Write `<think>`, then think.")),
+            Answer("Write `<think>`, then think."),
+        ),
         (
             Script::json(200, &json!({"choices": [{"message": {"content": "Bare"}}]})),
             Answer("Bare"),
@@ -82,6 +101,28 @@ fn whole() -> Vec<(Script, Outcome)> {
                 "[DONE]".to_owned(),
             ]),
             Answer("Streamed unasked"),
+        ),
+        (
+            Script::json(
+                200,
+                &json!({"choices": [{"message": {"content": "Said"}}], "error": ""}),
+            ),
+            Answer("Said"),
+        ),
+        (
+            Script::json(
+                200,
+                &json!({"choices": [{"message": {"content": "Said"}}], "error": null}),
+            ),
+            Answer("Said"),
+        ),
+        (
+            Script::new(
+                200,
+                "application/json",
+                r#"{"choices":[{"message":{"content":"Half a \ud83d"}}]}"#,
+            ),
+            Answer("Half a"),
         ),
         // Nothing that can be used.
         (
@@ -103,7 +144,7 @@ fn whole() -> Vec<(Script, Outcome)> {
         ),
         (
             Script::message(&text("<think>secret"), "length"),
-            Refund("empty"),
+            Refund("only thinking"),
         ),
         (
             message(json!({"content": "", "reasoning": "secret"})),
@@ -127,62 +168,73 @@ fn whole() -> Vec<(Script, Outcome)> {
             Script::message(&json!({"content": null}), "content_filter"),
             Charge("filtered"),
         ),
-        // Errors.
+        // Errors. What their messages say is told to nobody.
         (
-            Script::json(200, &error("overloaded", "server_error", Value::Null)),
-            Refund("answered 200 with an error, type \"server_error\", message \"overloaded\""),
+            Script::json(200, &error("secret", "server_error", Value::Null)),
+            Refund("answered 200 with an error, type \"server_error\""),
         ),
         (
             Script::json(
                 200,
-                &json!({"choices": [], "error": {"code": 502, "message": "provider"}}),
+                &json!({"choices": [], "error": {"code": 502, "message": "secret"}}),
             ),
-            Refund("code \"502\", message \"provider\""),
+            Refund("not there, code \"502\""),
         ),
         (
             Script::json(
                 401,
-                &error("bad key", "invalid_request_error", json!("invalid_api_key")),
+                &error("secret", "invalid_request_error", json!("invalid_api_key")),
             ),
-            Refund("401 with an error, code \"invalid_api_key\""),
+            Refund(
+                "answered 401 with an error: the key is not accepted, see --model-key-file, code \"invalid_api_key\", type \"invalid_request_error\"",
+            ),
         ),
         (
-            Script::json(404, &error("no model", "not_found_error", Value::Null)),
-            Refund("404"),
+            Script::json(404, &error("secret", "not_found_error", Value::Null)),
+            Refund(
+                "404 with an error: there is no such model or address, see --model and --model-url, type \"not_found_error\"",
+            ),
         ),
         (
             Script::json(400, &flat),
-            Refund("code \"400\", type \"BadRequest\", message \"flat\""),
+            Refund("code \"400\", type \"BadRequest\""),
         ),
         (
-            Script::json(400, &error("int", "x", json!(400))),
+            Script::json(400, &error("secret", "x", json!(400))),
             Refund("code \"400\""),
         ),
         (
-            Script::json(500, &json!({"error": "text"})),
-            Refund("message \"text\""),
+            Script::json(500, &json!({"error": "secret"})),
+            Refund("answered 500 with an error"),
         ),
         (
-            Script::json(422, &json!({"detail": "text"})),
-            Refund("message \"text\""),
+            Script::json(422, &json!({"detail": "secret"})),
+            Refund("answered 422 with an error"),
         ),
         (
             Script::json(
                 422,
-                &json!({"detail": [{"msg": "bad", "input": super::QUESTION}]}),
+                &json!({"detail": [{"msg": "secret", "input": super::QUESTION}]}),
             ),
-            Refund("message \"bad\""),
+            Refund("answered 422 with an error"),
         ),
         (
             Script::json(
                 400,
-                &error("do not ask 'where is my hidden treasure'", "x", Value::Null),
+                &error(super::QUESTION, super::QUESTION, json!("secret word")),
             ),
-            Refund("message (withheld"),
+            Refund("answered 400 with an error"),
+        ),
+        (
+            Script::json(
+                400,
+                &error("a tr\\u0065asure of a s\\u0065cret", "x", Value::Null),
+            ),
+            Refund("answered 400 with an error, type \"x\""),
         ),
         (
             Script::new(502, "text/html", html),
-            Refund("answered 502 with an error"),
+            Refund("answered 502 with an error: the model's server is not there"),
         ),
         (
             Script::new(503, "text/plain", "x".repeat(1 << 21)),
@@ -194,20 +246,20 @@ fn whole() -> Vec<(Script, Outcome)> {
         (
             Script::json(
                 429,
-                &error("slow down", "requests", json!("rate_limit_exceeded")),
+                &error("secret", "requests", json!("rate_limit_exceeded")),
             ),
-            Refund("429 with an error, code \"rate_limit_exceeded\""),
+            Refund("429 with an error: too many requests, code \"rate_limit_exceeded\""),
         ),
         (
             Script::json(
                 429,
-                &error("pay", "insufficient_quota", json!("insufficient_quota")),
+                &error("secret", "insufficient_quota", json!("insufficient_quota")),
             ),
-            Refund("code \"insufficient_quota\""),
+            Refund("the account has no credit left, code \"insufficient_quota\""),
         ),
         (
-            Script::json(400, &error("filtered", "x", json!("content_filter"))),
-            Charge("code \"content_filter\""),
+            Script::json(400, &error("secret", "x", json!("content_filter"))),
+            Charge("filtered out, code \"content_filter\""),
         ),
         (
             Script::new(307, "text/plain", "").header("location", "/elsewhere"),
@@ -257,9 +309,37 @@ async fn every_answer_that_is_not_streamed() {
     }
 }
 
+#[tokio::test]
+async fn an_answer_that_is_cut_short_counts_once_the_model_is_known_not_to_think_first() {
+    for finish in ["length", "content_filter"] {
+        let script = Script::message(&json!({"content": "Cut"}), finish);
+        let upstream = Upstream::start([script.clone()]).await;
+        let model = client(settings(&upstream));
+        let unknown = model.reply(&question(), &Unread).await;
+        let Err(ModelError::Unusable(cause)) = unknown else {
+            panic!("{unknown:?}");
+        };
+        check_cause(
+            &cause,
+            &format!("cut short, and may be nothing but thinking; finish reason: {finish}"),
+        );
+        warm(&*model, &upstream).await;
+        upstream.script([script.clone()]);
+        let known = model.reply(&question(), &Unread).await;
+        assert_eq!(known, Ok("Cut".to_owned()));
+        // And never of one that does.
+        let thinks = Script::message(&json!({"content": "secret</think>Said"}), "stop");
+        upstream.script([thinks, script]);
+        let thought = model.reply(&question(), &Unread).await;
+        assert_eq!(thought, Ok("Said".to_owned()));
+        let cut = model.reply(&question(), &Unread).await;
+        assert!(matches!(cut, Err(ModelError::Unusable(_))), "{cut:?}");
+    }
+}
+
 pub(super) fn check_cause(cause: &str, part: &str) {
     assert!(cause.contains(part), "{cause} should have {part}");
-    for private in ["secret", "treasure", "sk-test"] {
+    for private in ["secret", "cret", "treasure", "asure", "sk-test"] {
         assert!(!cause.contains(private), "{cause}");
     }
     assert!(cause.len() < 600 && !cause.contains('\n'), "{cause}");

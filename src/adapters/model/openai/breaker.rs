@@ -44,7 +44,8 @@ pub(super) enum Finding {
 pub(super) struct BreakerOpen;
 
 impl Breaker {
-    /// Lets a turn ask the upstream. After a pause only one does, until it has found something out.
+    /// Lets a turn ask the upstream. After a pause only one does, until it has found something out:
+    /// the first byte of an answer is enough.
     ///
     /// # Errors
     /// [`BreakerOpen`] when the upstream is left alone.
@@ -77,14 +78,18 @@ pub(super) struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Tells what came of it.
-    pub(super) fn report(mut self, finding: Finding) {
+    /// Tells what has come of it so far.
+    pub(super) fn report(&mut self, finding: Finding) {
         let mut state = self.breaker.lock();
         let open = |pause| State::Open {
             until: Instant::now() + pause,
         };
         *state = match (finding, *state) {
-            (Finding::Pause(pause), _) => open(pause),
+            // A shorter pause does not end a longer one.
+            (Finding::Pause(pause), State::Open { until }) => State::Open {
+                until: until.max(Instant::now() + pause),
+            },
+            (Finding::Pause(pause), State::Closed { .. } | State::HalfOpen) => open(pause),
             // What began before the breaker opened does not close it.
             (Finding::Alive | Finding::Dead, State::Open { .. }) => *state,
             (Finding::Alive | Finding::Dead, State::HalfOpen) if !self.is_trial => *state,
@@ -134,7 +139,7 @@ mod tests {
         tokio::time::advance(DEAD_PAUSE - Duration::from_millis(1)).await;
         assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
         tokio::time::advance(Duration::from_millis(1)).await;
-        let trial = breaker.admit().unwrap();
+        let mut trial = breaker.admit().unwrap();
         assert_eq!(breaker.admit().unwrap_err(), BreakerOpen, "one at a time");
         trial.report(Finding::Dead);
         assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
@@ -154,14 +159,30 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_trial_closes_it_before_it_is_over_and_may_open_it_again() {
+        let breaker = Breaker::default();
+        fail(&breaker, FAILURES_MAX);
+        tokio::time::advance(DEAD_PAUSE).await;
+        let mut trial = breaker.admit().unwrap();
+        trial.report(Finding::Alive);
+        assert!(breaker.admit().is_ok());
+        trial.report(Finding::Pause(DEAD_PAUSE));
+        assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
+        drop(trial);
+        assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_pause_that_was_asked_for_is_kept() {
         let breaker = Breaker::default();
-        let earlier = breaker.admit().unwrap();
+        let mut earlier = breaker.admit().unwrap();
         let pause = Duration::from_secs(60);
         breaker.admit().unwrap().report(Finding::Pause(pause));
+        earlier.report(Finding::Pause(pause / 2));
         earlier.report(Finding::Alive);
+        tokio::time::advance(pause - Duration::from_millis(1)).await;
         assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
-        tokio::time::advance(pause).await;
+        tokio::time::advance(Duration::from_millis(1)).await;
         assert!(breaker.admit().is_ok());
     }
 }

@@ -1,48 +1,59 @@
 //! Puts an answer together, and hands it out as it comes to whoever reads along.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
 
 use crate::ports::{Deltas, ReaderGone};
 
 use super::answer::Completion;
 use super::failure::{Failure, Kind};
-use super::thoughts::ThoughtFilter;
+use super::habit::{Habit, Known};
+use super::thoughts::{Before, Spoken, ThoughtFilter};
 
 /// The longest answer, in bytes.
 const REPLY_BYTES_MAX: usize = 256 * 1024;
+/// How long beyond the model's deadline a slow reader may hold its place.
+const HAND_OUT_GRACE: Duration = Duration::from_secs(5);
 
 /// An answer in the making. What is handed out, piece after piece, is the answer.
+///
+/// Nothing is handed out before the end unless the model is known not to think first: what comes
+/// before could turn out to be thought.
 pub(super) struct Collector<'a> {
     deltas: &'a dyn Deltas,
-    /// Set once the model is known to end thoughts that it did not begin. What comes first may be
-    /// thought then, so nothing is handed out before the end.
-    thinks_first: &'a AtomicBool,
+    habit: &'a Habit,
+    /// Until then the reader may take what is handed out.
+    hand_out_deadline: Instant,
     filter: ThoughtFilter,
     text: String,
     /// How much of `text` has been handed out, in bytes.
     handed_out: usize,
     finish: Option<String>,
-    has_thoughts: bool,
-    /// A thought ended in this answer that had not begun in it.
-    thought_first: bool,
+    /// There were thoughts in a member of their own.
+    has_thoughts_apart: bool,
+    /// What this answer says of how the model thinks.
+    before: Before,
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(deltas: &'a dyn Deltas, thinks_first: &'a AtomicBool) -> Self {
+    /// An answer of a model that has until `deadline`.
+    pub(super) fn new(deltas: &'a dyn Deltas, habit: &'a Habit, deadline: Instant) -> Self {
         Self {
             deltas,
-            thinks_first,
+            habit,
+            hand_out_deadline: deadline + HAND_OUT_GRACE,
             filter: ThoughtFilter::default(),
             text: String::new(),
             handed_out: 0,
             finish: None,
-            has_thoughts: false,
-            thought_first: false,
+            has_thoughts_apart: false,
+            before: Before::Said,
         }
     }
 
     /// Whether somebody has read a part of the answer.
-    pub(super) fn was_read(&self) -> bool {
+    pub(super) const fn was_read(&self) -> bool {
         self.handed_out > 0
     }
 
@@ -57,25 +68,13 @@ impl<'a> Collector<'a> {
     /// [`Failure`] when the answer gets too long, turns out to have been thought, or is not read
     /// any more.
     pub(super) async fn take(&mut self, piece: &Completion) -> Result<(), Failure> {
-        self.has_thoughts |= piece.has_thoughts;
+        self.has_thoughts_apart |= piece.has_thoughts;
         if piece.finish.is_some() {
             self.finish.clone_from(&piece.finish);
         }
-        let spoken = self.filter.push(&piece.text);
-        if spoken.was_thought_before {
-            self.has_thoughts = true;
-            self.thought_first = true;
-            self.thinks_first.store(true, Ordering::Relaxed);
-            if self.was_read() {
-                return Err(Failure::unusable(
-                    "the answer turned out to be thinking; from now on answers are held back to \
-                     their end",
-                ));
-            }
-            self.text.clear();
-        }
-        self.add(&spoken.text)?;
-        if self.deltas.are_read() && !self.thinks_first.load(Ordering::Relaxed) {
+        let spoken = self.filter.push(&piece.text, self.is_trusted());
+        self.add(spoken)?;
+        if self.deltas.are_read() && self.habit.known() == Known::Speaks {
             self.hand_out().await?;
         }
         Ok(())
@@ -84,62 +83,117 @@ impl<'a> Collector<'a> {
     /// Ends the answer.
     ///
     /// # Errors
-    /// [`Failure`] when there is no text in it.
+    /// [`Failure`] when there is no text in it, or none that is known not to be thought.
     pub(super) async fn finish(&mut self) -> Result<(), Failure> {
-        let rest = self.filter.finish();
-        self.add(&rest)?;
+        let is_whole = self.finish.as_deref() == Some("stop");
+        let spoken = self.filter.finish(is_whole, self.is_trusted());
+        self.add(spoken)?;
         self.text.truncate(self.text.trim_end().len());
         if self.text.is_empty() {
-            let finish = self.finish.as_deref();
-            if finish == Some("content_filter") {
-                let cause = "the answer was filtered out";
-                return Err(Failure::new(Kind::Filtered, cause));
-            }
-            let thoughts = if self.has_thoughts {
-                ", only thinking"
-            } else {
-                ""
-            };
-            let finish = match finish {
-                Some(reason @ ("stop" | "length" | "tool_calls" | "function_call")) => reason,
-                Some(_) => "of another kind",
-                None => "none",
-            };
+            return Err(self.emptiness());
+        }
+        if self.may_be_thought(is_whole) {
             return Err(Failure::unusable(format!(
-                "the answer is empty{thoughts}; finish reason: {finish}"
+                "the answer was cut short, and may be nothing but thinking; finish reason: {}",
+                self.finish_reason()
             )));
         }
-        // An answer that said all it had to say and began no thought in the prompt: whoever made
-        // an earlier one look otherwise has not switched streaming off for everybody.
-        if self.finish.as_deref() == Some("stop") && !self.thought_first {
-            self.thinks_first.store(false, Ordering::Relaxed);
+        if is_whole && self.before == Before::Said {
+            self.habit.spoke();
         }
-        self.hand_out().await.map_err(Failure::from)
+        self.hand_out().await
     }
 
-    fn add(&mut self, text: &str) -> Result<(), Failure> {
-        if self.text.len() + text.len() > REPLY_BYTES_MAX {
+    /// Whether nothing is thought but what the filter cuts out. What somebody has read cannot be
+    /// taken back for a doubt.
+    fn is_trusted(&self) -> bool {
+        self.was_read() || self.habit.known() == Known::Speaks
+    }
+
+    /// Whether this may be the beginning of a thought whose end is missing.
+    fn may_be_thought(&self, is_whole: bool) -> bool {
+        let is_told_apart = self.has_thoughts_apart || self.filter.has_ended_thought();
+        let was_cut = matches!(
+            self.finish.as_deref(),
+            Some("length" | "model_length" | "max_tokens" | "content_filter")
+        );
+        if is_whole || is_told_apart {
+            return false;
+        }
+        match self.habit.known() {
+            Known::Speaks => false,
+            Known::Nothing => was_cut,
+            Known::ThinksFirst => true,
+        }
+    }
+
+    fn emptiness(&self) -> Failure {
+        if self.finish.as_deref() == Some("content_filter") {
+            return Failure::new(Kind::Filtered, "the answer was filtered out");
+        }
+        let has_thoughts =
+            self.has_thoughts_apart || self.filter.has_ended_thought() || self.filter.is_thinking();
+        let thoughts = if has_thoughts { ", only thinking" } else { "" };
+        let finish = self.finish_reason();
+        Failure::unusable(format!(
+            "the answer is empty{thoughts}; finish reason: {finish}"
+        ))
+    }
+
+    /// For the log: the reasons that are known.
+    fn finish_reason(&self) -> &str {
+        match self.finish.as_deref() {
+            Some(
+                reason @ ("stop" | "length" | "content_filter" | "tool_calls" | "function_call"),
+            ) => reason,
+            Some(_) => "of another kind",
+            None => "none",
+        }
+    }
+
+    fn add(&mut self, spoken: Spoken) -> Result<(), Failure> {
+        match spoken.before {
+            Before::Said => {}
+            Before::Doubtful => self.text.clear(),
+            Before::Thought => {
+                self.habit.thought_first();
+                if self.was_read() {
+                    return Err(Failure::unusable(
+                        "the answer turned out to be thinking; from now on answers are held back \
+                         to their end",
+                    ));
+                }
+                self.text.clear();
+            }
+        }
+        self.before = self.before.max(spoken.before);
+        if self.text.len() + spoken.text.len() > REPLY_BYTES_MAX {
             return Err(Failure::unusable("the answer is too long"));
         }
         // Blanks around an answer are no part of it.
         let text = if self.text.is_empty() {
-            text.trim_start()
+            spoken.text.trim_start()
         } else {
-            text
+            &spoken.text
         };
         self.text.push_str(text);
         Ok(())
     }
 
     /// Hands out what is new, but for blanks that may be the last.
-    async fn hand_out(&mut self) -> Result<(), ReaderGone> {
+    async fn hand_out(&mut self) -> Result<(), Failure> {
         let end = self.text.trim_end().len();
         if let Some(piece) = self.text.get(self.handed_out..end)
             && !piece.is_empty()
         {
             // Said before it is done: a piece that is on its way may be read.
             self.handed_out = end;
-            self.deltas.push(piece).await?;
+            timeout_at(self.hand_out_deadline, self.deltas.push(piece))
+                .await
+                .map_err(|_elapsed| {
+                    let cause = "the reader did not take the answer in time";
+                    Failure::new(Kind::ReaderGone, cause)
+                })??;
         }
         Ok(())
     }

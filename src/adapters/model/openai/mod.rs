@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `request` | what is sent: the prompt, the question with what was said before |
 //! | `exchange` | one request and what comes back, under a deadline and a cap |
-//! | `events`, `answer`, `thoughts` | reading streams, completions, and thinking aloud |
+//! | `events`, `answer`, `surrogates` | reading streams, completions, and characters cut in two |
+//! | `thoughts`, `marks`, `habit` | what is thought aloud, and whether the model begins with it |
 //! | `collector` | the answer as it comes together and is handed out |
-//! | `failure` | errors in all their forms, and who bears the turn |
+//! | `upstream_error`, `retry_after` | errors in all their forms |
+//! | `failure` | what went wrong, and who bears the turn |
 //! | `breaker` | leaving an upstream alone that cannot answer |
 
 mod answer;
@@ -16,12 +18,16 @@ mod collector;
 mod events;
 mod exchange;
 mod failure;
+mod habit;
+mod marks;
 mod request;
+mod retry_after;
+mod surrogates;
 mod thoughts;
+mod upstream_error;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -34,13 +40,14 @@ use tokio::time::Instant;
 use crate::domain::chat::Conversation;
 use crate::ports::{Deltas, ModelClient, ModelError, Place};
 
-use breaker::{Breaker, Finding};
+use breaker::{Breaker, Finding, Pass};
 use collector::Collector;
 use exchange::Upstream;
-use failure::{Discretion, Failure, Kind};
+use failure::{Failure, Kind};
+use habit::Habit;
 use request::{RESERVED_PARAMS, RequestMaker, last_question, question_with_history};
 
-pub use crate::adapters::outbound::{NoRoots, Roots};
+pub use crate::adapters::outbound::Roots;
 
 use crate::adapters::outbound;
 pub use request::page_prompt;
@@ -48,8 +55,8 @@ pub use request::page_prompt;
 /// Where the model is and how it is asked.
 #[derive(Clone, Debug)]
 pub struct OpenAiSettings {
-    /// The base of the API, `http` or `https`, without a slash at its end.
-    pub base_url: String,
+    /// Where the API is.
+    pub address: ModelAddress,
     /// The model's name.
     pub model: String,
     /// The key sent as a bearer token, if the upstream wants one.
@@ -64,9 +71,29 @@ pub struct OpenAiSettings {
     pub concurrency: usize,
 }
 
-/// The key to the operator's account. It is never shown.
+/// Where completions are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelAddress(Uri);
+
+impl ModelAddress {
+    /// Takes the base of the API, `http` or `https`, without a slash at its end.
+    ///
+    /// # Errors
+    /// [`BadModelAddress`] when it cannot be asked.
+    pub fn parse(base_url: &str) -> Result<Self, BadModelAddress> {
+        let uri: Uri = format!("{base_url}/chat/completions").parse()?;
+        Ok(Self(uri))
+    }
+}
+
+/// There is no asking at that address. The text does not repeat it: it may hold a secret.
+#[derive(Debug, thiserror::Error)]
+#[error("is no address that can be asked: {0}")]
+pub struct BadModelAddress(#[from] hyper::http::uri::InvalidUri);
+
+/// The key to the operator's account, as a bearer token. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(String);
+pub struct ApiKey(HeaderValue);
 
 impl ApiKey {
     /// Takes a key, blanks around it cut off.
@@ -78,7 +105,10 @@ impl ApiKey {
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(BadApiKey);
         }
-        Ok(Self(text.to_owned()))
+        let mut value =
+            HeaderValue::try_from(format!("Bearer {text}")).map_err(|_error| BadApiKey)?;
+        value.set_sensitive(true);
+        Ok(Self(value))
     }
 }
 
@@ -96,12 +126,6 @@ pub struct BadApiKey;
 /// The settings make no client.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenAiError {
-    /// The base of the API makes no address.
-    #[error("the address of the model is not valid")]
-    Address(#[from] hyper::http::uri::InvalidUri),
-    /// The key does not fit into a header.
-    #[error("the key does not fit into a header")]
-    Key(#[from] hyper::http::header::InvalidHeaderValue),
     /// A parameter that is not the operator's to set.
     #[error("the parameter {0} is set by the service")]
     Reserved(String),
@@ -115,12 +139,10 @@ pub enum OpenAiError {
 pub struct OpenAiModelClient {
     upstream: Upstream,
     maker: RequestMaker,
-    key: Option<ApiKey>,
     timeout: Duration,
     places: Arc<Semaphore>,
     breaker: Breaker,
-    /// Whether the model ends thoughts that it did not begin.
-    thinks_first: AtomicBool,
+    habit: Habit,
 }
 
 impl OpenAiModelClient {
@@ -129,7 +151,6 @@ impl OpenAiModelClient {
     /// # Errors
     /// [`OpenAiError`] when the settings make no client.
     pub fn new(settings: OpenAiSettings, roots: Roots) -> Result<Self, OpenAiError> {
-        let uri: Uri = format!("{}/chat/completions", settings.base_url).parse()?;
         let mut params = Map::new();
         for (name, value) in settings.params {
             if RESERVED_PARAMS.contains(&name.as_str()) {
@@ -137,26 +158,17 @@ impl OpenAiModelClient {
             }
             params.insert(name, value);
         }
-        let authorization = match &settings.key {
-            Some(key) => {
-                let mut value = HeaderValue::try_from(format!("Bearer {}", key.0))?;
-                value.set_sensitive(true);
-                Some(value)
-            }
-            None => None,
-        };
         Ok(Self {
             upstream: Upstream {
                 http: outbound::client(roots, settings.concurrency)?,
-                uri,
-                authorization,
+                uri: settings.address.0,
+                authorization: settings.key.map(|key| key.0),
             },
             maker: RequestMaker::new(settings.model, settings.system_prompt, params),
-            key: settings.key,
             timeout: settings.timeout,
             places: Arc::new(Semaphore::new(settings.concurrency)),
             breaker: Breaker::default(),
-            thinks_first: AtomicBool::new(false),
+            habit: Habit::default(),
         })
     }
 
@@ -170,19 +182,17 @@ impl OpenAiModelClient {
     async fn ask(
         &self,
         question: &str,
-        conversation: &Conversation,
         deadline: Instant,
         collector: &mut Collector<'_>,
         is_streamed: bool,
+        pass: &mut Pass<'_>,
     ) -> Result<(), Failure> {
         let body = self
             .maker
             .body(question, is_streamed)
             .map_err(|error| Failure::unusable(format!("the request has no JSON form: {error}")))?;
-        let key = self.key.as_ref().map(|key| key.0.as_str());
-        let discretion = Discretion::new(conversation, key);
         self.upstream
-            .exchange(body, is_streamed, deadline, &discretion, collector)
+            .exchange(body, is_streamed, deadline, collector, pass)
             .await
     }
 }
@@ -207,29 +217,23 @@ impl ModelClient for OpenAiModelClient {
         conversation: &Conversation,
         deltas: &dyn Deltas,
     ) -> Result<String, ModelError> {
-        let pass = self
+        let mut pass = self
             .breaker
             .admit()
             .map_err(|open| ModelError::NotStarted(open.to_string()))?;
         let deadline = Instant::now() + self.timeout;
         let is_streamed = deltas.are_read();
         let question = question_with_history(conversation);
-        let mut collector = Collector::new(deltas, &self.thinks_first);
+        let mut collector = Collector::new(deltas, &self.habit, deadline);
         let mut outcome = self
-            .ask(
-                &question,
-                conversation,
-                deadline,
-                &mut collector,
-                is_streamed,
-            )
+            .ask(&question, deadline, &mut collector, is_streamed, &mut pass)
             .await;
         let last = last_question(conversation);
         let is_overflow = matches!(&outcome, Err(failure) if failure.kind == Kind::Overflow);
         if is_overflow && !collector.was_read() && question != last {
-            collector = Collector::new(deltas, &self.thinks_first);
+            collector = Collector::new(deltas, &self.habit, deadline);
             outcome = self
-                .ask(last, conversation, deadline, &mut collector, is_streamed)
+                .ask(last, deadline, &mut collector, is_streamed, &mut pass)
                 .await;
         }
         match outcome {
