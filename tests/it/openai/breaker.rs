@@ -8,6 +8,8 @@ use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::ports::{ModelClient, Unread};
 use serde_json::json;
 
+use crate::harness::Setup;
+
 use super::upstream::{Script, Step, Upstream, chunk};
 use super::{app, ask, client, question, settings};
 
@@ -23,6 +25,22 @@ async fn a_dead_upstream_is_left_alone() {
         );
     }
     assert_eq!(upstream.asked().len(), 5, "after five the breaker is open");
+}
+
+#[tokio::test]
+async fn while_an_upstream_is_left_alone_nobody_pays_under_any_policy() {
+    let upstream = Upstream::start([Script::dropped()]).await;
+    let app = Setup {
+        model: client(settings(&upstream)),
+        ..Setup::default()
+    }
+    .limit("assistant-ip", "6/24h")
+    .start();
+    for turn in 0..20 {
+        let reply = app.send(ask()).await;
+        assert_eq!(reply.code(), "model_unavailable", "turn {turn}");
+    }
+    assert_eq!(upstream.asked().len(), 5);
 }
 
 #[tokio::test]

@@ -27,6 +27,16 @@ impl Default for State {
     }
 }
 
+impl State {
+    fn check(self) -> Result<(), BreakerOpen> {
+        match self {
+            Self::Closed { .. } => Ok(()),
+            Self::Open { until } if until <= Instant::now() => Ok(()),
+            Self::Open { .. } | Self::HalfOpen => Err(BreakerOpen),
+        }
+    }
+}
+
 /// What one turn found out about the upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
@@ -51,18 +61,23 @@ impl Breaker {
     /// [`BreakerOpen`] when the upstream is left alone.
     pub(super) fn admit(&self) -> Result<Pass<'_>, BreakerOpen> {
         let mut state = self.lock();
-        let is_trial = match *state {
-            State::Closed { .. } => false,
-            State::Open { until } if until <= Instant::now() => {
-                *state = State::HalfOpen;
-                true
-            }
-            State::Open { .. } | State::HalfOpen => return Err(BreakerOpen),
-        };
+        state.check()?;
+        let is_trial = matches!(*state, State::Open { .. });
+        if is_trial {
+            *state = State::HalfOpen;
+        }
         Ok(Pass {
             breaker: self,
             is_trial,
         })
+    }
+
+    /// Whether a turn would be let through now; lets none through.
+    ///
+    /// # Errors
+    /// [`BreakerOpen`] when the upstream is left alone.
+    pub(super) fn check(&self) -> Result<(), BreakerOpen> {
+        self.lock().check()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -136,9 +151,11 @@ mod tests {
         breaker.admit().unwrap().report(Finding::Alive);
         fail(&breaker, FAILURES_MAX);
         assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
+        assert_eq!(breaker.check(), Err(BreakerOpen));
         tokio::time::advance(DEAD_PAUSE - Duration::from_millis(1)).await;
         assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
         tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(breaker.check(), Ok(()), "looking is no trial");
         let mut trial = breaker.admit().unwrap();
         assert_eq!(breaker.admit().unwrap_err(), BreakerOpen, "one at a time");
         trial.report(Finding::Dead);

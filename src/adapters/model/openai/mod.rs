@@ -40,7 +40,7 @@ use tokio::time::Instant;
 use crate::domain::chat::Conversation;
 use crate::ports::{Deltas, ModelClient, ModelError, Place};
 
-use breaker::{Breaker, Finding, Pass};
+use breaker::{Breaker, BreakerOpen, Finding, Pass};
 use collector::Collector;
 use exchange::Upstream;
 use failure::{Failure, Kind};
@@ -203,7 +203,11 @@ impl ModelClient for OpenAiModelClient {
         true
     }
 
+    /// No place, too, while the upstream is left alone: an outage must not use up what a network may
+    /// ask, which is not given back.
     fn reserve(&self) -> Result<Place, ModelError> {
+        let not_started = |open: BreakerOpen| ModelError::NotStarted(open.to_string());
+        self.breaker.check().map_err(not_started)?;
         match Arc::clone(&self.places).try_acquire_owned() {
             Ok(permit) => Ok(Place::held_by(permit)),
             Err(_full) => Err(ModelError::NotStarted(
