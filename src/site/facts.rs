@@ -208,7 +208,7 @@ fn namespace(host: &str) -> String {
 }
 
 /// `text` with a backslash before each mark that Markdown could obey.
-fn escape_markdown(text: &str) -> String {
+pub(super) fn escape_markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_ascii_punctuation() {

@@ -50,7 +50,7 @@ fn variants() -> Vec<SiteFacts> {
 
 /// The site that a service publishes.
 pub(crate) fn render(facts: &SiteFacts) -> Site {
-    Site::render(facts, &problem::pages()).unwrap()
+    Site::render(facts, &problem::pages(), &[]).unwrap()
 }
 
 fn document(facts: &SiteFacts, path: &str) -> String {
@@ -238,7 +238,7 @@ fn a_page_shows_html_as_text() {
         meaning: "See **this** <script>alert(1)</script>\n\n<hr>",
         resolution: "None.",
     };
-    let site = Site::render(&facts, &[problem]).unwrap();
+    let site = Site::render(&facts, &[problem], &[]).unwrap();
     let is_odd = |document: &&Document| document.path == "/problems/odd";
     let document = site.documents().iter().find(is_odd).unwrap();
     let page = text(&document.representations[0]);
