@@ -1,5 +1,7 @@
 //! The documents of the site: complete, linked, and true to the configuration.
 
+use std::collections::HashSet;
+
 use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::settings::Settings;
@@ -77,6 +79,12 @@ fn every_document_is_filled_whatever_is_configured() {
     for facts in variants() {
         let site = render(&facts);
         assert!(site.passages().len() >= 20);
+        let paths: HashSet<_> = site
+            .documents()
+            .iter()
+            .map(|document| &document.path)
+            .collect();
+        assert_eq!(paths.len(), site.documents().len());
         for document in site.documents() {
             for representation in &document.representations {
                 let text = text(representation);
