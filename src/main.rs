@@ -19,7 +19,7 @@ use landing_api::adapters::operator_file;
 use landing_api::adapters::outbound::{NoRoots, Roots};
 use landing_api::adapters::site_dir::{self, SiteText};
 use landing_api::adapters::store::SledStore;
-use landing_api::adapters::system::{SystemClock, SystemEntropy};
+use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
 use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::adapters::webhook::signature::WebhookSecret;
 use landing_api::app::App;
@@ -41,9 +41,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How long the body of a request may take.
 const BODY_DEADLINE: Duration = Duration::from_secs(10);
-
-/// Open files beyond connections: the store's, the log's, the listener's.
-const FILES_RESERVED: u64 = 256;
 
 /// Connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: u32 = 4096;
@@ -372,24 +369,6 @@ fn stop_signal(interrupt: CancellationToken) -> std::io::Result<impl Future<Outp
             interrupt.cancel();
         });
     })
-}
-
-/// Raises the limit on open files to fit so many connections, and says how many fit.
-fn fit_connections(wanted: u64) -> usize {
-    let files = wanted + FILES_RESERVED;
-    let limit = rlimit::increase_nofile_limit(files).unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot raise the limit on open files");
-        rlimit::getrlimit(rlimit::Resource::NOFILE).map_or(0, |(soft, _hard)| soft)
-    });
-    let fitting = limit.saturating_sub(FILES_RESERVED).clamp(1, wanted);
-    if fitting < wanted {
-        tracing::warn!(
-            connections_max = fitting,
-            wanted,
-            "the limit on open files is too low for --max-connections; further connections wait"
-        );
-    }
-    usize::try_from(fitting).unwrap_or(usize::MAX)
 }
 
 /// Writes to standard output: nobody can be told if that fails.
