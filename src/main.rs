@@ -17,8 +17,9 @@ use landing_api::adapters::model::{
 };
 use landing_api::adapters::operator_file;
 use landing_api::adapters::outbound::{NoRoots, Roots};
+use landing_api::adapters::site_dir::{self, SiteText};
 use landing_api::adapters::store::SledStore;
-use landing_api::adapters::system::{SystemClock, SystemEntropy};
+use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
 use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::adapters::webhook::signature::WebhookSecret;
 use landing_api::app::App;
@@ -32,7 +33,7 @@ use landing_api::http::problem;
 use landing_api::http::server::{ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::ports::{Clock as _, Entropy as _, ModelClient, SubscriptionNotifier};
-use landing_api::site::{Site, SiteFacts};
+use landing_api::site::{Site, SiteFacts, SiteFile};
 use landing_api::telemetry;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -40,9 +41,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How long the body of a request may take.
 const BODY_DEADLINE: Duration = Duration::from_secs(10);
-
-/// Open files beyond connections: the store's, the log's, the listener's.
-const FILES_RESERVED: u64 = 256;
 
 /// Connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: u32 = 4096;
@@ -63,26 +61,71 @@ fn main() -> ExitCode {
         }
     };
     telemetry::init(config.log_level, config.is_log_json);
-    let model = match config.model.as_ref().map(ModelSource::load).transpose() {
-        Ok(model) => model,
-        Err(line) => {
-            complain(&line);
-            return ExitCode::from(2);
-        }
-    };
-    let notifier = match open_notifier(&config.outside) {
-        Ok(notifier) => notifier,
+    let inputs = match Inputs::load(&config) {
+        Ok(inputs) => inputs,
         Err(line) => {
             complain(&format!("error: {line}"));
             return ExitCode::from(2);
         }
     };
-    match run(&config, model, notifier) {
+    match run(&config, inputs) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("error: {error}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// What the flags name beyond the data directory, read before that is opened.
+struct Inputs<'a> {
+    model: Option<ModelSource<'a>>,
+    notifier: Option<Arc<dyn SubscriptionNotifier>>,
+    site_files: Vec<SiteFile>,
+}
+
+impl<'a> Inputs<'a> {
+    /// Reads the files and checks them.
+    ///
+    /// # Errors
+    /// The line about the flag that is wrong.
+    fn load(config: &'a Config) -> Result<Self, String> {
+        Ok(Self {
+            model: config.model.as_ref().map(ModelSource::load).transpose()?,
+            notifier: open_notifier(&config.outside)?,
+            site_files: load_site_files(config)?,
+        })
+    }
+}
+
+/// The operator's files for the site, of which a site can be made.
+///
+/// # Errors
+/// The line about the file that is wrong.
+fn load_site_files(config: &Config) -> Result<Vec<SiteFile>, String> {
+    let Some(dir) = &config.site_dir else {
+        return Ok(Vec::new());
+    };
+    let wrong = |error: &dyn Error| format!("--site-dir: {}: {error}", dir.display());
+    let texts = site_dir::read(dir).map_err(|error| wrong(&error))?;
+    let files = texts
+        .into_iter()
+        .map(|SiteText { name, text }| SiteFile { name, text });
+    let files: Vec<_> = files.collect();
+    // On trial: the address bound may differ yet, but not what is wrong with a file.
+    let facts = site_facts(config, config.settings(config.listen));
+    Site::render(&facts, &problem::pages(), &files).map_err(|error| wrong(&error))?;
+    Ok(files)
+}
+
+/// What the documents tell.
+fn site_facts(config: &Config, settings: Settings) -> SiteFacts {
+    SiteFacts {
+        settings,
+        has_model: config.model.is_some(),
+        passes_sign_ups_on: config.outside.webhook.is_some(),
+        allowed_origins: config.outside.allowed_origins.clone(),
+        trusts_proxies: !config.outside.trusted_proxies.is_empty(),
     }
 }
 
@@ -125,11 +168,7 @@ fn roots(url: &str) -> Result<Roots, NoRoots> {
 }
 
 /// Opens what the data directory holds, serves until told to stop, and flushes.
-fn run(
-    config: &Config,
-    model: Option<ModelSource<'_>>,
-    notifier: Option<Arc<dyn SubscriptionNotifier>>,
-) -> Result<(), Box<dyn Error>> {
+fn run(config: &Config, inputs: Inputs<'_>) -> Result<(), Box<dyn Error>> {
     let connections_max = fit_connections(u64::from(config.connections_max));
     let data_dir = DataDir::open(&config.data_dir, &SystemEntropy)?;
     let store = Arc::new(SledStore::open(&data_dir, SystemClock.now())?);
@@ -147,15 +186,8 @@ fn run(
         .build()
         .map_err(Into::into)
         .and_then(|runtime| {
-            let serving = listen_and_serve(
-                config,
-                model,
-                &store,
-                &limiter,
-                notifier,
-                secrets,
-                connections_max,
-            );
+            let serving =
+                listen_and_serve(config, inputs, &store, &limiter, secrets, connections_max);
             let served = runtime.block_on(serving);
             // Dropping it would wait for every thread that looks a name up, however long.
             runtime.shutdown_timeout(LOOK_UP_GRACE);
@@ -174,10 +206,9 @@ fn run(
 /// Binds, wires, and serves until told to stop.
 async fn listen_and_serve(
     config: &Config,
-    model: Option<ModelSource<'_>>,
+    inputs: Inputs<'_>,
     store: &Arc<SledStore>,
     limiter: &Arc<SledRateLimiter>,
-    notifier: Option<Arc<dyn SubscriptionNotifier>>,
     secrets: SecretKeys,
     connections_max: usize,
 ) -> Result<(), Box<dyn Error>> {
@@ -185,22 +216,16 @@ async fn listen_and_serve(
         .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
     let bound = listener.local_addr()?;
     let settings = settings(config, bound);
-    let facts = SiteFacts {
-        settings: settings.clone(),
-        has_model: model.is_some(),
-        passes_sign_ups_on: config.outside.webhook.is_some(),
-        allowed_origins: config.outside.allowed_origins.clone(),
-        trusts_proxies: !config.outside.trusted_proxies.is_empty(),
-    };
-    let site = Site::render(&facts, &problem::pages())?;
-    let model: Arc<dyn ModelClient> = match model {
+    let facts = site_facts(config, settings.clone());
+    let site = Site::render(&facts, &problem::pages(), &inputs.site_files)?;
+    let model: Arc<dyn ModelClient> = match inputs.model {
         Some(model) => Arc::new(model.client(&settings.service_name, &site)?),
         None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
     };
     let interrupt = CancellationToken::new();
     let app = App {
         contacts: store.clone(),
-        notifier,
+        notifier: inputs.notifier,
         keys: store.clone(),
         revocations: store.clone(),
         model: Arc::new(InterruptibleModelClient::new(model, interrupt.clone())),
@@ -253,9 +278,8 @@ impl<'a> ModelSource<'a> {
     /// # Errors
     /// One line that names the flag at fault.
     fn load(config: &'a ModelConfig) -> Result<Self, String> {
-        let wrong = |flag: &str, path: &Path, why: String| {
-            format!("error: {flag}: {}: {why}", path.display())
-        };
+        let wrong =
+            |flag: &str, path: &Path, why: String| format!("{flag}: {}: {why}", path.display());
         let key = match &config.key_file {
             Some(path) => {
                 let wrong = |why| wrong("--model-key-file", path, why);
@@ -272,9 +296,9 @@ impl<'a> ModelSource<'a> {
             ),
             None => None,
         };
-        let address = ModelAddress::parse(&config.url)
-            .map_err(|error| format!("error: --model-url: {error}"))?;
-        let roots = roots(&config.url).map_err(|error| format!("error: --model-url: {error}"))?;
+        let address =
+            ModelAddress::parse(&config.url).map_err(|error| format!("--model-url: {error}"))?;
+        let roots = roots(&config.url).map_err(|error| format!("--model-url: {error}"))?;
         Ok(Self {
             config,
             address,
@@ -345,24 +369,6 @@ fn stop_signal(interrupt: CancellationToken) -> std::io::Result<impl Future<Outp
             interrupt.cancel();
         });
     })
-}
-
-/// Raises the limit on open files to fit so many connections, and says how many fit.
-fn fit_connections(wanted: u64) -> usize {
-    let files = wanted + FILES_RESERVED;
-    let limit = rlimit::increase_nofile_limit(files).unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot raise the limit on open files");
-        rlimit::getrlimit(rlimit::Resource::NOFILE).map_or(0, |(soft, _hard)| soft)
-    });
-    let fitting = limit.saturating_sub(FILES_RESERVED).clamp(1, wanted);
-    if fitting < wanted {
-        tracing::warn!(
-            connections_max = fitting,
-            wanted,
-            "the limit on open files is too low for --max-connections; further connections wait"
-        );
-    }
-    usize::try_from(fitting).unwrap_or(usize::MAX)
 }
 
 /// Writes to standard output: nobody can be told if that fails.

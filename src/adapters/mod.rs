@@ -9,7 +9,8 @@
 //! | [`webhook`] | `SubscriptionNotifier` | HTTP, to the newsletter's provider |
 //! | `sled_db` | | what both users of sled need: its panics caught, its files let go of |
 //! | [`outbound`] | | asking others over HTTP |
-//! | [`system`] | `Clock`, `Entropy` | the operating system |
+//! | [`system`] | `Clock`, `Entropy` | the operating system, which also limits open files |
+//! | [`site_dir`] | | the operator's own files for the site |
 //! | [`operator_file`] | | files that flags name, secrets among them |
 //! | [`memory`] | every port | plain collections, for tests |
 
@@ -19,6 +20,7 @@ pub mod memory;
 pub mod model;
 pub mod operator_file;
 pub mod outbound;
+pub mod site_dir;
 mod sled_db;
 pub mod store;
 pub mod system;

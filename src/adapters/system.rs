@@ -1,9 +1,12 @@
-//! Time and chance from the operating system: the only place that reads either.
+//! Time, chance and open files from the operating system: the only place that asks for any of them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::domain::time::Timestamp;
 use crate::ports::{Clock, Entropy, EntropyError};
+
+/// Open files beyond connections: the store's, the log's, the listener's.
+const FILES_RESERVED: u64 = 256;
 
 /// The wall clock.
 #[derive(Clone, Copy, Debug)]
@@ -30,4 +33,23 @@ impl Entropy for SystemEntropy {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
         getrandom::fill(bytes).map_err(|error| EntropyError(error.to_string()))
     }
+}
+
+/// Raises the limit on open files to fit so many connections, and says how many fit.
+#[must_use]
+pub fn fit_connections(wanted: u64) -> usize {
+    let files = wanted + FILES_RESERVED;
+    let limit = rlimit::increase_nofile_limit(files).unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot raise the limit on open files");
+        rlimit::getrlimit(rlimit::Resource::NOFILE).map_or(0, |(soft, _hard)| soft)
+    });
+    let fitting = limit.saturating_sub(FILES_RESERVED).clamp(1, wanted);
+    if fitting < wanted {
+        tracing::warn!(
+            connections_max = fitting,
+            wanted,
+            "the limit on open files is too low for --max-connections; further connections wait"
+        );
+    }
+    usize::try_from(fitting).unwrap_or(usize::MAX)
 }

@@ -64,6 +64,11 @@ pub struct Args {
     #[arg(long, env = "LANDING_ERP_URL", value_name = "URL", value_parser = parse_url)]
     erp_url: Option<String>,
 
+    /// Directory with files of your own for the site: Markdown pages, and what replaces a file of
+    /// the service
+    #[arg(long, env = "LANDING_SITE_DIR", value_name = "DIR")]
+    site_dir: Option<PathBuf>,
+
     /// Rate limit of one policy, such as newsletter=8/15m or keys=off; may be repeated.
     /// Policies: default, ip, keys, agents, newsletter, newsletter-ip, assistant, assistant-ip,
     /// assistant-all. WINDOW is a number with s, m, h or d
@@ -182,6 +187,8 @@ pub struct Config {
     pub service_name: String,
     /// The ERP's address.
     pub erp_url: Option<String>,
+    /// Holds the operator's files for the site.
+    pub site_dir: Option<PathBuf>,
     /// How much each policy allows.
     pub policies: Policies,
     /// How long an issued key is good, in milliseconds.
@@ -280,6 +287,7 @@ impl Config {
             base_url: args.base_url,
             service_name: args.service_name,
             erp_url: args.erp_url,
+            site_dir: args.site_dir,
             policies,
             key_lifetime_ms: args.key_lifetime,
             reveal_existing: match args.reveal_existing {

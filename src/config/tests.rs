@@ -15,6 +15,7 @@ fn the_data_directory_alone_is_enough() {
     assert_eq!(config.connections_max, 16_384);
     assert_eq!(config.service_name, "Landing API");
     assert_eq!(config.erp_url, None);
+    assert_eq!(config.site_dir, None);
     assert_eq!(config.log_level, Level::INFO);
     assert!(!config.is_log_json);
 }

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use serde::Serialize;
 
+use crate::domain::agent::{AccessToken, Registration};
 use crate::domain::chat::{self, Content};
 use crate::domain::contact::RevealExisting;
 use crate::domain::email;
@@ -99,9 +100,9 @@ impl<'a> Words<'a> {
             erp_url: settings.erp_url.as_deref(),
             cookie_name: QuotaToken::cookie_name(settings.is_https()),
             key_lifetime: duration(settings.key_lifetime_ms / 1000),
-            token_lifetime: duration(86_400),
-            token_lifetime_s: 86_400,
-            registration_lifetime: duration(30 * 86_400),
+            token_lifetime: duration(AccessToken::LIFETIME_MS / 1000),
+            token_lifetime_s: AccessToken::LIFETIME_MS / 1000,
+            registration_lifetime: duration(Registration::LIFETIME_MS / 1000),
             reveal: match settings.reveal_existing {
                 RevealExisting::Never => "never",
                 RevealExisting::SameClient => "same-client",
@@ -208,7 +209,7 @@ fn namespace(host: &str) -> String {
 }
 
 /// `text` with a backslash before each mark that Markdown could obey.
-fn escape_markdown(text: &str) -> String {
+pub(super) fn escape_markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_ascii_punctuation() {

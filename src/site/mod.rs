@@ -1,4 +1,5 @@
-//! The documents the service publishes about itself, made once at start from the files of `data/`.
+//! The documents the service publishes about itself, made once at start from the files of `data/` and
+//! of the operator's.
 //!
 //! Every file is a template; what it is filled with are the [`facts`]. A page is HTML in the site's
 //! frame and its Markdown twin, any other document one file.
@@ -9,6 +10,7 @@
 //! | `table` | what is served where |
 //! | `templates` | the files of `data/`, and filling them |
 //! | [`markdown`] | Markdown to HTML, and to the plain text the assistant quotes |
+//! | `own` | the operator's own files |
 //! | `page` | a page in the site's frame, its Markdown twin, its passages |
 //! | `skill` | instructions for agents, and their digest |
 //! | [`document`] | what is served under one path, in each form it has |
@@ -16,6 +18,7 @@
 pub mod document;
 pub mod facts;
 pub mod markdown;
+mod own;
 mod page;
 mod skill;
 mod table;
@@ -31,6 +34,8 @@ use crate::domain::passage::Passage;
 pub use document::{Document, Representation};
 pub use facts::SiteFacts;
 use facts::Words;
+use own::Role;
+pub use own::SiteFile;
 use page::Page;
 use skill::Skill;
 use templates::Templates;
@@ -60,45 +65,85 @@ pub struct ProblemPage {
 }
 
 /// A file is faulty; of those in `data/` a test notices first.
-#[derive(Debug, thiserror::Error)]
-pub enum SiteError {
-    /// A template does not parse, or asks for a value that does not exist.
-    #[error("cannot fill in a document: {0}")]
-    Template(#[from] minijinja::Error),
-    /// A page has no title.
-    #[error("{name} does not begin with a first-level heading")]
-    NoTitle {
-        /// The file.
-        name: String,
-    },
-    /// A file is not JSON once it is filled in.
-    #[error("{name} is not JSON: {error}")]
-    Json {
-        /// The file.
-        name: String,
-        /// Why.
-        error: serde_json::Error,
-    },
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name}{}: {why}", .line.map_or_else(String::new, |line| format!(", line {line}")))]
+pub struct SiteError {
+    /// The file.
+    pub name: String,
+    /// Where in it, if that is known.
+    pub line: Option<usize>,
+    /// What is wrong, in a few words.
+    pub why: String,
+}
+
+impl SiteError {
+    fn new(name: &str, why: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            line: None,
+            why: why.into(),
+        }
+    }
+
+    fn at(self, line: usize) -> Self {
+        Self {
+            line: Some(line),
+            ..self
+        }
+    }
 }
 
 impl Site {
     /// Fills `facts` into the documents, and makes a page under `/problems/` of each of `problems`.
+    /// The operator's `files` replace some of the service's, or are pages of their own.
     ///
     /// # Errors
-    /// [`SiteError`] when a file of `data/` is faulty; no facts make a sound file fail.
-    pub fn render(facts: &SiteFacts, problems: &[ProblemPage]) -> Result<Self, SiteError> {
-        let templates = Templates::new(&Words::of(facts))?;
-        let mut documents = Vec::new();
+    /// [`SiteError`] when a file is faulty; no facts make a sound file fail.
+    pub fn render(
+        facts: &SiteFacts,
+        problems: &[ProblemPage],
+        files: &[SiteFile],
+    ) -> Result<Self, SiteError> {
+        let mut own_paths = Vec::new();
+        let mut replaced = Vec::new();
+        for file in files {
+            match file.role()? {
+                Role::Page(path) => own_paths.push((path, file.name.as_str())),
+                Role::Replacement => replaced.push(file.name.as_str()),
+            }
+        }
+        let templates = Templates::new(&Words::of(facts), files)?;
+        let own_pages = own_paths
+            .iter()
+            .map(|(path, name)| Page::read(path, name, &templates.fill(name, context! {})?))
+            .collect::<Result<Vec<_>, _>>()?;
+        let skill = Skill::render(skill::PUBLIC_API, &templates)?;
+        let paths = table::PAGES.iter().map(|row| row.path);
+        let paths = paths.chain(own_pages.iter().map(|page| page.path.as_str()));
+        // What a document may tell of the others.
+        let contents = context! {
+            pages => paths.map(|path| context! { path }).collect::<Vec<_>>(),
+            own_pages => own_pages.iter().map(Page::words).collect::<Vec<_>>(),
+            skills => [Value::from(Serde(&skill))],
+        };
+
+        let base_url = &facts.settings.base_url;
+        let mut documents = vec![skill.document()];
         let mut passages = Vec::new();
-        let mut paths = Vec::new();
         for row in &table::PAGES {
-            let markdown = templates.fill(row.template, context! {})?;
+            let markdown = templates.fill(row.template, contents.clone())?;
             let page = Page::read(row.path, row.template, &markdown)?;
             documents.extend(page.documents(&templates, row.link)?);
-            if row.is_quoted {
-                passages.extend(page.passages(&facts.settings.base_url));
+            if row.is_quoted || replaced.contains(&row.template) {
+                passages.extend(page.passages(base_url));
             }
-            paths.push(context! { path => row.path });
+        }
+        let own_passages = own_pages.iter().flat_map(|page| page.passages(base_url));
+        // After the introduction: who has no room for all of them takes the first.
+        let introduction = passages.len().min(1);
+        passages.splice(introduction..introduction, own_passages);
+        for page in &own_pages {
+            documents.extend(page.documents(&templates, None)?);
         }
         for problem in problems {
             let path = format!("/problems/{}", problem.code);
@@ -106,14 +151,6 @@ impl Site {
             let page = Page::read(&path, table::PROBLEM, &markdown)?;
             documents.extend(page.documents(&templates, None)?);
         }
-        let skill = Skill::render(skill::PUBLIC_API, &templates)?;
-        documents.push(skill.document());
-        // What a document may tell of the others.
-        let contents = context! {
-            pages => paths,
-            own_pages => Vec::<Value>::new(),
-            skills => [Value::from(Serde(&skill))],
-        };
         for row in &table::DOCUMENTS {
             let body = Bytes::from(templates.fill(row.template, contents.clone())?);
             documents.push(row.document(&body));
@@ -130,7 +167,8 @@ impl Site {
         &self.documents
     }
 
-    /// What the assistant may quote: the sections of the guide, in its order.
+    /// What the assistant may quote: the sections of the guide and of the operator's own pages, the
+    /// introduction first.
     #[must_use]
     pub fn passages(&self) -> &[Passage] {
         &self.passages

@@ -7,6 +7,7 @@ use minijinja::value::Value;
 use crate::domain::passage::Passage;
 
 use super::document::{Document, Representation};
+use super::facts::escape_markdown;
 use super::markdown::{self, Article, Section};
 use super::templates::Templates;
 use super::{MARKDOWN, SiteError, table};
@@ -28,12 +29,12 @@ impl Page {
     /// Reads `markdown`, which the file `name` was filled in to.
     ///
     /// # Errors
-    /// [`SiteError::NoTitle`] when it does not begin with a first-level heading.
+    /// [`SiteError`] when it does not begin with a first-level heading.
     pub(super) fn read(path: &str, name: &str, markdown: &str) -> Result<Self, SiteError> {
         Ok(Self {
             path: path.to_owned(),
-            article: markdown::read(markdown).ok_or_else(|| SiteError::NoTitle {
-                name: name.to_owned(),
+            article: markdown::read(markdown).ok_or_else(|| {
+                SiteError::new(name, "does not begin with a title, such as # Title").at(1)
             })?,
         })
     }
@@ -88,14 +89,26 @@ impl Page {
             sections => sections.iter().map(section).collect::<Vec<_>>(),
         };
         let body = templates.fill(table::ARTICLE, article)?;
-        templates.fill(
-            table::FRAME,
-            context! {
-                title => lead.title.as_str(),
-                markdown_path => Value::from_safe_string(self.markdown_path()),
-                body => Value::from_safe_string(body),
-            },
-        )
+        let frame = context! {
+            title => lead.title.as_str(),
+            markdown_path => Value::from_safe_string(self.markdown_path()),
+            body => Value::from_safe_string(body.clone()),
+        };
+        let html = templates.fill(table::FRAME, frame)?;
+        if html.contains(&body) {
+            Ok(html)
+        } else {
+            Err(SiteError::new(table::FRAME, "has no {{ body }}"))
+        }
+    }
+
+    /// What other documents may tell of the page.
+    pub(super) fn words(&self) -> Value {
+        context! {
+            path => self.path.as_str(),
+            markdown_path => self.markdown_path(),
+            title_md => escape_markdown(&self.article.lead.title),
+        }
     }
 
     /// What the assistant may quote: the page's sections, and what stands before them.

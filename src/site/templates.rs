@@ -5,8 +5,8 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
 use serde::de::IgnoredAny;
 
-use super::SiteError;
 use super::facts::Words;
+use super::{SiteError, SiteFile};
 
 /// The file `$name` of `data/`.
 macro_rules! source {
@@ -42,25 +42,28 @@ const SOURCES: [(&str, &str); 20] = [
 /// No template: to a template `{#` begins a comment, and a stylesheet may have that.
 const STYLE: (&str, &str) = source!("style.css");
 
+/// What filling in one template may take, in steps: far more than any sensible one does.
+const STEPS_MAX: u64 = 1_000_000;
+
 /// The templates, and the values that all of them may use.
 #[derive(Debug)]
 pub(super) struct Templates<'a> {
     environment: Environment<'a>,
     words: Value,
+    style: &'a str,
 }
 
 impl<'a> Templates<'a> {
-    /// The templates of the service, with the values of `words` in them.
+    /// The templates of the service and of the operator's `files`, with the values of `words` in
+    /// them.
     ///
     /// # Errors
-    /// [`SiteError::Template`] when one does not parse.
-    pub(super) fn new(words: &Words<'_>) -> Result<Self, SiteError> {
+    /// [`SiteError`] when one does not parse.
+    pub(super) fn new(words: &Words<'_>, files: &'a [SiteFile]) -> Result<Self, SiteError> {
         let mut environment = Environment::new();
-        environment.set_syntax(
-            SyntaxConfig::builder()
-                .keep_trailing_newline(true)
-                .build()?,
-        );
+        let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
+        environment.set_syntax(syntax?);
+        environment.set_fuel(Some(STEPS_MAX));
         // A name without a value is a mistake, never an empty place.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|name| match name.rsplit_once('.') {
@@ -68,12 +71,20 @@ impl<'a> Templates<'a> {
             Some((_, "json")) => AutoEscape::Json,
             _ => AutoEscape::None,
         });
-        for (name, source) in SOURCES {
-            environment.add_template(name, source)?;
+        let own = files.iter().map(|file| (&*file.name, &*file.text));
+        let mut style = STYLE.1;
+        // The later of two of the same name replaces the other.
+        for (name, source) in SOURCES.into_iter().chain(own) {
+            if name == STYLE.0 {
+                style = source;
+            } else {
+                environment.add_template(name, source)?;
+            }
         }
         Ok(Self {
             environment,
             words: Value::from(Serde(words)),
+            style,
         })
     }
 
@@ -83,19 +94,28 @@ impl<'a> Templates<'a> {
     /// [`SiteError`] when it asks for a value that does not exist, or is to be JSON and is not.
     pub(super) fn fill(&self, name: &str, more: Value) -> Result<String, SiteError> {
         if name == STYLE.0 {
-            return Ok(STYLE.1.to_owned());
+            return Ok(self.style.to_owned());
         }
         let words = self.words.clone();
-        let text = self
-            .environment
-            .get_template(name)?
-            .render(context! { ..more, ..words })?;
+        let template = self.environment.get_template(name)?;
+        let text = template.render(context! { ..more, ..words })?;
         if name.ends_with(".json") {
-            serde_json::from_str::<IgnoredAny>(&text).map_err(|error| SiteError::Json {
-                name: name.to_owned(),
-                error,
-            })?;
+            let parsed = serde_json::from_str::<IgnoredAny>(&text);
+            parsed.map_err(|error| SiteError::new(name, error.to_string()))?;
         }
         Ok(text)
+    }
+}
+
+impl From<minijinja::Error> for SiteError {
+    fn from(error: minijinja::Error) -> Self {
+        let why = match error.detail() {
+            Some(detail) => format!("{}: {detail}", error.kind()),
+            None => error.kind().to_string(),
+        };
+        Self {
+            line: error.line(),
+            ..Self::new(error.name().unwrap_or("template"), why)
+        }
     }
 }

@@ -202,6 +202,11 @@ async fn reply(model: &PassageModelClient, turns: &[(Role, &str)]) -> String {
     model.reply(&conversation, &Unread).await.unwrap()
 }
 
+/// What the model replies to one question.
+pub(crate) async fn ask(model: &PassageModelClient, question: &str) -> String {
+    reply(model, &[(Role::User, question)]).await
+}
+
 /// The section a reply quotes; nothing if it says that the pages do not tell.
 fn section(reply: &str) -> Option<&str> {
     let (_, link) = reply.rsplit_once("More: ")?;

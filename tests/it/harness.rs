@@ -25,7 +25,7 @@ use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::problem;
 use landing_api::http::service::LandingService;
 use landing_api::ports::{Deltas, ModelClient, ModelError, RateLimiter, SubscriptionNotifier};
-use landing_api::site::{Site, SiteFacts};
+use landing_api::site::{Site, SiteFacts, SiteFile};
 use serde_json::Value;
 
 /// 2026-11-21T12:00:00Z.
@@ -44,6 +44,7 @@ pub(crate) struct Setup {
     pub(crate) notifier: Option<Arc<dyn SubscriptionNotifier>>,
     pub(crate) allowed_origins: &'static [&'static str],
     pub(crate) trusted_proxies: &'static [&'static str],
+    pub(crate) site_files: Vec<SiteFile>,
 }
 
 impl Default for Setup {
@@ -57,6 +58,7 @@ impl Default for Setup {
             notifier: None,
             allowed_origins: &[],
             trusted_proxies: &[],
+            site_files: Vec::new(),
         }
     }
 }
@@ -94,7 +96,7 @@ impl Setup {
                 .collect(),
             trusts_proxies: !self.trusted_proxies.is_empty(),
         };
-        let site = Site::render(&facts, &problem::pages()).unwrap();
+        let site = Site::render(&facts, &problem::pages(), &self.site_files).unwrap();
         let app = Arc::new(App {
             contacts: contacts.clone(),
             notifier: self.notifier,

@@ -33,6 +33,7 @@ mod provider;
 mod readme;
 mod sandbox;
 mod site;
+mod site_dir;
 mod streaming;
 mod transport;
 mod window;

@@ -1,5 +1,7 @@
 //! The documents of the site: complete, linked, and true to the configuration.
 
+use std::collections::HashSet;
+
 use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::settings::Settings;
@@ -50,7 +52,7 @@ fn variants() -> Vec<SiteFacts> {
 
 /// The site that a service publishes.
 pub(crate) fn render(facts: &SiteFacts) -> Site {
-    Site::render(facts, &problem::pages()).unwrap()
+    Site::render(facts, &problem::pages(), &[]).unwrap()
 }
 
 fn document(facts: &SiteFacts, path: &str) -> String {
@@ -77,6 +79,12 @@ fn every_document_is_filled_whatever_is_configured() {
     for facts in variants() {
         let site = render(&facts);
         assert!(site.passages().len() >= 20);
+        let paths: HashSet<_> = site
+            .documents()
+            .iter()
+            .map(|document| &document.path)
+            .collect();
+        assert_eq!(paths.len(), site.documents().len());
         for document in site.documents() {
             for representation in &document.representations {
                 let text = text(representation);
@@ -238,7 +246,7 @@ fn a_page_shows_html_as_text() {
         meaning: "See **this** <script>alert(1)</script>\n\n<hr>",
         resolution: "None.",
     };
-    let site = Site::render(&facts, &[problem]).unwrap();
+    let site = Site::render(&facts, &[problem], &[]).unwrap();
     let is_odd = |document: &&Document| document.path == "/problems/odd";
     let document = site.documents().iter().find(is_odd).unwrap();
     let page = text(&document.representations[0]);

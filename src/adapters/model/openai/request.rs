@@ -30,6 +30,10 @@ pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
     for passage in passages {
         let heading = format!("\n# {}\n{}\n", passage.title, passage.url);
         let whole = heading.len() + passage.text.len() + 1;
+        // Addresses alone take no more than as much again.
+        if prompt.len() + heading.len() > 2 * PAGES_BYTES_MAX {
+            break;
+        }
         prompt.push_str(&heading);
         // A section is there whole, or with its address alone.
         if whole <= room {
@@ -208,5 +212,8 @@ mod tests {
         assert!(prompt.contains("Landing API") && prompt.contains("/docs#29"));
         assert!(!prompt.contains("never shown"));
         assert_eq!(prompt.matches(&"word ".repeat(800)).count(), 2);
+
+        let many: Vec<_> = (0..10_000).map(passage).collect();
+        assert!(page_prompt("Landing API", &many).len() <= 2 * PAGES_BYTES_MAX);
     }
 }

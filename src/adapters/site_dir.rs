@@ -1,0 +1,242 @@
+//! The operator's own files for the site: a flat folder of short texts.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// The largest file that is taken, in bytes.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+/// The most that all files may hold together, in bytes.
+const ALL_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// The most files there may be.
+const FILES_MAX: usize = 200;
+
+/// One file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteText {
+    /// Its name in the folder.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// The folder cannot be taken. The text names the file at fault and does not repeat what is in it.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteDirError {
+    /// The folder is not there or cannot be read.
+    #[error("{0}")]
+    Dir(io::Error),
+    /// A file cannot be read.
+    #[error("{}: {error}", .name.display())]
+    Io {
+        /// Its name.
+        name: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// An entry is no file.
+    #[error("{}: is no file; only files are taken, and no folders", .0.display())]
+    NoFile(PathBuf),
+    /// A link leads out of the folder.
+    #[error("{}: leads out of the folder", .0.display())]
+    Outside(PathBuf),
+    /// A file holds too much.
+    #[error("{}: is larger than {FILE_BYTES_MAX} bytes", .0.display())]
+    TooLarge(PathBuf),
+    /// A file is no text.
+    #[error("{}, line {line}: is not UTF-8", .name.display())]
+    NotText {
+        /// Its name.
+        name: PathBuf,
+        /// Where the first byte stands that is none of a text.
+        line: usize,
+    },
+    /// There are too many files.
+    #[error("holds more than {FILES_MAX} files")]
+    TooMany,
+    /// The files hold too much together.
+    #[error("{}: the files are larger than {ALL_BYTES_MAX} bytes up to this one", .0.display())]
+    TooLargeTogether(PathBuf),
+}
+
+/// The files of the folder `dir`, by name. Hidden ones, whose names begin with a dot, are left out.
+///
+/// # Errors
+/// [`SiteDirError`] at the first entry, by name, that is no text of a sensible length.
+pub fn read(dir: &Path) -> Result<Vec<SiteText>, SiteDirError> {
+    let dir = fs::canonicalize(dir).map_err(SiteDirError::Dir)?;
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&dir).map_err(SiteDirError::Dir)? {
+        let name = PathBuf::from(entry.map_err(SiteDirError::Dir)?.file_name());
+        let is_hidden = name.as_os_str().as_encoded_bytes().starts_with(b".");
+        if is_hidden {
+            continue;
+        }
+        if names.len() == FILES_MAX {
+            return Err(SiteDirError::TooMany);
+        }
+        names.push(name);
+    }
+    names.sort_unstable();
+    let mut texts = Vec::with_capacity(names.len());
+    let mut room = ALL_BYTES_MAX;
+    for name in names {
+        let text = read_file(&dir, &name)?;
+        room = match room.checked_sub(text.len()) {
+            Some(room) => room,
+            None => return Err(SiteDirError::TooLargeTogether(name)),
+        };
+        texts.push(SiteText {
+            name: name.as_os_str().to_string_lossy().into_owned(),
+            text,
+        });
+    }
+    Ok(texts)
+}
+
+fn read_file(dir: &Path, name: &Path) -> Result<String, SiteDirError> {
+    let unreadable = |error| SiteDirError::Io {
+        name: name.to_owned(),
+        error,
+    };
+    let path = fs::canonicalize(dir.join(name)).map_err(unreadable)?;
+    if !path.starts_with(dir) {
+        return Err(SiteDirError::Outside(name.to_owned()));
+    }
+    // Before it is opened: a pipe would wait for its other end.
+    if !fs::metadata(&path).map_err(unreadable)?.is_file() {
+        return Err(SiteDirError::NoFile(name.to_owned()));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(SiteDirError::TooLarge(name.to_owned()));
+    }
+    match String::from_utf8(bytes) {
+        // Some editors begin a text with a byte order mark, which is no part of it.
+        Ok(text) => Ok(text.trim_start_matches('\u{feff}').to_owned()),
+        Err(error) => {
+            let text = error.as_bytes();
+            let valid = text.iter().take(error.utf8_error().valid_up_to());
+            Err(SiteDirError::NotText {
+                name: name.to_owned(),
+                line: 1 + valid.filter(|&&byte| byte == b'\n').count(),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs::{create_dir, write};
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// The error for a folder that `fill` filled.
+    fn refused(fill: impl FnOnce(&Path)) -> String {
+        let parent = tempfile::tempdir().unwrap();
+        write(parent.path().join("secret.md"), "# Secret").unwrap();
+        let dir = parent.path().join("site");
+        create_dir(&dir).unwrap();
+        fill(&dir);
+        read(&dir).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn texts_come_by_name_and_hidden_files_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("b.md", "\u{feff}# B\r\n"),
+            ("a.md", "# A"),
+            (".a.md.swp", "\0"),
+        ] {
+            write(dir.path().join(name), text).unwrap();
+        }
+        create_dir(dir.path().join(".git")).unwrap();
+        symlink("a.md", dir.path().join("c.md")).unwrap();
+        let texts = read(dir.path()).unwrap();
+        let texts: Vec<_> = texts.iter().map(|t| (&*t.name, &*t.text)).collect();
+        assert_eq!(
+            texts,
+            [("a.md", "# A"), ("b.md", "# B\r\n"), ("c.md", "# A")]
+        );
+    }
+
+    #[test]
+    fn what_is_no_text_of_the_folder_is_refused_by_name() {
+        for (fill, expected) in [
+            (
+                (|dir: &Path| write(dir.join("a.md"), b"ok\n\nb\xff").unwrap()) as fn(&Path),
+                "a.md, line 3: is not UTF-8",
+            ),
+            (
+                |dir| write(dir.join("a.md"), vec![b'x'; 256 * 1024 + 1]).unwrap(),
+                "a.md: is larger than 262144 bytes",
+            ),
+            (
+                |dir| create_dir(dir.join("more")).unwrap(),
+                "more: is no file; only files are taken, and no folders",
+            ),
+            (
+                |dir| symlink("../secret.md", dir.join("a.md")).unwrap(),
+                "a.md: leads out of the folder",
+            ),
+            (
+                |dir| symlink("/etc/passwd", dir.join("a.md")).unwrap(),
+                "a.md: leads out of the folder",
+            ),
+            (
+                |dir| symlink(".", dir.join("a.md")).unwrap(),
+                "a.md: is no file; only files are taken, and no folders",
+            ),
+            (
+                |dir| symlink("nowhere", dir.join("a.md")).unwrap(),
+                "a.md: No such file or directory (os error 2)",
+            ),
+            (
+                |dir| symlink("a.md", dir.join("a.md")).unwrap(),
+                "a.md: Too many levels of symbolic links (os error 40)",
+            ),
+            (
+                |dir| write(dir.join(OsStr::from_bytes(b"\xff.md")), b"\xff").unwrap(),
+                "\u{fffd}.md, line 1: is not UTF-8",
+            ),
+        ] {
+            assert_eq!(refused(fill), expected);
+        }
+    }
+
+    #[test]
+    fn many_files_and_much_in_all_are_refused() {
+        let error = refused(|dir| {
+            for number in 0..201 {
+                write(dir.join(format!("{number}.md")), "").unwrap();
+            }
+        });
+        assert_eq!(error, "holds more than 200 files");
+        let error = refused(|dir| {
+            for number in 1..=9 {
+                write(dir.join(format!("{number}.md")), vec![b'x'; 256 * 1024]).unwrap();
+            }
+        });
+        assert_eq!(
+            error,
+            "9.md: the files are larger than 2097152 bytes up to this one"
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_none_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        write(&file, "").unwrap();
+        assert!(matches!(read(&file), Err(SiteDirError::Dir(_))));
+        let nowhere = dir.path().join("nowhere");
+        assert!(matches!(read(&nowhere), Err(SiteDirError::Dir(_))));
+    }
+}

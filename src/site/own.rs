@@ -1,0 +1,133 @@
+//! The operator's own files: what each stands for, by its name.
+
+use super::SiteError;
+
+/// A file of the operator's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteFile {
+    /// Its name.
+    pub name: String,
+    /// What is in it: a template, unless it is the stylesheet.
+    pub text: String,
+}
+
+/// What a file stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The file of the service that has the same name.
+    Replacement,
+    /// A page of its own, under this path.
+    Page(String),
+}
+
+/// The files of the service that one of the operator's may replace.
+const REPLACEABLE: [&str; 8] = [
+    "auth.md",
+    "guide.md",
+    "index.md",
+    "llms.txt",
+    "page.html",
+    "problem.md",
+    "robots.txt",
+    "style.css",
+];
+
+/// Names that lead elsewhere: the first segments of the service's other paths.
+const RESERVED: [&str; 6] = ["agent", "api", "docs", "mcp", "oauth2", "problems"];
+
+/// The longest name of a page, without its ending.
+const NAME_LEN_MAX: usize = 64;
+
+impl SiteFile {
+    /// What the file stands for.
+    ///
+    /// # Errors
+    /// [`SiteError`] when its name says nothing, or leads elsewhere already.
+    pub(super) fn role(&self) -> Result<Role, SiteError> {
+        if REPLACEABLE.contains(&self.name.as_str()) {
+            return Ok(Role::Replacement);
+        }
+        let page = self.name.strip_suffix(".md").filter(|name| is_name(name));
+        match page {
+            Some(name) if RESERVED.contains(&name) => Err(SiteError::new(
+                &self.name,
+                format!("/{name} is a path of the service already"),
+            )),
+            Some(name) => Ok(Role::Page(format!("/{name}"))),
+            None => Err(SiteError::new(
+                &self.name,
+                format!(
+                    "is neither a page, named by up to {NAME_LEN_MAX} lowercase letters, digits \
+                     and inner hyphens and .md, nor one of {}",
+                    REPLACEABLE.join(", ")
+                ),
+            )),
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    (1..=NAME_LEN_MAX).contains(&text.len())
+        && text.chars().all(is_allowed)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(name: &str) -> Result<Role, String> {
+        let file = SiteFile {
+            name: name.to_owned(),
+            text: String::new(),
+        };
+        file.role().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_name_tells_what_a_file_stands_for() {
+        for name in REPLACEABLE {
+            assert_eq!(role(name), Ok(Role::Replacement));
+        }
+        let longest = "a".repeat(64);
+        for name in ["about", "opening-hours", "2026", "a", &longest] {
+            let page = Role::Page(format!("/{name}"));
+            assert_eq!(role(&format!("{name}.md")), Ok(page));
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused() {
+        for name in RESERVED {
+            let error = format!("{name}.md: /{name} is a path of the service already");
+            assert_eq!(role(&format!("{name}.md")), Err(error));
+        }
+        let too_long = format!("{}.md", "a".repeat(65));
+        for name in [
+            "",
+            ".md",
+            "about",
+            "about.MD",
+            "About.md",
+            "about.html",
+            "about.md~",
+            "-a.md",
+            "a-.md",
+            "a b.md",
+            "a_b.md",
+            "a.b.md",
+            "../a.md",
+            "é.md",
+            "%61.md",
+            "openapi.json",
+            "sitemap.xml",
+            "article.html",
+            &too_long,
+        ] {
+            let error = role(name).unwrap_err();
+            assert!(error.starts_with(&format!("{name}: is neither")), "{error}");
+        }
+    }
+}

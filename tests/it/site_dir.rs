@@ -1,0 +1,379 @@
+//! The operator's own files: pages of their own, what replaces a file of the service, and what
+//! stops the start.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use hyper::StatusCode;
+use landing_api::adapters::model::PassageModelClient;
+use landing_api::adapters::model::openai::page_prompt;
+use landing_api::http::problem;
+use landing_api::site::{Site, SiteFile};
+
+use crate::assistant_pages::ask;
+use crate::binary::{Program, command, run, text};
+use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::site::facts;
+
+const ABOUT: &str = "# About us\n\n\
+    We sell cranes in {{ service_name_md }}.\n\n\
+    ## Opening hours\n\n\
+    <!-- when are you open, closed -->\n\n\
+    The yard is open from 7 to 16, see [us]({{ base_url }}/about).\n\n\
+    ## Opening hours\n\n\
+    Not on Sundays.\n";
+
+fn file(name: &str, text: &str) -> SiteFile {
+    SiteFile {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+fn app(files: &[(&str, &str)]) -> TestApp {
+    let files = files.iter().map(|(name, text)| file(name, text));
+    let setup = Setup {
+        site_files: files.collect(),
+        ..Setup::default()
+    };
+    setup.start()
+}
+
+fn render(files: &[(&str, &str)]) -> Result<Site, String> {
+    let files: Vec<_> = files.iter().map(|(name, text)| file(name, text)).collect();
+    Site::render(&facts(), &problem::pages(), &files).map_err(|error| error.to_string())
+}
+
+async fn get(app: &TestApp, path: &str) -> Reply {
+    let reply = app.send(Call::get(path)).await;
+    assert_eq!(reply.status, StatusCode::OK, "{path}");
+    reply
+}
+
+async fn body(app: &TestApp, path: &str) -> String {
+    String::from_utf8(get(app, path).await.body.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_page_of_the_operators_is_a_page_like_any_other() {
+    let app = app(&[("about.md", ABOUT), ("c-2.md", "# C *2*\n")]);
+    let html = body(&app, "/about").await;
+    assert!(html.starts_with("<!DOCTYPE html>"));
+    assert!(html.contains("<title>About us · Landing API</title>"));
+    assert!(html.contains("<h2 id=\"opening-hours\">") && html.contains("id=\"opening-hours-2\""));
+    assert!(html.contains("href=\"http://landing.example/about\""));
+    assert!(!html.contains("when are you open"));
+
+    let twin = body(&app, "/about.md").await;
+    assert!(
+        twin.starts_with("# About us\n\nWe sell cranes in Landing API.\n"),
+        "{twin}"
+    );
+    assert!(!twin.contains("when are you open"));
+    let call = Call::get("/about").header("accept", "text/markdown");
+    let negotiated = app.send(call).await;
+    assert_eq!(negotiated.body, twin);
+    assert_eq!(negotiated.header("vary"), Some("Accept"));
+
+    let llms = body(&app, "/llms.txt").await;
+    let list = "\n## More pages\n\n\
+        - [About us](http://landing.example/about.md)\n\
+        - [C 2](http://landing.example/c-2.md)\n\n\
+        ## Optional\n";
+    assert!(llms.contains(list), "{llms}");
+    let sitemap = body(&app, "/sitemap.xml").await;
+    assert!(sitemap.contains("<url><loc>http://landing.example/about</loc></url>\n"));
+    let index = body(&app, "/index.md").await;
+    assert!(
+        index.contains("\n- [About us](http://landing.example/about)\n"),
+        "{index}"
+    );
+}
+
+#[tokio::test]
+async fn the_assistant_knows_the_operators_pages() {
+    let site = render(&[("about.md", ABOUT)]).unwrap();
+    let introduction = render(&[]).unwrap().passages()[0].clone();
+    let [first, second, third, ..] = site.passages() else {
+        panic!("no passages");
+    };
+    assert_eq!(first, &introduction);
+    assert_eq!(second.title, "About us");
+    assert_eq!(second.url, "http://127.0.0.1:8080/about");
+    assert_eq!(third.url, "http://127.0.0.1:8080/about#opening-hours");
+
+    let model = PassageModelClient::new(site.passages().to_vec());
+    let reply = ask(&model, "when are you closed?").await;
+    assert!(reply.contains("from 7 to 16"), "{reply}");
+    assert!(
+        reply.ends_with("More: http://127.0.0.1:8080/about#opening-hours"),
+        "{reply}"
+    );
+    let prompt = page_prompt("Landing API", site.passages());
+    assert!(prompt.contains("We sell cranes"));
+}
+
+#[tokio::test]
+async fn a_file_of_the_same_name_replaces_one_of_the_service() {
+    for (name, text, path, expected) in [
+        ("index.md", "# Cranes", "/", "<h1 id=\"cranes\">Cranes</h1>"),
+        ("index.md", "# Cranes", "/index.md", "# Cranes"),
+        (
+            "guide.md",
+            "# How\n## To call",
+            "/docs",
+            "<h2 id=\"to-call\">",
+        ),
+        ("auth.md", "# Our auth.md", "/auth.md", "# Our auth.md"),
+        ("auth.md", "# Our auth.md", "/auth", "Our auth.md</h1>"),
+        (
+            "problem.md",
+            "# {{ status }}: {{ title }}",
+            "/problems/not_found.md",
+            "# 404 Not Found: Not found",
+        ),
+        (
+            "llms.txt",
+            "# L\n{% for page in own_pages %}{{ page.path }}{% endfor %}",
+            "/llms.txt",
+            "# L\n/mine",
+        ),
+        (
+            "robots.txt",
+            "Sitemap: {{ base_url }}/sitemap.xml",
+            "/robots.txt",
+            "Sitemap: http://landing.example/sitemap.xml",
+        ),
+        (
+            "style.css",
+            "@media print{#top{color:{{ red }}}}",
+            "/style.css",
+            "@media print{#top{color:{{ red }}}}",
+        ),
+        (
+            "page.html",
+            "<title>{{ title }}</title><body data-md={{ markdown_path }}>{{ body }}",
+            "/mine",
+            "<title>A &lt;b&gt;</title><body data-md=/mine.md>",
+        ),
+    ] {
+        let app = app(&[("mine.md", "# A `<b>`"), (name, text)]);
+        let body = body(&app, path).await;
+        assert!(body.contains(expected), "{name}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_assistant_is_told_follows_a_replaced_page() {
+    let passages = |files| render(files).unwrap().passages().to_vec();
+    let all = passages(&[]);
+    let cranes = passages(&[("index.md", "# Cranes\n\nBig ones.")]);
+    assert_eq!(cranes.len(), all.len() + 1);
+    assert_eq!(cranes[0].text, "Big ones.");
+    let short = passages(&[("guide.md", "# Guide\n\n## Only this\n\nText.")]);
+    assert_eq!(short.len(), 1);
+    assert_eq!(short[0].url, "http://127.0.0.1:8080/docs#only-this");
+    assert_eq!(passages(&[("guide.md", "# Nothing at all")]), []);
+}
+
+#[tokio::test]
+async fn html_and_braces_can_be_shown() {
+    let text = "# T\n\n<script>x</script> {% raw %}{{ not filled }}{% endraw %}";
+    let html = body(&app(&[("a.md", text)]), "/a").await;
+    assert!(html.contains("&lt;script&gt;") && !html.contains("<script"));
+    assert!(html.contains("{{ not filled }}"));
+}
+
+#[tokio::test]
+async fn no_page_takes_the_place_of_anything_else() {
+    let app = TestApp::new();
+    let openapi = get(&app, "/openapi.json").await.json();
+    let operations = openapi["paths"].as_object().unwrap().keys().cloned();
+    let site = render(&[]).unwrap();
+    let documents = site
+        .documents()
+        .iter()
+        .map(|document| document.path.clone());
+    let mut checked = 0;
+    for path in operations.chain(documents) {
+        let first = path.split('/').nth(1).unwrap();
+        let name = first.strip_suffix(".md").unwrap_or(first);
+        if name.is_empty() || name.contains('.') {
+            continue;
+        }
+        // Refused, or read as what it replaces.
+        let refused = render(&[(&format!("{name}.md"), "no title")]).unwrap_err();
+        let is_replaced = ["auth", "index"].contains(&name);
+        assert_eq!(refused.contains("line 1"), is_replaced, "{path}: {refused}");
+        checked += 1;
+    }
+    assert!(checked > 40, "{checked}");
+}
+
+/// A file that is wrong, and the line that says so.
+const FAULTY: [(&str, &str, &str); 14] = [
+    (
+        "about.md",
+        "Hello",
+        "about.md, line 1: does not begin with a title, such as # Title",
+    ),
+    (
+        "about.md",
+        "",
+        "about.md, line 1: does not begin with a title, such as # Title",
+    ),
+    (
+        "about.md",
+        "# A\n\n{{ nothing }}",
+        "about.md, line 3: undefined value",
+    ),
+    (
+        "about.md",
+        "# A\n{{ base_url",
+        "about.md, line 2: syntax error: unexpected end of input, expected end of variable block",
+    ),
+    (
+        "about.md",
+        "# A\n\n\n{% frob %}",
+        "about.md, line 4: syntax error: unknown statement frob",
+    ),
+    (
+        "about.md",
+        "# A\n{% include 'nowhere.md' %}",
+        "about.md, line 2: template not found: tried to include non-existing template 'nowhere.md'",
+    ),
+    (
+        "about.md",
+        "# A\n{% include 'about.md' %}",
+        "about.md, line 2: ",
+    ),
+    (
+        "about.md",
+        "# A\n{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+        "about.md, line 2: engine ran out of fuel",
+    ),
+    (
+        "page.html",
+        "<title>{{ title }}</title>",
+        "page.html: has no {{ body }}",
+    ),
+    (
+        "page.html",
+        "\n{{ boddy }}",
+        "page.html, line 2: undefined value",
+    ),
+    (
+        "llms.txt",
+        "# L\n{{ own_pages[9].path }}",
+        "llms.txt, line 2: undefined value",
+    ),
+    (
+        "api.md",
+        "# A",
+        "api.md: /api is a path of the service already",
+    ),
+    (
+        "About.md",
+        "# A",
+        "About.md: is neither a page, named by up to 64 lowercase letters, digits and inner \
+         hyphens and .md, nor one of auth.md, guide.md, index.md, llms.txt, page.html, problem.md, \
+         robots.txt, style.css",
+    ),
+    ("notes.txt", "x", "notes.txt: is neither a page"),
+];
+
+#[test]
+fn a_faulty_file_is_named_with_its_line() {
+    for (name, text, expected) in FAULTY {
+        let error = render(&[("aaa.md", "# Good"), (name, text)]).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+/// Starts the program on a folder that `fill` filled, and gives the line with which it refuses.
+fn refused(fill: impl FnOnce(&Path)) -> String {
+    let parent = tempfile::tempdir().unwrap();
+    let site_dir = parent.path().join("site");
+    fs::create_dir(&site_dir).unwrap();
+    fill(&site_dir);
+    let data_dir = parent.path().join("data");
+    let mut command = command(&data_dir);
+    let output = run(command.arg("--site-dir").arg(&site_dir));
+    // Whoever may read anything: let it be removed.
+    let _ = fs::set_permissions(&site_dir, Permissions::from_mode(0o700));
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    assert!(!data_dir.exists(), "it is refused before anything is made");
+    let line = text(&output.stderr);
+    let prefix = format!("error: --site-dir: {}: ", site_dir.display());
+    let line = line.strip_suffix('\n').unwrap();
+    line.strip_prefix(&prefix)
+        .unwrap_or_else(|| panic!("{line}"))
+        .to_owned()
+}
+
+#[test]
+fn a_bad_folder_stops_the_start_with_one_line() {
+    for (name, text, expected) in FAULTY {
+        let line = refused(|dir| fs::write(dir.join(name), text).unwrap());
+        assert!(line.starts_with(expected), "{line}");
+    }
+    for (fill, expected) in [
+        (
+            (|dir: &Path| fs::write(dir.join("a.md"), b"# A\n\xff").unwrap()) as fn(&Path),
+            "a.md, line 2: is not UTF-8",
+        ),
+        (
+            |dir| fs::write(dir.join("a.md"), "#".repeat(300_000)).unwrap(),
+            "a.md: is larger than 262144 bytes",
+        ),
+        (
+            |dir| symlink("/etc/hostname", dir.join("a.md")).unwrap(),
+            "a.md: leads out of the folder",
+        ),
+        (
+            |dir| fs::create_dir(dir.join("more")).unwrap(),
+            "more: is no file",
+        ),
+        (
+            |dir| {
+                let made = Command::new("mkfifo").arg(dir.join("a.md")).status();
+                assert!(made.unwrap().success());
+            },
+            "a.md: is no file",
+        ),
+        (
+            |dir| fs::remove_dir(dir).unwrap(),
+            "No such file or directory",
+        ),
+    ] {
+        let line = refused(fill);
+        assert!(line.starts_with(expected), "{line}");
+        assert!(!line.contains('\n'), "{line}");
+    }
+}
+
+#[test]
+fn the_program_serves_the_folder() {
+    let parent = tempfile::tempdir().unwrap();
+    let site_dir = parent.path().join("site");
+    fs::create_dir(&site_dir).unwrap();
+    fs::write(site_dir.join("about.md"), ABOUT).unwrap();
+    fs::write(site_dir.join(".about.md.swp"), "\0\u{1}").unwrap();
+    let mut command = command(&parent.path().join("data"));
+    let program = Program::start(command.env("LANDING_SITE_DIR", &site_dir));
+    let (status, _) = program.send("GET", "/about", "", "");
+    assert_eq!(status, 200);
+    let (status, body) = program.send(
+        "POST",
+        "/api/v1/assistant/chat",
+        "",
+        r#"{"messages":[{"role":"user","content":"what are your opening hours?"}]}"#,
+    );
+    assert_eq!(status, 200);
+    let message = body["message"].as_str().unwrap();
+    assert!(message.contains("from 7 to 16"), "{message}");
+}
