@@ -30,6 +30,7 @@ use landing_api::domain::settings::Settings;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::problem;
+use landing_api::http::routes::Routes;
 use landing_api::http::server::{ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::ports::{Clock as _, Entropy as _, ModelClient, SubscriptionNotifier};
@@ -113,19 +114,20 @@ fn load_site_files(config: &Config) -> Result<Vec<SiteFile>, String> {
         .map(|SiteText { name, text }| SiteFile { name, text });
     let files: Vec<_> = files.collect();
     // On trial: the address bound may differ yet, but not what is wrong with a file.
-    let facts = site_facts(config, config.settings(config.listen));
+    let facts = site_facts(config, config.settings(config.listen), &Routes::default());
     Site::render(&facts, &problem::pages(), &files).map_err(|error| wrong(&error))?;
     Ok(files)
 }
 
 /// What the documents tell.
-fn site_facts(config: &Config, settings: Settings) -> SiteFacts {
+fn site_facts(config: &Config, settings: Settings, routes: &Routes) -> SiteFacts {
     SiteFacts {
         settings,
         has_model: config.model.is_some(),
         passes_sign_ups_on: config.outside.webhook.is_some(),
         allowed_origins: config.outside.allowed_origins.clone(),
         trusts_proxies: !config.outside.trusted_proxies.is_empty(),
+        deprecated: routes.deprecated(),
     }
 }
 
@@ -216,7 +218,8 @@ async fn listen_and_serve(
         .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
     let bound = listener.local_addr()?;
     let settings = settings(config, bound);
-    let facts = site_facts(config, settings.clone());
+    let routes = Routes::default();
+    let facts = site_facts(config, settings.clone(), &routes);
     let site = Site::render(&facts, &problem::pages(), &inputs.site_files)?;
     let model: Arc<dyn ModelClient> = match inputs.model {
         Some(model) => Arc::new(model.client(&settings.service_name, &site)?),
@@ -238,6 +241,7 @@ async fn listen_and_serve(
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
     let service = LandingService::new(Arc::new(app), &site, id_seed, BODY_DEADLINE)
+        .routing(routes)
         .allowing(AllowedOrigins::new(config.outside.allowed_origins.clone()))
         .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
     let limits = ServerLimits {

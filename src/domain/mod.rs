@@ -18,6 +18,7 @@
 //! | [`window`] | the sliding window itself |
 //! | [`decision`] | what the limiter said about one request |
 //! | [`settings`] | what the operator decided |
+//! | [`deprecation`] | the notice that an operation will be removed |
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
 pub mod agent;
@@ -26,6 +27,7 @@ pub mod client;
 pub mod contact;
 pub mod credential;
 pub mod decision;
+pub mod deprecation;
 pub mod email;
 pub mod passage;
 pub mod policy;

@@ -20,16 +20,18 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};
 
-use super::route::{Area, Route};
+use super::route::Area;
+use super::routes::Route;
 
 /// Every header of an answer for programs but CORS's own, and whether scripts have to be allowed
 /// to read it. Left out is what belongs to one connection, such as `Connection`.
-const SENT: [(&str, Readable); 18] = [
+const SENT: [(&str, Readable); 21] = [
     ("allow", Readable::IfExposed),
     ("cache-control", Readable::Always),
     ("content-length", Readable::Always),
     ("content-type", Readable::Always),
     ("date", Readable::IfExposed),
+    ("deprecation", Readable::IfExposed),
     ("pragma", Readable::Always),
     ("ratelimit", Readable::IfExposed),
     ("ratelimit-limit", Readable::IfExposed),
@@ -37,7 +39,9 @@ const SENT: [(&str, Readable); 18] = [
     ("ratelimit-remaining", Readable::IfExposed),
     ("ratelimit-reset", Readable::IfExposed),
     ("retry-after", Readable::IfExposed),
+    ("service-api-version", Readable::IfExposed),
     ("set-cookie", Readable::Never),
+    ("sunset", Readable::IfExposed),
     ("vary", Readable::IfExposed),
     ("www-authenticate", Readable::IfExposed),
     ("x-accel-buffering", Readable::IfExposed),
@@ -58,16 +62,17 @@ enum Readable {
 
 /// The request headers that an operation reads and a script may set.
 const ACCEPTED: HeaderValue =
-    HeaderValue::from_static("accept, authorization, content-type, x-api-key");
+    HeaderValue::from_static("accept, authorization, content-type, service-api-version, x-api-key");
 
 /// The request headers that choose a document's form, and that a script may set.
 const ACCEPTED_BY_DOCUMENTS: HeaderValue =
-    HeaderValue::from_static("accept, content-type, if-none-match");
+    HeaderValue::from_static("accept, content-type, if-none-match, service-api-version");
 
 /// What scripts may read of an answer about a document, beside what they can read of any answer.
 const SENT_WITH_DOCUMENTS: HeaderValue = HeaderValue::from_static(
     "allow, date, etag, link, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
-     ratelimit-reset, retry-after, vary, www-authenticate, x-content-type-options, x-request-id",
+     ratelimit-reset, retry-after, service-api-version, vary, www-authenticate, \
+     x-content-type-options, x-request-id",
 );
 
 /// How long a browser may remember a preflight's answer, in seconds. Chromium keeps none longer.

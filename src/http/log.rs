@@ -8,7 +8,7 @@ use crate::domain::decision::Decision;
 use super::problem::Problem;
 use super::reply::Reply;
 use super::request_id::RequestId;
-use super::route::Route;
+use super::routes::Route;
 
 /// The one line about a request. It names no person: neither path nor query, neither address nor
 /// credential.
@@ -24,7 +24,7 @@ impl LogLine {
         Self {
             id,
             endpoint: match route {
-                Route::Found(endpoint) => endpoint.name(),
+                Route::Found(operation) => operation.endpoint.name(),
                 Route::WrongMethod { .. } => "wrong_method",
                 Route::Unknown => "unknown",
             },

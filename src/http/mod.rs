@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`server`], `activity` | connections: caps, deadlines, drain |
 //! | [`service`] | what happens to a request, from first to last |
-//! | [`route`] | from method and path to an operation, and what is true of each |
+//! | [`route`], [`routes`] | the operations, and the way to them from method and path |
+//! | `version` | which version a request asks for, and which operations will be removed |
 //! | `identity`, [`forwarded`], `proxy_watch` | who is asking, and through which proxies |
 //! | [`cors`] | which pages of other origins may read the answers |
 //! | `body`, `room`, `wire`, `form` | reading bodies and the JSON or the parameters in them |
@@ -36,6 +37,8 @@ mod reply;
 mod request_id;
 mod room;
 pub mod route;
+pub mod routes;
 pub mod server;
 pub mod service;
+mod version;
 mod wire;

@@ -1,10 +1,6 @@
-//! Routing: a pure function from method and path to an [`Endpoint`], and what is true of each.
-//!
-//! Paths match exactly: a trailing slash, a doubled slash or another case is another path.
+//! The operations, and what is true of each.
 
 use std::time::Duration;
-
-use hyper::Method;
 
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,87 +33,6 @@ pub enum Endpoint {
     Authorize,
     /// `GET` of a document of the site
     Document,
-}
-
-/// Where a request leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
-    /// To an operation.
-    Found(Endpoint),
-    /// To a path that has operations, but none of this method.
-    WrongMethod {
-        /// The value of the `Allow` header.
-        allow: &'static str,
-        /// Whether the path is a document's.
-        is_document: bool,
-    },
-    /// Nowhere.
-    Unknown,
-}
-
-impl Route {
-    /// Whether the path is a document's, whatever the method.
-    #[must_use]
-    pub const fn is_document(self) -> bool {
-        matches!(
-            self,
-            Self::Found(Endpoint::Document)
-                | Self::WrongMethod {
-                    is_document: true,
-                    ..
-                }
-        )
-    }
-}
-
-/// The operations of one path.
-struct Operations {
-    get: Option<Endpoint>,
-    post: Option<Endpoint>,
-}
-
-/// Finds the operation for a method and a path; `is_document` knows the paths of the site.
-#[must_use]
-pub fn route(method: &Method, path: &str, is_document: impl Fn(&str) -> bool) -> Route {
-    let Some(operations) = operations(path, is_document) else {
-        return Route::Unknown;
-    };
-    let found = match *method {
-        Method::GET | Method::HEAD => operations.get,
-        Method::POST => operations.post,
-        _ => None,
-    };
-    match found {
-        Some(endpoint) => Route::Found(endpoint),
-        None => Route::WrongMethod {
-            allow: match (operations.get, operations.post) {
-                (Some(_), Some(_)) => "GET, HEAD, POST",
-                (None, Some(_)) => "POST",
-                (Some(_) | None, None) => "GET, HEAD",
-            },
-            is_document: operations.get == Some(Endpoint::Document),
-        },
-    }
-}
-
-fn operations(path: &str, is_document: impl Fn(&str) -> bool) -> Option<Operations> {
-    let (get, post) = match path {
-        "/api/v1/health" => (Some(Endpoint::Health), None),
-        "/api/v1/keys" => (Some(Endpoint::DescribeKeys), Some(Endpoint::IssueKey)),
-        "/api/v1/sandbox/echo" => (Some(Endpoint::DescribeEcho), Some(Endpoint::Echo)),
-        "/api/v1/newsletter" | "/api/newsletter" => (None, Some(Endpoint::Subscribe)),
-        "/api/v1/assistant/chat" | "/api/assistant/chat" => {
-            (Some(Endpoint::Quota), Some(Endpoint::Chat))
-        }
-        "/agent/auth" => (None, Some(Endpoint::RegisterAgent)),
-        "/agent/auth/claim" | "/agent/auth/claim/complete" => (None, Some(Endpoint::Claim)),
-        "/agent/auth/revoke" => (None, Some(Endpoint::Revoke)),
-        "/oauth2/token" => (None, Some(Endpoint::Token)),
-        "/oauth2/authorize" => (Some(Endpoint::Authorize), None),
-        _ if is_document(path) => (Some(Endpoint::Document), None),
-        _ => return None,
-    };
-    Some(Operations { get, post })
 }
 
 /// What a path is for, whether or not there is anything at it.
@@ -288,87 +203,6 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(method: Method, path: &str, expected: Route) {
-        let is_document = |path: &str| path == "/docs";
-        assert_eq!(
-            route(&method, path, is_document),
-            expected,
-            "{method} {path}"
-        );
-    }
-
-    #[test]
-    fn every_operation_has_its_paths() {
-        use Endpoint::{
-            Authorize, Chat, Claim, DescribeEcho, DescribeKeys, Document, Echo, Health, IssueKey,
-            Quota, RegisterAgent, Revoke, Subscribe, Token,
-        };
-        for (method, path, endpoint) in [
-            (Method::GET, "/api/v1/health", Health),
-            (Method::HEAD, "/api/v1/health", Health),
-            (Method::POST, "/api/v1/keys", IssueKey),
-            (Method::GET, "/api/v1/keys", DescribeKeys),
-            (Method::POST, "/api/v1/sandbox/echo", Echo),
-            (Method::GET, "/api/v1/sandbox/echo", DescribeEcho),
-            (Method::POST, "/api/v1/newsletter", Subscribe),
-            (Method::POST, "/api/newsletter", Subscribe),
-            (Method::POST, "/api/v1/assistant/chat", Chat),
-            (Method::POST, "/api/assistant/chat", Chat),
-            (Method::GET, "/api/v1/assistant/chat", Quota),
-            (Method::GET, "/api/assistant/chat", Quota),
-            (Method::POST, "/agent/auth", RegisterAgent),
-            (Method::POST, "/agent/auth/claim", Claim),
-            (Method::POST, "/agent/auth/claim/complete", Claim),
-            (Method::POST, "/agent/auth/revoke", Revoke),
-            (Method::POST, "/oauth2/token", Token),
-            (Method::GET, "/oauth2/authorize", Authorize),
-            (Method::GET, "/docs", Document),
-        ] {
-            check(method, path, Route::Found(endpoint));
-        }
-    }
-
-    #[test]
-    fn other_methods_are_told_what_is_allowed() {
-        for (method, path, allow) in [
-            (Method::POST, "/api/v1/health", "GET, HEAD"),
-            (Method::DELETE, "/api/v1/keys", "GET, HEAD, POST"),
-            (Method::GET, "/api/newsletter", "POST"),
-            (Method::OPTIONS, "/api/v1/newsletter", "POST"),
-            (Method::GET, "/agent/auth", "POST"),
-            (Method::POST, "/oauth2/authorize", "GET, HEAD"),
-            (Method::PUT, "/docs", "GET, HEAD"),
-        ] {
-            let is_document = path == "/docs";
-            check(method, path, Route::WrongMethod { allow, is_document });
-        }
-    }
-
-    #[test]
-    fn other_spellings_lead_nowhere() {
-        for path in [
-            "",
-            "*",
-            "/api",
-            "/api/",
-            "/api/v1/health/",
-            "/api//v1/health",
-            "//api/v1/health",
-            "/API/v1/health",
-            "/api/v1/Health",
-            "/api/v2/health",
-            "/api/health",
-            "/api/v1/%68ealth",
-            "/agent",
-            "/agent/auth/",
-            "/oauth2",
-            "/oauth2/Token",
-            "/docs/",
-        ] {
-            check(Method::GET, path, Route::Unknown);
-        }
-    }
 
     #[test]
     fn areas_are_told_by_the_first_segment() {

@@ -3,7 +3,7 @@
 //! 1. it is named (`X-Request-Id`) and its route found; a CORS preflight is answered and goes no
 //!    further;
 //! 2. its credential is looked up, and it is counted at the door (`default`, `ip`);
-//! 3. a bad credential, an unknown path or a wrong method ends it here;
+//! 3. a bad credential, an unknown path, a wrong method or an unknown version ends it here;
 //! 4. its body is read, under a cap and a deadline;
 //! 5. its operation runs; one with effects runs detached, so that it finishes even if the client
 //!    hangs up (a chat that would be streamed is broken off then, and stays charged);
@@ -49,7 +49,9 @@ use super::proxy_watch::ProxyWatch;
 use super::ratelimit;
 use super::reply::{Reply, ReplyBody};
 use super::request_id::{RequestId, RequestIds};
-use super::route::{Area, Endpoint, Route, route};
+use super::route::{Area, Endpoint};
+use super::routes::{Route, Routes};
+use super::version::{self, Wanted};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -65,6 +67,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 pub struct LandingService {
     app: Arc<App>,
     documents: Arc<Documents>,
+    routes: Routes,
     ids: RequestIds,
     bodies: BodyReader,
     origins: AllowedOrigins,
@@ -82,6 +85,7 @@ impl LandingService {
         Self {
             app,
             documents: Arc::new(Documents::new(site.documents())),
+            routes: Routes::default(),
             ids: RequestIds::new(id_seed),
             bodies: BodyReader::new(body_deadline),
             origins: AllowedOrigins::default(),
@@ -89,6 +93,13 @@ impl LandingService {
             proxy_watch: ProxyWatch::default(),
             detached: TaskTracker::new(),
         }
+    }
+
+    /// The same service with another table of paths.
+    #[must_use]
+    pub fn routing(mut self, routes: Routes) -> Self {
+        self.routes = routes;
+        self
     }
 
     /// The same service, read by pages of these origins.
@@ -122,13 +133,14 @@ impl LandingService {
         let (parts, body) = request.into_parts();
         let area = Area::of(parts.uri.path());
         let is_head = parts.method == Method::HEAD;
-        let route = route(&parts.method, parts.uri.path(), |path| {
+        let route = self.routes.find(&parts.method, parts.uri.path(), |path| {
             self.documents.contains(path)
         });
         if let Some(headers) = self.origins.preflight(&parts, route) {
             return preflight(id, headers);
         }
         let origin = self.origins.of(&parts.headers).cloned();
+        let wanted = Wanted::of(&parts);
         let log_line = LogLine::begin(id, route);
 
         let mut decision = Decision::default();
@@ -136,14 +148,15 @@ impl LandingService {
             .await
             .unwrap_or_else(|panic| Err(panicked(&*panic)));
 
-        // A document shows no limits, so that it can be cached; what goes wrong shows them.
-        let shows_limits = area.is_for_programs() && !(route.is_document() && outcome.is_ok());
-        let mut response =
-            self.render(id, &mut outcome, &mut decision, area, shows_limits, is_head);
+        let mut response = self.render(id, &mut outcome, &mut decision, area, is_head);
+        wanted.confirm(response.headers_mut());
         if route.is_document() {
             cors::open(response.headers_mut());
         } else if area.is_for_programs() {
             self.origins.write(origin, response.headers_mut());
+        }
+        if let Some(deprecation) = route.deprecation() {
+            version::give_notice(deprecation, response.headers_mut());
         }
         log_line.write(response.status(), &outcome, &decision);
         response
@@ -163,10 +176,11 @@ impl LandingService {
         B: Body<Data = Bytes>,
         B::Error: Into<BodyError>,
     {
-        let is_probe = route == Route::Found(Endpoint::Health);
+        let is_probe =
+            matches!(route, Route::Found(operation) if operation.endpoint == Endpoint::Health);
         let client = self.open_door(decision, peer, &parts, is_probe).await?;
         let endpoint = match route {
-            Route::Found(endpoint) => endpoint,
+            Route::Found(operation) => operation.endpoint,
             Route::WrongMethod { allow, .. } => {
                 let allow = HeaderValue::from_static(allow);
                 return Err(Problem::of(Code::MethodNotAllowed).with_header(ALLOW, allow));
@@ -205,6 +219,7 @@ impl LandingService {
         B: Body<Data = Bytes>,
         B::Error: Into<BodyError>,
     {
+        Wanted::of(&parts).check()?;
         // What no provider may send is not even read.
         if endpoint == Endpoint::Revoke && body::is_of_type(&parts.headers, LOGOUT_TOKEN) {
             return Err(Problem::of(Code::IssuerNotEnabled));
@@ -307,7 +322,6 @@ impl LandingService {
         outcome: &mut Result<Reply, Problem>,
         decision: &mut Decision,
         area: Area,
-        shows_limits: bool,
         is_head: bool,
     ) -> Response<ReplyBody> {
         let (status, headers, body) = match outcome {
@@ -362,7 +376,7 @@ impl LandingService {
             headers.insert(CACHE_CONTROL, NO_STORE);
             headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
         }
-        if shows_limits || decision.is_refused() {
+        if area.is_for_programs() || decision.is_refused() {
             ratelimit::write(decision, headers);
         }
         response

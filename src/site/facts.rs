@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::domain::agent::{AccessToken, Registration};
 use crate::domain::chat::{self, Content};
 use crate::domain::contact::RevealExisting;
+use crate::domain::deprecation::Deprecation;
 use crate::domain::email;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::quota_token::QuotaToken;
@@ -26,6 +27,19 @@ pub struct SiteFacts {
     pub allowed_origins: Vec<String>,
     /// There are proxies whose word is taken for whom they ask.
     pub trusts_proxies: bool,
+    /// The operations that will be removed.
+    pub deprecated: Vec<Deprecated>,
+}
+
+/// An operation that will be removed.
+#[derive(Clone, Debug)]
+pub struct Deprecated {
+    /// Its method, in lower case.
+    pub method: String,
+    /// Its path.
+    pub path: &'static str,
+    /// The notice.
+    pub deprecation: Deprecation,
 }
 
 /// The values that stand in the documents, under the names they have there.
@@ -42,6 +56,8 @@ pub(super) struct Words<'a> {
     namespace: String,
     /// The version of this program.
     version: &'static str,
+    /// For a double-quoted scalar of YAML, without the quotes.
+    service_name_quoted: String,
     erp_url: Option<&'a str>,
     cookie_name: &'static str,
     key_lifetime: String,
@@ -60,6 +76,8 @@ pub(super) struct Words<'a> {
     messages_max: usize,
     policies: PolicyWords,
     limits: Vec<LimitWords>,
+    /// Whether there is a policy that no request escapes.
+    counts_every_request: bool,
 }
 
 /// The policies that passages mention one by one; one that is off is null.
@@ -97,6 +115,7 @@ impl<'a> Words<'a> {
             namespace: namespace(settings.host()),
             publisher: publisher(settings.host()),
             version: env!("CARGO_PKG_VERSION"),
+            service_name_quoted: escape_quoted(&settings.service_name),
             erp_url: settings.erp_url.as_deref(),
             cookie_name: QuotaToken::cookie_name(settings.is_https()),
             key_lifetime: duration(settings.key_lifetime_ms / 1000),
@@ -124,6 +143,9 @@ impl<'a> Words<'a> {
                 assistant_ip: policy(PolicyName::AssistantIp),
             },
             limits: limits(&settings.policies, facts.has_model),
+            counts_every_request: [PolicyName::Default, PolicyName::Ip]
+                .into_iter()
+                .any(|policy| settings.policies.quota(policy).is_some()),
         }
     }
 }
@@ -216,6 +238,23 @@ pub(super) fn escape_markdown(text: &str) -> String {
             escaped.push('\\');
         }
         escaped.push(c);
+    }
+    escaped
+}
+
+/// `text` as it stands between the double quotes of a YAML scalar: what JSON escapes, and what YAML
+/// does not take as it is (YAML 1.2, section 5.1).
+fn escape_quoted(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => escaped.extend(['\\', c]),
+            // Line and paragraph separators would be folded, marks of the byte order dropped.
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}') => {
+                escaped.push_str(&format!("\\u{:04X}", u32::from(c)));
+            }
+            c => escaped.push(c),
+        }
     }
     escaped
 }

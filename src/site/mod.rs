@@ -12,12 +12,14 @@
 //! | [`markdown`] | Markdown to HTML, and to the plain text the assistant quotes |
 //! | `own` | the operator's own files |
 //! | `page` | a page in the site's frame, its Markdown twin, its passages |
+//! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `skill` | instructions for agents, and their digest |
 //! | [`document`] | what is served under one path, in each form it has |
 
 pub mod document;
 pub mod facts;
 pub mod markdown;
+mod openapi;
 mod own;
 mod page;
 mod skill;
@@ -32,8 +34,9 @@ use serde::Serialize;
 use crate::domain::passage::Passage;
 
 pub use document::{Document, Representation};
-pub use facts::SiteFacts;
 use facts::Words;
+pub use facts::{Deprecated, SiteFacts};
+use openapi::Description;
 use own::Role;
 pub use own::SiteFile;
 use page::Page;
@@ -151,6 +154,7 @@ impl Site {
             let page = Page::read(&path, table::PROBLEM, &markdown)?;
             documents.extend(page.documents(&templates, None)?);
         }
+        documents.extend(Description::render(templates.words(), &facts.deprecated)?.documents());
         for row in &table::DOCUMENTS {
             let body = Bytes::from(templates.fill(row.template, contents.clone())?);
             documents.push(row.document(&body));

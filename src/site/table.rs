@@ -65,7 +65,7 @@ pub(super) const PROBLEM: &str = "problem.md";
 pub(super) const FRAME: &str = "page.html";
 pub(super) const ARTICLE: &str = "article.html";
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 const PLAIN: &str = "text/plain; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const XML: &str = "application/xml";
@@ -76,8 +76,11 @@ const AI_CATALOG: &str = "application/ai-catalog+json";
 const API_CATALOG: &str =
     "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 
+/// For how many seconds a document may be used again unasked, unless it says otherwise.
+pub(super) const MAX_AGE_S: u32 = 3600;
+
 /// The documents. Some readers look for one of them elsewhere: those have two rows.
-pub(super) const DOCUMENTS: [Row; 16] = [
+pub(super) const DOCUMENTS: [Row; 15] = [
     Row::json(
         "/.well-known/oauth-protected-resource",
         "well-known/oauth-protected-resource.json",
@@ -128,7 +131,6 @@ pub(super) const DOCUMENTS: [Row; 16] = [
         "/.well-known/agent-skills/index.json",
         "well-known/agent-skills/index.json",
     ),
-    Row::json("/openapi.json", "openapi.json"),
     Row::new("/llms.txt", "llms.txt", &[PLAIN]),
     Row::new("/robots.txt", "robots.txt", &[PLAIN]),
     Row::new("/sitemap.xml", "sitemap.xml", &[XML]),
@@ -149,7 +151,7 @@ impl Row {
             path,
             template,
             media_types,
-            max_age_s: 3600,
+            max_age_s: MAX_AGE_S,
             link: None,
         }
     }

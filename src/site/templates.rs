@@ -16,14 +16,13 @@ macro_rules! source {
 }
 
 /// The sources, by name; the ending decides how values are escaped. What another extends comes first.
-const SOURCES: [(&str, &str); 20] = [
+const SOURCES: [(&str, &str); 19] = [
     source!("index.md"),
     source!("guide.md"),
     source!("auth.md"),
     source!("problem.md"),
     source!("page.html"),
     source!("article.html"),
-    source!("openapi.json"),
     source!("llms.txt"),
     source!("robots.txt"),
     source!("sitemap.xml"),
@@ -86,6 +85,11 @@ impl<'a> Templates<'a> {
             words: Value::from(Serde(words)),
             style,
         })
+    }
+
+    /// The values that all templates may use.
+    pub(super) fn words(&self) -> &Value {
+        &self.words
     }
 
     /// The template `name`, filled in; `more` goes before the values that all may use.

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use hyper::{Method, StatusCode};
+use landing_api::domain::deprecation::Deprecation;
+use landing_api::http::routes::Routes;
 use landing_api::ports::StoreError;
 
-use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::harness::{Call, NOW, Reply, Setup, TestApp};
 
 const SHOP: &str = "https://shop.example";
 const EVIL: &str = "https://evil.example";
@@ -49,7 +51,10 @@ fn calls() -> Vec<(Call, u16)> {
     vec![
         (Call::get("/api/v1/health"), 200),
         (Call::new(Method::HEAD, "/api/v1/health"), 200),
-        (Call::get("/api/v1/keys"), 200),
+        (
+            Call::get("/api/v1/keys").header("service-api-version", "v1"),
+            200,
+        ),
         (Call::post("/api/v1/keys", "{}"), 201),
         (Call::get("/api/v1/sandbox/echo"), 200),
         (
@@ -93,7 +98,15 @@ fn calls() -> Vec<(Call, u16)> {
 
 #[tokio::test]
 async fn an_allowed_origin_may_read_every_answer_and_exactly_the_headers_that_are_sent() {
-    let app = setup().limit("default", "100/60s").start();
+    let removed = Deprecation::new(NOW, 90, "/api/v1/newsletter");
+    let app = Setup {
+        routes: Routes::default()
+            .deprecating(&Method::POST, "/api/newsletter", removed)
+            .unwrap(),
+        ..setup()
+    }
+    .limit("default", "100/60s")
+    .start();
     let mut sent = BTreeSet::from(["date".to_owned()]);
     let mut exposed = BTreeSet::new();
     let mut note = |reply: &Reply| {
@@ -192,7 +205,7 @@ async fn any_page_may_read_a_document_and_what_goes_wrong_with_it() {
                     ("access-control-allow-methods", "GET, HEAD"),
                     (
                         "access-control-allow-headers",
-                        "accept, content-type, if-none-match",
+                        "accept, content-type, if-none-match, service-api-version",
                     ),
                     ("access-control-max-age", "7200"),
                 ] {
@@ -244,7 +257,7 @@ async fn a_preflight_is_told_what_the_path_takes() {
             ("access-control-allow-methods", methods),
             (
                 "access-control-allow-headers",
-                "accept, authorization, content-type, x-api-key",
+                "accept, authorization, content-type, service-api-version, x-api-key",
             ),
             ("access-control-max-age", "7200"),
             (

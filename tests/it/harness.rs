@@ -23,10 +23,13 @@ use landing_api::domain::time::Timestamp;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::problem;
+use landing_api::http::routes::Routes;
 use landing_api::http::service::LandingService;
 use landing_api::ports::{Deltas, ModelClient, ModelError, RateLimiter, SubscriptionNotifier};
 use landing_api::site::{Site, SiteFacts, SiteFile};
 use serde_json::Value;
+
+use crate::openapi_contract::contract::CONTRACT;
 
 /// 2026-11-21T12:00:00Z.
 pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_795_262_400_000);
@@ -45,6 +48,7 @@ pub(crate) struct Setup {
     pub(crate) allowed_origins: &'static [&'static str],
     pub(crate) trusted_proxies: &'static [&'static str],
     pub(crate) site_files: Vec<SiteFile>,
+    pub(crate) routes: Routes,
 }
 
 impl Default for Setup {
@@ -59,6 +63,7 @@ impl Default for Setup {
             allowed_origins: &[],
             trusted_proxies: &[],
             site_files: Vec::new(),
+            routes: Routes::default(),
         }
     }
 }
@@ -95,8 +100,9 @@ impl Setup {
                 .map(|&origin| origin.to_owned())
                 .collect(),
             trusts_proxies: !self.trusted_proxies.is_empty(),
+            deprecated: self.routes.deprecated(),
         };
-        let site = Site::render(&facts, &problem::pages(), &self.site_files).unwrap();
+        let site = site(&facts, &self.site_files);
         let app = Arc::new(App {
             contacts: contacts.clone(),
             notifier: self.notifier,
@@ -115,10 +121,12 @@ impl Setup {
             .iter()
             .map(|cidr| cidr.parse().unwrap());
         let service = LandingService::new(app, &site, [1; 16], Duration::from_secs(10))
+            .routing(self.routes)
             .allowing(AllowedOrigins::new(origins))
             .behind(TrustedProxies::new(proxies));
         TestApp {
             base_url: self.base_url,
+            has_own_pages: !self.site_files.is_empty(),
             service: Arc::new(service),
             clock,
             contacts,
@@ -129,9 +137,23 @@ impl Setup {
     }
 }
 
+/// The documents of a service with these facts. Most tests have the same ones: they are made once.
+fn site(facts: &SiteFacts, files: &[SiteFile]) -> Arc<Site> {
+    static MADE: Mutex<Vec<(String, Arc<Site>)>> = Mutex::new(Vec::new());
+    let name = format!("{facts:?}{files:?}");
+    let mut made = MADE.lock().unwrap();
+    if let Some((_, site)) = made.iter().find(|(known, _)| *known == name) {
+        return Arc::clone(site);
+    }
+    let site = Arc::new(Site::render(facts, &problem::pages(), files).unwrap());
+    made.push((name, Arc::clone(&site)));
+    site
+}
+
 /// The running service and handles on what it runs on.
 pub(crate) struct TestApp {
     pub(crate) base_url: &'static str,
+    has_own_pages: bool,
     pub(crate) service: Arc<LandingService>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) contacts: Arc<MemoryContactStore>,
@@ -181,6 +203,12 @@ impl Call {
     pub(crate) fn typed(self, media_type: &str) -> Self {
         self.without("content-type")
             .header("content-type", media_type)
+    }
+
+    /// The same call with another body.
+    pub(crate) fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self
     }
 
     pub(crate) fn from(mut self, peer: &str) -> Self {
@@ -270,8 +298,7 @@ impl TestApp {
 
     /// Sends a request and checks what every answer must fulfil.
     pub(crate) async fn send(&self, call: Call) -> Reply {
-        let path = call.path.clone();
-        let is_head = call.method == Method::HEAD;
+        let (method, path) = (call.method.clone(), call.path.clone());
         let mut request = Request::builder().method(call.method).uri(&call.path);
         for (name, value) in &call.headers {
             request = request.header(name, value.as_slice());
@@ -284,11 +311,11 @@ impl TestApp {
             headers: parts.headers,
             body: body.collect().await.unwrap().to_bytes(),
         };
-        self.check(&path, is_head, &reply);
+        self.check(&method, &path, &reply);
         reply
     }
 
-    fn check(&self, path: &str, is_head: bool, reply: &Reply) {
+    fn check(&self, method: &Method, path: &str, reply: &Reply) {
         check_headers(reply);
         let id = reply.header("x-request-id").unwrap().to_owned();
         if reply.status == StatusCode::NO_CONTENT {
@@ -299,7 +326,11 @@ impl TestApp {
             }
             return;
         }
-        if is_head {
+        // The description cannot know the operator's own pages.
+        if !self.has_own_pages || CONTRACT.find(method, path).is_some() {
+            CONTRACT.check(method, path, reply);
+        }
+        if *method == Method::HEAD {
             assert!(reply.body.is_empty());
         } else {
             let length = reply.header("content-length");
@@ -317,16 +348,13 @@ impl TestApp {
         }
         assert!(self.seen_ids.lock().unwrap().insert(id), "an id came twice");
         let is_refused = reply.status == StatusCode::TOO_MANY_REQUESTS;
-        // Documents can be cached, wherever they are.
-        let is_document = reply.header("etag").is_some();
         let is_oauth = is_below("/agent", path) || is_below("/oauth2", path);
-        let is_for_programs = is_oauth || is_below("/api", path);
-        if (is_for_programs && !is_document) || is_refused {
+        if is_oauth || is_below("/api", path) || is_refused {
             check_rate_limits(reply);
         } else {
             assert_eq!(reply.header("ratelimit"), None, "{path}");
         }
-        check_oauth(is_oauth, is_head, reply);
+        check_oauth(is_oauth, *method == Method::HEAD, reply);
         let has_challenge = reply.header("www-authenticate").is_some();
         assert_eq!(has_challenge, reply.status == StatusCode::UNAUTHORIZED);
     }
@@ -355,7 +383,7 @@ fn check_oauth(is_oauth: bool, is_head: bool, reply: &Reply) {
 
 /// No header leaves the service unnoticed.
 fn check_headers(reply: &Reply) {
-    const ALLOWED: [&str; 25] = [
+    const ALLOWED: [&str; 28] = [
         "access-control-allow-credentials",
         "access-control-allow-headers",
         "access-control-allow-methods",
@@ -366,6 +394,7 @@ fn check_headers(reply: &Reply) {
         "cache-control",
         "content-length",
         "content-type",
+        "deprecation",
         "etag",
         "link",
         "pragma",
@@ -375,7 +404,9 @@ fn check_headers(reply: &Reply) {
         "ratelimit-remaining",
         "ratelimit-reset",
         "retry-after",
+        "service-api-version",
         "set-cookie",
+        "sunset",
         "vary",
         "www-authenticate",
         "x-accel-buffering",

@@ -213,8 +213,8 @@ async fn a_panic_costs_one_request() {
 }
 
 /// A limiter on a network that is down, or one with a bug.
-struct BrokenRateLimiter {
-    panics: bool,
+pub(crate) struct BrokenRateLimiter {
+    pub(crate) panics: bool,
 }
 
 impl BrokenRateLimiter {

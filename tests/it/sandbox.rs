@@ -66,7 +66,7 @@ async fn get_tells_how() {
     assert_eq!(reply.status, StatusCode::OK);
     let reply = reply.json();
     let members: Vec<_> = reply.as_object().unwrap().keys().cloned().collect();
-    assert_eq!(members, ["ok", "sandbox", "usage", "version"]);
+    assert_eq!(members, ["ok", "sandbox", "version", "usage"]);
     assert_eq!(reply["version"], "v1");
 }
 

@@ -6,10 +6,11 @@ use serde::Serialize;
 use crate::app::App;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
+use crate::http::version::VERSION;
 use crate::ports::StoreError;
 use crate::usecases::subscribe::Newsletter;
 
-use super::{API_VERSION, Call};
+use super::Call;
 
 #[derive(Serialize)]
 struct HealthResponse<'a> {
@@ -37,7 +38,7 @@ pub(super) async fn health(call: &Call) -> Result<Reply, Problem> {
     let response = HealthResponse {
         ok: true,
         service: &call.app.settings.service_name,
-        version: API_VERSION,
+        version: VERSION,
         documentation: call.app.settings.documentation(),
         openapi: call.app.settings.openapi(),
     };

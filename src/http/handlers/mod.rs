@@ -28,9 +28,6 @@ use super::reply::Reply;
 use super::request_id::RequestId;
 use super::route::Endpoint;
 
-/// The version of the API that health and sandbox report (spec 9).
-const API_VERSION: &str = "v1";
-
 /// What is given away for free.
 const TIER: &str = "free";
 

@@ -7,9 +7,10 @@ use serde::Serialize;
 use crate::domain::text::EchoMessage;
 use crate::http::problem::Problem;
 use crate::http::reply::Reply;
+use crate::http::version::VERSION;
 use crate::http::wire::{self, Errors, Unknown};
 
-use super::{API_VERSION, Call};
+use super::Call;
 
 #[derive(Serialize)]
 struct SandboxEchoResponse<'a> {
@@ -48,7 +49,7 @@ pub(super) fn echo(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
     let response = SandboxEchoResponse {
         ok: true,
         sandbox: true,
-        version: API_VERSION,
+        version: VERSION,
         echo: request.message.as_str(),
         received_at: call.now.to_rfc3339(),
         request_accept: shown(ACCEPT),
@@ -61,7 +62,7 @@ pub(super) fn describe() -> Result<Reply, Problem> {
     let response = SandboxEchoInfoResponse {
         ok: true,
         sandbox: true,
-        version: API_VERSION,
+        version: VERSION,
         usage: "POST a JSON object with message (1 to 2000 characters) to this path and it comes \
                 back as echo. With echo_headers set to true the answer also tells the Accept and \
                 User-Agent headers it was sent with. Nothing is stored.",

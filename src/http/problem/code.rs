@@ -29,6 +29,7 @@ pub enum Code {
     RateLimited,
     RequestTimeout,
     StoreUnavailable,
+    UnsupportedApiVersion,
     UnsupportedCredentialType,
     UnsupportedGrantType,
     UnsupportedMediaType,
@@ -54,7 +55,7 @@ pub struct Kind {
 
 impl Code {
     /// Every code, in the order of their names.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::AssistantQuotaExhausted,
         Self::ClaimNotEnabled,
         Self::ConflictingCredentials,
@@ -78,6 +79,7 @@ impl Code {
         Self::RateLimited,
         Self::RequestTimeout,
         Self::StoreUnavailable,
+        Self::UnsupportedApiVersion,
         Self::UnsupportedCredentialType,
         Self::UnsupportedGrantType,
         Self::UnsupportedMediaType,
@@ -266,6 +268,14 @@ impl Code {
                 "Store unavailable",
                 "The service cannot keep or look up data at the moment.",
                 "Try again later.",
+            ),
+            Self::UnsupportedApiVersion => (
+                "unsupported_api_version",
+                StatusCode::BAD_REQUEST,
+                "Unknown version of the API",
+                "The request asks for a version of the API in Service-API-Version, but not once for \
+                 v1, the only one there is.",
+                "Send Service-API-Version: v1, or leave the header out.",
             ),
             Self::UnsupportedCredentialType => (
                 "unsupported_credential_type",

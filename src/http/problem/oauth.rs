@@ -43,6 +43,7 @@ const fn error(code: Code) -> &'static str {
         | Code::NotFound
         | Code::PayloadTooLarge
         | Code::RequestTimeout
+        | Code::UnsupportedApiVersion
         | Code::UnsupportedMediaType
         | Code::ValidationFailed => "invalid_request",
         Code::AssistantQuotaExhausted | Code::RateLimited => "rate_limited",

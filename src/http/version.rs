@@ -1,0 +1,136 @@
+//! Versions of the API (spec 9): the one that a request asks for, and the notice that an operation
+//! will be removed.
+
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+
+use crate::domain::deprecation::Deprecation;
+use crate::domain::time::Timestamp;
+
+use super::problem::{Code, Problem};
+use super::route::Area;
+
+/// The only version there is: in the path, and in what health and sandbox report.
+pub(crate) const VERSION: &str = "v1";
+
+const SERVICE_API_VERSION: HeaderName = HeaderName::from_static("service-api-version");
+const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+const SUNSET: HeaderName = HeaderName::from_static("sunset");
+
+/// What a request says about the version it was written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Nothing.
+    Any,
+    /// This one.
+    Ours,
+    /// Anything else.
+    Unknown,
+}
+
+impl Wanted {
+    /// Reads `Service-API-Version`, which means nothing outside the API. It stands there once or not at all, and its value is a name:
+    /// letter case counts, as in the path. Two are unknown even if both are right, because a proxy
+    /// may join them into a list, which nobody could tell from a wrong name.
+    pub(crate) fn of(request: &Parts) -> Self {
+        if Area::of(request.uri.path()) != Area::Api {
+            return Self::Any;
+        }
+        let mut values = request.headers.get_all(SERVICE_API_VERSION).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Self::Any,
+            (Some(value), None) if value == VERSION => Self::Ours,
+            (Some(_), _) => Self::Unknown,
+        }
+    }
+
+    /// Whether the request can be served.
+    ///
+    /// # Errors
+    /// A problem when it asks for a version that does not exist.
+    pub(crate) fn check(self) -> Result<(), Problem> {
+        match self {
+            Self::Any | Self::Ours => Ok(()),
+            Self::Unknown => Err(Problem::of(Code::UnsupportedApiVersion)),
+        }
+    }
+
+    /// Confirms the version to who asked for it.
+    pub(crate) fn confirm(self, headers: &mut HeaderMap) {
+        if self == Self::Ours {
+            headers.insert(SERVICE_API_VERSION, HeaderValue::from_static(VERSION));
+        }
+    }
+}
+
+/// Writes the notice on an answer of the operation it was given for.
+pub(crate) fn give_notice(deprecation: Deprecation, headers: &mut HeaderMap) {
+    // The form that the specification names; RFC 9745 came later and has a date there.
+    headers.insert(DEPRECATION, HeaderValue::from_static("true"));
+    if let Some(sunset) = http_date(deprecation.sunset()) {
+        headers.insert(SUNSET, sunset);
+    }
+}
+
+/// `instant` as an HTTP date (RFC 9110, section 5.6.7); nothing beyond the year 9999.
+fn http_date(instant: Timestamp) -> Option<HeaderValue> {
+    let ms = i64::try_from(instant.as_ms()).ok()?;
+    let instant = jiff::Timestamp::from_millisecond(ms).ok()?;
+    let date = jiff::fmt::rfc2822::DateTimePrinter::new()
+        .timestamp_to_rfc9110_string(&instant)
+        .ok()?;
+    HeaderValue::try_from(date).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::Request;
+
+    use super::*;
+
+    fn wanted(values: &[&[u8]]) -> Wanted {
+        let of = |path| {
+            let mut request = Request::get(path);
+            for value in values {
+                request = request.header(SERVICE_API_VERSION, *value);
+            }
+            Wanted::of(&request.body(()).unwrap().into_parts().0)
+        };
+        assert_eq!(of("/docs"), Wanted::Any);
+        of("/api/v1/health")
+    }
+
+    #[test]
+    fn only_one_exact_name_is_a_version() {
+        assert_eq!(wanted(&[]), Wanted::Any);
+        assert_eq!(wanted(&[b"v1"]), Wanted::Ours);
+        for values in [
+            &[&b""[..]][..],
+            &[b"V1"],
+            &[b"v2"],
+            &[b"1"],
+            &[b"v1, v1"],
+            &[b"v1.0"],
+            &[b"\"v1\""],
+            &[b"v\xff"],
+            &[b"v1", b"v1"],
+            &[b"v1", b"v2"],
+        ] {
+            assert_eq!(wanted(values), Wanted::Unknown, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn dates_are_http_dates() {
+        for (ms, date) in [
+            (0, Some("Thu, 01 Jan 1970 00:00:00 GMT")),
+            (784_111_777_999, Some("Sun, 06 Nov 1994 08:49:37 GMT")),
+            (1_803_038_400_000, Some("Fri, 19 Feb 2027 12:00:00 GMT")),
+            (u64::MAX, None),
+        ] {
+            let written = http_date(Timestamp::from_ms(ms));
+            assert_eq!(written.as_ref().map(|date| date.to_str().unwrap()), date);
+        }
+    }
+}

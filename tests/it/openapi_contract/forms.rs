@@ -1,0 +1,158 @@
+//! One document in two forms.
+
+use landing_api::domain::policy::PolicyName;
+use landing_api::site::SiteFacts;
+use serde_json::Value;
+
+use super::contract::object;
+use crate::harness::{Call, TestApp};
+use crate::site::{document, facts, variants};
+
+const SOURCE: &str = include_str!("../../../data/openapi.yaml");
+
+fn read(yaml: &str, strict_booleans: bool) -> Value {
+    let options = serde_saphyr::options! { strict_booleans: strict_booleans };
+    serde_saphyr::from_str_with_options(yaml, options).unwrap()
+}
+
+fn forms(facts: &SiteFacts) -> (String, Value) {
+    let json = serde_json::from_str(&document(facts, "/openapi.json")).unwrap();
+    (document(facts, "/api/openapi.yaml"), json)
+}
+
+#[test]
+fn yaml_and_json_are_the_same_document_however_they_are_configured() {
+    for facts in variants() {
+        let (yaml, json) = forms(&facts);
+        // The order of members, too: JSON is compared as text.
+        assert_eq!(read(&yaml, true).to_string(), json.to_string());
+        // Readers of YAML 1.1 take `no`, `on` and `y` for booleans.
+        assert_eq!(read(&yaml, false), json);
+        let first: Vec<_> = object(&json).map(|(name, _)| name.as_str()).collect();
+        assert_eq!(first[..2], ["openapi", "info"]);
+    }
+}
+
+#[tokio::test]
+async fn each_form_has_its_media_type() {
+    let app = TestApp::new();
+    for (path, media_type) in [
+        ("/api/openapi.yaml", "application/yaml"),
+        ("/openapi.json", "application/json"),
+    ] {
+        let reply = app.send(Call::get(path)).await;
+        assert_eq!(reply.header("content-type"), Some(media_type));
+    }
+}
+
+#[test]
+fn the_source_is_yaml_before_it_is_filled_in() {
+    let source = read(SOURCE, true);
+    assert_eq!(source["servers"][0]["url"], "{{ base_url }}");
+}
+
+#[test]
+fn what_is_meant_for_the_template_is_not_served() {
+    for facts in variants() {
+        let (yaml, _) = forms(&facts);
+        for mark in ["{{", "#%", "#!"] {
+            assert!(!yaml.contains(mark), "{mark}");
+        }
+        assert!(yaml.starts_with("# "), "comments are served");
+        assert!(yaml.lines().all(|line| line.trim_end() == line));
+    }
+}
+
+/// Whether a reader of YAML 1.1 takes a plain scalar for something other than a text: a boolean, a
+/// null, a merge key, a number (octal, in underscores, in base 60), or a date
+/// (<https://yaml.org/type/>).
+fn is_taken_for_something_else(text: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "<<", "=",
+    ];
+    let is_digit = |c: char| c.is_ascii_digit();
+    let number = text.trim_start_matches(['-', '+', '.']);
+    let is_number = number.starts_with(is_digit)
+        && number
+            .chars()
+            .all(|c| c.is_ascii_hexdigit() || "_.:+-xobeE".contains(c));
+    let is_date = text.len() >= 8
+        && text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().take(8).all(|c| c.is_ascii_digit() || c == '-');
+    WORDS.contains(&text.to_lowercase().as_str())
+        || is_number
+        || is_date
+        || [".inf", ".nan"].contains(&text.to_lowercase().as_str())
+}
+
+/// Every text of the document, keys included.
+fn texts(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                found.push(name.clone());
+                texts(member, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        Value::String(text) => found.push(text.clone()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[test]
+fn what_yaml_1_1_would_misread_is_quoted() {
+    for (text, expected) in [
+        ("no", true),
+        ("Off", true),
+        ("2026-11-21", true),
+        ("2026-11-21T12:00:00.000Z", true),
+        ("012", true),
+        ("12:30", true),
+        ("1_000", true),
+        ("1e3", true),
+        ("0x1f", true),
+        ("3.1.0", true),
+        ("v1", false),
+        ("free", false),
+        ("application/json", false),
+    ] {
+        assert_eq!(is_taken_for_something_else(text), expected, "{text}");
+    }
+    let (yaml, json) = forms(&facts());
+    let mut found = Vec::new();
+    texts(&json, &mut found);
+    let risky: Vec<_> = found
+        .iter()
+        .filter(|text| is_taken_for_something_else(text))
+        .collect();
+    assert!(
+        risky.len() > 100,
+        "statuses alone are that many: {}",
+        risky.len()
+    );
+    for text in risky {
+        let mut plain = vec![format!("  {text}:")];
+        // As values, numbers in plain digits are numbers here, too.
+        if !text.chars().all(|c| c.is_ascii_digit()) {
+            plain.extend([
+                format!(": {text}\n"),
+                format!("- {text}\n"),
+                format!("[{text},"),
+                format!("[{text}]"),
+                format!(", {text},"),
+                format!(", {text}]"),
+            ]);
+        }
+        for plain in plain {
+            assert!(!yaml.contains(&plain), "{plain:?} is not quoted");
+        }
+    }
+}
+
+#[test]
+fn the_names_of_policies_are_texts_in_any_reading() {
+    for policy in PolicyName::ALL {
+        assert!(!is_taken_for_something_else(policy.as_str()));
+    }
+}

@@ -1,0 +1,234 @@
+//! The numbers and names in the description are those of the code, and of the configuration.
+
+use landing_api::domain::chat::{Content, MESSAGES_MAX};
+use landing_api::domain::email;
+use landing_api::domain::policy::{Policies, PolicyName, Quota};
+use landing_api::domain::text::{EchoMessage, Label};
+use landing_api::http::problem::Code;
+use landing_api::site::SiteFacts;
+use serde_json::{Value, json};
+
+use super::contract::{CONTRACT, document};
+use crate::harness::{Call, TestApp};
+use crate::site::facts;
+
+fn schema(name: &str) -> &'static Value {
+    let schema = &CONTRACT.document["components"]["schemas"][name];
+    assert!(!schema.is_null(), "{name}");
+    schema
+}
+
+#[test]
+fn lengths_are_those_of_the_code() {
+    for (of, member, min, max) in [
+        ("CreateKeyRequest", "label", 1, Label::LENGTH_MAX),
+        ("CreateKeyResponse", "label", 1, Label::LENGTH_MAX),
+        ("SandboxEchoRequest", "message", 1, EchoMessage::LENGTH_MAX),
+        ("SandboxEchoResponse", "echo", 1, EchoMessage::LENGTH_MAX),
+        ("AssistantChatMessage", "content", 1, Content::LENGTH_MAX),
+    ] {
+        let text = &schema(of)["properties"][member];
+        assert_eq!(text["minLength"], min, "{of}.{member}");
+        assert_eq!(text["maxLength"], max, "{of}.{member}");
+    }
+    let email = &schema("NewsletterSubscribeRequest")["properties"]["email"];
+    assert_eq!(email["maxLength"], email::LENGTH_MAX);
+    let messages = &schema("AssistantChatRequest")["properties"]["messages"];
+    assert_eq!(
+        (&messages["minItems"], &messages["maxItems"]),
+        (&json!(1), &json!(MESSAGES_MAX))
+    );
+}
+
+#[test]
+fn names_are_those_of_the_code() {
+    assert_eq!(
+        schema("PolicyName")["enum"],
+        json!(PolicyName::ALL.map(PolicyName::as_str))
+    );
+    assert_eq!(
+        schema("ProblemCode")["enum"],
+        json!(Code::ALL.map(|code| code.kind().name))
+    );
+}
+
+#[test]
+fn only_what_the_specification_closes_is_closed() {
+    let closed: Vec<_> = super::contract::object(&CONTRACT.document["components"]["schemas"])
+        .filter(|(_, schema)| schema["additionalProperties"] == false)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(
+        closed,
+        [
+            "HealthResponse",
+            "CreateKeyRequest",
+            "SandboxEchoRequest",
+            "NewsletterSubscribeRequest"
+        ]
+    );
+}
+
+/// The rows of the table of limits: policy and quota.
+fn limits(facts: &SiteFacts) -> Vec<(String, String)> {
+    let document = document(facts);
+    let text = document["info"]["description"].as_str().unwrap();
+    text.lines()
+        .filter_map(|line| line.strip_prefix("| `"))
+        .map(|row| {
+            let cells: Vec<_> = row.split('|').map(str::trim).collect();
+            (
+                cells[0].trim_end_matches('`').to_owned(),
+                cells[1].to_owned(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn the_table_of_limits_is_the_configured_one() {
+    let expected = |words: [&str; 9]| -> Vec<(String, String)> {
+        let names = PolicyName::ALL.map(|policy| policy.as_str().to_owned());
+        names.into_iter().zip(words.map(str::to_owned)).collect()
+    };
+    assert_eq!(
+        limits(&facts()),
+        expected([
+            "600 in any minute",
+            "1800 in any minute",
+            "60 in any hour",
+            "60 in any hour",
+            "8 in any 15 minutes",
+            "120 in any 15 minutes",
+            "10 in any 24 hours",
+            "200 in any 24 hours",
+            "5000 in any 24 hours",
+        ])
+    );
+    let mut facts = facts();
+    for policy in PolicyName::ALL {
+        let quota = Some("7/2h".parse().unwrap());
+        facts.settings.policies.set(policy, quota);
+    }
+    assert_eq!(limits(&facts), expected(["7 in any 2 hours"; 9]));
+    for policy in PolicyName::ALL {
+        facts.settings.policies.set(policy, None);
+    }
+    assert_eq!(limits(&facts), []);
+    assert!(
+        document(&facts)
+            .to_string()
+            .contains("No limit is set here")
+    );
+}
+
+#[test]
+fn rate_limit_headers_are_promised_where_a_policy_counts_every_request() {
+    for (off, is_required) in [
+        (&[][..], true),
+        (&[PolicyName::Default], true),
+        (&[PolicyName::Ip], true),
+        (&[PolicyName::Default, PolicyName::Ip], false),
+    ] {
+        let mut facts = facts();
+        for policy in off {
+            facts.settings.policies.set(*policy, None);
+        }
+        let headers = &document(&facts)["components"]["headers"];
+        for name in [
+            "RateLimit-Limit",
+            "RateLimit-Remaining",
+            "RateLimit-Reset",
+            "RateLimit",
+            "RateLimit-Policy",
+        ] {
+            assert_eq!(
+                headers[name]["required"] == true,
+                is_required,
+                "{name} {off:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn examples_show_the_default_quotas() {
+    let quota = |policy| Policies::default().quota(policy).unwrap();
+    let (default, ip) = (quota(PolicyName::Default), quota(PolicyName::Ip));
+    let headers = &CONTRACT.document["components"]["headers"];
+    assert_eq!(headers["RateLimit-Limit"]["example"], default.count());
+    let (limit, window) = (default.count(), default.window_s());
+    assert_eq!(
+        headers["RateLimit"]["example"],
+        format!("\"default\";r={};t={window}", limit - 1)
+    );
+    assert_eq!(
+        headers["RateLimit-Policy"]["example"],
+        format!(
+            "\"default\";q={limit};w={window}, \"ip\";q={};w={}",
+            ip.count(),
+            ip.window_s()
+        )
+    );
+    for name in ["RateLimit-Limit", "RateLimit-Remaining"] {
+        assert_eq!(
+            headers[name]["schema"]["maximum"],
+            Quota::COUNT_MAX,
+            "{name}"
+        );
+    }
+    for name in ["RateLimit-Reset", "Retry-After"] {
+        let max = Quota::WINDOW_MS_MAX / 1000;
+        assert_eq!(headers[name]["schema"]["maximum"], max, "{name}");
+    }
+    let example = |path: &str, method: &str, status: &str, name: &str| {
+        let content = &CONTRACT.document["paths"][path][method]["responses"][status]["content"];
+        content["application/json"]["examples"][name]["value"].clone()
+    };
+    let key = example("/api/v1/keys", "post", "201", "labelled");
+    assert_eq!(
+        key["rate_limit"],
+        json!({ "limit": limit, "window_seconds": window })
+    );
+    let assistant = quota(PolicyName::Assistant);
+    let fresh = example("/api/v1/assistant/chat", "get", "200", "fresh");
+    assert_eq!(fresh["max"], assistant.count());
+    let reply = example("/api/v1/assistant/chat", "post", "200", "reply");
+    assert_eq!(reply["quota"]["max"], assistant.count());
+    let cookie = headers["Set-Cookie"]["example"].as_str().unwrap();
+    assert!(cookie.contains(&format!("Max-Age={};", assistant.window_s())));
+}
+
+#[tokio::test]
+async fn an_answer_names_as_many_errors_as_are_described() {
+    let members: Vec<_> = (0..100).map(|i| format!(r#""m{i}":0"#)).collect();
+    let body = format!(r#"{{"message":"m",{}}}"#, members.join(","));
+    let reply = TestApp::new()
+        .send(Call::post("/api/v1/sandbox/echo", body))
+        .await;
+    let max = &schema("ProblemDetails")["properties"]["errors"]["maxItems"];
+    assert_eq!(*max, reply.errors().len());
+}
+
+#[test]
+fn the_configured_values_stand_in_their_places() {
+    let mut facts = facts();
+    facts.settings.service_name = "A \"B\" \\ 'C': #d\u{2028}e".to_owned();
+    facts.settings.base_url = "https://api.example.com".to_owned();
+    facts.settings.key_lifetime_ms = 7 * 86_400_000;
+    facts.allowed_origins = vec![
+        "https://a.example".to_owned(),
+        "https://b.example".to_owned(),
+    ];
+    let document = document(&facts);
+    assert_eq!(document["info"]["title"], facts.settings.service_name);
+    assert_eq!(document["servers"][0]["url"], "https://api.example.com");
+    let text = document["info"]["description"].as_str().unwrap();
+    for origin in &facts.allowed_origins {
+        assert!(text.contains(&format!("`{origin}`")), "{text}");
+    }
+    let all = document.to_string();
+    assert!(all.contains("It is good for 7 days."));
+    assert!(all.contains("__Host-assistant"));
+    assert!(!all.contains("127.0.0.1"), "an address of another service");
+}

@@ -1,0 +1,239 @@
+//! Every route is described, and nothing else; every operation has the statuses and codes that the
+//! way of a request allows.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use hyper::Method;
+use landing_api::http::problem::Code;
+use landing_api::http::route::{Area, Endpoint};
+use landing_api::http::routes::{Route, Routes};
+use serde_json::Value;
+
+use super::contract::{CONTRACT, Described, object};
+use crate::site::{facts, render};
+
+/// Whether versions mean something there.
+fn is_api(path: &str) -> bool {
+    Area::of(path) == Area::Api
+}
+
+/// The paths of the documents.
+static DOCUMENTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let site = render(&facts());
+    let paths = site
+        .documents()
+        .iter()
+        .map(|document| document.path.clone());
+    paths.collect()
+});
+
+fn endpoint(operation: &Described) -> Endpoint {
+    let path = operation.path.replace("{code}", "not_found");
+    let is_document = |path: &str| DOCUMENTS.iter().any(|known| known == path);
+    match Routes::default().find(&operation.method, &path, is_document) {
+        Route::Found(found) => found.endpoint,
+        Route::WrongMethod { .. } | Route::Unknown => panic!("{}", operation.name()),
+    }
+}
+
+#[test]
+fn what_is_described_is_what_there_is() {
+    let table = Routes::default();
+    let mut expected: BTreeSet<_> = table
+        .iter()
+        .map(|(method, path, _)| format!("{method} {path}"))
+        .collect();
+    for path in DOCUMENTS.iter() {
+        let path = match path.strip_prefix("/problems/") {
+            Some(page) if page.ends_with(".md") => "/problems/{code}.md",
+            Some(_) => "/problems/{code}",
+            None => path,
+        };
+        expected.insert(format!("GET {path}"));
+    }
+    let described: BTreeSet<_> = CONTRACT.operations.iter().map(Described::name).collect();
+    assert_eq!(described, expected);
+    for operation in &CONTRACT.operations {
+        endpoint(operation);
+    }
+}
+
+/// What can come of a request for `endpoint`, by the way that every request takes
+/// (`http/service.rs`): the codes of its problems.
+fn codes(path: &str, endpoint: Endpoint) -> BTreeSet<&'static str> {
+    let mut codes = vec![
+        Code::ConflictingCredentials,
+        Code::HandlerTimeout,
+        Code::InternalError,
+        Code::InvalidToken,
+        Code::LimiterUnavailable,
+        Code::RateLimited,
+        Code::StoreUnavailable,
+    ];
+    if is_api(path) {
+        codes.push(Code::UnsupportedApiVersion);
+    }
+    if let Some(rule) = endpoint.body() {
+        codes.push(match rule.media_type {
+            "application/json" => Code::MalformedJson,
+            _ => Code::MalformedForm,
+        });
+        codes.extend([
+            Code::MalformedBody,
+            Code::Overloaded,
+            Code::PayloadTooLarge,
+            Code::RequestTimeout,
+            Code::UnsupportedMediaType,
+            Code::ValidationFailed,
+        ]);
+    }
+    match endpoint {
+        // The specification has a 404 wherever it has a 400: the path is not quite this one.
+        Endpoint::IssueKey | Endpoint::Echo => codes.push(Code::NotFound),
+        Endpoint::Subscribe => codes.extend([Code::NotFound, Code::NewsletterUnavailable]),
+        Endpoint::Chat => codes.extend([
+            Code::NotFound,
+            Code::AssistantQuotaExhausted,
+            Code::ModelUnavailable,
+        ]),
+        Endpoint::RegisterAgent => codes.extend([
+            Code::IdentityAssertionNotEnabled,
+            Code::UnsupportedCredentialType,
+            Code::VerifiedEmailNotEnabled,
+        ]),
+        Endpoint::Claim => codes.push(Code::ClaimNotEnabled),
+        Endpoint::Revoke => codes.push(Code::IssuerNotEnabled),
+        Endpoint::Token => codes.extend([
+            Code::InvalidClient,
+            Code::InvalidScope,
+            Code::UnsupportedGrantType,
+        ]),
+        Endpoint::Authorize => codes.push(Code::UnsupportedResponseType),
+        // The code in the path may be none.
+        Endpoint::Document if path.contains('{') => codes.push(Code::NotFound),
+        Endpoint::Health
+        | Endpoint::DescribeKeys
+        | Endpoint::DescribeEcho
+        | Endpoint::Quota
+        | Endpoint::Document => {}
+    }
+    codes.into_iter().map(|code| code.kind().name).collect()
+}
+
+#[test]
+fn every_operation_has_the_statuses_and_codes_that_it_can_give() {
+    for operation in &CONTRACT.operations {
+        let mut described = BTreeSet::new();
+        for (status, code) in operation.outcomes() {
+            let Some(code) = code else {
+                assert!((200..400).contains(&status), "{}", operation.name());
+                continue;
+            };
+            let mut kinds = Code::ALL.into_iter().map(Code::kind);
+            let kind = kinds.find(|kind| kind.name == code).unwrap();
+            assert_eq!(kind.status.as_u16(), status, "{code}");
+            described.insert(kind.name);
+        }
+        let expected = codes(&operation.path, endpoint(operation));
+        assert_eq!(described, expected, "{}", operation.name());
+    }
+}
+
+#[test]
+fn every_code_is_named_but_only_a_405_has_no_operation() {
+    let named: BTreeSet<_> = CONTRACT
+        .operations
+        .iter()
+        .flat_map(Described::outcomes)
+        .filter_map(|(_, code)| code)
+        .collect();
+    let unnamed: Vec<_> = Code::ALL
+        .into_iter()
+        .filter(|code| !named.contains(code.kind().name))
+        .collect();
+    // It is what comes of a method that is no operation.
+    assert_eq!(unnamed, [Code::MethodNotAllowed]);
+}
+
+#[test]
+fn every_operation_is_told_in_words() {
+    let tags: Vec<_> = CONTRACT.document["tags"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tag| tag["name"].as_str().unwrap())
+        .collect();
+    let mut ids = BTreeSet::new();
+    for operation in &CONTRACT.operations {
+        let text = |member: &str| operation.value[member].as_str().unwrap().to_owned();
+        assert!(ids.insert(text("operationId")), "{}", operation.name());
+        for member in ["summary", "description"] {
+            assert!(text(member).len() > 5, "{member} of {}", operation.name());
+        }
+        for tag in operation.value["tags"].as_array().unwrap() {
+            assert!(tags.contains(&tag.as_str().unwrap()), "{tag}");
+        }
+        let responses = object(&operation.value["responses"]);
+        for (status, response) in responses {
+            let words = response["description"].as_str().unwrap();
+            assert!(!words.is_empty(), "{status} of {}", operation.name());
+        }
+        let is_deprecated = operation.value.get("deprecated").is_some();
+        assert!(!is_deprecated, "{}", operation.name());
+    }
+}
+
+#[test]
+fn the_version_may_be_asked_for_where_it_means_something() {
+    for operation in &CONTRACT.operations {
+        let parameters = operation.value["parameters"].as_array().unwrap();
+        let is_version = |parameter: &&Value| parameter["name"] == "Service-API-Version";
+        let found = parameters.iter().find(is_version);
+        assert_eq!(
+            found.is_some(),
+            is_api(&operation.path),
+            "{}",
+            operation.name()
+        );
+        if let Some(version) = found {
+            assert_eq!(version["schema"]["enum"], serde_json::json!(["v1"]));
+            assert_eq!(version["required"], false);
+        }
+    }
+}
+
+#[test]
+fn bodies_are_described_where_they_are_read() {
+    for operation in &CONTRACT.operations {
+        let endpoint = endpoint(operation);
+        let body = operation.value.get("requestBody");
+        assert_eq!(body.is_some(), endpoint.body().is_some(), "{endpoint:?}");
+        if let (Some(body), Some(rule)) = (body, endpoint.body()) {
+            let media_types: Vec<_> = object(&body["content"]).map(|(name, _)| name).collect();
+            assert_eq!(media_types, [rule.media_type], "{endpoint:?}");
+            assert_eq!(operation.method, Method::POST);
+            assert_eq!(
+                body["required"],
+                endpoint != Endpoint::IssueKey,
+                "{endpoint:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn credentials_are_welcome_everywhere_and_needed_nowhere() {
+    let document = &CONTRACT.document;
+    assert_eq!(
+        document["security"],
+        serde_json::json!([{}, { "bearer": [] }, { "apiKey": [] }])
+    );
+    let schemes = &document["components"]["securitySchemes"];
+    assert_eq!(schemes["bearer"]["scheme"], "bearer");
+    assert_eq!(schemes["apiKey"]["name"], "X-API-Key");
+    assert_eq!(object(schemes).count(), 2);
+    for operation in &CONTRACT.operations {
+        assert!(operation.value.get("security").is_none());
+    }
+}
