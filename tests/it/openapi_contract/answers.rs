@@ -32,6 +32,12 @@ impl Seen {
     fn note(&mut self, operation: &Described, reply: &Reply) {
         let status = reply.status.as_u16();
         let code = (status >= 400).then(|| reply.code());
+        if let Some(code) = &code {
+            let (problem, example) = (reply.json(), operation.example(status, code));
+            for member in ["title", "status", "code", "resolution", "error"] {
+                assert_eq!(problem[member], example[member], "{}", operation.name());
+            }
+        }
         self.outcomes.insert((operation.name(), status, code));
         let names = reply.headers.keys().map(ToString::to_string);
         let headers = self.headers.entry((operation.name(), status)).or_default();

@@ -165,6 +165,12 @@ impl Described {
         outcomes
     }
 
+    /// The example of a problem.
+    pub(crate) fn example(&self, status: u16, code: &str) -> &Value {
+        let content = &self.value["responses"][status.to_string()]["content"];
+        &content["application/problem+json"]["examples"][code]["value"]
+    }
+
     /// The names of the headers that an answer may have.
     pub(crate) fn headers(&self, status: u16) -> Vec<&str> {
         let headers = self

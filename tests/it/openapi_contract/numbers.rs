@@ -1,5 +1,6 @@
 //! The numbers and names in the description are those of the code, and of the configuration.
 
+use landing_api::domain::agent::AccessToken;
 use landing_api::domain::chat::{Content, MESSAGES_MAX};
 use landing_api::domain::email;
 use landing_api::domain::policy::{Policies, PolicyName, Quota};
@@ -23,6 +24,8 @@ fn lengths_are_those_of_the_code() {
     for (of, member, min, max) in [
         ("CreateKeyRequest", "label", 1, Label::LENGTH_MAX),
         ("CreateKeyResponse", "label", 1, Label::LENGTH_MAX),
+        ("AgentRegistrationRequest", "label", 1, Label::LENGTH_MAX),
+        ("AgentRegistration", "label", 1, Label::LENGTH_MAX),
         ("SandboxEchoRequest", "message", 1, EchoMessage::LENGTH_MAX),
         ("SandboxEchoResponse", "echo", 1, EchoMessage::LENGTH_MAX),
         ("AssistantChatMessage", "content", 1, Content::LENGTH_MAX),
@@ -195,6 +198,8 @@ fn examples_show_the_default_quotas() {
     assert_eq!(fresh["max"], assistant.count());
     let reply = example("/api/v1/assistant/chat", "post", "200", "reply");
     assert_eq!(reply["quota"]["max"], assistant.count());
+    let agent = example("/agent/auth", "post", "201", "anonymous");
+    assert_eq!(agent["expires_in"], AccessToken::LIFETIME_MS / 1000);
     let cookie = headers["Set-Cookie"]["example"].as_str().unwrap();
     assert!(cookie.contains(&format!("Max-Age={};", assistant.window_s())));
 }
