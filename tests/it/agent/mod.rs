@@ -3,6 +3,7 @@
 mod oauth;
 mod program;
 mod revoke;
+mod walk;
 
 use hyper::{Method, StatusCode};
 use serde_json::json;
