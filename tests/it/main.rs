@@ -16,6 +16,7 @@ mod binary;
 mod bodies;
 mod contracts;
 mod cors;
+mod discovery;
 mod drain;
 mod email;
 mod fixtures;

@@ -1,0 +1,281 @@
+//! Catalogs, cards, skills, llms.txt, robots.txt and the sitemap, each by the rules of its format.
+
+use std::collections::HashSet;
+
+use hyper::Method;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::{SKILL, app, app_at, get, text};
+use crate::harness::Call;
+
+const BASE_URL: &str = "http://landing.example";
+
+fn is_name(text: &str, more: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || more.contains(c);
+    !text.is_empty() && text.chars().all(is_allowed)
+}
+
+/// RFC 9727 and RFC 9264.
+#[tokio::test]
+async fn the_api_catalog_is_a_linkset_of_absolute_links() {
+    let app = app();
+    let path = "/.well-known/api-catalog";
+    for method in [Method::GET, Method::HEAD] {
+        let reply = app.send(Call::new(method, path)).await;
+        let link = reply.header("link").unwrap();
+        assert_eq!(link, format!("<{path}>; rel=\"api-catalog\""));
+    }
+    let catalog = get(&app, path).await.json();
+    let contexts = catalog["linkset"].as_array().unwrap();
+    assert_eq!(catalog.as_object().unwrap().len(), 1);
+    let mut relations = HashSet::new();
+    for context in contexts {
+        for (relation, targets) in context.as_object().unwrap() {
+            if relation == "anchor" {
+                assert!(targets.as_str().unwrap().starts_with(BASE_URL));
+                continue;
+            }
+            relations.insert(relation.as_str());
+            for target in targets.as_array().unwrap() {
+                let href = target["href"].as_str().unwrap();
+                let path = href.strip_prefix(BASE_URL).unwrap();
+                // The hint is what is really served.
+                let served = get(&app, path).await;
+                let media_type = served.header("content-type").unwrap();
+                let hint = target["type"].as_str().unwrap();
+                assert_eq!(media_type.split(';').next(), Some(hint), "{href}");
+            }
+        }
+    }
+    let expected = ["service-desc", "service-doc", "status", "item"];
+    assert_eq!(relations, HashSet::from(expected));
+}
+
+/// `ServerCard` of SEP-2127; SEP-1649's members beside it.
+#[tokio::test]
+async fn the_card_names_the_server_and_promises_no_endpoint() {
+    let app = app();
+    let card = get(&app, "/.well-known/mcp/server-card.json").await;
+    assert_eq!(card.body, get(&app, "/mcp/server-card").await.body);
+    let card = card.json();
+    assert_eq!(
+        card["$schema"],
+        "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
+    );
+    assert_eq!(card["name"], "example.landing/public-api");
+    assert_eq!(card["version"], env!("CARGO_PKG_VERSION"));
+    let expected = json!({ "name": card["name"], "version": card["version"] });
+    assert_eq!(card["serverInfo"], expected);
+    for (member, length_max) in [("description", 100), ("title", 100), ("version", 255)] {
+        let length = card[member].as_str().unwrap().chars().count();
+        assert!((1..=length_max).contains(&length), "{member}");
+    }
+    for absent in ["remotes", "transport", "endpoint", "protocolVersion"] {
+        assert_eq!(card.get(absent), None, "there is no such endpoint yet");
+    }
+    let manifest = get(&app, "/.well-known/mcp.json").await.json();
+    let mut expected = card;
+    expected["tools"] = json!([]);
+    assert_eq!(manifest, expected);
+}
+
+#[tokio::test]
+async fn names_are_made_of_the_host_alone() {
+    for (base_url, publisher, namespace) in [
+        (
+            "https://api.example.com",
+            "api.example.com",
+            "com.example.api",
+        ),
+        ("http://localhost:8080", "localhost", "localhost"),
+        ("http://127.0.0.1:8080", "127.0.0.1", "127.0.0.1"),
+        ("http://[::1]:8080", "--1", "--1"),
+    ] {
+        let app = app_at(base_url);
+        let card = get(&app, "/mcp/server-card").await.json();
+        let name = card["name"].as_str().unwrap().to_owned();
+        assert_eq!(name, format!("{namespace}/public-api"));
+        let (namespace, server) = name.split_once('/').unwrap();
+        assert!(is_name(namespace, ".-") && is_name(server, "._-"), "{name}");
+        let catalog = get(&app, "/.well-known/ai-catalog.json").await.json();
+        assert_eq!(catalog["host"]["identifier"], publisher);
+        for entry in catalog["entries"].as_array().unwrap() {
+            let urn = entry["identifier"].as_str().unwrap();
+            let mut parts = urn.strip_prefix("urn:air:").unwrap().split(':');
+            assert_eq!(parts.next(), Some(publisher));
+            assert!(parts.all(|part| is_name(part, "._-")), "{urn}");
+        }
+    }
+}
+
+/// The schema of ARD v0.9, which is the strictest of the three that share the file.
+#[tokio::test]
+async fn the_ai_catalog_suits_its_strictest_reader() {
+    let app = app();
+    let reply = get(&app, "/.well-known/ai-catalog.json").await;
+    assert_eq!(reply.body, get(&app, "/.well-known/ard.json").await.body);
+    let catalog = reply.json();
+    let members =
+        |value: &Value| -> HashSet<String> { value.as_object().unwrap().keys().cloned().collect() };
+    let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let expected: HashSet<_> = set(&["specVersion", "host", "entries"]);
+    assert_eq!(members(&catalog), expected);
+    assert_eq!(catalog["specVersion"], "1.0");
+    let expected: HashSet<_> = set(&["displayName", "identifier", "documentationUrl"]);
+    assert_eq!(members(&catalog["host"]), expected);
+    let entries = catalog["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    for entry in entries {
+        let expected: HashSet<_> = set(&[
+            "identifier",
+            "displayName",
+            "type",
+            "url",
+            "description",
+            "representativeQueries",
+        ]);
+        assert_eq!(members(entry), expected);
+        let queries = entry["representativeQueries"].as_array().unwrap();
+        assert!((2..=5).contains(&queries.len()));
+        assert!(queries.iter().all(Value::is_string));
+        let media_type = entry["type"].as_str().unwrap();
+        assert!(!media_type.contains("mcp"), "there is no tool server yet");
+    }
+}
+
+/// Discovery RFC v0.2.0 and agentskills.io.
+#[tokio::test]
+async fn a_skill_is_what_the_index_says() {
+    let app = app();
+    let index = get(&app, "/.well-known/agent-skills/index.json").await;
+    let index = index.json();
+    assert_eq!(
+        index["$schema"],
+        "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+    );
+    let [skill] = index["skills"].as_array().unwrap().as_slice() else {
+        panic!("{index}");
+    };
+    assert_eq!(skill["type"], "skill-md");
+    let path = skill["url"].as_str().unwrap().strip_prefix(BASE_URL);
+    assert_eq!(path, Some(SKILL));
+    let served = get(&app, SKILL).await;
+    let digest: String = Sha256::digest(&served.body)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(skill["digest"], format!("sha256:{digest}"));
+
+    let text = String::from_utf8(served.body.to_vec()).unwrap();
+    let front_matter = text.strip_prefix("---\n").unwrap();
+    let (front_matter, body) = front_matter.split_once("\n---\n").unwrap();
+    let mut lines = front_matter
+        .lines()
+        .map(|line| line.split_once(": ").unwrap());
+    let (name, description) = (lines.next().unwrap(), lines.next().unwrap());
+    assert_eq!(lines.next(), None, "any other key is an error");
+    assert_eq!(name, ("name", skill["name"].as_str().unwrap()));
+    assert!(SKILL.contains(&format!("/{}/SKILL.md", name.1)));
+    assert!(is_name(name.1, "-") && name.1.len() <= 64);
+    assert_eq!(description.0, "description");
+    // A JSON string is a double-quoted scalar of YAML.
+    let description: String = serde_json::from_str(description.1).unwrap();
+    assert_eq!(skill["description"], description);
+    assert!((1..=1024).contains(&description.chars().count()));
+    assert!(body.lines().count() < 500 && body.contains("\n# "));
+}
+
+/// llmstxt.org: a title, a summary, text without headings, then sections of links.
+#[tokio::test]
+async fn llms_txt_has_the_order_of_its_format() {
+    let app = app();
+    let text = text(&app, "/llms.txt").await;
+    assert!(text.len() < 50_000);
+    let mut sections = text.split("\n## ");
+    let head = sections.next().unwrap();
+    let blocks: Vec<_> = head.trim_end().split("\n\n").collect();
+    assert_eq!(blocks[0], "# Landing API");
+    assert!(blocks[1].starts_with("> ") && !blocks[1].contains('\n'));
+    assert!(blocks[2..].iter().all(|block| !block.starts_with('#')));
+    let mut names = Vec::new();
+    for section in sections {
+        let (name, list) = section.split_once("\n\n").unwrap();
+        names.push(name);
+        for line in list.trim_end().lines() {
+            let (_, link) = line.strip_prefix("- [").unwrap().split_once("](").unwrap();
+            let (url, note) = link.split_once(')').unwrap();
+            assert!(url.starts_with(BASE_URL), "{line}");
+            assert!(note.starts_with(": "), "{line}");
+        }
+    }
+    assert_eq!(names, ["Documentation", "Agents", "API", "Optional"]);
+}
+
+/// RFC 9309; Content Signals stand inside a group.
+#[tokio::test]
+async fn robots_txt_is_one_group_with_its_signals_and_the_sitemap() {
+    let app = app();
+    let text = text(&app, "/robots.txt").await;
+    let (group, rest) = text.split_once("\n\n").unwrap();
+    let lines: Vec<_> = group
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_once(": ").unwrap())
+        .collect();
+    let expected = [
+        ("User-agent", "*"),
+        ("Content-Signal", "search=yes, ai-input=yes, ai-train=no"),
+        ("Allow", "/"),
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(rest, format!("Sitemap: {BASE_URL}/sitemap.xml\n"));
+}
+
+#[tokio::test]
+async fn the_sitemap_lists_the_pages_for_people() {
+    let app = app();
+    let text = text(&app, "/sitemap.xml").await;
+    let sitemap = roxmltree::Document::parse(&text).unwrap();
+    let root = sitemap.root_element();
+    let namespace = "http://www.sitemaps.org/schemas/sitemap/0.9";
+    assert!(root.has_tag_name((namespace, "urlset")));
+    let mut paths = Vec::new();
+    for url in root.children().filter(roxmltree::Node::is_element) {
+        assert!(url.has_tag_name((namespace, "url")));
+        let location = url.first_element_child().unwrap();
+        assert!(location.has_tag_name((namespace, "loc")));
+        let path = location.text().unwrap().strip_prefix(BASE_URL).unwrap();
+        let reply = get(&app, path).await;
+        assert_eq!(reply.header("content-type"), Some(super::HTML), "{path}");
+        paths.push(path);
+    }
+    assert_eq!(paths, ["/", "/docs", "/auth"]);
+}
+
+#[tokio::test]
+async fn the_home_page_links_to_what_describes_the_service() {
+    let app = app();
+    for accept in ["text/html", "text/markdown"] {
+        let reply = app.send(Call::get("/").header("accept", accept)).await;
+        let link = reply.header("link").unwrap();
+        let mut relations = Vec::new();
+        for value in link.split(", ") {
+            let (target, parameters) = value.split_once(">; rel=\"").unwrap();
+            let path = target.strip_prefix('<').unwrap();
+            let (relation, media_type) = parameters.split_once("\"; type=\"").unwrap();
+            relations.push(relation);
+            let served = get(&app, path).await;
+            let served = served.header("content-type").unwrap().split(';').next();
+            assert_eq!(served, media_type.strip_suffix('"'), "{path}");
+        }
+        let expected = [
+            "api-catalog",
+            "service-desc",
+            "service-doc",
+            "ai-catalog",
+            "alternate",
+        ];
+        assert_eq!(relations, expected);
+    }
+}

@@ -1,0 +1,187 @@
+//! Whatever a document names is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hyper::{Method, StatusCode};
+use landing_api::http::problem::Code;
+
+use super::{DOCUMENTS, HTML, SKILL, app, app_at, get};
+use crate::harness::{Call, TestApp};
+
+const BASE_URL: &str = "http://landing.example";
+
+/// Addresses of others that the documents name; one is the guide's example of a base URL.
+const ELSEWHERE: [&str; 5] = [
+    "https://api.example.com",
+    "http://www.sitemaps.org/",
+    "https://iana.org/",
+    "https://schemas.agentskills.io/",
+    "https://static.modelcontextprotocol.io/",
+];
+
+/// What looks like an address and stands for many.
+const PATTERNS: [&str; 2] = ["/problems/CODE", "/api/v1/"];
+
+/// Pages, which alone are HTML.
+const PAGES: [&str; 3] = ["/", "/docs", "/auth"];
+
+/// Every document of the service, and each page of a problem.
+fn paths() -> Vec<String> {
+    let problems = Code::ALL.map(|code| format!("/problems/{}", code.kind().name));
+    let twins = problems.clone().map(|path| format!("{path}.md"));
+    DOCUMENTS
+        .iter()
+        .map(|(path, _)| (*path).to_owned())
+        .chain([SKILL.to_owned()])
+        .chain(problems)
+        .chain(twins)
+        .collect()
+}
+
+/// The absolute addresses in a text of any kind, and the paths that HTML links to.
+fn addresses(text: &str) -> BTreeSet<String> {
+    let ends = |c: char| c.is_whitespace() || "\"'`<>()[]{}|\\,".contains(c);
+    let absolute = ["http://", "https://"]
+        .into_iter()
+        .flat_map(|scheme| text.match_indices(scheme))
+        .map(|(start, _)| text[start..].split(ends).next().unwrap());
+    let relative = ["href=\"/", "src=\"/"]
+        .into_iter()
+        .flat_map(|attribute| {
+            text.match_indices(attribute)
+                .map(move |(at, _)| (at, attribute))
+        })
+        .map(|(at, attribute)| text[at + attribute.len() - 1..].split('"').next().unwrap());
+    absolute
+        .chain(relative)
+        .map(|address| address.trim_end_matches(['.', ':', ';']).to_owned())
+        .collect()
+}
+
+/// Fetches what one address names and checks that it is there.
+async fn follow(app: &TestApp, address: &str, found_in: &str) {
+    let (path, anchor) = address.split_once('#').unwrap_or((address, ""));
+    let path = if path.is_empty() { "/" } else { path };
+    let reply = app.send(Call::get(path)).await;
+    let context = format!("{address} in {found_in}");
+    match reply.status.as_u16() {
+        200 => {
+            let is_page =
+                PAGES.contains(&path) || (path.starts_with("/problems/") && !path.ends_with(".md"));
+            let is_html = reply.header("content-type") == Some(HTML);
+            assert_eq!(is_html, is_page, "{context}");
+            if !anchor.is_empty() {
+                let page = String::from_utf8(reply.body.to_vec()).unwrap();
+                assert!(page.contains(&format!("id=\"{anchor}\"")), "{context}");
+            }
+        }
+        // It takes only POST, and says so.
+        405 => assert_eq!(reply.header("allow"), Some("POST"), "{context}"),
+        // It is there to say no.
+        400 => assert_eq!(path, "/oauth2/authorize", "{context}"),
+        status => panic!("{status}: {context}"),
+    }
+}
+
+#[tokio::test]
+async fn every_address_in_every_document_leads_somewhere() {
+    let app = app();
+    let mut found = BTreeMap::new();
+    for path in paths() {
+        for accept in ["*/*", "text/markdown"] {
+            let reply = app.send(Call::get(&path).header("accept", accept)).await;
+            let text = String::from_utf8(reply.body.to_vec()).unwrap();
+            for address in addresses(&text) {
+                found.entry(address).or_insert_with(|| path.clone());
+            }
+        }
+    }
+    for other in ELSEWHERE {
+        assert!(
+            found.keys().any(|address| address.starts_with(other)),
+            "{other}"
+        );
+    }
+    let (mut followed, mut unknown) = (0, Vec::new());
+    for (address, found_in) in found {
+        let is_elsewhere = ELSEWHERE.iter().any(|other| address.starts_with(other));
+        let path = if address.starts_with('/') {
+            Some(address.as_str())
+        } else {
+            address.strip_prefix(BASE_URL)
+        };
+        match path {
+            Some(path) if PATTERNS.contains(&path) => {}
+            Some(path) => {
+                follow(&app, path, &found_in).await;
+                followed += 1;
+            }
+            None if is_elsewhere => {}
+            None => unknown.push(format!("{address} in {found_in}")),
+        }
+    }
+    assert_eq!(unknown, Vec::<String>::new());
+    assert!(followed > 60, "{followed}");
+}
+
+#[tokio::test]
+async fn every_endpoint_of_the_metadata_is_live() {
+    let app = app();
+    let metadata = get(&app, "/.well-known/openid-configuration").await.json();
+    let block = &metadata["agent_auth"];
+    for (url, allow) in [
+        (&metadata["token_endpoint"], "POST"),
+        (&metadata["revocation_endpoint"], "POST"),
+        (&block["register_uri"], "POST"),
+        (&block["claim_uri"], "POST"),
+        (&block["revocation_uri"], "POST"),
+        (&metadata["jwks_uri"], "GET, HEAD"),
+        (&block["skill"], "GET, HEAD"),
+    ] {
+        let path = url.as_str().unwrap().strip_prefix(BASE_URL).unwrap();
+        let reply = app.send(Call::new(Method::DELETE, path)).await;
+        assert_eq!(reply.status, 405, "{path}");
+        assert_eq!(reply.header("allow"), Some(allow), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_document_follows_the_base_url() {
+    const OTHER: &str = "https://other.test:8443";
+    const OK: StatusCode = StatusCode::OK;
+    let (app, other) = (app(), app_at(OTHER));
+    // What says nothing about where it is.
+    const PLACELESS: [&str; 2] = ["/style.css", "/.well-known/jwks.json"];
+    for path in paths() {
+        for accept in ["*/*", "text/markdown"] {
+            let here = app.send(Call::get(&path).header("accept", accept)).await;
+            let there = other.send(Call::get(&path).header("accept", accept)).await;
+            assert_eq!((here.status, there.status), (OK, OK), "{path}");
+            let here = String::from_utf8(here.body.to_vec()).unwrap();
+            let there = String::from_utf8(there.body.to_vec()).unwrap();
+            for stale in ["landing.example", "example.landing"] {
+                assert!(!there.contains(stale), "{path}");
+            }
+            if PLACELESS.contains(&&*path) {
+                assert_eq!(here, there, "{path}");
+            } else {
+                assert!(there.contains(OTHER), "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_reader_of_addresses_reads_them() {
+    let text =
+        "See <http://a.b/c>, [d](https://e.f/g#h), `http://i`. \"https://j/k\": <a href=\"/l\">";
+    let expected = [
+        "/l",
+        "http://a.b/c",
+        "http://i",
+        "https://e.f/g#h",
+        "https://j/k",
+    ];
+    let expected: BTreeSet<_> = expected.map(str::to_owned).into();
+    assert_eq!(addresses(text), expected);
+}

@@ -1,0 +1,133 @@
+//! One path, several forms: the client's `Accept` chooses.
+
+use super::{HTML, MARKDOWN, app, get};
+use crate::harness::Call;
+
+/// Pages and where their Markdown is.
+const PAGES: [(&str, &str); 4] = [
+    ("/", "/index.md"),
+    ("/docs", "/docs.md"),
+    ("/auth", "/auth.md"),
+    ("/problems/rate_limited", "/problems/rate_limited.md"),
+];
+
+#[tokio::test]
+async fn a_page_is_markdown_for_who_asks_for_that_and_html_for_anybody_else() {
+    let app = app();
+    for (page, twin) in PAGES {
+        for (accept, media_type) in [
+            (None, HTML),
+            (Some(""), HTML),
+            (Some("*/*"), HTML),
+            (Some("text/*"), HTML),
+            (Some("text/html"), HTML),
+            (
+                Some("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+                HTML,
+            ),
+            (Some("application/json"), HTML),
+            (Some("text/markdown;q=0"), HTML),
+            (Some("text/markdown;q=0, */*"), HTML),
+            (Some("text/markdown;q=0.5, text/html;q=0.6"), HTML),
+            (Some("text/markdown;q=nonsense"), HTML),
+            (Some("\u{ff}"), HTML),
+            (Some("text/markdown"), MARKDOWN),
+            (Some("text/markdown, text/html, */*"), MARKDOWN),
+            (Some("text/html;q=0.9, text/markdown"), MARKDOWN),
+            (Some("TEXT/MARKDOWN; charset=utf-8"), MARKDOWN),
+            (Some("text/plain, text/markdown;q=0.2"), MARKDOWN),
+            (Some("text/html;q=0, */*;q=0.1"), MARKDOWN),
+        ] {
+            let mut call = Call::get(page);
+            if let Some(accept) = accept {
+                call = call.header("accept", accept);
+            }
+            let reply = app.send(call).await;
+            assert_eq!(reply.status, 200);
+            assert_eq!(reply.header("content-type"), Some(media_type), "{accept:?}");
+            let is_html = reply.body.starts_with(b"<!DOCTYPE html>");
+            assert_eq!(is_html, media_type == HTML, "{page} {accept:?}");
+            if media_type == MARKDOWN {
+                let twin = get(&app, twin).await;
+                assert_eq!(reply.body, twin.body);
+                assert_eq!(reply.header("etag"), twin.header("etag"));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_twin_is_markdown_whatever_is_asked_for() {
+    let app = app();
+    for (_, twin) in PAGES {
+        let call = Call::get(twin).header("accept", "text/html");
+        let reply = app.send(call).await;
+        assert_eq!(reply.header("content-type"), Some(MARKDOWN), "{twin}");
+        assert!(reply.body.starts_with(b"# "), "{twin}");
+    }
+}
+
+#[tokio::test]
+async fn each_form_has_a_tag_of_its_own() {
+    let app = app();
+    for (page, media_type) in [
+        ("/", "text/markdown"),
+        ("/auth", "text/markdown"),
+        ("/.well-known/jwks.json", "application/jwk-set+json"),
+        (
+            "/.well-known/ai-catalog.json",
+            "application/ai-catalog+json",
+        ),
+    ] {
+        let default = get(&app, page).await;
+        let ask = || Call::get(page).header("accept", media_type);
+        let other = app.send(ask()).await;
+        let (default, other) = (default.header("etag"), other.header("etag"));
+        assert_ne!(default, other, "{page}");
+        for (tag, status) in [(default, 200), (other, 304)] {
+            let call = ask().header("if-none-match", tag.unwrap());
+            let reply = app.send(call).await;
+            assert_eq!(reply.status, status, "{page}");
+            assert_eq!(reply.header("etag"), other);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_catalog_has_its_own_type_for_who_names_it() {
+    let app = app();
+    const AI_CATALOG: &str = "application/ai-catalog+json";
+    for path in ["/.well-known/ai-catalog.json", "/.well-known/ard.json"] {
+        for (accept, media_type) in [
+            ("*/*", "application/json"),
+            ("application/*", "application/json"),
+            ("application/json", "application/json"),
+            (
+                "application/json, application/ai-catalog+json;q=0.9",
+                "application/json",
+            ),
+            ("text/html", "application/json"),
+            ("application/ai-catalog+json", AI_CATALOG),
+            ("application/json, application/ai-catalog+json", AI_CATALOG),
+            ("application/ai-catalog+json, */*;q=0.1", AI_CATALOG),
+        ] {
+            let call = Call::get(path).header("accept", accept);
+            let reply = app.send(call).await;
+            assert_eq!(reply.header("content-type"), Some(media_type), "{accept}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_points_to_its_twin() {
+    let app = app();
+    for (page, twin) in PAGES {
+        let reply = get(&app, page).await;
+        let link = reply.header("link").unwrap();
+        let expected = format!("<{twin}>; rel=\"alternate\"; type=\"text/markdown\"");
+        assert!(link.ends_with(&expected), "{link}");
+        let html = String::from_utf8(reply.body.to_vec()).unwrap();
+        let expected = format!("<link rel=\"alternate\" type=\"text/markdown\" href=\"{twin}\">");
+        assert!(html.contains(&expected), "{page}");
+    }
+}

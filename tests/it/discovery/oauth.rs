@@ -1,0 +1,162 @@
+//! The OAuth metadata: what RFC 9728, RFC 8414 and `OpenID` Connect Discovery demand of it, and that
+//! the documents agree.
+
+use landing_api::http::problem::Code;
+use serde_json::{Value, json};
+
+use super::{app_at, get};
+use crate::harness::TestApp;
+
+const BASE_URL: &str = "https://api.landing.example";
+
+async fn document(app: &TestApp, name: &str) -> Value {
+    get(app, &format!("/.well-known/{name}")).await.json()
+}
+
+#[tokio::test]
+async fn resource_and_authorization_server_are_this_origin() {
+    let app = app_at(BASE_URL);
+    let resource = document(&app, "oauth-protected-resource").await;
+    let server = document(&app, "oauth-authorization-server").await;
+    let openid = document(&app, "openid-configuration").await;
+    assert_eq!(resource["resource"], BASE_URL);
+    assert_eq!(resource["authorization_servers"], json!([BASE_URL]));
+    assert_eq!(server["issuer"], BASE_URL);
+    assert_eq!(openid["issuer"], BASE_URL);
+    assert_eq!(server["protected_resources"], json!([BASE_URL]));
+    assert_eq!(resource["scopes_supported"], server["scopes_supported"]);
+    assert_eq!(resource["resource_name"], "Landing API");
+    assert_eq!(resource["bearer_methods_supported"], json!(["header"]));
+}
+
+#[tokio::test]
+async fn the_authorization_server_promises_what_it_does_and_no_more() {
+    let app = app_at(BASE_URL);
+    let server = document(&app, "oauth-authorization-server").await;
+    let url = |path: &str| Value::from(format!("{BASE_URL}{path}"));
+    let expected = json!({
+        "issuer": BASE_URL,
+        "token_endpoint": url("/oauth2/token"),
+        "jwks_uri": url("/.well-known/jwks.json"),
+        "revocation_endpoint": url("/agent/auth/revoke"),
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "grant_types_supported": ["client_credentials"],
+        "token_endpoint_auth_methods_supported": ["client_secret_post"],
+        "response_types_supported": ["none"],
+        "scopes_supported": ["public"],
+        "service_documentation": url("/auth.md"),
+        "protected_resources": [BASE_URL],
+        "agent_auth": {
+            "skill": url("/auth.md"),
+            "register_uri": url("/agent/auth"),
+            "claim_uri": url("/agent/auth/claim"),
+            "revocation_uri": url("/agent/auth/revoke"),
+            "identity_types_supported": ["anonymous"],
+            "anonymous": { "credential_types_supported": ["access_token"] },
+        },
+    });
+    assert_eq!(server, expected);
+}
+
+#[tokio::test]
+async fn openid_configuration_is_the_same_and_what_that_format_demands() {
+    let app = app_at(BASE_URL);
+    let mut openid = document(&app, "openid-configuration").await;
+    let members = openid.as_object_mut().unwrap();
+    for (name, expected) in [
+        (
+            "authorization_endpoint",
+            json!(format!("{BASE_URL}/oauth2/authorize")),
+        ),
+        ("subject_types_supported", json!(["public"])),
+        ("id_token_signing_alg_values_supported", json!(["RS256"])),
+    ] {
+        assert_eq!(members.remove(name), Some(expected));
+    }
+    let server = document(&app, "oauth-authorization-server").await;
+    assert_eq!(openid, server);
+}
+
+#[tokio::test]
+async fn no_member_is_empty_but_the_key_set() {
+    // RFC 8414, section 3.2, and RFC 9728, section 3.2.
+    let app = app_at(BASE_URL);
+    for name in [
+        "oauth-protected-resource",
+        "oauth-authorization-server",
+        "openid-configuration",
+    ] {
+        let document = document(&app, name).await;
+        for (member, value) in document.as_object().unwrap() {
+            assert_ne!(value, &json!([]), "{member} of {name}");
+            assert_ne!(value, "", "{member} of {name}");
+            assert!(!value.is_null(), "{member} of {name}");
+        }
+    }
+    assert_eq!(document(&app, "jwks.json").await, json!({ "keys": [] }));
+}
+
+#[tokio::test]
+async fn auth_md_says_what_the_metadata_says() {
+    let app = app_at(BASE_URL);
+    let auth = super::text(&app, "/auth.md").await;
+    let heading = auth.lines().next().unwrap();
+    assert!(heading.starts_with("# ") && heading.contains("auth.md"));
+    for section in [
+        "Discover",
+        "Register",
+        "Use the credential",
+        "Token endpoint",
+        "Errors",
+        "Revocation",
+        "Claim",
+        "ID tokens",
+        "The ERP",
+    ] {
+        assert!(auth.contains(&format!("\n## {section}\n")), "{section}");
+    }
+    let openid = document(&app, "openid-configuration").await;
+    let block = &openid["agent_auth"];
+    for url in [
+        &openid["token_endpoint"],
+        &openid["jwks_uri"],
+        &openid["authorization_endpoint"],
+        &openid["revocation_endpoint"],
+        &block["register_uri"],
+        &block["claim_uri"],
+        &block["revocation_uri"],
+    ] {
+        assert!(auth.contains(url.as_str().unwrap()), "{url}");
+    }
+    assert!(auth.contains("has not published its address"));
+}
+
+#[tokio::test]
+async fn auth_md_lists_errors_that_there_are() {
+    let app = app_at(BASE_URL);
+    let auth = super::text(&app, "/auth.md").await;
+    let (_, errors) = auth.split_once("\n## Errors\n").unwrap();
+    let (errors, _) = errors.split_once("\n## ").unwrap();
+    let mut listed = Vec::new();
+    let rows = errors.lines().filter(|line| line.starts_with("| `"));
+    for row in rows.skip(1) {
+        let cells: Vec<_> = row.trim_matches('|').split(" | ").collect();
+        let name = cells[0].trim_matches([' ', '`']);
+        let kind = Code::ALL
+            .map(Code::kind)
+            .into_iter()
+            .find(|kind| kind.name == name);
+        let status = match (name, kind) {
+            // OAuth's word for what we tell apart.
+            ("invalid_request", None) => 400,
+            (_, kind) => kind.unwrap_or_else(|| panic!("{name}")).status.as_u16(),
+        };
+        listed.push(name);
+        assert_eq!(cells[1], status.to_string(), "{name}");
+    }
+    for kind in Code::ALL.map(Code::kind) {
+        let is_ours = kind.name.ends_with("_not_enabled");
+        assert!(!is_ours || listed.contains(&kind.name), "{}", kind.name);
+    }
+    assert!(listed.len() >= 10, "{listed:?}");
+}

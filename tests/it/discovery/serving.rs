@@ -1,0 +1,238 @@
+//! GET, HEAD, 304, 405 and the headers that go with them.
+
+use std::collections::HashSet;
+
+use hyper::header::HeaderName;
+use hyper::{HeaderMap, Method, StatusCode};
+
+use super::{DOCUMENTS, SKILL, app, get};
+use crate::harness::{Call, Setup};
+
+/// The headers but for what is of the one request.
+fn lasting(mut headers: HeaderMap) -> HeaderMap {
+    headers.remove("x-request-id").unwrap();
+    // Below /api they count down.
+    headers.remove("ratelimit");
+    headers.remove("ratelimit-remaining");
+    headers
+}
+
+#[tokio::test]
+async fn every_document_has_its_type_and_what_a_cache_needs() {
+    let app = app();
+    let mut tags = HashSet::new();
+    for (path, media_type) in DOCUMENTS {
+        let reply = get(&app, path).await;
+        assert_eq!(reply.header("content-type"), Some(media_type), "{path}");
+        assert_eq!(reply.header("access-control-allow-origin"), Some("*"));
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+        let cache_control = reply.header("cache-control").unwrap();
+        let expected = if path.starts_with("/api/") {
+            // It shows the rate limits, as everything there.
+            &["no-store"][..]
+        } else {
+            &["public, max-age=300", "public, max-age=3600"]
+        };
+        assert!(expected.contains(&cache_control), "{path}: {cache_control}");
+        let tag = reply.header("etag").unwrap();
+        assert!(tag.starts_with('"') && tag.ends_with('"') && tag.len() > 20);
+        // Only these have the same bytes under the same type.
+        if path != "/.well-known/ard.json" {
+            assert!(tags.insert(tag.to_owned()), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn head_tells_what_get_tells() {
+    let app = app();
+    for (path, _) in DOCUMENTS {
+        for accept in ["*/*", "text/markdown", "application/ai-catalog+json"] {
+            let ask = |method| Call::new(method, path).header("accept", accept);
+            let got = app.send(ask(Method::GET)).await;
+            let head = app.send(ask(Method::HEAD)).await;
+            assert_eq!(head.status, got.status, "{path}");
+            assert_eq!(lasting(head.headers), lasting(got.headers), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_methods_are_told_which_there_are() {
+    let app = app();
+    for (path, _) in DOCUMENTS {
+        for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            let reply = app.send(Call::new(method, path)).await;
+            assert_eq!(reply.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+            assert_eq!(reply.header("allow"), Some("GET, HEAD"), "{path}");
+            assert_eq!(reply.code(), "method_not_allowed");
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_has_it_gets_it_no_second_time() {
+    let app = app();
+    for (path, _) in DOCUMENTS {
+        let whole = get(&app, path).await;
+        let tag = whole.header("etag").unwrap();
+        for (list, status) in [
+            (tag.to_owned(), 304),
+            (format!("W/{tag}"), 304),
+            (format!("\"other\", {tag}"), 304),
+            ("*".to_owned(), 304),
+            ("\"other\"".to_owned(), 200),
+            (tag.trim_matches('"').to_owned(), 200),
+            (tag.to_ascii_uppercase(), 200),
+            (String::new(), 200),
+            ("\"".repeat(4000), 200),
+        ] {
+            for method in [Method::GET, Method::HEAD] {
+                let call = Call::new(method, path).header("if-none-match", &list);
+                let reply = app.send(call).await;
+                assert_eq!(reply.status, status, "{path} {list:.60}");
+                let same = [
+                    "etag",
+                    "vary",
+                    "cache-control",
+                    "access-control-allow-origin",
+                ];
+                for name in same {
+                    assert_eq!(reply.header(name), whole.header(name), "{path} {name}");
+                }
+                if status == 304 {
+                    assert!(reply.body.is_empty());
+                    for name in ["content-type", "content-length", "link"] {
+                        assert_eq!(reply.header(name), None, "{path} {name}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_document_with_forms_says_so_on_every_answer() {
+    let app = app();
+    let negotiated = [
+        "/",
+        "/index.md",
+        "/docs",
+        "/docs.md",
+        "/auth",
+        "/auth.md",
+        "/problems/not_found",
+        "/problems/not_found.md",
+        "/.well-known/jwks.json",
+        "/.well-known/ai-catalog.json",
+        "/.well-known/ard.json",
+    ];
+    for (path, _) in DOCUMENTS {
+        let vary = negotiated.contains(&path).then_some("Accept");
+        for call in [
+            Call::get(path),
+            Call::new(Method::HEAD, path),
+            Call::get(path).header("accept", "text/markdown"),
+            Call::get(path).header("if-none-match", "*"),
+        ] {
+            assert_eq!(app.send(call).await.header("vary"), vary, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_well_known_path_is_a_real_404() {
+    let app = app();
+    for path in [
+        "/.well-known",
+        "/.well-known/",
+        "/.well-known/nothing",
+        "/.well-known/security.txt",
+        "/.well-known/agent-card.json",
+        "/.well-known/oauth-protected-resource/",
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/OAuth-Protected-Resource",
+        "/.well-known/agent-skills",
+        "/.well-known/agent-skills/other/SKILL.md",
+        "/.well-known/agent-skills/public-landing-api/",
+        "/.well-known/../robots.txt",
+        "/.well-known/%6acp.json",
+        "/favicon.ico",
+        "/index.html",
+        "/INDEX.MD",
+        "/docs.html",
+        "/problems/not_found.md.md",
+        "/style.css.md",
+    ] {
+        for method in [Method::GET, Method::HEAD, Method::POST] {
+            let reply = app.send(Call::new(method, path)).await;
+            assert_eq!(reply.status, StatusCode::NOT_FOUND, "{path}");
+            let media_type = reply.header("content-type");
+            assert_eq!(media_type, Some("application/problem+json"), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_query_leads_to_the_same_document() {
+    let app = app();
+    for (path, _) in DOCUMENTS {
+        let plain = get(&app, path).await;
+        let asked = get(&app, &format!("{path}?utm_source=x&y=%00")).await;
+        assert_eq!(asked.body, plain.body, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_request_says_of_its_host_changes_nothing() {
+    let app = app();
+    for (path, _) in DOCUMENTS.into_iter().chain([(SKILL, "")]) {
+        let plain = get(&app, path).await;
+        let call = Call::get(path)
+            .header("host", "evil.example")
+            .header("x-forwarded-host", "evil.example")
+            .header("x-forwarded-proto", "gopher")
+            .header("x-original-url", "/evil")
+            .header("forwarded", "host=evil.example;proto=gopher")
+            .header("origin", "https://evil.example")
+            .header("referer", "https://evil.example/");
+        let reply = app.send(call).await;
+        assert_eq!(reply.body, plain.body, "{path}");
+        assert_eq!(lasting(reply.headers), lasting(plain.headers), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn documents_are_counted_and_refused_like_anything_else() {
+    let app = Setup::default().limit("default", "2/60s").start();
+    for (path, status) in [
+        ("/llms.txt", 200),
+        ("/.well-known/api-catalog", 200),
+        ("/llms.txt", 429),
+        ("/.well-known/nothing", 429),
+    ] {
+        let reply = app.send(Call::get(path)).await;
+        assert_eq!(reply.status, status, "{path}");
+        if status == 429 {
+            assert_eq!(reply.header("cache-control"), Some("no-store"));
+            assert_eq!(reply.header("etag"), None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_of_headers_that_matter_are_exposed_to_scripts() {
+    let app = app();
+    for (path, _) in DOCUMENTS {
+        let reply = get(&app, path).await;
+        let exposed = reply.header("access-control-expose-headers").unwrap();
+        let exposed: Vec<_> = exposed.split(", ").collect();
+        for name in reply.headers.keys().map(HeaderName::as_str) {
+            let is_readable = exposed.contains(&name)
+                || ["cache-control", "content-length", "content-type"].contains(&name)
+                || name.starts_with("access-control-");
+            assert!(is_readable, "{path}: {name}");
+        }
+    }
+}
