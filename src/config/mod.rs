@@ -1,12 +1,12 @@
 //! What the operator decides: flags, each with a variable in the environment. [`Args`] is what was
 //! typed, [`Config`] is what was meant. Nothing here touches the world but that environment.
 
+pub mod drain;
 mod model;
 pub mod outside;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
@@ -259,20 +259,6 @@ impl Config {
             None if bound.ip().is_unspecified() => format!("http://localhost:{}", bound.port()),
             None => format!("http://{bound}"),
         }
-    }
-
-    /// How long requests in flight may take to finish when the service stops: as long as the longest
-    /// may, and not so long that systemd, which waits 90 s, kills the service before it has flushed.
-    #[must_use]
-    pub fn drain_deadline(&self) -> Duration {
-        /// For a body that has begun to come, or a provider that has been told of a sign-up.
-        const BESIDE_MODEL: Duration = Duration::from_secs(10);
-        const LONGEST: Duration = Duration::from_secs(80);
-        let of_model = self
-            .model
-            .as_ref()
-            .map_or(Duration::ZERO, |model| model.timeout);
-        (of_model + BESIDE_MODEL).min(LONGEST)
     }
 
     /// What the flags mean together.

@@ -62,8 +62,9 @@ impl Default for ServerLimits {
 /// Most headers of a request.
 const HEADERS_MAX: usize = 100;
 
-/// How long a connection may idle once the service has been told to stop.
-const STOP_GRACE: Duration = Duration::from_secs(1);
+/// How long a connection may idle once the service has been told to stop, and so how late a request
+/// may still begin.
+pub const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// How long answers may take to leave once everything has been interrupted.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(1);

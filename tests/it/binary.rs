@@ -174,16 +174,35 @@ fn either_signal_stops_it_with_success() {
 
 #[test]
 fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
+    let url = "--model-url=http://ADDRESS/v1";
+    let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+    check_second_signal(
+        &[url, "--model=m", "--model-timeout=5m"],
+        ("/api/v1/assistant/chat", hello),
+        "model_unavailable",
+    );
+}
+
+#[test]
+fn a_second_signal_ends_the_wait_for_a_provider_and_the_visitor_is_told() {
+    check_second_signal(
+        &["--newsletter-webhook=http://ADDRESS/"],
+        ("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#),
+        "newsletter_unavailable",
+    );
+}
+
+/// Posts a body to a program that has to ask another at `ADDRESS`, which takes the question and
+/// never answers.
+fn check_second_signal(flags: &[&str], (path, body): (&str, &str), code: &str) {
     let data_dir = tempfile::tempdir().unwrap();
-    // A model that takes the question and never answers.
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", upstream.local_addr().unwrap());
-    let model = ["--model-url", &url, "--model", "m", "--model-timeout", "5m"];
-    let program = Program::start(command(data_dir.path()).args(model));
+    let address = upstream.local_addr().unwrap().to_string();
+    let flags = flags.iter().map(|flag| flag.replace("ADDRESS", &address));
+    let program = Program::start(command(data_dir.path()).args(flags));
     let began = Instant::now();
     let (status, answer) = std::thread::scope(|scope| {
-        let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
-        let turn = scope.spawn(|| program.send("POST", "/api/v1/assistant/chat", "", hello));
+        let turn = scope.spawn(|| program.send("POST", path, "", body));
         let (mut question, _) = upstream.accept().unwrap();
         question.read_exact(&mut [0]).unwrap();
         program.signal(Signal::TERM);
@@ -194,12 +213,12 @@ fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
         program.signal(Signal::INT);
         turn.join().unwrap()
     });
-    assert_eq!(
-        (status, &answer["code"]),
-        (503, &json!("model_unavailable"))
-    );
+    assert_eq!((status, &answer["code"]), (503, &json!(code)));
     let (status, log) = program.wait();
     assert_eq!(status, Some(0), "{log}");
+    if code == "newsletter_unavailable" {
+        assert!(log.contains("interrupted, as the service stops"), "{log}");
+    }
     assert!(log.contains("second signal"), "{log}");
     assert!(log.contains("stopped"), "{log}");
     assert!(began.elapsed() < Duration::from_secs(60));

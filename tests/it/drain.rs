@@ -1,18 +1,50 @@
 //! How the service stops: what has begun finishes, nothing new begins, and whoever cannot be waited
 //! for is told so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Empty;
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use landing_api::adapters::outbound::Roots;
+use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::http::server::ServerLimits;
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
-use crate::transport::{Connection, HEALTH, hello, server, waiting_server};
+use crate::harness::Setup;
+use crate::provider::{Provider, Script};
+use crate::transport::{Connection, HEALTH, Server, hello, post, server, waiting_server};
+
+/// A server before `provider`, and a connection whose sign-up the provider has been told of.
+async fn waiting_sign_up(provider: &Provider, limits: ServerLimits) -> (Server, Connection) {
+    let notifier = WebhookNotifier::open(&provider.url("/"), None, Roots::of([])).unwrap();
+    let setup = Setup {
+        notifier: Some(Arc::new(notifier)),
+        ..Setup::default()
+    };
+    let server = Server::start(setup, limits).await;
+    let mut connection = server.connect().await;
+    let sign_up = post("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#);
+    connection.send(sign_up).await;
+    while provider.requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    (server, connection)
+}
+
+/// The answer of a sign-up that was interrupted: the visitor may try again at once.
+async fn check_sign_up_interrupted(connection: &mut Connection) {
+    let (status, head, body) = connection.receive().await;
+    assert_eq!(status, 503);
+    let problem: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(problem["code"], "newsletter_unavailable");
+    assert!(head.contains("ratelimit: \"newsletter\";r=8;"), "{head}");
+    assert_eq!(connection.rest().await, b"");
+}
 
 /// The answer of a turn that was interrupted: the visitor has it back.
 async fn check_interrupted(connection: &mut Connection) {
@@ -125,6 +157,36 @@ async fn an_impatient_caller_ends_the_wait_at_once_and_turns_are_answered() {
     check_interrupted(&mut connection).await;
     server.task.await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sign_up_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
+    let limits = ServerLimits {
+        drain_deadline: Duration::from_secs(2),
+        ..ServerLimits::default()
+    };
+    let provider = Provider::start(Script::Hang).await;
+    let (mut server, mut connection) = waiting_sign_up(&provider, limits).await;
+    let began = Instant::now();
+    server.stop();
+    check_sign_up_interrupted(&mut connection).await;
+    assert!(began.elapsed() >= limits.drain_deadline);
+    server.task.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_impatient_caller_ends_the_wait_for_a_provider_too() {
+    let provider = Provider::start(Script::Hang).await;
+    let (mut server, mut connection) = waiting_sign_up(&provider, ServerLimits::default()).await;
+    let began = Instant::now();
+    server.stop();
+    sleep(Duration::from_secs(2)).await;
+    assert!(!server.task.is_finished());
+    server.interrupt.cancel();
+    check_sign_up_interrupted(&mut connection).await;
+    server.task.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(4));
 }
 
 #[tokio::test(start_paused = true)]
