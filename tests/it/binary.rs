@@ -1,8 +1,10 @@
 //! The real program: its start, its flags, its log, and what it still knows after a restart.
 
+use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -505,6 +507,21 @@ fn addresses_that_may_hold_secrets_are_not_repeated() {
         assert_eq!(complaint.lines().count(), 1, "{complaint}");
         assert!(complaint.contains(flag), "{complaint}");
         assert!(!complaint.contains("s3cret"), "{complaint}");
+    }
+}
+
+#[test]
+fn a_variable_that_is_no_utf_8_is_named_and_not_repeated() {
+    let value = OsStr::from_bytes(b"s3cret\xff");
+    for flag in ["--model", "--newsletter-webhook", "--limit"] {
+        let variable = flag.replace("--", "LANDING_").replace('-', "_");
+        let output = run(command(Path::new("unused")).env(variable.to_uppercase(), value));
+        assert_eq!(output.status.code(), Some(2));
+        let complaint = text(&output.stderr);
+        assert_eq!(
+            complaint,
+            format!("error: the variable of {flag} is not UTF-8\n")
+        );
     }
 }
 
