@@ -20,9 +20,10 @@ use landing_api::adapters::outbound::{NoRoots, Roots};
 use landing_api::adapters::site_dir::{self, SiteText};
 use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
-use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::adapters::webhook::signature::WebhookSecret;
+use landing_api::adapters::webhook::{self, InterruptibleNotifier, WebhookNotifier};
 use landing_api::app::App;
+use landing_api::config::drain::Waits;
 use landing_api::config::outside::Outside;
 use landing_api::config::{Config, ConfigError, ModelConfig};
 use landing_api::domain::secret::SecretKeys;
@@ -31,7 +32,7 @@ use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::problem;
 use landing_api::http::routes::Routes;
-use landing_api::http::server::{ServerLimits, serve};
+use landing_api::http::server::{STOP_GRACE, ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::ports::{Clock as _, Entropy as _, ModelClient, SubscriptionNotifier};
 use landing_api::site::{Site, SiteFacts, SiteFile};
@@ -40,8 +41,14 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How long the body of a request may take.
-const BODY_DEADLINE: Duration = Duration::from_secs(10);
+/// What a request may wait for beside its model.
+const WAITS: Waits = Waits {
+    head: STOP_GRACE,
+    body: Duration::from_secs(10),
+    provider: webhook::DEADLINE,
+    // As long as the client of the model gives a slow reader beyond the model's own time.
+    hand_out: Duration::from_secs(5),
+};
 
 /// Connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: u32 = 4096;
@@ -226,9 +233,12 @@ async fn listen_and_serve(
         None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
     };
     let interrupt = CancellationToken::new();
+    let notifier = inputs.notifier.map(|it| -> Arc<dyn SubscriptionNotifier> {
+        Arc::new(InterruptibleNotifier::new(it, interrupt.clone()))
+    });
     let app = App {
         contacts: store.clone(),
-        notifier: inputs.notifier,
+        notifier,
         keys: store.clone(),
         revocations: store.clone(),
         model: Arc::new(InterruptibleModelClient::new(model, interrupt.clone())),
@@ -240,13 +250,13 @@ async fn listen_and_serve(
     };
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
-    let service = LandingService::new(Arc::new(app), &site, id_seed, BODY_DEADLINE)
+    let service = LandingService::new(Arc::new(app), &site, id_seed, WAITS.body)
         .routing(routes)
         .allowing(AllowedOrigins::new(config.outside.allowed_origins.clone()))
         .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
     let limits = ServerLimits {
         connections_max,
-        drain_deadline: config.drain_deadline(),
+        drain_deadline: config.drain_deadline(WAITS),
         ..ServerLimits::default()
     };
     let stop = stop_signal(interrupt.clone())?;

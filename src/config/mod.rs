@@ -1,14 +1,15 @@
 //! What the operator decides: flags, each with a variable in the environment. [`Args`] is what was
 //! typed, [`Config`] is what was meant. Nothing here touches the world but that environment.
 
+mod complaint;
+pub mod drain;
 mod model;
 pub mod outside;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use tracing::Level;
 use url::Url;
@@ -223,17 +224,17 @@ impl Config {
     /// [`ConfigError`] when there is nothing to run.
     pub fn parse<I>(words: I) -> Result<Self, ConfigError>
     where
-        I: IntoIterator<Item: Into<std::ffi::OsString> + Clone>,
+        I: IntoIterator<Item: Into<OsString>>,
     {
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
         Args::command()
-            .try_get_matches_from(words)
+            .try_get_matches_from(&words)
             .and_then(|matches| Args::from_arg_matches(&matches))
             .map_err(|error| {
-                let text = discreet(&error).unwrap_or_else(|| error.render().to_string());
                 if error.use_stderr() {
-                    ConfigError::Wrong(one_line(&text))
+                    ConfigError::Wrong(complaint::line(error, &words))
                 } else {
-                    ConfigError::Shown(text)
+                    ConfigError::Shown(error.render().to_string())
                 }
             })
             .and_then(|args| Self::checked(args).map_err(ConfigError::Wrong))
@@ -259,20 +260,6 @@ impl Config {
             None if bound.ip().is_unspecified() => format!("http://localhost:{}", bound.port()),
             None => format!("http://{bound}"),
         }
-    }
-
-    /// How long requests in flight may take to finish when the service stops: as long as the longest
-    /// may, and not so long that systemd, which waits 90 s, kills the service before it has flushed.
-    #[must_use]
-    pub fn drain_deadline(&self) -> Duration {
-        /// For a body that has begun to come, or a provider that has been told of a sign-up.
-        const BESIDE_MODEL: Duration = Duration::from_secs(10);
-        const LONGEST: Duration = Duration::from_secs(80);
-        let of_model = self
-            .model
-            .as_ref()
-            .map_or(Duration::ZERO, |model| model.timeout);
-        (of_model + BESIDE_MODEL).min(LONGEST)
     }
 
     /// What the flags mean together.
@@ -302,28 +289,6 @@ impl Config {
             is_log_json: args.log_format == LogFormat::Json,
         })
     }
-}
-
-/// A message that does not repeat the value, for flags whose value may hold a secret.
-fn discreet(error: &clap::Error) -> Option<String> {
-    const SECRETIVE: [&str; 3] = ["--model-url", "--model-param", "--newsletter-webhook "];
-    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
-        return None;
-    };
-    let reason = std::error::Error::source(error)?;
-    SECRETIVE
-        .iter()
-        .any(|secretive| flag.starts_with(secretive))
-        .then(|| format!("error: invalid value for '{flag}': {reason}"))
-}
-
-/// The first paragraph of a message, on one line: what is wrong, without the usage.
-fn one_line(text: &str) -> String {
-    text.lines()
-        .map(str::trim)
-        .take_while(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 fn parse_url(text: &str) -> Result<String, String> {

@@ -41,18 +41,6 @@ fn limits_are_set_one_by_one_and_the_last_word_counts() {
 }
 
 #[test]
-fn a_stop_waits_for_the_longest_turn_but_not_until_the_service_is_killed() {
-    let model = ["--model-url", "http://127.0.0.1:9/v1", "--model", "m"];
-    let drain_s = |flags: &[&str]| parse(flags).unwrap().drain_deadline().as_secs();
-    let with_timeout = |timeout| drain_s(&[&model[..], &["--model-timeout", timeout]].concat());
-    assert_eq!(drain_s(&[]), 10);
-    assert_eq!(drain_s(&model), 40);
-    assert_eq!(with_timeout("1s"), 11);
-    assert_eq!(with_timeout("70s"), 80);
-    assert_eq!(with_timeout("5m"), 80);
-}
-
-#[test]
 fn a_wrong_value_is_one_line_that_names_the_flag() {
     for (flag, value) in [
         ("--listen", "nowhere"),

@@ -89,8 +89,8 @@ pub struct Client {
     pub network: Network,
     /// The credential it presented, if that is valid.
     pub credential: Option<Fingerprint>,
-    /// A forwarding header came that is not believed: the network may be a proxy's, so nothing may
-    /// be told that only one visitor should know.
+    /// A forwarding header came that is not believed, or none from a proxy that is trusted to send
+    /// one: the network may be a proxy's, so nothing may be told that only one visitor should know.
     pub forwarding_untrusted: bool,
 }
 

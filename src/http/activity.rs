@@ -1,5 +1,5 @@
-//! When a connection last did anything, so that one that does nothing can be closed, and a stream
-//! that is silent for a while is not taken for one.
+//! When a connection last did anything, so that one that does nothing can be closed, and an answer
+//! that is silent for a while, or read slowly, is not taken for one.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,56 +7,48 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::body::{Body, Buf, Bytes, Frame, SizeHint};
 use tokio::time::Instant;
 
 use super::events::BrokenOff;
 use super::reply::ReplyBody;
 
 /// A body whose every piece shows that its connection is in use: a stream lasts longer than a
-/// connection may idle, and one that nobody reads yields no pieces.
+/// connection may idle, and of one that nobody reads nothing is sent.
 pub(super) struct ActiveBody {
     body: ReplyBody,
-    activity: Arc<Activity>,
-    is_stream: bool,
+    answering: Answering,
 }
 
 impl ActiveBody {
-    pub(super) fn new(body: ReplyBody, activity: Arc<Activity>) -> Self {
-        let is_stream = body.size_hint().exact().is_none();
-        if is_stream {
-            activity.streams.fetch_add(1, Ordering::Relaxed);
-        }
+    pub(super) fn new(body: ReplyBody, activity: &Arc<Activity>) -> Self {
         Self {
             body,
-            activity,
-            is_stream,
-        }
-    }
-}
-
-impl Drop for ActiveBody {
-    fn drop(&mut self) {
-        if self.is_stream {
-            self.activity.streams.fetch_sub(1, Ordering::Relaxed);
+            answering: Answering::new(activity),
         }
     }
 }
 
 impl Body for ActiveBody {
-    type Data = Bytes;
+    type Data = Piece;
     type Error = BrokenOff;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Piece>, BrokenOff>>> {
         let this = self.get_mut();
+        let activity = &this.answering.0;
         let frame = Pin::new(&mut this.body).poll_frame(context);
         if frame.is_ready() {
-            this.activity.touch();
+            activity.touch();
         }
-        frame
+        frame.map_ok(|frame| {
+            frame.map_data(|bytes| Piece {
+                bytes,
+                answering: Answering::new(activity),
+            })
+        })
     }
 
     fn is_end_stream(&self) -> bool {
@@ -68,15 +60,54 @@ impl Body for ActiveBody {
     }
 }
 
+/// A piece of an answer, which the connection keeps until it has been sent. That can be long after
+/// the body has ended: a whole answer is one piece, and HTTP/2 lets its reader take it bit by bit.
+pub(super) struct Piece {
+    bytes: Bytes,
+    answering: Answering,
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.answering.0.touch();
+        self.bytes.advance(count);
+    }
+}
+
+/// An answer, or a piece of one, that has not been sent to its end.
+struct Answering(Arc<Activity>);
+
+impl Answering {
+    fn new(activity: &Arc<Activity>) -> Self {
+        activity.unsent.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(activity))
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.unsent.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// When a connection last did anything.
 pub(super) struct Activity {
     opened: Instant,
-    /// Milliseconds after `opened` at which a request was last answered, or a piece of an answer
-    /// given out.
+    /// Milliseconds after `opened` at which a request was last answered, or some of an answer given
+    /// out or sent.
     last_ms: AtomicU64,
     in_flight: AtomicU32,
-    /// Answers that are sent piece by piece.
-    streams: AtomicU32,
+    /// Answers, and pieces of them, that have not been sent to their end.
+    unsent: AtomicU32,
 }
 
 impl Activity {
@@ -85,7 +116,7 @@ impl Activity {
             opened: Instant::now(),
             last_ms: AtomicU64::new(0),
             in_flight: AtomicU32::new(0),
-            streams: AtomicU32::new(0),
+            unsent: AtomicU32::new(0),
         }
     }
 
@@ -99,12 +130,13 @@ impl Activity {
         self.last_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// Whether an answer is being sent piece by piece.
-    pub(super) fn has_stream(&self) -> bool {
-        self.streams.load(Ordering::Relaxed) > 0
+    /// Whether an answer has begun and has not been sent to its end.
+    pub(super) fn is_answering(&self) -> bool {
+        self.unsent.load(Ordering::Relaxed) > 0
     }
 
-    /// Since when nothing has been in flight; nothing while something is.
+    /// Since when nothing has been in flight; nothing while something is. An answer that is only
+    /// being sent is not: nobody may read it.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let last = Duration::from_millis(self.last_ms.load(Ordering::Relaxed));
         (self.in_flight.load(Ordering::Relaxed) == 0).then(|| self.opened + last)

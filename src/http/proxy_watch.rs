@@ -53,13 +53,21 @@ pub(crate) struct ProxyWatch {
     sole: Mutex<Sole>,
     /// A trusted proxy has said whom it asks for in this interval.
     has_known: AtomicBool,
-    mute: Mutex<Tally>,
+    mute: Mutex<Mute>,
 }
 
 /// The private peer that sends headers without being trusted.
 #[derive(Debug, Default)]
 struct Sole {
     peer: Option<IpAddr>,
+    tally: Tally,
+}
+
+/// The trusted proxies that do not say whom they ask for.
+#[derive(Debug, Default)]
+struct Mute {
+    /// One has said so in the interval before.
+    had_known: bool,
     tally: Tally,
 }
 
@@ -98,8 +106,8 @@ impl ProxyWatch {
     ///   trusted. Requests from private addresses without such headers, a probe's for example,
     ///   change nothing;
     /// - a trusted proxy sends headers that cannot be used, or none. The latter counts only while no
-    ///   trusted proxy has sent one that can, as the request may be the proxy's own; one to the
-    ///   probe (`is_probe`) never does.
+    ///   trusted proxy has sent one that can, in this interval or the one before, as the request may
+    ///   be the proxy's own; one to the probe (`is_probe`) never does.
     pub(crate) fn observe(
         &self,
         now: Timestamp,
@@ -141,11 +149,12 @@ impl ProxyWatch {
 
     fn is_mute(&self, now: Timestamp, is_silent: bool) -> bool {
         let mut mute = self.mute.lock().unwrap_or_else(PoisonError::into_inner);
-        if mute.begin(now) {
-            self.has_known.store(false, Ordering::Relaxed);
+        if mute.tally.begin(now) {
+            mute.had_known = self.has_known.swap(false, Ordering::Relaxed);
         }
-        let may_be_its_own = is_silent && self.has_known.load(Ordering::Relaxed);
-        !may_be_its_own && mute.count()
+        let is_heard = mute.had_known || self.has_known.load(Ordering::Relaxed);
+        let may_be_its_own = is_silent && is_heard;
+        !may_be_its_own && mute.tally.count()
     }
 }
 
@@ -265,6 +274,24 @@ mod tests {
         // One proxy too few is trusted, and the trusted one is mute.
         let two = [("10.0.0.1", Untrusted), ("10.0.0.2", Unusable)];
         check(&two, &[Advice::Trust, Advice::Configure]);
+    }
+
+    #[test]
+    fn a_proxy_that_was_heard_before_may_have_something_to_ask_for_itself() {
+        let watch = ProxyWatch::default();
+        let silent = [("10.0.0.1", Silent)];
+        assert_eq!(watch.observe(START, address(), Known, false), None);
+        for interval in 0..3 {
+            let now = START.plus_ms(interval * INTERVAL_MS);
+            // Its own requests come first.
+            assert_eq!(advice(&watch, now, &silent), []);
+            assert_eq!(watch.observe(now, address(), Known, false), None);
+        }
+        let quiet = START.plus_ms(3 * INTERVAL_MS);
+        assert_eq!(advice(&watch, quiet, &silent), []);
+        // By the one after it should have been heard again.
+        let late = START.plus_ms(4 * INTERVAL_MS);
+        assert_eq!(advice(&watch, late, &silent), [Advice::Configure]);
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub struct ServerLimits {
     /// How long the head of a request may take on HTTP/1.1, counted from the previous answer or
     /// from the start of the connection: the time a connection may idle, too.
     pub head_deadline: Duration,
-    /// How long a connection may go without a request in flight or a piece of an answer sent, on
-    /// either version: also what ends one whose client does not read its answers.
+    /// How long a connection may go without a request in flight or some of an answer sent, on either
+    /// version: also what ends one whose client does not read its answers.
     pub idle_deadline: Duration,
     /// How long everything may take to finish once the service has been told to stop, before it is
     /// interrupted. It should be longer than any answer may take.
@@ -62,8 +62,9 @@ impl Default for ServerLimits {
 /// Most headers of a request.
 const HEADERS_MAX: usize = 100;
 
-/// How long a connection may idle once the service has been told to stop.
-const STOP_GRACE: Duration = Duration::from_secs(1);
+/// How long a connection may idle once the service has been told to stop, and so how late a request
+/// may still begin.
+pub const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// How long answers may take to leave once everything has been interrupted.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
@@ -250,7 +251,7 @@ impl Connection {
     ) -> Result<Response<ActiveBody>, Infallible> {
         let _busy = self.activity.begin();
         let response = self.service.respond(self.peer, request).await;
-        Ok(response.map(|body| ActiveBody::new(body, Arc::clone(&self.activity))))
+        Ok(response.map(|body| ActiveBody::new(body, &self.activity)))
     }
 
     /// Runs the connection until it ends, idles too long, or has finished after the stop.
@@ -272,19 +273,21 @@ impl Connection {
                     idle.as_mut().reset(Instant::now() + STOP_GRACE);
                 }
                 () = &mut idle => {
-                    let has_stream = self.activity.has_stream();
-                    let deadline = if is_stopping && !has_stream {
+                    let deadline = if is_stopping && !self.activity.is_answering() {
                         STOP_GRACE
                     } else {
                         self.limits.idle_deadline
                     };
-                    match self.activity.idle_since() {
-                        Some(since) if since.elapsed() >= deadline => {
-                            return Err(ConnectionError::Idle);
-                        }
-                        Some(since) => idle.as_mut().reset(since + deadline),
-                        None => idle.as_mut().reset(Instant::now() + deadline),
+                    let since = self.activity.idle_since();
+                    if since.is_some_and(|since| since.elapsed() >= deadline) {
+                        return Err(ConnectionError::Idle);
                     }
+                    let mut next = since.unwrap_or_else(Instant::now) + deadline;
+                    if is_stopping {
+                        // Once its answers have been sent it may idle no longer than that.
+                        next = next.min(Instant::now() + STOP_GRACE);
+                    }
+                    idle.as_mut().reset(next);
                 }
             }
         }

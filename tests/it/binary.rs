@@ -1,8 +1,10 @@
 //! The real program: its start, its flags, its log, and what it still knows after a restart.
 
+use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -174,16 +176,35 @@ fn either_signal_stops_it_with_success() {
 
 #[test]
 fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
+    let url = "--model-url=http://ADDRESS/v1";
+    let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+    check_second_signal(
+        &[url, "--model=m", "--model-timeout=5m"],
+        ("/api/v1/assistant/chat", hello),
+        "model_unavailable",
+    );
+}
+
+#[test]
+fn a_second_signal_ends_the_wait_for_a_provider_and_the_visitor_is_told() {
+    check_second_signal(
+        &["--newsletter-webhook=http://ADDRESS/"],
+        ("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#),
+        "newsletter_unavailable",
+    );
+}
+
+/// Posts a body to a program that has to ask another at `ADDRESS`, which takes the question and
+/// never answers.
+fn check_second_signal(flags: &[&str], (path, body): (&str, &str), code: &str) {
     let data_dir = tempfile::tempdir().unwrap();
-    // A model that takes the question and never answers.
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/v1", upstream.local_addr().unwrap());
-    let model = ["--model-url", &url, "--model", "m", "--model-timeout", "5m"];
-    let program = Program::start(command(data_dir.path()).args(model));
+    let address = upstream.local_addr().unwrap().to_string();
+    let flags = flags.iter().map(|flag| flag.replace("ADDRESS", &address));
+    let program = Program::start(command(data_dir.path()).args(flags));
     let began = Instant::now();
     let (status, answer) = std::thread::scope(|scope| {
-        let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
-        let turn = scope.spawn(|| program.send("POST", "/api/v1/assistant/chat", "", hello));
+        let turn = scope.spawn(|| program.send("POST", path, "", body));
         let (mut question, _) = upstream.accept().unwrap();
         question.read_exact(&mut [0]).unwrap();
         program.signal(Signal::TERM);
@@ -194,12 +215,12 @@ fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
         program.signal(Signal::INT);
         turn.join().unwrap()
     });
-    assert_eq!(
-        (status, &answer["code"]),
-        (503, &json!("model_unavailable"))
-    );
+    assert_eq!((status, &answer["code"]), (503, &json!(code)));
     let (status, log) = program.wait();
     assert_eq!(status, Some(0), "{log}");
+    if code == "newsletter_unavailable" {
+        assert!(log.contains("interrupted, as the service stops"), "{log}");
+    }
     assert!(log.contains("second signal"), "{log}");
     assert!(log.contains("stopped"), "{log}");
     assert!(began.elapsed() < Duration::from_secs(60));
@@ -486,6 +507,21 @@ fn addresses_that_may_hold_secrets_are_not_repeated() {
         assert_eq!(complaint.lines().count(), 1, "{complaint}");
         assert!(complaint.contains(flag), "{complaint}");
         assert!(!complaint.contains("s3cret"), "{complaint}");
+    }
+}
+
+#[test]
+fn a_variable_that_is_no_utf_8_is_named_and_not_repeated() {
+    let value = OsStr::from_bytes(b"s3cret\xff");
+    for flag in ["--model", "--newsletter-webhook", "--limit"] {
+        let variable = flag.replace("--", "LANDING_").replace('-', "_");
+        let output = run(command(Path::new("unused")).env(variable.to_uppercase(), value));
+        assert_eq!(output.status.code(), Some(2));
+        let complaint = text(&output.stderr);
+        assert_eq!(
+            complaint,
+            format!("error: the variable of {flag} is not UTF-8\n")
+        );
     }
 }
 

@@ -1,18 +1,51 @@
 //! How the service stops: what has begun finishes, nothing new begins, and whoever cannot be waited
 //! for is told so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Empty;
+use http_body_util::{BodyExt as _, Empty};
 use hyper::Request;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use landing_api::adapters::outbound::Roots;
+use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::http::server::ServerLimits;
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
-use crate::transport::{Connection, HEALTH, hello, server, waiting_server};
+use crate::harness::Setup;
+use crate::provider::{Provider, Script};
+use crate::transport::{Connection, HEALTH, Server, hello, post, server, waiting_server};
+
+/// A server before `provider`, and a connection whose sign-up the provider has been told of.
+async fn waiting_sign_up(provider: &Provider, limits: ServerLimits) -> (Server, Connection) {
+    let notifier = WebhookNotifier::open(&provider.url("/"), None, Roots::of([])).unwrap();
+    let setup = Setup {
+        notifier: Some(Arc::new(notifier)),
+        ..Setup::default()
+    };
+    let server = Server::start(setup, limits).await;
+    let mut connection = server.connect().await;
+    let sign_up = post("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#);
+    connection.send(sign_up).await;
+    while provider.requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    (server, connection)
+}
+
+/// The answer of a sign-up that was interrupted: the visitor may try again at once.
+async fn check_sign_up_interrupted(connection: &mut Connection) {
+    let (status, head, body) = connection.receive().await;
+    assert_eq!(status, 503);
+    let problem: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(problem["code"], "newsletter_unavailable");
+    assert!(head.contains("ratelimit: \"newsletter\";r=8;"), "{head}");
+    assert_eq!(connection.rest().await, b"");
+}
 
 /// The answer of a turn that was interrupted: the visitor has it back.
 async fn check_interrupted(connection: &mut Connection) {
@@ -128,13 +161,104 @@ async fn an_impatient_caller_ends_the_wait_at_once_and_turns_are_answered() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sign_up_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
+    let limits = ServerLimits {
+        drain_deadline: Duration::from_secs(2),
+        ..ServerLimits::default()
+    };
+    let provider = Provider::start(Script::Hang).await;
+    let (mut server, mut connection) = waiting_sign_up(&provider, limits).await;
+    let began = Instant::now();
+    server.stop();
+    check_sign_up_interrupted(&mut connection).await;
+    assert!(began.elapsed() >= limits.drain_deadline);
+    server.task.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_impatient_caller_ends_the_wait_for_a_provider_too() {
+    let provider = Provider::start(Script::Hang).await;
+    let (mut server, mut connection) = waiting_sign_up(&provider, ServerLimits::default()).await;
+    let began = Instant::now();
+    server.stop();
+    sleep(Duration::from_secs(2)).await;
+    assert!(!server.task.is_finished());
+    server.interrupt.cancel();
+    check_sign_up_interrupted(&mut connection).await;
+    server.task.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(4));
+}
+
+/// Asks over HTTP/2 for an answer of several times what the client takes at once. The length of its
+/// body and the body, of which no more is sent than is read.
+async fn long_answer(server: &Server) -> (SendRequest<Empty<Bytes>>, usize, Incoming) {
+    const WINDOW: u32 = 8192;
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(WINDOW)
+        .handshake(TokioIo::new(stream))
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let request = Request::get("http://landing.example/openapi.json");
+    let request = request.body(Empty::<Bytes>::new()).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    let length = response.headers()["content-length"].to_str().unwrap();
+    let length = length.parse().unwrap();
+    assert!(length > 3 * 8192, "{length}");
+    (sender, length, response.into_body())
+}
+
+/// How much of `body` comes to a reader that rests after each piece.
+async fn read_slowly(mut body: Incoming, rest: Duration) -> usize {
+    let mut length = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        length += frame.into_data().map_or(0, |data| data.len());
+        sleep(rest).await;
+    }
+    length
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_does_not_cut_off_an_answer_that_is_read_slowly() {
+    let limits = ServerLimits {
+        drain_deadline: Duration::from_secs(80),
+        ..ServerLimits::default()
+    };
+    let mut server = Server::start(Setup::default(), limits).await;
+    let (_sender, length, body) = long_answer(&server).await;
+    server.stop();
+    assert_eq!(read_slowly(body, Duration::from_millis(1500)).await, length);
+    server.task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_a_reader_that_does_not_read_no_longer_than_for_others() {
+    let mut server = server().await;
+    let _unread = long_answer(&server).await;
+    let began = Instant::now();
+    server.stop();
+    server.task.await.unwrap();
+    assert!(began.elapsed() >= ServerLimits::default().drain_deadline);
+    assert!(began.elapsed() < Duration::from_secs(12));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_which_some_is_read_is_no_idle_connection() {
+    let server = server().await;
+    let (_sender, length, body) = long_answer(&server).await;
+    let rest = ServerLimits::default().idle_deadline / 2;
+    assert_eq!(read_slowly(body, rest).await, length);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stop_closes_an_http_2_connection_that_idles() {
     let mut server = server().await;
     let stream = TcpStream::connect(server.address).await.unwrap();
-    let (mut sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
-            .await
-            .unwrap();
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+        .await
+        .unwrap();
     let connection = tokio::spawn(connection);
     let request = Request::get("http://landing.example/api/v1/health");
     let request = request.body(Empty::<Bytes>::new()).unwrap();

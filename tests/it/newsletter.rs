@@ -147,6 +147,10 @@ async fn behind_a_trusted_proxy_only_the_same_visitor_is_told() {
         let reply = app.send(ada.clone().header(header, value)).await;
         assert_eq!(already_exists(&reply), told, "{header}: {value}");
     }
+    // A proxy that says nothing: all its visitors share its address.
+    for email in ["bob@example.com", "bob@example.com"] {
+        assert_eq!(already_exists(&app.send(sign_up(email)).await), None);
+    }
 }
 
 #[tokio::test]

@@ -11,9 +11,10 @@ use hyper::body::Bytes;
 use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::adapters::model::InterruptibleModelClient;
+use landing_api::adapters::webhook::InterruptibleNotifier;
 use landing_api::domain::chat::Conversation;
 use landing_api::http::server::{ServerLimits, serve};
-use landing_api::ports::{Deltas, ModelClient, ModelError};
+use landing_api::ports::{Deltas, ModelClient, ModelError, SubscriptionNotifier};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
@@ -40,6 +41,10 @@ impl Server {
             setup.model,
             interrupt.clone(),
         ));
+        setup.notifier = setup.notifier.map(|notifier| {
+            Arc::new(InterruptibleNotifier::new(notifier, interrupt.clone()))
+                as Arc<dyn SubscriptionNotifier>
+        });
         let app = setup.start();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -104,7 +109,7 @@ impl Connection {
     }
 }
 
-fn post(path: &str, body: &str) -> String {
+pub(crate) fn post(path: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "POST {path} HTTP/1.1\r\nHost: landing.example\r\nContent-Type: application/json\r\n\

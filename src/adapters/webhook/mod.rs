@@ -5,6 +5,7 @@
 //! passed on when the provider has said so, and otherwise that it was not. That keeps "no contact
 //! is kept" true, and nothing is lost silently.
 
+mod interruptible;
 pub mod signature;
 
 use std::time::Duration;
@@ -21,10 +22,11 @@ use crate::domain::contact::Notice;
 use crate::ports::{NotifyError, SubscriptionNotifier};
 
 use super::outbound::{self, HttpClient, Roots, reasons};
+pub use interruptible::InterruptibleNotifier;
 use signature::WebhookSecret;
 
 /// How long one sign-up may take in all: finding the host, connecting, TLS, the answer.
-const DEADLINE: Duration = Duration::from_secs(5);
+pub const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Sign-ups that are posted at once, and so the most sockets the provider can hold.
 const POSTED_MAX: usize = 64;

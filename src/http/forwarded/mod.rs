@@ -44,11 +44,12 @@ pub(crate) enum Forwarding {
 }
 
 impl Source {
-    /// Whether the address may be a proxy's although there are headers that stand for another.
+    /// Whether the address may be a proxy's that asks for another: it sent headers that are not
+    /// believed, or is known as a proxy and says nothing.
     pub(crate) const fn is_doubtful(&self) -> bool {
         match self.forwarding {
-            Forwarding::Untrusted | Forwarding::Unusable => true,
-            Forwarding::Direct | Forwarding::Known | Forwarding::Silent => false,
+            Forwarding::Untrusted | Forwarding::Unusable | Forwarding::Silent => true,
+            Forwarding::Direct | Forwarding::Known => false,
         }
     }
 }

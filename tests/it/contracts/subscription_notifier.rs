@@ -1,11 +1,14 @@
 //! What every [`SubscriptionNotifier`] does: the provider has a sign-up exactly if it said so.
 
+use std::sync::Arc;
+
 use landing_api::adapters::memory::ScriptedSubscriptionNotifier;
 use landing_api::adapters::outbound::Roots;
-use landing_api::adapters::webhook::WebhookNotifier;
+use landing_api::adapters::webhook::{InterruptibleNotifier, WebhookNotifier};
 use landing_api::domain::contact::Notice;
 use landing_api::domain::email::EmailAddress;
 use landing_api::ports::{NotifyError, SubscriptionNotifier};
+use tokio_util::sync::CancellationToken;
 
 use crate::harness::NOW;
 use crate::provider::{Provider, Script};
@@ -44,18 +47,30 @@ async fn check(
     );
 }
 
+fn told(twin: &ScriptedSubscriptionNotifier) -> Vec<String> {
+    let notices = twin.told().into_iter();
+    notices
+        .map(|notice| notice.email.as_str().to_owned())
+        .collect()
+}
+
 #[tokio::test]
 async fn the_twin_fulfils_it() {
     let works = ScriptedSubscriptionNotifier::default();
     let fails = ScriptedSubscriptionNotifier::default();
     fails.fail_with(Some(NotifyError::Overloaded));
-    let told = || {
-        let notices = works.told().into_iter();
-        notices
-            .map(|notice| notice.email.as_str().to_owned())
-            .collect()
-    };
-    check(&works, told, &fails).await;
+    check(&works, || told(&works), &fails).await;
+}
+
+#[tokio::test]
+async fn one_that_can_be_interrupted_fulfils_it_until_it_is() {
+    let twin = Arc::new(ScriptedSubscriptionNotifier::default());
+    let (never, interrupt) = (CancellationToken::new(), CancellationToken::new());
+    interrupt.cancel();
+    let works = InterruptibleNotifier::new(twin.clone(), never);
+    let fails = InterruptibleNotifier::new(twin.clone(), interrupt);
+    // What fails is not told: the check would see it twice.
+    check(&works, || told(&twin), &fails).await;
 }
 
 #[tokio::test]
