@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::answer::first_choice;
 use super::failure::{Failure, Kind};
 
 /// What an upstream says went wrong.
@@ -33,8 +34,8 @@ impl UpstreamError {
             return Some(Self::read(body));
         }
         if has_choices {
-            let choice = body.pointer("/choices/0/error")?;
-            return choice.is_object().then(|| Self::read(choice));
+            let error = first_choice(body)?.get("error")?;
+            return (error.is_object() && !is_blank(error)).then(|| Self::read(error));
         }
         match object.get("detail") {
             Some(detail @ Value::Object(_)) => Some(Self::read(detail)),
@@ -81,7 +82,8 @@ impl UpstreamError {
     }
 
     fn kind(&self, status: u16, retry_after: Option<Duration>) -> Kind {
-        // Some say 200, and the status that they mean inside.
+        // Some say 200, and the status that they mean inside. The model may have worked by then.
+        let may_have_run = status < 400;
         let status = match self.code.parse() {
             Ok(code @ 400..600) if status < 400 => code,
             Ok(_) | Err(_) => status,
@@ -99,8 +101,17 @@ impl UpstreamError {
             Kind::SlowDown(retry_after)
         } else if self.is_named(&OVERFLOW) || self.says(&OVERFLOW_WORDS) {
             Kind::Overflow
-        } else if matches!(status, 502..=504) {
+        } else if matches!(status, 401 | 403 | 404)
+            || self.is_named(&WRONG_KEY)
+            || self.is_named(&UNKNOWN_MODEL)
+        {
+            Kind::Misconfigured
+        } else if matches!(status, 502 | 503) && !may_have_run {
             Kind::Down(retry_after)
+        } else if matches!(status, 502..=504) {
+            Kind::Lost(retry_after)
+        } else if matches!(status, 400..500) && status != 408 {
+            Kind::Refused
         } else {
             Kind::Unusable
         }
@@ -113,16 +124,19 @@ impl UpstreamError {
             Kind::OutOfMoney => Some("the account has no credit left"),
             Kind::SlowDown(_) => Some("too many requests"),
             Kind::Overflow => Some("the conversation is longer than the model's context"),
-            Kind::Down(_) => Some("the model's server is not there"),
-            Kind::Unusable if self.is_named(&WRONG_KEY) || matches!(status, 401 | 403) => {
+            Kind::Down(_) | Kind::Lost(_) => Some("the model's server is not there"),
+            Kind::Misconfigured if self.is_named(&WRONG_KEY) || matches!(status, 401 | 403) => {
                 Some("the key is not accepted, see --model-key-file")
             }
-            Kind::Unusable if self.is_named(&UNKNOWN_MODEL) || status == 404 => {
+            Kind::Misconfigured => {
                 Some("there is no such model or address, see --model and --model-url")
             }
-            Kind::Unusable | Kind::Unreachable | Kind::Silent | Kind::Late | Kind::ReaderGone => {
-                None
-            }
+            Kind::Unusable
+            | Kind::Refused
+            | Kind::Unreachable
+            | Kind::Silent
+            | Kind::Late
+            | Kind::ReaderGone => None,
         }
     }
 
@@ -144,7 +158,7 @@ const FILTERED: [&str; 4] = [
     "content_policy_violation",
     "responsibleaipolicyviolation",
 ];
-const FILTERED_WORDS: [&str; 1] = ["content management policy"];
+const FILTERED_WORDS: [&str; 2] = ["content management policy", "your input was flagged"];
 const OUT_OF_MONEY: [&str; 6] = [
     "insufficient_quota",
     "credit_balance_exhausted",
@@ -214,182 +228,4 @@ fn is_identifier(word: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::super::breaker::Finding;
-    use super::*;
-
-    #[test]
-    fn an_error_is_found_in_every_form() {
-        let error = |code: &str, kind: &str, message: &str| {
-            Some(UpstreamError {
-                code: code.to_owned(),
-                kind: kind.to_owned(),
-                message: message.to_owned(),
-            })
-        };
-        for (body, expected) in [
-            (
-                json!({"error": {"message": "m", "type": "t", "param": null, "code": "c"}}),
-                error("c", "t", "m"),
-            ),
-            (
-                json!({"error": {"message": "m", "type": "t", "code": null}}),
-                error("", "t", "m"),
-            ),
-            (
-                json!({"error": {"code": 400, "message": "m", "type": "t"}}),
-                error("400", "t", "m"),
-            ),
-            (
-                json!({"object": "error", "message": "m", "type": "t", "code": 400}),
-                error("400", "t", "m"),
-            ),
-            (json!({"error": "m"}), error("", "", "m")),
-            (json!({"detail": "m"}), error("", "", "m")),
-            (
-                json!({"detail": [{"msg": "m", "input": "x"}]}),
-                error("", "", "m"),
-            ),
-            (json!({"message": "m"}), error("", "", "m")),
-            (
-                json!([{"error": {"code": 429, "message": "m", "status": "t"}}]),
-                error("429", "t", "m"),
-            ),
-            (
-                json!({"choices": [], "error": {"code": 502, "message": "m"}}),
-                error("502", "", "m"),
-            ),
-            (
-                json!({"choices": [{"error": {"message": "m"}}]}),
-                error("", "", "m"),
-            ),
-            (json!({"choices": [], "error": null}), None),
-            (json!({"choices": [], "error": ""}), None),
-            (json!({"choices": [], "error": {}}), None),
-            (json!({"choices": [], "error": []}), None),
-            (json!({"choices": [], "error": false}), None),
-            (json!({"choices": [], "error": true}), error("", "", "")),
-            (json!({"choices": [{"message": {"content": "x"}}]}), None),
-            (json!({}), None),
-            (json!("x"), None),
-        ] {
-            assert_eq!(UpstreamError::find(&body), expected, "{body}");
-        }
-    }
-
-    fn failure(status: u16, code: &str, kind: &str, message: &str) -> Failure {
-        let error = UpstreamError {
-            code: code.to_owned(),
-            kind: kind.to_owned(),
-            message: message.to_owned(),
-        };
-        error.into_failure(status, None)
-    }
-
-    #[test]
-    fn the_log_is_told_names_and_never_a_message() {
-        let longest = "x".repeat(IDENTIFIER_LEN_MAX);
-        let longer = "x".repeat(IDENTIFIER_LEN_MAX + 1);
-        for (word, is_logged) in [
-            ("server_error", true),
-            ("gpt-4.1", true),
-            ("400", true),
-            (&*longest, true),
-            (&*longer, false),
-            ("", false),
-            ("two words", false),
-            ("R\\u0065x", false),
-            ("\u{e9}", false),
-            ("a\"b", false),
-            ("a\nb", false),
-            ("ada@example.com", false),
-        ] {
-            for cause in [
-                failure(500, word, "", "Rex").cause,
-                failure(500, "", word, "Rex").cause,
-            ] {
-                let quoted = format!("\"{word}\"");
-                assert_eq!(cause.contains(&quoted), is_logged, "{cause}");
-                assert!(is_logged || !cause.contains(','), "{cause}");
-                assert!(!cause.contains("Rex"), "{cause}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_known_of_an_error_is_said_in_our_own_words() {
-        for (status, code, message, part) in [
-            (
-                400,
-                "context_length_exceeded",
-                "",
-                "longer than the model's context",
-            ),
-            (
-                500,
-                "",
-                "the context size",
-                "longer than the model's context",
-            ),
-            (402, "", "", "no credit left"),
-            (403, "", "Your credit balance is too low", "no credit left"),
-            (401, "", "", "--model-key-file"),
-            (403, "", "", "--model-key-file"),
-            (400, "Invalid_API_Key", "", "--model-key-file"),
-            (404, "", "", "--model and --model-url"),
-            (400, "model_not_found", "", "--model and --model-url"),
-            (429, "", "", "too many requests"),
-            (200, "429", "", "too many requests"),
-            (503, "", "", "not there"),
-            (400, "content_filter", "", "filtered out"),
-        ] {
-            let cause = failure(status, code, "", message).cause;
-            assert!(cause.contains(part), "{status} {code} {message}: {cause}");
-        }
-    }
-
-    #[test]
-    fn words_about_money_count_only_where_money_is_asked_for() {
-        let words = "you exceeded your current quota";
-        for (status, is_bill) in [
-            (200, false),
-            (400, false),
-            (402, true),
-            (403, true),
-            (404, false),
-            (422, false),
-            (429, true),
-            (500, false),
-            (503, false),
-        ] {
-            let kind = failure(status, "", "", words).kind;
-            assert_eq!(kind == Kind::OutOfMoney, is_bill, "{status}");
-            let named = failure(status, "insufficient_quota", "", "").kind;
-            assert_eq!(named, Kind::OutOfMoney, "{status}");
-        }
-        assert_eq!(failure(200, "402", "", "").kind, Kind::OutOfMoney);
-    }
-
-    #[test]
-    fn a_server_that_is_not_there_counts_as_dead_and_one_that_fails_does_not() {
-        let long = Some(Duration::from_secs(3600));
-        let short = Some(Duration::from_secs(7));
-        for (status, retry_after, finding) in [
-            (500, None, Finding::Alive),
-            (500, long, Finding::Alive),
-            (501, None, Finding::Alive),
-            (502, None, Finding::Dead),
-            (503, None, Finding::Dead),
-            (504, None, Finding::Dead),
-            (503, short, Finding::Pause(Duration::from_secs(7))),
-            (503, long, Finding::Pause(Duration::from_secs(60))),
-            (429, long, Finding::Pause(Duration::from_secs(60))),
-            (429, None, Finding::Alive),
-        ] {
-            let failure = UpstreamError::default().into_failure(status, retry_after);
-            assert_eq!(failure.finding(), finding, "{status} {retry_after:?}");
-        }
-    }
-}
+mod tests;
