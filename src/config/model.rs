@@ -1,5 +1,6 @@
 //! The flags of a model of the operator's own.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -118,17 +119,22 @@ impl ModelArgs {
         let name = self
             .model
             .ok_or("error: --model is missing: --model-url needs the name of a model")?;
+        let params: Vec<_> = self
+            .model_param
+            .into_iter()
+            .flat_map(|params| params.0)
+            .collect();
+        let mut names = BTreeSet::new();
+        if let Some((name, _)) = params.iter().find(|(name, _)| !names.insert(name)) {
+            return Err(format!("error: --model-param names {name} twice"));
+        }
         Ok(Some(ModelConfig {
             url,
             name,
             key_file: self.model_key_file,
             timeout: self.model_timeout.unwrap_or(Duration::from_secs(30)),
             concurrency: usize::from(self.model_concurrency.unwrap_or(64)),
-            params: self
-                .model_param
-                .into_iter()
-                .flat_map(|params| params.0)
-                .collect(),
+            params,
             prompt_file: self.assistant_prompt_file,
         }))
     }
@@ -190,7 +196,7 @@ fn check_param_name(name: &str) -> Result<(), String> {
     if name.is_empty() || !name.chars().all(is_part) {
         return Err("the key must be letters, digits and underscores".to_owned());
     }
-    if matches!(name, "messages" | "stream" | "model") {
+    if matches!(name, "messages" | "stream" | "model" | "n") {
         return Err(format!("{name} is set by the service"));
     }
     Ok(())
@@ -250,8 +256,8 @@ mod tests {
             (format!("o={many}"), vec![("o", options.clone())]),
             (format!("o=\n{many}\n"), vec![("o", options.clone())]),
             (
-                format!("n=400\no={many}\r\n\n  t=\"x\"\n"),
-                vec![("n", json!(400)), ("o", options), ("t", json!("x"))],
+                format!("m=400\no={many}\r\n\n  t=\"x\"\n"),
+                vec![("m", json!(400)), ("o", options), ("t", json!("x"))],
             ),
             (
                 "a=1\nb={}\nc=null".to_owned(),
@@ -278,6 +284,9 @@ mod tests {
             "a=1\nb",
             "a=1\nb=",
             "a=1\nmodel=\"x\"",
+            "n=2",
+            "a=1\na=2",
+            "a=1\nb=2\na=1",
             "a=1\n=2",
             "a={\n\"x\": 1\nb=2",
         ] {
@@ -329,6 +338,10 @@ mod tests {
             ),
             (
                 vec![URL, "--model=m", "--model-param=messages=[]"],
+                "--model-param",
+            ),
+            (
+                vec![URL, "--model=m", "--model-param=a=1", "--model-param=a=2"],
                 "--model-param",
             ),
             (vec!["--model=m"], "--model "),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use landing_api::adapters::memory::MemoryDeltas;
 use landing_api::adapters::model::OpenAiModelClient;
+use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::ports::{ModelClient, Unread};
 use serde_json::json;
 
@@ -73,6 +74,76 @@ async fn an_account_that_is_used_up_is_not_asked_again() {
     assert_eq!(upstream.asked().len(), 3);
 }
 
+#[tokio::test]
+async fn turns_that_no_model_worked_on_do_not_use_up_the_operators_bill() {
+    let turns = 4;
+    for (status, is_billed) in [
+        (400, false),
+        (401, false),
+        (403, false),
+        (404, false),
+        (405, false),
+        (413, false),
+        (422, false),
+        (502, false),
+        (503, false),
+        (200, true),
+        (500, true),
+        (504, true),
+    ] {
+        let upstream = Upstream::start([Script::new(status, "text/html", "<h1>junk</h1>")]).await;
+        let app = Setup {
+            model: client(settings(&upstream)),
+            ..Setup::default()
+        }
+        .limit("assistant-all", &format!("{turns}/24h"))
+        .start();
+        for turn in 0..turns {
+            let reply = app.send(ask()).await;
+            assert_eq!(reply.code(), "model_unavailable", "{status}, turn {turn}");
+        }
+        // The operator has mended it.
+        upstream.script([Script::saying("Hello.")]);
+        let reply = app.send(ask()).await;
+        let expected = if is_billed { 429 } else { 200 };
+        assert_eq!(reply.status, expected, "{status}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_questions_of_one_visitor_close_the_assistant_to_nobody() {
+    let upstream = Upstream::start([Script::silent()]).await;
+    let model = client(OpenAiSettings {
+        concurrency: 16,
+        ..settings(&upstream)
+    });
+    let slow: Vec<_> = (0..8)
+        .map(|_| {
+            let model = Arc::clone(&model);
+            tokio::spawn(async move { model.reply(&question(), &Unread).await })
+        })
+        .collect();
+    for _ in 0..slow.len() {
+        upstream.wait_until_asked().await;
+    }
+    upstream.script([Script::saying("Hello.")]);
+    let answer = model.reply(&question(), &Unread).await;
+    assert_eq!(answer, Ok("Hello.".to_owned()));
+    for slow in slow {
+        slow.await.unwrap().unwrap_err();
+    }
+    let answer = model.reply(&question(), &Unread).await;
+    assert_eq!(
+        answer,
+        Ok("Hello.".to_owned()),
+        "the others are let through"
+    );
+    // With no other sign of life silence is death.
+    upstream.script([Script::silent()]);
+    let before = upstream.asked().len();
+    assert_eq!(asked_after(8, &model, &upstream).await, before + 5);
+}
+
 /// Asks so often, and gives how often the upstream was asked in all.
 async fn asked_after(times: usize, model: &OpenAiModelClient, upstream: &Upstream) -> usize {
     for _ in 0..times {
@@ -83,7 +154,20 @@ async fn asked_after(times: usize, model: &OpenAiModelClient, upstream: &Upstrea
 
 #[tokio::test(start_paused = true)]
 async fn a_gateway_with_nobody_behind_it_counts_as_dead_and_a_server_error_does_not() {
-    for (status, asked) in [(502, 5), (503, 5), (504, 5), (500, 8), (501, 8), (408, 8)] {
+    for (status, asked) in [
+        (502, 5),
+        (503, 5),
+        (504, 5),
+        // A wrong key, model or address.
+        (401, 5),
+        (403, 5),
+        (404, 5),
+        (400, 8),
+        (422, 8),
+        (500, 8),
+        (501, 8),
+        (408, 8),
+    ] {
         let upstream = Upstream::start([Script::json(status, &json!({}))]).await;
         let model = client(settings(&upstream));
         assert_eq!(asked_after(8, &model, &upstream).await, asked, "{status}");

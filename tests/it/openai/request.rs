@@ -122,7 +122,7 @@ async fn a_redirect_is_not_followed_and_a_kept_connection_is_used_again() {
     let turns = conversation(&[(Role::User, "hello")]);
     for _ in 0..3 {
         let error = client.reply(&turns, &Unread).await.unwrap_err();
-        assert!(matches!(error, ModelError::Unusable(_)));
+        assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
     }
     assert!(elsewhere.asked().is_empty());
     assert_eq!(upstream.ended.available_permits(), 0, "no connection ended");

@@ -66,8 +66,8 @@ fn streamed() -> Vec<(Script, &'static str, Outcome)> {
                 text("or not."),
                 stop(),
             ]),
-            "Write `<think>` or <think>, or not.",
-            Answer("Write `<think>` or <think>, or not."),
+            "Write `<think>` or",
+            Answer("Write `<think>` or"),
         ),
         // A character in two halves.
         (
@@ -223,6 +223,7 @@ async fn before_an_answer_has_settled_how_the_model_thinks_nothing_is_handed_out
     let stop = || chunk(&json!({}), Some("stop"));
     let thought = Script::stream([text("secret "), text("secret</think>Said"), stop()]);
     let spoken = Script::stream([text("One "), text("two"), stop()]);
+    // Nothing says why it ended, and that it is whole.
     let unfinished = Script::stream([text("One "), text("two"), "[DONE]".to_owned()]);
     let pieces = |pieces: &[&str]| {
         let pieces: Vec<_> = pieces.iter().map(|&piece| piece.to_owned()).collect();
@@ -237,18 +238,20 @@ async fn before_an_answer_has_settled_how_the_model_thinks_nothing_is_handed_out
     // A model that does not think first is read along from the second answer on.
     let upstream = Upstream::start([unfinished, spoken.clone()]).await;
     let model = client(settings(&upstream));
-    for _ in 0..2 {
-        assert_eq!(read(&*model).await, pieces(&["One two"]), "not settled");
-    }
+    assert_eq!(read(&*model).await, pieces(&["One two"]), "not settled");
     assert_eq!(read(&*model).await, pieces(&["One", " two"]));
     // A mark that a visitor made it write costs the others some waiting, and not for ever.
-    upstream.script([Script::saying("a</think>b")]);
-    model.reply(&question(), &Unread).await.unwrap();
-    upstream.script([spoken]);
-    for _ in 0..2 {
-        assert_eq!(read(&*model).await, pieces(&["One two"]), "held back");
+    for marks in [1, 2] {
+        upstream.script([Script::saying("a</think>b")]);
+        for _ in 0..marks {
+            model.reply(&question(), &Unread).await.unwrap();
+        }
+        upstream.script([spoken.clone()]);
+        for _ in 0..marks {
+            assert_eq!(read(&*model).await, pieces(&["One two"]), "held back");
+        }
+        assert_eq!(read(&*model).await, pieces(&["One", " two"]));
     }
-    assert_eq!(read(&*model).await, pieces(&["One", " two"]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -264,4 +267,23 @@ async fn a_first_answer_that_is_cut_off_has_not_been_seen() {
         let (pieces, reply) = read(&*model).await;
         assert!(pieces.is_empty() && reply.is_err(), "{script:?}: {reply:?}");
     }
+}
+
+#[tokio::test]
+async fn text_that_is_held_back_is_no_longer_than_an_answer_may_be() {
+    let text = |text: &str| chunk(&json!({"content": text}), None);
+    // Code that does not end, with a mark in it: nobody can tell before its end.
+    let piece = text(&"x".repeat(1 << 14));
+    let events = std::iter::once(text("```\n<think>")).chain(vec![piece; 17]);
+    let upstream = Upstream::start([]).await;
+    let model = client(settings(&upstream));
+    warm(&*model, &upstream).await;
+    // It would go on for ever.
+    upstream.script([Script::stream(events).then(Step::Hang)]);
+    let (pieces, reply) = read(&*model).await;
+    assert_eq!(pieces.concat(), "```");
+    let Err(ModelError::Started(cause)) = reply else {
+        panic!("{reply:?}");
+    };
+    check_cause(&cause, "the answer is too long");
 }

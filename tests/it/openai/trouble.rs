@@ -284,6 +284,23 @@ async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error(
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn past_the_deadline_what_has_come_is_read_no_further() {
+    let event = |text| format!("data: {}\n\n", chunk(&json!({"content": text}), None));
+    let at_once = event("One ") + &event("two ") + &event("three");
+    let upstream = Upstream::start([]).await;
+    let model = client(settings(&upstream));
+    warm(&*model, &upstream).await;
+    upstream.script([Script::new(200, "text/event-stream", at_once)]);
+    let deltas = SlowDeltas {
+        pause: TIMEOUT + Duration::from_secs(2),
+        taken: MemoryDeltas::default(),
+    };
+    let error = model.reply(&question(), &deltas).await.unwrap_err();
+    assert!(error.to_string().contains("not whole in time"), "{error}");
+    assert_eq!(deltas.taken.pieces(), ["One"]);
+}
+
 /// Answers one request with these bytes, and hangs up.
 async fn hang_up_after(bytes: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -6,7 +6,7 @@ use landing_api::ports::{ModelClient, ModelError, Unread};
 use serde_json::{Value, json};
 
 use super::upstream::{Script, Step, Upstream, chunk};
-use super::{app, ask, client, question, settings, warm};
+use super::{app, ask, client, question, settings};
 
 /// What comes of a turn.
 #[derive(Debug)]
@@ -70,6 +70,41 @@ fn whole() -> Vec<(Script, Outcome)> {
             Answer("Said"),
         ),
         (message(text("secret</think>Said")), Answer("Said")),
+        (message(text("Sure! <think>secret")), Answer("Sure!")),
+        (
+            message(text("analysisThe secret.assistantfinalSaid")),
+            Answer("Said"),
+        ),
+        (
+            message(text(
+                "<|channel|>final <|constrain|>json<|message|>Said<|end|>secret",
+            )),
+            Answer("Said"),
+        ),
+        (
+            message(
+                json!({"content": [{"type": "text", "text": "secret", "thought": true}, {"type": "text", "text": "Said"}]}),
+            ),
+            Answer("Said"),
+        ),
+        (
+            Script::json(
+                200,
+                &json!({"choices": [
+                    {"index": 1, "message": {"content": "secret"}},
+                    {"index": 0, "message": {"content": "Said"}, "error": {}},
+                ]}),
+            ),
+            Answer("Said"),
+        ),
+        (
+            Script::new(
+                200,
+                "text/event-stream",
+                "\u{feff}data: {\"choices\":[{\"delta\":{\"content\":\"Sa\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"id\"}}]}\n\n",
+            ),
+            Answer("Said"),
+        ),
         (message(text("[THINK]secret[/THINK]Said")), Answer("Said")),
         (message(text("◁think▷secret◁/think▷Said")), Answer("Said")),
         (
@@ -306,34 +341,6 @@ async fn every_answer_that_is_not_streamed() {
         assert!(!reply.body.windows(6).any(|bytes| bytes == b"secret"));
         // A connection that broke before the answer may be tried afresh by nobody but the visitor.
         assert_eq!(upstream.asked().len(), 2, "{script:?}");
-    }
-}
-
-#[tokio::test]
-async fn an_answer_that_is_cut_short_counts_once_the_model_is_known_not_to_think_first() {
-    for finish in ["length", "content_filter"] {
-        let script = Script::message(&json!({"content": "Cut"}), finish);
-        let upstream = Upstream::start([script.clone()]).await;
-        let model = client(settings(&upstream));
-        let unknown = model.reply(&question(), &Unread).await;
-        let Err(ModelError::Unusable(cause)) = unknown else {
-            panic!("{unknown:?}");
-        };
-        check_cause(
-            &cause,
-            &format!("cut short, and may be nothing but thinking; finish reason: {finish}"),
-        );
-        warm(&*model, &upstream).await;
-        upstream.script([script.clone()]);
-        let known = model.reply(&question(), &Unread).await;
-        assert_eq!(known, Ok("Cut".to_owned()));
-        // And never of one that does.
-        let thinks = Script::message(&json!({"content": "secret</think>Said"}), "stop");
-        upstream.script([thinks, script]);
-        let thought = model.reply(&question(), &Unread).await;
-        assert_eq!(thought, Ok("Said".to_owned()));
-        let cut = model.reply(&question(), &Unread).await;
-        assert!(matches!(cut, Err(ModelError::Unusable(_))), "{cut:?}");
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Completion {
 impl Completion {
     /// Reads the first choice of a body without an error. The last chunk of a stream has none.
     pub(super) fn read(body: &Value) -> Self {
-        let Some(choice) = body.pointer("/choices/0") else {
+        let Some(choice) = first_choice(body) else {
             return Self::default();
         };
         let said = ["message", "delta"]
@@ -50,8 +50,16 @@ impl Completion {
 
     /// Adds a part of a content that is a list.
     fn add(&mut self, part: &Value) {
+        // Some mark a thought beside its text, whatever its type.
+        let is_thought = part
+            .get("thought")
+            .is_some_and(|thought| !is_blank(thought));
         let kind = part.get("type").and_then(Value::as_str);
         let text = match kind {
+            _ if is_thought => {
+                self.has_thoughts = true;
+                None
+            }
             None if part.is_string() => part.as_str(),
             None | Some("text" | "output_text") => part.get("text").and_then(Value::as_str),
             Some("refusal") => part.get("refusal").and_then(Value::as_str),
@@ -64,8 +72,17 @@ impl Completion {
     }
 }
 
+/// The choice that is the answer: further ones were not asked for.
+pub(super) fn first_choice(body: &Value) -> Option<&Value> {
+    let choices = body.get("choices")?.as_array()?;
+    choices.iter().find(|choice| match choice.get("index") {
+        None | Some(Value::Null) => true,
+        Some(index) => index.as_u64() == Some(0),
+    })
+}
+
 fn is_blank(value: &Value) -> bool {
-    value.is_null() || value.as_str().is_some_and(str::is_empty)
+    value.is_null() || value == false || value.as_str().is_some_and(str::is_empty)
 }
 
 #[cfg(test)]
@@ -96,6 +113,21 @@ mod tests {
                 "a",
                 true,
             ),
+            (
+                json!({"content": [
+                    {"type": "text", "text": "secret", "thought": true},
+                    {"text": "secret", "thought": "x"},
+                    {"thought": "secret"},
+                    {"type": "text", "text": "a", "thought": false},
+                ]}),
+                "a",
+                true,
+            ),
+            (
+                json!({"content": [{"text": "a", "thought": null}]}),
+                "a",
+                false,
+            ),
             (json!({"content": null, "refusal": "No."}), "No.", false),
             (
                 json!({"content": [{"type": "refusal", "refusal": "No."}]}),
@@ -123,5 +155,22 @@ mod tests {
         assert_eq!(Completion::read(&usage), Completion::default());
         let last = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
         assert_eq!(Completion::read(&last).finish.as_deref(), Some("stop"));
+    }
+
+    #[test]
+    fn only_the_choice_that_was_asked_for_is_read() {
+        let choice = |index: Value, text: &str| json!({"index": index, "delta": {"content": text}});
+        for (choices, text) in [
+            (json!([choice(json!(0), "a")]), "a"),
+            (json!([choice(Value::Null, "a")]), "a"),
+            (json!([choice(json!(1), "b"), choice(json!(0), "a")]), "a"),
+            (json!([choice(json!(1), "b")]), ""),
+            (json!([choice(json!(-1), "b")]), ""),
+            (json!([choice(json!("0"), "b")]), ""),
+            (json!({"0": choice(json!(0), "b")}), ""),
+        ] {
+            let body = json!({"choices": choices});
+            assert_eq!(Completion::read(&body).text, text, "{body}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Stops asking an upstream that cannot answer: every visitor would wait for the same failure.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,11 @@ const DEAD_PAUSE: Duration = Duration::from_secs(10);
 
 /// Whether the upstream is asked at all.
 #[derive(Debug, Default)]
-pub(super) struct Breaker(Mutex<State>);
+pub(super) struct Breaker {
+    state: Mutex<State>,
+    /// How often a turn has found the upstream alive.
+    signs_of_life: AtomicU64,
+}
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -42,8 +47,11 @@ impl State {
 pub(super) enum Finding {
     /// It answers, be it with an error.
     Alive,
-    /// It cannot be reached, or says nothing.
+    /// It cannot be reached, or takes no request.
     Dead,
+    /// It said nothing in time. A whole answer comes at once, so this may be a long one: it counts as
+    /// dead unless another turn has found the upstream alive meanwhile.
+    Silent,
     /// It wants to be left alone for so long.
     Pause(Duration),
 }
@@ -69,6 +77,7 @@ impl Breaker {
         Ok(Pass {
             breaker: self,
             is_trial,
+            signs_of_life: self.signs_of_life.load(Ordering::Relaxed),
         })
     }
 
@@ -81,7 +90,7 @@ impl Breaker {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,12 +99,19 @@ impl Breaker {
 pub(super) struct Pass<'a> {
     breaker: &'a Breaker,
     is_trial: bool,
+    /// How many there had been when it began.
+    signs_of_life: u64,
 }
 
 impl Pass<'_> {
     /// Tells what has come of it so far.
     pub(super) fn report(&mut self, finding: Finding) {
         let mut state = self.breaker.lock();
+        let is_alive_elsewhere =
+            self.breaker.signs_of_life.load(Ordering::Relaxed) != self.signs_of_life;
+        if finding == Finding::Alive {
+            self.breaker.signs_of_life.fetch_add(1, Ordering::Relaxed);
+        }
         let open = |pause| State::Open {
             until: Instant::now() + pause,
         };
@@ -106,15 +122,19 @@ impl Pass<'_> {
             },
             (Finding::Pause(pause), State::Closed { .. } | State::HalfOpen) => open(pause),
             // What began before the breaker opened does not close it.
-            (Finding::Alive | Finding::Dead, State::Open { .. }) => *state,
-            (Finding::Alive | Finding::Dead, State::HalfOpen) if !self.is_trial => *state,
-            (Finding::Alive, State::Closed { .. } | State::HalfOpen) => State::default(),
-            (Finding::Dead, State::HalfOpen) => open(DEAD_PAUSE),
-            (Finding::Dead, State::Closed { failures }) if failures + 1 >= FAILURES_MAX => {
-                open(DEAD_PAUSE)
+            (Finding::Alive | Finding::Dead | Finding::Silent, State::Open { .. }) => *state,
+            (Finding::Alive | Finding::Dead | Finding::Silent, State::HalfOpen)
+                if !self.is_trial =>
+            {
+                *state
             }
-            (Finding::Dead, State::Closed { failures }) => State::Closed {
-                failures: failures + 1,
+            (Finding::Alive, State::Closed { .. } | State::HalfOpen) => State::default(),
+            (Finding::Silent, State::Closed { .. }) if is_alive_elsewhere => *state,
+            (Finding::Silent, State::HalfOpen) if is_alive_elsewhere => State::default(),
+            (Finding::Dead | Finding::Silent, State::HalfOpen) => open(DEAD_PAUSE),
+            (Finding::Dead | Finding::Silent, State::Closed { failures }) => match failures + 1 {
+                FAILURES_MAX.. => open(DEAD_PAUSE),
+                failures => State::Closed { failures },
             },
         };
         self.is_trial = false;
@@ -164,6 +184,46 @@ mod tests {
         breaker.admit().unwrap().report(Finding::Alive);
         fail(&breaker, FAILURES_MAX - 1);
         assert!(breaker.admit().is_ok(), "failures are counted afresh");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_counts_unless_another_turn_found_life_meanwhile() {
+        for (is_alive_meanwhile, is_open) in [(true, false), (false, true)] {
+            let breaker = Breaker::default();
+            breaker.admit().unwrap().report(Finding::Alive);
+            let passes: Vec<_> = (0..FAILURES_MAX * 3)
+                .map(|_| breaker.admit().unwrap())
+                .collect();
+            if is_alive_meanwhile {
+                breaker.admit().unwrap().report(Finding::Alive);
+            }
+            for mut pass in passes {
+                pass.report(Finding::Silent);
+            }
+            assert_eq!(breaker.admit().is_err(), is_open);
+        }
+        // One after the other, with nobody else about, they count.
+        let breaker = Breaker::default();
+        for _ in 0..FAILURES_MAX {
+            breaker.admit().unwrap().report(Finding::Silent);
+        }
+        assert_eq!(breaker.admit().unwrap_err(), BreakerOpen);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_trial_closes_it_only_if_there_was_life_meanwhile() {
+        for (is_alive_meanwhile, is_open) in [(true, false), (false, true)] {
+            let breaker = Breaker::default();
+            let mut earlier = breaker.admit().unwrap();
+            fail(&breaker, FAILURES_MAX);
+            tokio::time::advance(DEAD_PAUSE).await;
+            let mut trial = breaker.admit().unwrap();
+            if is_alive_meanwhile {
+                earlier.report(Finding::Alive);
+            }
+            trial.report(Finding::Silent);
+            assert_eq!(breaker.admit().is_err(), is_open);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use crate::ports::{Deltas, ReaderGone};
 
 use super::answer::Completion;
 use super::failure::{Failure, Kind};
-use super::habit::{Habit, Known};
+use super::habit::Habit;
 use super::thoughts::{Before, Spoken, ThoughtFilter};
 
 /// The longest answer, in bytes.
@@ -74,7 +74,7 @@ impl<'a> Collector<'a> {
         }
         let spoken = self.filter.push(&piece.text, self.is_trusted());
         self.add(spoken)?;
-        if self.deltas.are_read() && self.habit.known() == Known::Speaks {
+        if self.deltas.are_read() && self.habit.speaks() {
             self.hand_out().await?;
         }
         Ok(())
@@ -85,21 +85,21 @@ impl<'a> Collector<'a> {
     /// # Errors
     /// [`Failure`] when there is no text in it, or none that is known not to be thought.
     pub(super) async fn finish(&mut self) -> Result<(), Failure> {
-        let is_whole = self.finish.as_deref() == Some("stop");
-        let spoken = self.filter.finish(is_whole, self.is_trusted());
+        let spoken = self.filter.finish(self.is_trusted());
         self.add(spoken)?;
         self.text.truncate(self.text.trim_end().len());
         if self.text.is_empty() {
             return Err(self.emptiness());
         }
-        if self.may_be_thought(is_whole) {
+        let may_be_thought = self.may_be_thought();
+        if self.before == Before::Said {
+            self.habit.spoke(!self.was_cut());
+        }
+        if may_be_thought {
             return Err(Failure::unusable(format!(
                 "the answer was cut short, and may be nothing but thinking; finish reason: {}",
                 self.finish_reason()
             )));
-        }
-        if is_whole && self.before == Before::Said {
-            self.habit.spoke();
         }
         self.hand_out().await
     }
@@ -107,24 +107,33 @@ impl<'a> Collector<'a> {
     /// Whether nothing is thought but what the filter cuts out. What somebody has read cannot be
     /// taken back for a doubt.
     fn is_trusted(&self) -> bool {
-        self.was_read() || self.habit.known() == Known::Speaks
+        self.was_read() || self.habit.speaks()
     }
 
     /// Whether this may be the beginning of a thought whose end is missing.
-    fn may_be_thought(&self, is_whole: bool) -> bool {
+    fn may_be_thought(&self) -> bool {
         let is_told_apart = self.has_thoughts_apart || self.filter.has_ended_thought();
-        let was_cut = matches!(
-            self.finish.as_deref(),
-            Some("length" | "model_length" | "max_tokens" | "content_filter")
-        );
-        if is_whole || is_told_apart {
-            return false;
-        }
-        match self.habit.known() {
-            Known::Speaks => false,
-            Known::Nothing => was_cut,
-            Known::ThinksFirst => true,
-        }
+        self.was_cut() && !is_told_apart && !self.habit.speaks()
+    }
+
+    /// Whether the model had more to say. Reasons that nobody knows are taken for its own: servers
+    /// have many names for the end of an answer, and some have none.
+    fn was_cut(&self) -> bool {
+        const CUT: [&str; 8] = [
+            "length",
+            "model_length",
+            "max_tokens",
+            "max_output_tokens",
+            "content_filter",
+            "error",
+            "abort",
+            "insufficient_system_resource",
+        ];
+        let is_finish = |cut: &&str| {
+            let finish = self.finish.as_deref();
+            finish.is_some_and(|finish| finish.eq_ignore_ascii_case(cut))
+        };
+        CUT.iter().any(is_finish)
     }
 
     fn emptiness(&self) -> Failure {
@@ -167,7 +176,7 @@ impl<'a> Collector<'a> {
             }
         }
         self.before = self.before.max(spoken.before);
-        if self.text.len() + spoken.text.len() > REPLY_BYTES_MAX {
+        if self.text.len() + spoken.text.len() + self.filter.held_bytes() > REPLY_BYTES_MAX {
             return Err(Failure::unusable("the answer is too long"));
         }
         // Blanks around an answer are no part of it.

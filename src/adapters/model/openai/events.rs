@@ -3,6 +3,9 @@
 /// The longest event, in bytes.
 const EVENT_BYTES_MAX: usize = 1 << 20;
 
+/// What some streams begin with, and is no part of them.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// What is not a whole event yet.
 #[derive(Debug, Default)]
 pub(super) struct EventReader {
@@ -10,6 +13,8 @@ pub(super) struct EventReader {
     data: Vec<u8>,
     /// The line before ended with a carriage return: a line feed now belongs to it.
     after_return: bool,
+    /// The first line is over: only that one may begin with a byte order mark.
+    is_past_first: bool,
 }
 
 /// An event is longer than any that makes sense.
@@ -45,7 +50,10 @@ impl EventReader {
     }
 
     fn end_line(&mut self) -> Option<Vec<u8>> {
-        let line = std::mem::take(&mut self.line);
+        let mut line = std::mem::take(&mut self.line);
+        if !std::mem::replace(&mut self.is_past_first, true) && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
         if line.is_empty() {
             let data = std::mem::take(&mut self.data);
             return (!data.is_empty()).then_some(data);
@@ -78,6 +86,24 @@ mod tests {
             }
             events.extend(reader.finish());
             assert_eq!(events, ["one".as_bytes(), "two\n2é".as_bytes(), b"last"]);
+        }
+    }
+
+    #[test]
+    fn one_byte_order_mark_at_the_very_start_is_no_part_of_the_stream() {
+        for (stream, expected) in [
+            ("\u{feff}data: one\n\n\u{feff}data: two\n\n", vec!["one"]),
+            ("\u{feff}\ndata: one\n\n", vec!["one"]),
+            ("\u{feff}\u{feff}data: one\n\n", vec![]),
+            ("data: \u{feff}one\n\n", vec!["\u{feff}one"]),
+        ] {
+            let mut reader = EventReader::default();
+            let mut events = Vec::new();
+            for byte in stream.bytes() {
+                events.extend(reader.push(&[byte]).unwrap());
+            }
+            let expected: Vec<_> = expected.into_iter().map(str::as_bytes).collect();
+            assert_eq!(events, expected, "{stream:?}");
         }
     }
 

@@ -103,7 +103,7 @@ impl Upstream {
         let status = response.status();
         if status.is_redirection() {
             let cause = format!("upstream answered {status}; redirects are not followed");
-            return Err(Failure::unusable(cause));
+            return Err(Failure::new(Kind::Refused, cause));
         }
         if !status.is_success() {
             return Err(refusal(response, deadline).await);
@@ -234,6 +234,10 @@ async fn read_stream(
         for event in events {
             if event.trim_ascii() == b"[DONE]" {
                 return Ok(());
+            }
+            // What has come is there at once, whatever the time: only waiting would look at it.
+            if Instant::now() >= deadline && !progress.is_finished {
+                return Err(progress.failure(Loss::Late));
             }
             let completion = completion(&event, &mut surrogates)?;
             progress.begin();

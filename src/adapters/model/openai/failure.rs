@@ -31,6 +31,12 @@ pub(super) enum Kind {
     SlowDown(Option<Duration>),
     /// A gateway that has nobody behind it, or a server that is not ready; it may say for how long.
     Down(Option<Duration>),
+    /// What is behind a gateway did not end its answer: the model may have worked on it.
+    Lost(Option<Duration>),
+    /// The request was not taken: no model ran.
+    Refused,
+    /// No request is taken: the key, the model or the address is wrong.
+    Misconfigured,
     /// The model worked, and its answer or the question was filtered out.
     Filtered,
     /// The answer had begun, and was not whole in time.
@@ -59,15 +65,20 @@ impl Failure {
     /// What it says about the upstream.
     pub(super) fn finding(&self) -> Finding {
         match self.kind {
-            Kind::Unreachable | Kind::Silent | Kind::Down(None) => Finding::Dead,
+            Kind::Silent => Finding::Silent,
+            // A wrong setting is as good as no upstream, and the visitors need not wait for it.
+            Kind::Unreachable | Kind::Down(None) | Kind::Lost(None) | Kind::Misconfigured => {
+                Finding::Dead
+            }
             Kind::OutOfMoney => Finding::Pause(OUT_OF_MONEY_PAUSE),
-            Kind::SlowDown(Some(pause)) | Kind::Down(Some(pause)) => {
+            Kind::SlowDown(Some(pause)) | Kind::Down(Some(pause)) | Kind::Lost(Some(pause)) => {
                 Finding::Pause(pause.min(ASKED_PAUSE_MAX))
             }
             // A server error is no sign of death: some servers answer a question they cannot take
             // with 500, and one visitor could close the assistant for all.
             Kind::SlowDown(None)
             | Kind::Unusable
+            | Kind::Refused
             | Kind::Overflow
             | Kind::Filtered
             | Kind::Late
@@ -75,7 +86,9 @@ impl Failure {
         }
     }
 
-    /// Who bears the turn: the visitor, if the model worked on it or text of its answer was read.
+    /// Who bears the turn: the visitor, if the model worked on it or text of its answer was read; all
+    /// together, if it may have cost the operator something; otherwise nobody. A wrong key or a dead
+    /// gateway must not use up the day's turns.
     pub(super) fn into_error(self, was_read: bool) -> ModelError {
         match self.kind {
             Kind::Filtered | Kind::Late | Kind::ReaderGone => ModelError::Started(self.cause),
@@ -84,8 +97,11 @@ impl Failure {
             | Kind::Silent
             | Kind::Overflow
             | Kind::OutOfMoney
-            | Kind::SlowDown(_) => ModelError::NotStarted(self.cause),
-            Kind::Down(_) | Kind::Unusable => ModelError::Unusable(self.cause),
+            | Kind::SlowDown(_)
+            | Kind::Down(_)
+            | Kind::Refused
+            | Kind::Misconfigured => ModelError::NotStarted(self.cause),
+            Kind::Lost(_) | Kind::Unusable => ModelError::Unusable(self.cause),
         }
     }
 }

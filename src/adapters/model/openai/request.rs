@@ -14,7 +14,7 @@ const PAGES_BYTES_MAX: usize = 12_000;
 const HISTORY_CHARS_MAX: usize = 8_000;
 
 /// The members of the body that are ours alone.
-pub(super) const RESERVED_PARAMS: [&str; 3] = ["messages", "model", "stream"];
+pub(super) const RESERVED_PARAMS: [&str; 4] = ["messages", "model", "n", "stream"];
 
 /// A system prompt made from the pages of the service.
 #[must_use]

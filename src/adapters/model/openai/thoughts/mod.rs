@@ -6,10 +6,10 @@
 //!
 //! - At the start of the answer or of a line, an opening mark begins a thought. It ends with the
 //!   closing mark that belongs to it, or with the answer.
-//! - Further right in a line, what follows is held back. If the closing mark comes, it was a
-//!   thought; if the model says all it has to say and none has come, it was text; if the answer is
-//!   cut short before, nobody knows, and it is left out. Control tokens are nothing that people
-//!   write: they always begin a thought.
+//! - Further right in a line it does so, too: nobody can tell a thought that was not ended from prose
+//!   about marks, so such prose is cut unless its marks stand in code. What differs is which closing
+//!   mark ends it: at the start of a line, or after a control token, only its own; otherwise any
+//!   may, unless the model is trusted.
 //! - In code (between runs of backticks in one line, or between fences of backticks) an opening
 //!   mark is text, and so is what follows, if the code ends as it should: until then it is held
 //!   back. Otherwise the backticks mean nothing.
@@ -19,7 +19,7 @@
 //! - Until the model is known not to think first, nothing before a closing mark is said, whatever
 //!   that mark belongs to: all of it may be one thought that speaks of marks.
 
-use super::marks::{Marks, Token, next_token};
+use super::marks::{BARE, Marks, Place, Token, next_token};
 
 /// Passes on what is not thought.
 #[derive(Debug)]
@@ -59,9 +59,8 @@ enum Code {
 #[derive(Debug)]
 struct Thought {
     closing: &'static str,
-    /// If it is not, this is what would have been said.
+    /// It begins as thoughts do; otherwise it may be prose that speaks of a mark.
     is_certain: bool,
-    text: String,
 }
 
 /// What is text, from a mark in code on, if the code ends as it should.
@@ -118,20 +117,20 @@ impl ThoughtFilter {
         spoken
     }
 
-    /// What is left when no more comes. `is_whole` says that the model was not cut short.
-    pub(super) fn finish(&mut self, is_whole: bool, is_trusted: bool) -> Spoken {
+    /// What is left when no more comes.
+    pub(super) fn finish(&mut self, is_trusted: bool) -> Spoken {
         let rest = std::mem::take(&mut self.unread);
         let mut spoken = Spoken::default();
         self.read(&rest, true, is_trusted, &mut spoken);
         self.code = Code::Nowhere;
         self.read_again(is_trusted, &mut spoken);
-        match self.thought.take() {
-            Some(thought) if !thought.is_certain && is_whole => {
-                self.say(&thought.text, &mut spoken);
-            }
-            thought => self.thought = thought,
-        }
         spoken
+    }
+
+    /// How much text is held back, in bytes.
+    pub(super) fn held_bytes(&self) -> usize {
+        let quoted = self.quote.as_ref().map_or(0, |quote| quote.text.len());
+        self.unread.len() + quoted
     }
 
     /// Whether a thought has ended, so that what came after it is none.
@@ -147,7 +146,7 @@ impl ThoughtFilter {
     /// Reads as much of `text` as can be told, all of it if no more comes. Gives how much, in bytes.
     fn read(&mut self, text: &str, is_end: bool, is_trusted: bool, spoken: &mut Spoken) -> usize {
         let mut rest = text;
-        while let Some((token, len)) = next_token(rest, is_end) {
+        while let Some((token, len)) = next_token(rest, is_end, self.place()) {
             let (text, after) = rest.split_at(len);
             let is_out_of_place = self.quote.as_ref().is_some_and(|quote| quote.is_closing)
                 && !(token == Token::Ticks && self.ends_code(len));
@@ -165,6 +164,17 @@ impl ThoughtFilter {
             rest = after;
         }
         text.len() - rest.len()
+    }
+
+    fn place(&self) -> Place {
+        match &self.thought {
+            Some(thought) if thought.closing == BARE.closing => Place::InBare,
+            Some(_) => Place::Elsewhere,
+            None if self.has_spoken || self.has_ended_thought || self.code != Code::Outside => {
+                Place::Elsewhere
+            }
+            None => Place::Start,
+        }
     }
 
     /// The code did not end as it should: what was held back is read for what it is.
@@ -241,10 +251,9 @@ impl ThoughtFilter {
                 is_closing: false,
             });
         } else {
-            let thought = self.thought.get_or_insert_with(|| Thought {
+            let thought = self.thought.get_or_insert(Thought {
                 closing: marks.closing,
                 is_certain: false,
-                text: String::new(),
             });
             thought.is_certain |= is_line_start || marks.is_control;
             self.say(text, spoken);
@@ -297,11 +306,7 @@ impl ThoughtFilter {
         }
         if let Some(quote) = &mut self.quote {
             quote.text.push_str(text);
-        } else if let Some(thought) = &mut self.thought {
-            if !thought.is_certain {
-                thought.text.push_str(text);
-            }
-        } else {
+        } else if self.thought.is_none() {
             self.has_spoken |= !text.trim().is_empty();
             spoken.text.push_str(text);
         }

@@ -3,11 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// What is said in the end, of an answer that comes in these pieces.
-fn spoken<'a>(
-    pieces: impl IntoIterator<Item = &'a str>,
-    is_whole: bool,
-    is_trusted: bool,
-) -> String {
+fn spoken<'a>(pieces: impl IntoIterator<Item = &'a str>, is_trusted: bool) -> String {
     let mut filter = ThoughtFilter::default();
     let mut text = String::new();
     let mut add = |spoken: Spoken| {
@@ -24,29 +20,27 @@ fn spoken<'a>(
     for piece in pieces {
         add(filter.push(piece, is_trusted));
     }
-    add(filter.finish(is_whole, is_trusted));
+    add(filter.finish(is_trusted));
     text
 }
 
 /// Checks what is said of `text`, wherever it is split.
-fn check(text: &str, is_whole: bool, is_trusted: bool, expected: &str) {
-    let note = format!("{text:?}, whole {is_whole}, trusted {is_trusted}");
-    assert_eq!(spoken([text], is_whole, is_trusted), expected, "{note}");
+fn check(text: &str, is_trusted: bool, expected: &str) {
+    let note = format!("{text:?}, trusted {is_trusted}");
+    assert_eq!(spoken([text], is_trusted), expected, "{note}");
     let chars: Vec<_> = text.chars().map(String::from).collect();
     let pieces = chars.iter().map(String::as_str);
-    assert_eq!(spoken(pieces, is_whole, is_trusted), expected, "{note}");
+    assert_eq!(spoken(pieces, is_trusted), expected, "{note}");
     for (at, _) in text.char_indices() {
         let (one, two) = text.split_at(at);
-        let said = spoken([one, two], is_whole, is_trusted);
+        let said = spoken([one, two], is_trusted);
         assert_eq!(said, expected, "{note} at {at}");
     }
 }
 
 fn check_always(text: &str, expected: &str) {
-    for is_whole in [true, false] {
-        for is_trusted in [true, false] {
-            check(text, is_whole, is_trusted, expected);
-        }
+    for is_trusted in [true, false] {
+        check(text, is_trusted, expected);
     }
 }
 
@@ -62,6 +56,31 @@ fn thoughts_are_cut_wherever_the_text_is_split() {
         ("<seed:think>secret</seed:think>Hello", "Hello"),
         ("[THINK]secret[/THINK]Hello", "Hello"),
         ("◁think▷secret◁/think▷Hello", "Hello"),
+        ("<reflection>secret</reflection>Hello", "Hello"),
+        ("<|START_THINKING|>secret<|END_THINKING|>Hello", "Hello"),
+        ("<|begin_of_thought|>secret<|end_of_thought|>Hello", "Hello"),
+        ("<unused94>thought\nsecret<unused95>Hello", "Hello"),
+        ("<|channel>thought\nsecret<channel|>Hello", "Hello"),
+        ("<|think|>secret<|/think|>Hello", "Hello"),
+        ("<|think|>secret", ""),
+        ("<think >secret</think >Hello", "Hello"),
+        ("<think type=\"x\">secret</THINK\t>Hello", "Hello"),
+        ("<think\n>secret</think\n>Hello", "Hello"),
+        (
+            "<think />, <think <b>, <thinkx >",
+            "<think />, <think <b>, <thinkx >",
+        ),
+        ("analysisThe secret.assistantfinalHello", "Hello"),
+        (" \nanalysis\nsecret `a\nassistantfinalHello", " \nHello"),
+        ("analysissecretassistantcommentary to=fsecret", ""),
+        ("analysis用assistantassistantfinalHello", "Hello"),
+        (
+            "analysis of it: assistantfinal",
+            "analysis of it: assistantfinal",
+        ),
+        ("analysis", "analysis"),
+        ("analogy", "analogy"),
+        ("An analysisThe", "An analysisThe"),
         (" \n<think>secret</think>Hello", " \nHello"),
         ("<think>never closed", ""),
         ("said\n<think>never closed </thin", "said\n"),
@@ -91,12 +110,12 @@ fn only_the_final_channel_of_harmony_is_said() {
         format!("{thought}{answer}<|end|>more"),
         format!("{thought}{call}{answer}"),
         "<|channel|>final<|message|>Hello<|return|>".to_owned(),
+        "<|channel|>final <|constrain|>json<|message|>Hello".to_owned(),
+        "<|channel|>final<|constrain|>json<|message|>Hello<|end|>".to_owned(),
         // The server began the thought.
         format!("secret<|end|>{answer}"),
     ] {
-        for is_whole in [true, false] {
-            check(&text, is_whole, false, "Hello");
-        }
+        check(&text, false, "Hello");
     }
     check_always(thought, "");
 }
@@ -138,10 +157,8 @@ fn before_a_thought_in_the_middle_only_a_trusted_model_has_said_anything() {
             "Hello",
         ),
     ] {
-        for is_whole in [true, false] {
-            check(text, is_whole, true, trusted);
-            check(text, is_whole, false, doubted);
-        }
+        check(text, true, trusted);
+        check(text, false, doubted);
     }
 }
 
@@ -160,16 +177,17 @@ fn a_mark_that_is_spoken_of_is_text() {
     ] {
         check_always(text, text);
     }
-    // Nobody can tell before the end.
+}
+
+#[test]
+fn a_mark_outside_code_hides_the_rest_whoever_speaks_of_it() {
     for (text, cut) in [
+        ("Sure! <think>secret", "Sure! "),
         ("The tag <think> begins one.", "The tag "),
         ("- <think> begins one.\n- Others", "- "),
         ("A lone ` and <think>\nsay nothing.", "A lone ` and "),
     ] {
-        for is_trusted in [true, false] {
-            check(text, true, is_trusted, text);
-            check(text, false, is_trusted, cut);
-        }
+        check_always(text, cut);
     }
 }
 
@@ -183,9 +201,7 @@ fn code_that_does_not_end_hides_no_thought() {
         ("`a <think>\nsecret</think>Hello", "`a Hello"),
         ("``a` <think>secret</think>Hello", "``a` Hello"),
     ] {
-        for is_whole in [true, false] {
-            check(text, is_whole, true, expected);
-        }
+        check(text, true, expected);
     }
     // In a thought the same holds.
     for (text, expected) in [
@@ -209,10 +225,33 @@ fn it_says_whether_a_thought_has_ended() {
     ] {
         let mut filter = ThoughtFilter::default();
         filter.push(text, false);
-        filter.finish(false, false);
+        filter.finish(false);
         assert_eq!(filter.is_thinking(), is_thinking, "{text}");
         assert_eq!(filter.has_ended_thought(), has_ended, "{text}");
     }
+}
+
+#[test]
+fn what_is_held_back_is_counted_and_what_is_unread_stays_short() {
+    let mut filter = ThoughtFilter::default();
+    for piece in ["`", "<think ", "<|channel|>final "] {
+        for _ in 0..10_000 {
+            filter.push(piece, true);
+            assert!(filter.unread.len() < 300, "{}", filter.unread.len());
+        }
+    }
+    let mut filter = ThoughtFilter::default();
+    let text = "x".repeat(1000);
+    filter.push("```\n<think>", true);
+    for pushed in 1..100 {
+        assert_eq!(filter.push(&text, true).text, "");
+        assert!(filter.held_bytes() >= pushed * text.len());
+    }
+    // What is thought is not kept.
+    let mut filter = ThoughtFilter::default();
+    filter.push("Sure <think>", true);
+    filter.push(&text, true);
+    assert_eq!(filter.held_bytes(), 0);
 }
 
 /// Whatever a model may think, marks of every kind among it.
@@ -223,6 +262,11 @@ fn thoughts() -> impl Strategy<Value = String> {
         "</think>",
         "<thinking>",
         "</THINKING>",
+        "<think ",
+        ">",
+        "analysis",
+        "assistantfinal",
+        " <|constrain|>json<|message|>",
         "[THINK]",
         "[/THINK]",
         "<|end|>",
@@ -241,23 +285,21 @@ proptest! {
     #[test]
     fn the_answer_does_not_depend_on_how_it_is_split(
         text in thoughts(),
-        is_whole: bool,
         is_trusted: bool,
     ) {
-        let expected = spoken([text.as_str()], is_whole, is_trusted);
+        let expected = spoken([text.as_str()], is_trusted);
         let chars: Vec<_> = text.chars().map(String::from).collect();
         let pieces = chars.iter().map(String::as_str);
-        prop_assert_eq!(spoken(pieces, is_whole, is_trusted), expected);
+        prop_assert_eq!(spoken(pieces, is_trusted), expected);
     }
 
     #[test]
     fn nothing_before_the_closing_mark_is_said_until_the_model_is_trusted(
         thought in thoughts(),
-        is_whole: bool,
     ) {
         for opening in ["", "<think>", "<think>\n"] {
             let text = format!("{opening}{thought}\n</think>\nHello");
-            let said = spoken([text.as_str()], is_whole, false);
+            let said = spoken([text.as_str()], false);
             prop_assert!(!said.contains("secret"), "{said:?}");
         }
     }
