@@ -13,7 +13,7 @@
 //! | [`app`] | every port and what the operator decided, in one value | the three above |
 //! | [`adapters`] | the ports over real technologies, and a twin of each in memory | `domain`, `ports` |
 //! | [`site`] | the documents of `data/`, rendered once at start | `domain` |
-//! | [`http`] | connections, routes, JSON, headers, over hyper | all but `adapters` and `config` |
+//! | [`http`] | connections, routes, JSON, headers, over hyper | `domain`, `ports`, `usecases`, `app`, `site` |
 //! | [`config`] | flags and the environment behind them | `domain` |
 //! | [`telemetry`] | where the log goes | nothing |
 //!

@@ -30,9 +30,10 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// Reads `Service-API-Version`, which means nothing outside the API. It stands there once or not at all, and its value is a name:
-    /// letter case counts, as in the path. Two are unknown even if both are right, because a proxy
-    /// may join them into a list, which nobody could tell from a wrong name.
+    /// Reads `Service-API-Version`, which means nothing outside the API. It stands there once or not
+    /// at all, and its value is a name: letter case counts, as in the path. Two are unknown even if
+    /// both are right, because a proxy may join them into a list, which nobody could tell from a
+    /// wrong name.
     pub(crate) fn of(request: &Parts) -> Self {
         if Area::of(request.uri.path()) != Area::Api {
             return Self::Any;

@@ -83,7 +83,7 @@ pub(super) fn describe(call: &Call) -> Result<Reply, Problem> {
                 "type": "string",
                 "required": false,
                 "minLength": 1,
-                "maxLength": 64,
+                "maxLength": Label::LENGTH_MAX,
                 "description": "label of the agent or integration",
             }
         }),

@@ -41,7 +41,7 @@ async fn the_authorization_server_promises_what_it_does_and_no_more() {
         "revocation_endpoint": url("/agent/auth/revoke"),
         "revocation_endpoint_auth_methods_supported": ["none"],
         "grant_types_supported": ["client_credentials"],
-        "token_endpoint_auth_methods_supported": ["client_secret_post"],
+        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
         "response_types_supported": ["none"],
         "scopes_supported": ["public"],
         "service_documentation": url("/auth.md"),
