@@ -1,18 +1,23 @@
-//! What a request presents as its credential.
+//! What a request presents as its credential, and whose it is.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 
+use crate::domain::credential::Fingerprint;
+use crate::domain::time::Timestamp;
+use crate::usecases::admit::{self, AuthenticateError, Credentials};
+
 use super::form;
 use super::problem::{Code, Problem};
+use super::route::Area;
 
 pub(crate) const API_KEY: &str = "x-api-key";
 
 /// What a request presents as its credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Presented<'a> {
+enum Presented<'a> {
     /// Nothing.
     Nothing,
     /// This text.
@@ -21,11 +26,43 @@ pub(crate) enum Presented<'a> {
     Garbage,
 }
 
+/// Whom the request is counted as for its credential; nobody if it presents none, or none that is
+/// good where that is no reason to refuse it.
+///
+/// # Errors
+/// A problem when the credential is refused in that area, or cannot be looked up.
+pub(crate) async fn authenticate(
+    credentials: Credentials<'_>,
+    now: Timestamp,
+    headers: &HeaderMap,
+    area: Area,
+) -> Result<Option<Fingerprint>, Problem> {
+    let refusal = match presented(headers) {
+        Ok(Presented::Nothing) => return Ok(None),
+        Ok(Presented::Garbage) => Problem::invalid_token(),
+        Ok(Presented::Credential(presented)) => {
+            match admit::authenticate(credentials, now, presented).await {
+                Ok(credential) => return Ok(Some(credential.fingerprint())),
+                Err(AuthenticateError::Invalid) => Problem::invalid_token(),
+                Err(AuthenticateError::Store(error)) => {
+                    return Err(Problem::of(Code::StoreUnavailable).because(error));
+                }
+            }
+        }
+        Err(conflict) => conflict,
+    };
+    if area.refuses_bad_credentials() {
+        Err(refusal)
+    } else {
+        Ok(None)
+    }
+}
+
 /// The credential in `Authorization: Bearer` (RFC 6750) or `X-API-Key`. Other schemes are ignored.
 ///
 /// # Errors
 /// A problem when two different ones are presented.
-pub(crate) fn presented(headers: &HeaderMap) -> Result<Presented<'_>, Problem> {
+fn presented(headers: &HeaderMap) -> Result<Presented<'_>, Problem> {
     let bearers = headers
         .get_all(AUTHORIZATION)
         .into_iter()
@@ -90,7 +127,8 @@ fn client_of(encoded: &[u8]) -> Option<Basic> {
 }
 
 /// The rest of an `Authorization` value of `scheme`; nothing for another scheme. Scheme names
-/// ignore case (RFC 9110, section 11.1).
+/// ignore case (RFC 9110, section 11.1). A tab after it will do as well as a space: what was meant
+/// as a credential must not pass for none.
 fn of_scheme<'a>(scheme: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
     let (name, rest) = value.split_at_checked(scheme.len())?;
     if !name.eq_ignore_ascii_case(scheme) {
@@ -98,7 +136,7 @@ fn of_scheme<'a>(scheme: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
     }
     match rest {
         [] => Some(rest),
-        [b' ', ..] => Some(rest.trim_ascii()),
+        [b' ' | b'\t', ..] => Some(rest.trim_ascii()),
         // The name of a longer scheme.
         _ => None,
     }
@@ -132,6 +170,8 @@ mod tests {
             (vec![("authorization", "Digest a=b")], Nothing),
             (vec![("authorization", "Bearer abc")], Credential("abc")),
             (vec![("authorization", "bEARER  abc")], Credential("abc")),
+            (vec![("authorization", "Bearer\tabc")], Credential("abc")),
+            (vec![("authorization", "Bearer \t abc")], Credential("abc")),
             (vec![("x-api-key", "abc")], Credential("abc")),
             (
                 vec![("authorization", "Basic dTpw"), ("x-api-key", "abc")],
@@ -143,6 +183,7 @@ mod tests {
             ),
             (vec![("authorization", "Bearer")], Garbage),
             (vec![("authorization", "Bearer ")], Garbage),
+            (vec![("authorization", "Bearer\t")], Garbage),
             (vec![("x-api-key", "")], Garbage),
         ] {
             assert_eq!(presented(&headers(&lines)).unwrap(), expected, "{lines:?}");
@@ -178,6 +219,7 @@ mod tests {
             // u:p, u:p:q, :, and %75+:%3a
             (vec![("authorization", "Basic dTpw")], client("u", "p")),
             (vec![("authorization", "bASIC  dTpw ")], client("u", "p")),
+            (vec![("authorization", "Basic\tdTpw")], client("u", "p")),
             (
                 vec![("authorization", "Basic dTpwOnE=")],
                 client("u", "p:q"),

@@ -58,6 +58,17 @@ impl Area {
         }
     }
 
+    /// Whether a credential that is not good ends a request there. Elsewhere it is ignored: what a
+    /// challenge leads to, and what gives or ends a credential, must be open to whoever has only a
+    /// dead one.
+    #[must_use]
+    pub const fn refuses_bad_credentials(self) -> bool {
+        match self {
+            Self::Api => true,
+            Self::OAuth | Self::Site => false,
+        }
+    }
+
     /// Whether programs call what is there: answers always show the rate limits, and pages of
     /// allowed origins may read them.
     #[must_use]

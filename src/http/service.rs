@@ -3,7 +3,7 @@
 //! 1. it is named (`X-Request-Id`) and its route found; a CORS preflight is answered and goes no
 //!    further;
 //! 2. its credential is looked up, and it is counted at the door (`default`, `ip`);
-//! 3. a bad credential, an unknown path, a wrong method or an unknown version ends it here;
+//! 3. a bad credential under `/api`, an unknown path, a wrong method or an unknown version ends it here;
 //! 4. its body is read, under a cap and a deadline;
 //! 5. its operation runs; one with effects runs detached, so that it finishes even if the client
 //!    hangs up (a chat that would be streamed is broken off then, and stays charged);
@@ -32,7 +32,7 @@ use crate::domain::client::{Client, Network};
 use crate::domain::decision::Decision;
 use crate::domain::quota_token::QuotaToken;
 use crate::site::Site;
-use crate::usecases::admit::{self, AuthenticateError};
+use crate::usecases::admit;
 use crate::usecases::chat;
 
 use super::body::{self, BodyError, BodyReader};
@@ -41,7 +41,7 @@ use super::cors::{self, AllowedOrigins};
 use super::documents::Documents;
 use super::forwarded::TrustedProxies;
 use super::handlers::{self, Call};
-use super::identity::{self, Presented};
+use super::identity;
 use super::log::LogLine;
 use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
@@ -272,20 +272,9 @@ impl LandingService {
         if let Some(advice) = advice {
             tracing::warn!("{}", advice.text());
         }
-        let authenticated = match identity::presented(&parts.headers) {
-            Ok(Presented::Nothing) => Ok(None),
-            Ok(Presented::Garbage) => Err(Problem::invalid_token()),
-            Ok(Presented::Credential(presented)) => {
-                match admit::authenticate(self.app.credentials(), now, presented).await {
-                    Ok(credential) => Ok(Some(credential.fingerprint())),
-                    Err(AuthenticateError::Invalid) => Err(Problem::invalid_token()),
-                    Err(AuthenticateError::Store(error)) => {
-                        Err(Problem::of(Code::StoreUnavailable).because(error))
-                    }
-                }
-            }
-            Err(problem) => Err(problem),
-        };
+        let area = Area::of(parts.uri.path());
+        let credentials = self.app.credentials();
+        let authenticated = identity::authenticate(credentials, now, &parts.headers, area).await;
         let client = Client {
             network: Network::from(source.address),
             credential: authenticated.as_ref().ok().copied().flatten(),

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 
-use crate::harness::{Call, Setup};
+use crate::harness::{Call, Setup, TestApp};
 
 #[tokio::test]
 async fn one_address_in_any_notation_is_one_client() {
@@ -93,5 +93,110 @@ async fn behind_a_trusted_proxy_every_visitor_is_counted_alone() {
     for remaining in [2, 1] {
         let call = visit("10.0.0.1", "198.51.100.2").header("forwarded", "for=203.0.113.9");
         assert_eq!(app.send(call).await.remaining(), remaining);
+    }
+}
+
+/// Requests whose credential is not good, to `path`.
+async fn bad_calls(app: &TestApp, path: &str) -> Vec<Call> {
+    let minted = app.send(Call::post("/api/v1/keys", "{}")).await.json();
+    let key = minted["api_key"].as_str().unwrap();
+    let registered = app
+        .send(Call::post("/agent/auth", r#"{"type":"anonymous"}"#))
+        .await
+        .json();
+    let revoked = registered["access_token"].as_str().unwrap();
+    let revocation = Call::form("/agent/auth/revoke", format!("token={revoked}"));
+    assert_eq!(app.send(revocation).await.status, StatusCode::OK);
+    let call = || Call::get(path);
+    vec![
+        call().bearer(revoked),
+        call().bearer("nonsense"),
+        call().header("authorization", "Bearer"),
+        call().header("authorization", "Bearer\tnonsense"),
+        call().header("x-api-key", revoked),
+        call().header("x-api-key", ""),
+        // Two that differ, of which one is good.
+        call().bearer(key).header("x-api-key", revoked),
+    ]
+}
+
+#[tokio::test]
+async fn a_bad_credential_is_refused_under_api_and_nowhere_else() {
+    let app = TestApp::new();
+    for path in ["/api/v1/health", "/api/openapi.yaml", "/api/nothing"] {
+        for call in bad_calls(&app, path).await {
+            let reply = app.send(call).await;
+            let is_refused = match reply.status {
+                StatusCode::UNAUTHORIZED => reply.code() == "invalid_token",
+                StatusCode::BAD_REQUEST => reply.code() == "conflicting_credentials",
+                _ => false,
+            };
+            assert!(is_refused, "{path} {}", reply.status);
+        }
+    }
+    for path in [
+        "/",
+        "/auth.md",
+        "/openapi.json",
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-authorization-server",
+        "/nothing",
+        "/agent/auth",
+        "/agent/nothing",
+        "/oauth2/token",
+        "/oauth2/authorize",
+    ] {
+        let expected = app.send(Call::get(path)).await.status;
+        for call in bad_calls(&app, path).await {
+            assert_eq!(app.send(call).await.status, expected, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_dead_token_does_not_keep_its_holder_from_a_new_one() {
+    let app = TestApp::new();
+    let register = || Call::post("/agent/auth", r#"{"type":"anonymous"}"#);
+    let first = app.send(register()).await.json();
+    let token = first["access_token"].as_str().unwrap();
+    let revocation = Call::form("/agent/auth/revoke", format!("token={token}"));
+    app.send(revocation).await;
+    let reply = app.send(register().bearer(token)).await;
+    assert_eq!(reply.status, StatusCode::CREATED);
+    let second = reply.json();
+    let form = format!(
+        "grant_type=client_credentials&client_id={}&client_secret={}",
+        second["client_id"].as_str().unwrap(),
+        second["client_secret"].as_str().unwrap()
+    );
+    let call = Call::form("/oauth2/token", form).bearer(token);
+    assert_eq!(app.send(call).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn outside_api_a_good_credential_is_counted_and_a_bad_one_is_its_network() {
+    let app = Setup::default().limit("default", "100/60s").start();
+    let minted = app.send(Call::post("/api/v1/keys", "{}")).await.json();
+    let key = minted["api_key"].as_str().unwrap();
+    let authorize = || Call::get("/oauth2/authorize");
+    for (call, remaining) in [
+        (authorize(), 98),
+        (authorize().bearer("nonsense"), 97),
+        (authorize().bearer(key), 99),
+        (authorize().bearer(key).header("x-api-key", "another"), 96),
+        (authorize().header("x-api-key", key), 98),
+        // Documents count, too, without showing it.
+        (Call::get("/auth.md").bearer(key), 0),
+        (Call::get("/auth.md").bearer("nonsense"), 0),
+        (authorize().bearer(key), 96),
+        (authorize(), 94),
+    ] {
+        let is_document = remaining == 0;
+        let reply = app.send(call).await;
+        if is_document {
+            assert_eq!(reply.status, StatusCode::OK);
+        } else {
+            assert_eq!(reply.remaining(), remaining);
+        }
     }
 }

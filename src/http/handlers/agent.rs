@@ -94,7 +94,11 @@ fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
     {
         match &*name {
             ANONYMOUS => {}
-            "identity_assertion" => return Err(not_enabled(&mut object)),
+            "identity_assertion" => {
+                // Unless it says something else as well.
+                errors.finish(Some(()))?;
+                return Err(not_enabled(&mut object));
+            }
             _ => errors.push(kind.pointer(), "enum", "must be anonymous"),
         }
     }

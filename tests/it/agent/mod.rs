@@ -198,6 +198,14 @@ async fn every_bad_member_is_named_and_nothing_is_counted() {
             r#"{"type":"anonymous","type":"anonymous"}"#,
             vec![("#/type", "duplicate_member")],
         ),
+        (
+            r#"{"type":"identity_assertion","type":"anonymous"}"#,
+            vec![("#/type", "duplicate_member")],
+        ),
+        (
+            r#"{"type":"identity_assertion","assertion_type":"x","assertion_type":"y"}"#,
+            vec![("#/assertion_type", "duplicate_member")],
+        ),
         (&long, vec![("#/label", "length")]),
         (
             r#"{"type":"x","label":"","requested_credential_type":1}"#,

@@ -137,13 +137,13 @@ async fn a_basic_header_that_cannot_be_read_is_an_invalid_client() {
         .header("authorization", format!("Basic {good}"))
         .header("authorization", format!("Basic {good}"));
     check_invalid_client(&app.send(twice).await, &challenge);
-    // Other schemes are ignored, and a bearer token is the door's affair.
+    // Other schemes are ignored, and so is a bearer token, good or not.
     let digest = form().header("authorization", "Digest a=b");
     check_invalid_client(&app.send(digest).await, METADATA);
-    let reply = app.send(agent.exchange("").bearer("nonsense")).await;
-    assert_eq!(reply.code(), "invalid_token");
-    let own = agent.exchange("").bearer(&agent.token);
-    assert_eq!(status(&app, own).await, 200);
+    for token in ["nonsense", &agent.token] {
+        let call = agent.exchange("").bearer(token);
+        assert_eq!(status(&app, call).await, 200);
+    }
 }
 
 #[tokio::test]

@@ -39,12 +39,14 @@ async fn an_api_key_can_be_revoked_too() {
 }
 
 #[tokio::test]
-async fn a_token_may_revoke_itself() {
+async fn a_token_may_revoke_itself_and_do_so_again() {
     let app = TestApp::new();
     let agent = register(&app).await;
-    let call = || revocation(&agent.token).bearer(&agent.token);
-    assert_eq!(status(&app, call()).await, 200);
-    check_challenged(&app.send(call()).await);
+    for _ in 0..2 {
+        let call = revocation(&agent.token).bearer(&agent.token);
+        assert_eq!(status(&app, call).await, 200);
+        check_challenged(&app.send(health(&agent.token)).await);
+    }
 }
 
 #[tokio::test]
@@ -71,11 +73,38 @@ async fn revoking_what_is_not_good_is_the_same_200_and_changes_nothing() {
         assert!(reply.body.is_empty());
     }
     assert_eq!(status(&app, health(&agent.token)).await, 200);
+}
 
-    // A token that has expired ends nothing: its registration is good still.
+#[tokio::test]
+async fn a_bad_credential_does_not_hold_up_the_revocation_of_a_good_one() {
+    let app = TestApp::new();
+    for bad in ["nonsense", "lat_", ""] {
+        let agent = register(&app).await;
+        let call = revocation(&agent.token).bearer(bad);
+        assert_eq!(status(&app, call).await, 200, "{bad}");
+        check_challenged(&app.send(health(&agent.token)).await);
+    }
+}
+
+#[tokio::test]
+async fn an_expired_token_ends_its_registration_until_that_has_expired() {
+    let app = TestApp::new();
+    let (early, late) = (register(&app).await, register(&app).await);
     app.clock.advance_ms(DAY_MS);
-    assert_eq!(status(&app, revocation(&agent.token)).await, 200);
-    assert_eq!(status(&app, agent.exchange("")).await, 200);
+    let reply = app.send(early.exchange("")).await;
+    let fresh = reply.json()["access_token"].as_str().unwrap().to_owned();
+    assert_eq!(status(&app, revocation(&early.token)).await, 200);
+    check_challenged(&app.send(health(&fresh)).await);
+    let reply = app.send(early.exchange("")).await;
+    assert_eq!(reply.code(), "invalid_client");
+
+    app.clock.advance_ms(29 * DAY_MS - 1);
+    assert_eq!(status(&app, late.exchange("")).await, 200);
+    app.clock.advance_ms(1);
+    // Nothing is left to end, so nothing is looked up or kept.
+    let failure = StoreError::Unavailable("on fire".to_owned());
+    app.revocations.fail_with(Some(failure));
+    assert_eq!(status(&app, revocation(&late.token)).await, 200);
 }
 
 #[tokio::test]

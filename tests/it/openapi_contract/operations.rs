@@ -63,16 +63,18 @@ fn what_is_described_is_what_there_is() {
 /// (`http/service.rs`): the codes of its problems.
 fn codes(path: &str, endpoint: Endpoint) -> BTreeSet<&'static str> {
     let mut codes = vec![
-        Code::ConflictingCredentials,
         Code::HandlerTimeout,
         Code::InternalError,
-        Code::InvalidToken,
         Code::LimiterUnavailable,
         Code::RateLimited,
         Code::StoreUnavailable,
     ];
     if is_api(path) {
-        codes.push(Code::UnsupportedApiVersion);
+        codes.extend([
+            Code::ConflictingCredentials,
+            Code::InvalidToken,
+            Code::UnsupportedApiVersion,
+        ]);
     }
     if let Some(rule) = endpoint.body() {
         codes.push(match rule.media_type {
