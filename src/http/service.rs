@@ -30,10 +30,9 @@ use tokio_util::task::TaskTracker;
 use crate::app::App;
 use crate::domain::client::{Client, Network};
 use crate::domain::decision::Decision;
-use crate::domain::quota_token::QuotaToken;
 use crate::site::Site;
 use crate::usecases::admit::{self, AuthenticateError};
-use crate::usecases::chat;
+use crate::usecases::chat::{self, Asker};
 
 use super::body::{self, BodyError, BodyReader};
 use super::cookie::QuotaCookie;
@@ -187,18 +186,16 @@ impl LandingService {
             }
             Route::Unknown => return Err(Problem::of(Code::NotFound)),
         };
-        let visitor = endpoint
-            .shows_quota()
-            .then(|| self.visitor(&parts.headers))
-            .flatten();
-        match self
-            .operate(id, endpoint, client, visitor, parts, body)
-            .await
-        {
+        let asker = if endpoint.shows_quota() {
+            self.visitor(&parts.headers)
+        } else {
+            Asker::Program
+        };
+        match self.operate(id, endpoint, client, asker, parts, body).await {
             // What failed before the quota was asked still tells what is left of it.
             Err(problem) if endpoint.shows_quota() && problem.decision.standings().is_empty() => {
                 let now = self.app.clock.now();
-                let quota = chat::quota(self.app.meter(), now, &client, visitor).await?;
+                let quota = chat::quota(self.app.meter(), now, &client, asker).await?;
                 Err(problem.with_decision(quota))
             }
             outcome => outcome,
@@ -211,7 +208,7 @@ impl LandingService {
         id: RequestId,
         endpoint: Endpoint,
         client: Client,
-        visitor: Option<QuotaToken>,
+        asker: Asker,
         parts: Parts,
         body: B,
     ) -> Result<Reply, Problem>
@@ -243,7 +240,7 @@ impl LandingService {
             app: Arc::clone(&self.app),
             documents: Arc::clone(&self.documents),
             client,
-            visitor,
+            asker,
             headers: parts.headers,
             path: parts.uri.path().to_owned(),
             // The body may have taken its time.
@@ -252,8 +249,10 @@ impl LandingService {
         self.run(endpoint, call, body).await
     }
 
-    fn visitor(&self, headers: &HeaderMap) -> Option<QuotaToken> {
-        QuotaCookie::new(self.app.settings.is_https()).read(headers, &self.app.secrets.quota_cookie)
+    fn visitor(&self, headers: &HeaderMap) -> Asker {
+        QuotaCookie::new(self.app.settings.is_https())
+            .read(headers, &self.app.secrets.quota_cookie)
+            .map_or(Asker::Stranger, Asker::Visitor)
     }
 
     /// Finds out who is asking and counts the request.

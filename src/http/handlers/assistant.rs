@@ -61,7 +61,7 @@ pub(super) async fn chat(call: Call, body: &[u8]) -> Result<Reply, Problem> {
         .await
         .map_err(|error| problem(&call, error))?;
     let mut reply = Reply::json(StatusCode::OK, &chat_response(&answered))?;
-    reply.headers.extend(set_cookie(&call, &answered.visitor));
+    reply.headers.extend(set_cookie(&call, answered.visitor));
     Ok(reply.with_decision(answered.decision))
 }
 
@@ -73,7 +73,7 @@ pub(super) async fn reserve(call: &Call) -> Result<Turn, Problem> {
         app.meter(),
         call.now,
         &call.client,
-        call.visitor,
+        call.asker,
     )
     .await
     .map_err(|error| problem(call, error))
@@ -91,17 +91,21 @@ pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
 }
 
 pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
-    let decision = usecase::quota(call.app.meter(), call.now, &call.client, call.visitor).await?;
+    let decision = usecase::quota(call.app.meter(), call.now, &call.client, call.asker).await?;
     let response = QuotaResponse::from(Allowance::of(&decision));
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
 }
 
 /// The header that names the visitor for one more window, so that the cookie outlives every counted
 /// turn.
-pub(super) fn set_cookie(call: &Call, visitor: &QuotaToken) -> Option<(HeaderName, HeaderValue)> {
+pub(super) fn set_cookie(
+    call: &Call,
+    visitor: Option<QuotaToken>,
+) -> Option<(HeaderName, HeaderValue)> {
+    let visitor = visitor?;
     let quota = call.app.settings.policies.quota(PolicyName::Assistant)?;
     let cookie = QuotaCookie::new(call.app.settings.is_https());
-    let value = cookie.write(visitor, &call.app.secrets.quota_cookie, quota.window_s());
+    let value = cookie.write(&visitor, &call.app.secrets.quota_cookie, quota.window_s());
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }
 
@@ -164,9 +168,7 @@ pub(super) fn problem(call: &Call, error: ChatError) -> Problem {
             let mut problem = Problem::of(Code::ModelUnavailable)
                 .with_decision(decision)
                 .because(error);
-            problem
-                .headers
-                .extend(charged.and_then(|visitor| set_cookie(call, &visitor)));
+            problem.headers.extend(set_cookie(call, charged));
             problem
         }
         ChatError::Limiter(cause) => Problem::from(cause),

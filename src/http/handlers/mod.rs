@@ -19,8 +19,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::domain::client::Client;
-use crate::domain::quota_token::QuotaToken;
 use crate::domain::time::Timestamp;
+use crate::usecases::chat::Asker;
 
 use super::documents::Documents;
 use super::problem::{Code, Problem};
@@ -43,8 +43,8 @@ pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) documents: Arc<Documents>,
     pub(crate) client: Client,
-    /// Who the quota cookie names, where that matters.
-    pub(crate) visitor: Option<QuotaToken>,
+    /// Whom a chat turn counts for.
+    pub(crate) asker: Asker,
     pub(crate) headers: HeaderMap,
     pub(crate) path: String,
     /// Read after the body had arrived.
