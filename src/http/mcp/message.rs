@@ -20,6 +20,10 @@ pub(super) const SUPPORTED: [ProtocolVersion; 3] = [
     ProtocolVersion::V_2025_06_18,
 ];
 
+/// The largest message without its arguments, in bytes: `rmcp` tries one method after another on it,
+/// which costs many times what reading it does.
+const BESIDE_ARGUMENTS_MAX: usize = 64 * 1024;
+
 /// An object without members.
 const NOTHING: &[u8] = b"{}";
 
@@ -71,8 +75,8 @@ impl Message {
     /// as it likes.
     ///
     /// # Errors
-    /// [`Refusal`] when it is not JSON, or not one JSON-RPC message. Batches are none: the only
-    /// revision that had them is not spoken.
+    /// [`Refusal`] when it is not JSON, or not one JSON-RPC message, or too large beside the
+    /// arguments. Batches are no messages: the only revision that had them is not spoken.
     pub(super) fn read(body: &Bytes) -> Result<Self, Refusal> {
         if let Err(problem) = wire::parse(body) {
             return Err(Refusal::unreadable(problem));
@@ -88,8 +92,12 @@ impl Message {
         let arguments = params.and_then(|params| params.arguments);
         // Anything but an object is left where it is, to be refused with the message.
         let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'));
+        let beside = arguments.map_or_else(|| body.clone(), |arguments| without(body, arguments));
+        if beside.len() > BESIDE_ARGUMENTS_MAX {
+            return Err(Refusal::too_large(envelope.id));
+        }
         Ok(Self {
-            body: arguments.map_or_else(|| body.clone(), |arguments| without(body, arguments)),
+            body: beside,
             arguments: arguments.map_or(Bytes::from_static(NOTHING), |arguments| {
                 body.slice_ref(arguments.get().as_bytes())
             }),
@@ -151,6 +159,12 @@ impl Refusal {
 
     fn unreadable(problem: Problem) -> Self {
         Self::new(None, ErrorData::parse_error(problem.detail, None))
+    }
+
+    fn too_large(id: Option<RequestId>) -> Self {
+        let words =
+            format!("Beside a tool's arguments a message has at most {BESIDE_ARGUMENTS_MAX} bytes");
+        Self::new(id, ErrorData::invalid_request(words, None))
     }
 
     /// The message is JSON, but not a message.

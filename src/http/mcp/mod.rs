@@ -21,8 +21,9 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
-use rmcp::model::ToolAnnotations;
-use rmcp::model::{Implementation, ProtocolVersion, ServerCapabilities, ServerConfig, Tool};
+use rmcp::model::{
+    Implementation, ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 

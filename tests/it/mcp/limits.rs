@@ -164,14 +164,19 @@ async fn the_chat_quota_counts_by_network_without_a_credential() {
 async fn the_chat_quota_counts_by_credential_wherever_it_comes_from() {
     let app = Setup::default().limit("assistant", "2/24h").start();
     let minted = given(&app.send(call("create_api_key", &json!({}))).await);
-    let key = minted["api_key"].as_str().unwrap();
-    given(&app.send(ask().bearer(key)).await);
-    let elsewhere = ask().header("x-api-key", key).from("198.51.100.7");
-    assert_eq!(given(&app.send(elsewhere).await)["remaining"], 0);
-    assert_eq!(given(&app.send(quota().bearer(key)).await)["remaining"], 0);
-    assert_eq!(given(&app.send(quota()).await)["remaining"], 2);
-    let words = failure(&app.send(ask().bearer(key)).await);
-    assert!(words.contains("assistant_quota_exhausted"));
+    let agent = Call::post("/agent/auth", r#"{"type":"anonymous"}"#);
+    let agent = app.send(agent).await.json();
+    for credential in [&minted["api_key"], &agent["access_token"]] {
+        let credential = credential.as_str().unwrap();
+        given(&app.send(ask().bearer(credential)).await);
+        let elsewhere = ask().bearer(credential).from("198.51.100.7");
+        assert_eq!(given(&app.send(elsewhere).await)["remaining"], 0);
+        let left = quota().header("x-api-key", credential);
+        assert_eq!(given(&app.send(left).await)["remaining"], 0);
+        assert_eq!(given(&app.send(quota()).await)["remaining"], 2);
+        let words = failure(&app.send(ask().bearer(credential)).await);
+        assert!(words.contains("assistant_quota_exhausted"));
+    }
     given(&app.send(ask()).await);
 }
 

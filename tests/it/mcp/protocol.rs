@@ -181,7 +181,13 @@ async fn what_nobody_asks_for_may_be_nested_as_deep_as_it_likes() {
         let words = failure(&app.send(message(&arguments)).await);
         assert!(words.contains(complaint), "{words}");
     }
-    // Beside them it is refused.
+    // Beside them it is refused, and so is too much.
+    let much = json!({ "x": "m".repeat(64 * 1024) });
+    let reply = app.send(plain("ping", &much)).await;
+    assert_eq!(error(&reply), (400, -32600));
+    assert_eq!(reply.json()["id"], 1);
+    let less = json!({ "x": "m".repeat(63 * 1024) });
+    assert_eq!(result(&app.send(plain("ping", &less)).await), json!({}));
     let beside = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":{deep}}}}}"#);
     assert_eq!(error(&app.send(raw(&beside)).await), (400, -32600));
 }
