@@ -4,8 +4,8 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, ProtocolVersion, RequestId};
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -52,8 +52,13 @@ pub(super) struct Message {
 #[derive(Deserialize)]
 struct Envelope<'a> {
     id: Option<RequestId>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "present")]
     params: Option<Params<'a>>,
+}
+
+/// Reads a member that may be absent, but not null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Params<'de>>, D::Error> {
+    Params::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]

@@ -125,6 +125,10 @@ async fn what_is_no_message_is_refused() {
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":"all"}"#,
             -32600,
         ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}"#,
+            -32600,
+        ),
         // Batches, which no revision has that is spoken.
         ("[]", -32600),
         (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600),
