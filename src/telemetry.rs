@@ -3,17 +3,19 @@
 use std::io::{IsTerminal as _, stderr};
 
 use tracing::Level;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt, registry};
 
 /// Starts logging. What the service itself says is shown from `level` up; what its libraries say,
-/// only when it is a warning. A second call changes nothing.
+/// only when it is a warning, and of `rmcp` nothing: it warns of what clients do, in their words. A
+/// second call changes nothing.
 pub fn init(level: Level, is_json: bool) {
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
-        .with_target("landing_api", level);
+        .with_target("landing_api", level)
+        .with_target("rmcp", LevelFilter::OFF);
     let lines = fmt::layer()
         .with_writer(stderr)
         .with_target(false)

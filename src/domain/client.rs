@@ -94,6 +94,18 @@ pub struct Client {
     pub forwarding_untrusted: bool,
 }
 
+impl Client {
+    /// What is counted where one client is told from another: its credential, or its network if it
+    /// presents none.
+    #[must_use]
+    pub fn subject(&self) -> Subject<'_> {
+        match &self.credential {
+            Some(fingerprint) => Subject::Credential(fingerprint),
+            None => Subject::Network(self.network),
+        }
+    }
+}
+
 /// What a policy counts.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'a> {

@@ -19,7 +19,7 @@ pub enum PolicyName {
     Newsletter = 4,
     /// Newsletter sign-ups, by network.
     NewsletterIp = 5,
-    /// The chat quota, by cookie.
+    /// The chat quota, by cookie; of programs without cookies, by credential or network.
     Assistant = 6,
     /// Chat turns, by network, so that dropping the cookie does not buy a free model.
     AssistantIp = 7,

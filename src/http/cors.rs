@@ -64,6 +64,11 @@ enum Readable {
 const ACCEPTED: HeaderValue =
     HeaderValue::from_static("accept, authorization, content-type, service-api-version, x-api-key");
 
+/// The same of the MCP endpoint.
+const ACCEPTED_BY_MCP: HeaderValue = HeaderValue::from_static(
+    "accept, authorization, content-type, mcp-method, mcp-name, mcp-protocol-version, x-api-key",
+);
+
 /// The request headers that choose a document's form, and that a script may set.
 const ACCEPTED_BY_DOCUMENTS: HeaderValue =
     HeaderValue::from_static("accept, content-type, if-none-match, service-api-version");
@@ -111,12 +116,18 @@ impl AllowedOrigins {
 
     /// The request's origin, if that is the only one it names and an allowed one.
     pub(crate) fn of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
-        let mut named = headers.get_all(ORIGIN).iter();
-        let (Some(origin), None) = (named.next(), named.next()) else {
-            return None;
-        };
+        let origin = only_origin(headers)?;
         let is_allowed = |allowed: &String| allowed.as_bytes() == origin.as_bytes();
         self.origins.iter().any(is_allowed).then_some(origin)
+    }
+
+    /// Whether the request comes from no page at all, from one of the origin `own`, or from one of
+    /// an allowed origin.
+    pub(crate) fn admits(&self, headers: &HeaderMap, own: &str) -> bool {
+        let is_own = |origin: &HeaderValue| origin.as_bytes() == own.as_bytes();
+        !headers.contains_key(ORIGIN)
+            || only_origin(headers).is_some_and(is_own)
+            || self.of(headers).is_some()
     }
 
     /// The headers of the answer to a preflight; nothing if the request is none, or if no origin
@@ -131,7 +142,8 @@ impl AllowedOrigins {
         if is_document {
             return Some(open_preflight(allow));
         }
-        if self.origins.is_empty() || !Area::of(parts.uri.path()).is_for_programs() {
+        let area = Area::of(parts.uri.path());
+        if self.origins.is_empty() || !area.is_for_programs() {
             return None;
         }
         let mut headers = HeaderMap::new();
@@ -146,7 +158,11 @@ impl AllowedOrigins {
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
             let methods = HeaderValue::from_static(allow);
             headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
-            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED);
+            let accepted = match area {
+                Area::Mcp => ACCEPTED_BY_MCP,
+                Area::Api | Area::OAuth | Area::Site => ACCEPTED,
+            };
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, accepted);
             headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
         }
         Some(headers)
@@ -170,6 +186,15 @@ impl AllowedOrigins {
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, self.exposed.clone());
         }
+    }
+}
+
+/// The origin that a request names, if it names no other.
+fn only_origin(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let mut named = headers.get_all(ORIGIN).iter();
+    match (named.next(), named.next()) {
+        (origin, None) => origin,
+        (_, Some(_)) => None,
     }
 }
 

@@ -47,18 +47,23 @@ impl LogLine {
         self.is_written = true;
         let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
         let status = status.as_u16();
-        let problem = outcome.as_ref().err();
+        let (tool, problem) = match outcome {
+            Ok(reply) => (reply.aside.tool, reply.aside.problem.as_deref()),
+            Err(problem) => (None, Some(problem)),
+        };
+        // Some answers tell of a problem under a status of their own.
+        let is_fault = problem.is_some_and(|problem| problem.code.kind().status.as_u16() >= 500);
         let code = problem.map(|problem| problem.code.kind().name);
         let violated = decision
             .binding()
             .filter(|binding| binding.is_violated)
             .map(|binding| binding.policy.as_str());
         match problem.and_then(|problem| problem.cause.as_deref()) {
-            Some(cause) if status >= 500 => tracing::warn!(
-                request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
+            Some(cause) if is_fault => tracing::warn!(
+                request.id = %id, endpoint, tool, status, duration_ms, code, violated, cause, "request"
             ),
             cause => tracing::info!(
-                request.id = %id, endpoint, status, duration_ms, code, violated, cause, "request"
+                request.id = %id, endpoint, tool, status, duration_ms, code, violated, cause, "request"
             ),
         }
     }

@@ -11,6 +11,7 @@
 //! | `body`, `room`, `wire`, `form` | reading bodies and the JSON or the parameters in them |
 //! | `documents` | the site's documents as answers |
 //! | `handlers` | the operations |
+//! | `mcp` | the same operations as tools of the Model Context Protocol |
 //! | [`problem`] | what goes wrong, in the client's words |
 //! | `reply`, `events`, `ratelimit`, `cookie` | what is sent back, whole or piece by piece |
 //! | `negotiate` | which form of an answer the client would rather have |
@@ -28,6 +29,7 @@ pub mod forwarded;
 mod handlers;
 mod identity;
 mod log;
+mod mcp;
 mod negotiate;
 mod panics;
 pub mod problem;

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use hyper::HeaderMap;
 use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::{HeaderMap, StatusCode};
 
 use crate::domain::decision::Decision;
 
@@ -18,9 +18,9 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 /// `RateLimit-Policy` lists every policy that counts the request. Nothing is written when all of
 /// them are off.
 ///
-/// `Retry-After` equals `RateLimit-Reset` and stands on refusals alone. The numbers are one
-/// client's at one moment, so nobody may store them.
-pub(crate) fn write(decision: &Decision, headers: &mut HeaderMap) {
+/// `Retry-After` equals `RateLimit-Reset` and stands on 429 alone: a tool tells its refusal in an
+/// answer of another status. The numbers are one client's at one moment, so nobody may store them.
+pub(crate) fn write(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
     let Some(binding) = decision.binding() else {
         return;
     };
@@ -36,7 +36,7 @@ pub(crate) fn write(decision: &Decision, headers: &mut HeaderMap) {
         format!("\"{name}\";r={remaining};t={reset_s}"),
     );
     insert(headers, RATE_LIMIT_POLICY, policies(decision));
-    if decision.is_refused() {
+    if status == StatusCode::TOO_MANY_REQUESTS {
         headers.insert(RETRY_AFTER, HeaderValue::from(reset_s));
     }
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -95,9 +95,9 @@ mod tests {
         decision
     }
 
-    fn written(decision: &Decision) -> Vec<String> {
+    fn written(decision: &Decision, status: StatusCode) -> Vec<String> {
         let mut headers = HeaderMap::new();
-        write(decision, &mut headers);
+        write(decision, status, &mut headers);
         let line = |(name, value): (&HeaderName, &HeaderValue)| {
             format!("{name}: {}", value.to_str().unwrap())
         };
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn headers_of_an_admission() {
         assert_eq!(
-            written(&decision(false)),
+            written(&decision(false), StatusCode::OK),
             [
                 "ratelimit-limit: 8",
                 "ratelimit-remaining: 7",
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn headers_of_a_refusal() {
         assert_eq!(
-            written(&decision(true)),
+            written(&decision(true), StatusCode::TOO_MANY_REQUESTS),
             [
                 "ratelimit-limit: 8",
                 "ratelimit-remaining: 0",
@@ -136,7 +136,17 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_under_another_status_has_no_retry_after() {
+        let written = written(&decision(true), StatusCode::OK);
+        assert!(written.contains(&"ratelimit-remaining: 0".to_owned()));
+        assert!(!written.iter().any(|line| line.starts_with("retry-after")));
+    }
+
+    #[test]
     fn nothing_is_written_when_every_policy_is_off() {
-        assert_eq!(written(&Decision::default()), Vec::<String>::new());
+        assert_eq!(
+            written(&Decision::default(), StatusCode::OK),
+            Vec::<String>::new()
+        );
     }
 }

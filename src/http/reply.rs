@@ -14,6 +14,8 @@ use crate::domain::decision::Decision;
 use super::events::{BrokenOff, EventStream};
 use super::problem::{Code, Problem};
 
+const JSON: &str = "application/json";
+
 /// An answer, before the headers that every answer has.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -23,6 +25,17 @@ pub(crate) struct Reply {
     pub(crate) body: ReplyBody,
     /// What policies beyond the door said, if they were asked.
     pub(crate) decision: Decision,
+    /// What the log is told beside.
+    pub(crate) aside: Aside,
+}
+
+/// What the log is told of an answer that speaks for another operation.
+#[derive(Debug, Default)]
+pub(crate) struct Aside {
+    /// The tool that was called.
+    pub(crate) tool: Option<&'static str>,
+    /// What went wrong, if the answer tells it in another shape than a problem's.
+    pub(crate) problem: Option<Box<Problem>>,
 }
 
 impl Reply {
@@ -34,7 +47,7 @@ impl Reply {
         match serde_json::to_vec(body) {
             Ok(body) => Ok(Self {
                 status,
-                ..Self::of_type("application/json", Bytes::from(body))
+                ..Self::of_type(JSON, Bytes::from(body))
             }),
             Err(error) => Err(Problem::of(Code::InternalError).because(error)),
         }
@@ -47,7 +60,18 @@ impl Reply {
             headers,
             body: ReplyBody::from(body),
             decision: Decision::default(),
+            aside: Aside::default(),
         }
+    }
+
+    /// JSON that is written already, or no body at all.
+    pub(crate) fn written(status: StatusCode, body: Bytes) -> Self {
+        let reply = if body.is_empty() {
+            Self::prepared(HeaderMap::new(), body)
+        } else {
+            Self::of_type(JSON, body)
+        };
+        Self { status, ..reply }
     }
 
     /// Word that the client has it already (RFC 9110, section 15.4.5).

@@ -31,6 +31,8 @@ pub enum Endpoint {
     Token,
     /// `GET /oauth2/authorize`
     Authorize,
+    /// `POST /mcp`
+    Mcp,
     /// `GET` of a document of the site
     Document,
 }
@@ -43,17 +45,20 @@ pub enum Area {
     /// `/agent` and `/oauth2`: problems have the members of RFC 6749 too, and no answer may be
     /// stored.
     OAuth,
+    /// `/mcp`: answers are messages of its protocol, once a request has come through the door.
+    Mcp,
     /// Documents and pages, which anybody may store.
     Site,
 }
 
 impl Area {
-    /// The area that a path is in, by its first segment.
+    /// The area that a path is in: by its first segment, but for the documents below `/mcp`.
     #[must_use]
     pub fn of(path: &str) -> Self {
         match path.split('/').nth(1) {
             Some("api") => Self::Api,
             Some("agent" | "oauth2") => Self::OAuth,
+            Some("mcp") if path == "/mcp" => Self::Mcp,
             Some(_) | None => Self::Site,
         }
     }
@@ -64,7 +69,7 @@ impl Area {
     #[must_use]
     pub const fn refuses_bad_credentials(self) -> bool {
         match self {
-            Self::Api => true,
+            Self::Api | Self::Mcp => true,
             Self::OAuth | Self::Site => false,
         }
     }
@@ -74,7 +79,7 @@ impl Area {
     #[must_use]
     pub const fn is_for_programs(self) -> bool {
         match self {
-            Self::Api | Self::OAuth => true,
+            Self::Api | Self::OAuth | Self::Mcp => true,
             Self::Site => false,
         }
     }
@@ -123,6 +128,7 @@ impl Endpoint {
             Self::Revoke => "agent.revoke",
             Self::Token => "oauth.token",
             Self::Authorize => "oauth.authorize",
+            Self::Mcp => "mcp",
             Self::Document => "document",
         }
     }
@@ -137,7 +143,8 @@ impl Endpoint {
         match self {
             Self::IssueKey | Self::Subscribe => BodyRule::json(8),
             Self::Echo | Self::RegisterAgent => BodyRule::json(64),
-            Self::Chat => BodyRule::json(320),
+            // The arguments of a tool are such bodies; the message around them is small.
+            Self::Chat | Self::Mcp => BodyRule::json(320),
             Self::Revoke | Self::Token => BodyRule::form(8),
             Self::Health
             | Self::DescribeKeys
@@ -155,6 +162,8 @@ impl Endpoint {
         match self {
             // Longer than any model may take.
             Self::Chat => Duration::from_secs(330),
+            // A tool that takes too long says so itself.
+            Self::Mcp => Duration::from_secs(335),
             Self::Health
             | Self::IssueKey
             | Self::DescribeKeys
@@ -187,8 +196,16 @@ impl Endpoint {
             | Self::Revoke
             | Self::Token
             | Self::Authorize
+            | Self::Mcp
             | Self::Document => false,
         }
+    }
+
+    /// Whether a page may only call it if it is ours or of an allowed origin: then not even what it
+    /// sends without asking first does anything.
+    #[must_use]
+    pub const fn checks_origin(self) -> bool {
+        matches!(self, Self::Mcp)
     }
 
     /// Whether the operation changes anything but counts, so that it must finish once it has begun,
@@ -206,6 +223,8 @@ impl Endpoint {
             | Self::Claim
             | Self::Token
             | Self::Authorize
+            // The tool that is called may; it then finishes by itself.
+            | Self::Mcp
             | Self::Document => false,
         }
     }
@@ -229,6 +248,9 @@ mod tests {
             ("/agent/auth/claim", Area::OAuth),
             ("/agents", Area::Site),
             ("/oauth2/nothing", Area::OAuth),
+            ("/mcp", Area::Mcp),
+            ("/mcp/", Area::Site),
+            ("/mcp/server-card", Area::Site),
             ("/", Area::Site),
             ("", Area::Site),
             ("*", Area::Site),

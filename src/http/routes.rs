@@ -10,7 +10,7 @@ use crate::site::Deprecated;
 use super::route::Endpoint;
 
 /// Every path with operations of its own: what GET does there, and what POST does. HEAD follows GET.
-const TABLE: [(&str, Option<Endpoint>, Option<Endpoint>); 13] = [
+const TABLE: [(&str, Option<Endpoint>, Option<Endpoint>); 14] = [
     ("/api/v1/health", Some(Endpoint::Health), None),
     (
         "/api/v1/keys",
@@ -40,6 +40,7 @@ const TABLE: [(&str, Option<Endpoint>, Option<Endpoint>); 13] = [
     ("/agent/auth/revoke", None, Some(Endpoint::Revoke)),
     ("/oauth2/token", None, Some(Endpoint::Token)),
     ("/oauth2/authorize", Some(Endpoint::Authorize), None),
+    ("/mcp", None, Some(Endpoint::Mcp)),
 ];
 
 /// One operation as it is found under a path.
@@ -217,7 +218,7 @@ mod tests {
             }
             assert_eq!(operation.deprecation, None, "{path}");
         }
-        assert_eq!(routes.iter().count(), 17);
+        assert_eq!(routes.iter().count(), 18);
     }
 
     #[test]
@@ -242,6 +243,8 @@ mod tests {
             (Method::OPTIONS, "/api/v1/newsletter", "POST"),
             (Method::GET, "/agent/auth", "POST"),
             (Method::POST, "/oauth2/authorize", "GET, HEAD"),
+            (Method::GET, "/mcp", "POST"),
+            (Method::DELETE, "/mcp", "POST"),
             (Method::PUT, "/docs", "GET, HEAD"),
         ] {
             let is_document = path == "/docs";
@@ -272,6 +275,8 @@ mod tests {
             "/oauth2",
             "/oauth2/Token",
             "/docs/",
+            "/mcp/",
+            "/MCP",
         ] {
             assert_eq!(find(&Method::GET, path), Route::Unknown, "{path}");
         }

@@ -3,7 +3,8 @@
 //! 1. it is named (`X-Request-Id`) and its route found; a CORS preflight is answered and goes no
 //!    further;
 //! 2. its credential is looked up, and it is counted at the door (`default`, `ip`);
-//! 3. a bad credential under `/api`, an unknown path, a wrong method or an unknown version ends it here;
+//! 3. a bad credential (where one matters), an unknown path, a wrong method, an unknown version or a
+//!    page of a foreign origin ends it here;
 //! 4. its body is read, under a cap and a deadline;
 //! 5. its operation runs; one with effects runs detached, so that it finishes even if the client
 //!    hangs up (a chat that would be streamed is broken off then, and stays charged);
@@ -22,18 +23,14 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
-use tokio::task::JoinError;
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::domain::client::{Client, Network};
 use crate::domain::decision::Decision;
-use crate::domain::quota_token::QuotaToken;
 use crate::site::Site;
 use crate::usecases::admit;
-use crate::usecases::chat;
+use crate::usecases::chat::{self, Asker};
 
 use super::body::{self, BodyError, BodyReader};
 use super::cookie::QuotaCookie;
@@ -43,6 +40,7 @@ use super::forwarded::TrustedProxies;
 use super::handlers::{self, Call};
 use super::identity;
 use super::log::LogLine;
+use super::mcp::Catalogue;
 use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
 use super::proxy_watch::ProxyWatch;
@@ -68,6 +66,7 @@ pub struct LandingService {
     app: Arc<App>,
     documents: Arc<Documents>,
     routes: Routes,
+    catalogue: Arc<Catalogue>,
     ids: RequestIds,
     bodies: BodyReader,
     origins: AllowedOrigins,
@@ -86,6 +85,7 @@ impl LandingService {
             app,
             documents: Arc::new(Documents::new(site.documents())),
             routes: Routes::default(),
+            catalogue: Arc::new(Catalogue::new(site.toolbox())),
             ids: RequestIds::new(id_seed),
             bodies: BodyReader::new(body_deadline),
             origins: AllowedOrigins::default(),
@@ -187,18 +187,16 @@ impl LandingService {
             }
             Route::Unknown => return Err(Problem::of(Code::NotFound)),
         };
-        let visitor = endpoint
-            .shows_quota()
-            .then(|| self.visitor(&parts.headers))
-            .flatten();
-        match self
-            .operate(id, endpoint, client, visitor, parts, body)
-            .await
-        {
+        let asker = if endpoint.shows_quota() {
+            self.visitor(&parts.headers)
+        } else {
+            Asker::Program
+        };
+        match self.operate(id, endpoint, client, asker, parts, body).await {
             // What failed before the quota was asked still tells what is left of it.
             Err(problem) if endpoint.shows_quota() && problem.decision.standings().is_empty() => {
                 let now = self.app.clock.now();
-                let quota = chat::quota(self.app.meter(), now, &client, visitor).await?;
+                let quota = chat::quota(self.app.meter(), now, &client, asker).await?;
                 Err(problem.with_decision(quota))
             }
             outcome => outcome,
@@ -211,7 +209,7 @@ impl LandingService {
         id: RequestId,
         endpoint: Endpoint,
         client: Client,
-        visitor: Option<QuotaToken>,
+        asker: Asker,
         parts: Parts,
         body: B,
     ) -> Result<Reply, Problem>
@@ -224,11 +222,14 @@ impl LandingService {
         if endpoint == Endpoint::Revoke && body::is_of_type(&parts.headers, LOGOUT_TOKEN) {
             return Err(Problem::of(Code::IssuerNotEnabled));
         }
+        let own_origin = &self.app.settings.base_url;
+        if endpoint.checks_origin() && !self.origins.admits(&parts.headers, own_origin) {
+            return Err(Problem::of(Code::OriginNotAllowed));
+        }
         let body = match endpoint.body() {
             Some(rule) => {
                 let read = self.bodies.read(client.network, body, rule.bytes_max);
                 let body = read.await?;
-                let own_origin = &self.app.settings.base_url;
                 let is_empty = body.is_empty();
                 let (media_type, headers) = (rule.media_type, &parts.headers);
                 body::check_media_type(media_type, headers, own_origin, &self.origins, is_empty)?;
@@ -236,24 +237,31 @@ impl LandingService {
             }
             None => Bytes::new(),
         };
-        let call = Call {
+        let mut call = Call {
             id,
             detached: self.detached.clone(),
             unawaited: None,
             app: Arc::clone(&self.app),
             documents: Arc::clone(&self.documents),
+            catalogue: Arc::clone(&self.catalogue),
             client,
-            visitor,
+            asker,
             headers: parts.headers,
             path: parts.uri.path().to_owned(),
             // The body may have taken its time.
             now: self.app.clock.now(),
         };
-        self.run(endpoint, call, body).await
+        let operation = |unawaited| {
+            call.unawaited = unawaited;
+            handlers::handle(endpoint, call, body)
+        };
+        handlers::run(&self.detached, endpoint, operation).await
     }
 
-    fn visitor(&self, headers: &HeaderMap) -> Option<QuotaToken> {
-        QuotaCookie::new(self.app.settings.is_https()).read(headers, &self.app.secrets.quota_cookie)
+    fn visitor(&self, headers: &HeaderMap) -> Asker {
+        QuotaCookie::new(self.app.settings.is_https())
+            .read(headers, &self.app.secrets.quota_cookie)
+            .map_or(Asker::Stranger, Asker::Visitor)
     }
 
     /// Finds out who is asking and counts the request.
@@ -285,23 +293,6 @@ impl LandingService {
             return Err(Problem::refused(Code::RateLimited, decision));
         }
         authenticated.map(|_credential| client)
-    }
-
-    /// Runs the operation under its deadline, detached if it has effects.
-    async fn run(&self, endpoint: Endpoint, mut call: Call, body: Bytes) -> Result<Reply, Problem> {
-        let outcome = if endpoint.has_effects() {
-            let unawaited = CancellationToken::new();
-            call.unawaited = Some(unawaited.clone());
-            // Dropped with this future, which the connection drops when the client hangs up.
-            let _waiting = unawaited.drop_guard();
-            let task = self.detached.spawn(handlers::handle(endpoint, call, body));
-            timeout(endpoint.deadline(), task).await.map(finished)
-        } else {
-            timeout(endpoint.deadline(), handlers::handle(endpoint, call, body)).await
-        };
-        outcome.unwrap_or_else(|_elapsed| {
-            Err(Problem::of(Code::HandlerTimeout).because("deadline passed"))
-        })
     }
 
     /// Writes the answer with the headers that every answer has.
@@ -366,7 +357,7 @@ impl LandingService {
             headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
         }
         if area.is_for_programs() || decision.is_refused() {
-            ratelimit::write(decision, headers);
+            ratelimit::write(decision, status, headers);
         }
         response
     }
@@ -383,12 +374,4 @@ fn preflight(id: RequestId, mut headers: HeaderMap) -> Response<ReplyBody> {
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     response
-}
-
-/// What came of a detached operation.
-fn finished(joined: Result<Result<Reply, Problem>, JoinError>) -> Result<Reply, Problem> {
-    joined.unwrap_or_else(|error| match error.try_into_panic() {
-        Ok(panic) => Err(panicked(&*panic)),
-        Err(cancelled) => Err(Problem::of(Code::InternalError).because(cancelled)),
-    })
 }

@@ -14,6 +14,8 @@ use crate::domain::quota_token::QuotaToken;
 use crate::domain::settings::Settings;
 use crate::domain::text::{EchoMessage, Label};
 
+use super::tools::Toolbox;
+
 /// What the documents are told about this service.
 #[derive(Clone, Debug)]
 pub struct SiteFacts {
@@ -52,12 +54,9 @@ pub(super) struct Words<'a> {
     service_name_md: String,
     /// The host of the base URL, as a name for who publishes here.
     publisher: String,
-    /// The same from its top-level domain down.
-    namespace: String,
-    /// The version of this program.
-    version: &'static str,
     /// For a double-quoted scalar of YAML, without the quotes.
     service_name_quoted: String,
+    mcp: &'a Toolbox,
     erp_url: Option<&'a str>,
     cookie_name: &'static str,
     key_lifetime: String,
@@ -105,16 +104,15 @@ struct LimitWords {
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn of(facts: &'a SiteFacts) -> Self {
+    pub(super) fn of(facts: &'a SiteFacts, toolbox: &'a Toolbox) -> Self {
         let settings = &facts.settings;
         let policy = |name| settings.policies.quota(name).map(QuotaWords::of);
         Self {
             base_url: &settings.base_url,
             service_name: &settings.service_name,
             service_name_md: escape_markdown(&settings.service_name),
-            namespace: namespace(settings.host()),
+            mcp: toolbox,
             publisher: publisher(settings.host()),
-            version: env!("CARGO_PKG_VERSION"),
             service_name_quoted: escape_quoted(&settings.service_name),
             erp_url: settings.erp_url.as_deref(),
             cookie_name: QuotaToken::cookie_name(settings.is_https()),
@@ -182,7 +180,10 @@ fn counted(policy: PolicyName, has_model: bool) -> &'static str {
         PolicyName::Agents => "agent registrations and the tokens issued to agents, by IP address",
         PolicyName::Newsletter => "newsletter sign-ups, by IP address and e-mail address together",
         PolicyName::NewsletterIp => "newsletter sign-ups, by IP address",
-        PolicyName::Assistant => "chat messages, by visitor (quota cookie)",
+        PolicyName::Assistant => {
+            "chat messages, by visitor (quota cookie); over MCP by valid credential, else by IP \
+             address"
+        }
         PolicyName::AssistantIp => "chat messages, by IP address",
         PolicyName::AssistantAll if has_model => {
             "chat messages sent to the language model, all visitors together"
@@ -220,7 +221,7 @@ fn publisher(host: &str) -> String {
 
 /// The namespace of names that `host` gives: its labels in reverse, `com.example.api`. An address
 /// has none, and is taken as it is.
-fn namespace(host: &str) -> String {
+pub(super) fn namespace(host: &str) -> String {
     let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
     if is_address {
         return publisher(host);

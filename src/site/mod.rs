@@ -14,6 +14,7 @@
 //! | `page` | a page in the site's frame, its Markdown twin, its passages |
 //! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `skill` | instructions for agents, and their digest |
+//! | [`tools`] | the tools of the MCP endpoint, as clients are told of them |
 //! | [`document`] | what is served under one path, in each form it has |
 
 pub mod document;
@@ -25,6 +26,7 @@ mod page;
 mod skill;
 mod table;
 mod templates;
+pub mod tools;
 
 use bytes::Bytes;
 use minijinja::context;
@@ -42,6 +44,7 @@ pub use own::SiteFile;
 use page::Page;
 use skill::Skill;
 use templates::Templates;
+use tools::Toolbox;
 
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
@@ -50,6 +53,7 @@ const MARKDOWN: &str = "text/markdown; charset=utf-8";
 pub struct Site {
     documents: Vec<Document>,
     passages: Vec<Passage>,
+    toolbox: Toolbox,
 }
 
 /// What the page of a problem code says.
@@ -115,7 +119,8 @@ impl Site {
                 Role::Replacement => replaced.push(file.name.as_str()),
             }
         }
-        let templates = Templates::new(&Words::of(facts), files)?;
+        let toolbox = Toolbox::new(facts);
+        let templates = Templates::new(&Words::of(facts, &toolbox), files)?;
         let own_pages = own_paths
             .iter()
             .map(|(path, name)| Page::read(path, name, &templates.fill(name, context! {})?))
@@ -162,6 +167,7 @@ impl Site {
         Ok(Self {
             documents,
             passages,
+            toolbox,
         })
     }
 
@@ -169,6 +175,12 @@ impl Site {
     #[must_use]
     pub fn documents(&self) -> &[Document] {
         &self.documents
+    }
+
+    /// What the MCP endpoint says of itself, and its tools.
+    #[must_use]
+    pub fn toolbox(&self) -> &Toolbox {
+        &self.toolbox
     }
 
     /// What the assistant may quote: the sections of the guide and of the operator's own pages, the

@@ -93,14 +93,10 @@ pub async fn admit(
     now: Timestamp,
     client: &Client,
 ) -> Result<Decision, LimiterError> {
-    let who = match &client.credential {
-        Some(fingerprint) => Subject::Credential(fingerprint),
-        None => Subject::Network(client.network),
-    };
     let charges = meter.charges(
         client.network,
         &[
-            (PolicyName::Default, who),
+            (PolicyName::Default, client.subject()),
             (PolicyName::Ip, Subject::Network(client.network)),
         ],
     );

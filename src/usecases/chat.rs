@@ -12,13 +12,31 @@ use crate::ports::{
 
 use super::meter::Meter;
 
+/// Whom a turn is counted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// A visitor of the site, by the name in the quota cookie.
+    Visitor(QuotaToken),
+    /// A visitor without a name, who is given one with the first turn.
+    Stranger,
+    /// A program that keeps no cookies: by its credential, or by its network if it presents none.
+    Program,
+}
+
+impl Asker {
+    /// What is counted for a visitor named `name`, or for a program.
+    fn subject<'a>(name: Option<&'a QuotaToken>, client: &'a Client) -> Subject<'a> {
+        name.map_or_else(|| client.subject(), Subject::Visitor)
+    }
+}
+
 /// The visitor has an answer.
 #[derive(Debug)]
 pub struct Answered {
     /// What the assistant says.
     pub reply: String,
     /// The name the turn was counted under, to be given to the visitor again.
-    pub visitor: QuotaToken,
+    pub visitor: Option<QuotaToken>,
     /// How the assistant's policies stand.
     pub decision: Decision,
 }
@@ -38,7 +56,7 @@ pub enum ChatError {
     Model {
         /// How the assistant's policies stand.
         decision: Decision,
-        /// The name the turn stays counted under; nothing if it was given back.
+        /// The visitor's name that the turn stays counted under; nothing if it was given back.
         charged: Option<QuotaToken>,
         /// What the model client says.
         error: ModelError,
@@ -72,7 +90,7 @@ impl std::fmt::Debug for Assistant<'_> {
 #[derive(Debug)]
 pub struct Turn {
     /// The name the turn is counted under, to be given to the visitor again.
-    pub visitor: QuotaToken,
+    pub visitor: Option<QuotaToken>,
     /// How the assistant's policies stand with this turn counted.
     pub decision: Decision,
     grant: Grant,
@@ -89,24 +107,28 @@ pub async fn reserve(
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
-    visitor: Option<QuotaToken>,
+    asker: Asker,
 ) -> Result<Turn, ChatError> {
     let place = match assistant.model.reserve() {
         Ok(place) => place,
         Err(error) => {
             return Err(ChatError::Model {
-                decision: quota(meter, now, client, visitor).await?,
+                decision: quota(meter, now, client, asker).await?,
                 charged: None,
                 error,
             });
         }
     };
-    let visitor = match visitor {
-        Some(visitor) => visitor,
-        None => stranger(assistant.entropy)?,
+    let visitor = match asker {
+        Asker::Visitor(name) => Some(name),
+        Asker::Stranger => Some(stranger(assistant.entropy)?),
+        Asker::Program => None,
     };
     let mut subjects = vec![
-        (PolicyName::Assistant, Subject::Visitor(&visitor)),
+        (
+            PolicyName::Assistant,
+            Asker::subject(visitor.as_ref(), client),
+        ),
         (PolicyName::AssistantIp, Subject::Network(client.network)),
     ];
     if assistant.model.is_metered() {
@@ -160,7 +182,7 @@ pub async fn answer(
                     Some(grant.only(|policy| policy == PolicyName::Assistant))
                 }
             };
-            let charged = given_back.is_none().then_some(visitor);
+            let charged = visitor.filter(|_| given_back.is_none());
             let decision = match given_back {
                 Some(grant) => meter.refund(grant, decision, assistant.clock.now()).await?,
                 None => decision,
@@ -174,7 +196,7 @@ pub async fn answer(
     }
 }
 
-/// What the visitor's quota is, and how many turns are left; charges nothing and names nobody.
+/// What the asker's quota is, and how many turns are left; charges nothing and names nobody.
 ///
 /// # Errors
 /// [`LimiterError`] when the limiter cannot decide.
@@ -182,14 +204,16 @@ pub async fn quota(
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
-    visitor: Option<QuotaToken>,
+    asker: Asker,
 ) -> Result<Decision, LimiterError> {
-    // A stranger has used nothing: any name that nobody has will do.
-    let visitor = visitor.unwrap_or(QuotaToken::new([0; 16]));
-    let charges = meter.charges(
-        client.network,
-        &[(PolicyName::Assistant, Subject::Visitor(&visitor))],
-    );
+    let visitor = match asker {
+        Asker::Visitor(name) => Some(name),
+        // A stranger has used nothing: any name that nobody has will do.
+        Asker::Stranger => Some(QuotaToken::new([0; 16])),
+        Asker::Program => None,
+    };
+    let who = Asker::subject(visitor.as_ref(), client);
+    let charges = meter.charges(client.network, &[(PolicyName::Assistant, who)]);
     let decision = meter.limiter.peek(&charges, now).await?;
     Ok(decision.featuring(PolicyName::Assistant))
 }

@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
 ];
 
 /// Crates that only some places may name.
-const CRATES: [(&str, &[&str]); 12] = [
+const CRATES: [(&str, &[&str]); 13] = [
     ("sled::", &["adapters/"]),
     (
         "hyper::",
@@ -32,6 +32,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "adapters/webhook",
         ],
     ),
+    ("rmcp::", &["http/mcp/"]),
     ("serde", &["http/", "adapters/", "site/", "config/"]),
     ("clap::", &["config/"]),
     ("tokio::", &["http/", "adapters/", "main.rs"]),

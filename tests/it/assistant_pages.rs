@@ -84,7 +84,8 @@ sending-the-key: is it ok to use both Authorization and X-API-Key
 errors-and-problem-details: what does the code member of an error mean
 backup-and-restore: how do I restore from a backup
 health-probe: load balancer check url
-discovery-documents: when will MCP be supported
+the-mcp-server: do you support MCP
+the-mcp-server: which tools can my agent call over the Model Context Protocol
 running-the-service: how to change the rate limits of my own installation
 chatting-with-the-assistant: what is the body of a chat request
 sandbox-echo: is there a dry run mode

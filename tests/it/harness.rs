@@ -343,13 +343,17 @@ impl TestApp {
                 assert_eq!(length, Some(&*reply.body.len().to_string()));
             }
             if reply.status.as_u16() >= 400 {
-                check_problem(self.base_url, &id, reply);
+                if path == "/mcp" && reply.header("content-type") == Some("application/json") {
+                    check_rpc_error(reply);
+                } else {
+                    check_problem(self.base_url, &id, reply);
+                }
             }
         }
         assert!(self.seen_ids.lock().unwrap().insert(id), "an id came twice");
         let is_refused = reply.status == StatusCode::TOO_MANY_REQUESTS;
         let is_oauth = is_below("/agent", path) || is_below("/oauth2", path);
-        if is_oauth || is_below("/api", path) || is_refused {
+        if is_oauth || is_below("/api", path) || path == "/mcp" || is_refused {
             check_rate_limits(reply);
         } else {
             assert_eq!(reply.header("ratelimit"), None, "{path}");
@@ -417,6 +421,15 @@ fn check_headers(reply: &Reply) {
         assert!(ALLOWED.contains(&name.as_str()), "{name}");
         assert_eq!(reply.headers.get_all(name).iter().count(), 1, "{name}");
     }
+}
+
+/// What MCP answers to a message that it does not take.
+fn check_rpc_error(reply: &Reply) {
+    let answer = reply.json();
+    assert_eq!(answer["jsonrpc"], "2.0");
+    assert!(answer["error"]["code"].is_i64(), "{answer}");
+    assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
+    assert_eq!(answer.get("result"), None);
 }
 
 /// Spec 2.13.

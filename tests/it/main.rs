@@ -27,6 +27,7 @@ mod keys;
 mod ledger;
 mod limiter;
 mod limits;
+mod mcp;
 mod newsletter;
 mod notify;
 mod openai;

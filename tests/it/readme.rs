@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use landing_api::domain::policy::PolicyName;
+use landing_api::site::tools::Tool;
 
 const README: &str = include_str!("../../README.md");
 
@@ -24,6 +25,15 @@ fn every_policy_stands_there_with_its_default() {
         // A day is written in hours there.
         let quota = policy.default_quota().to_string().replace("/1d", "/24h");
         assert_eq!(row[1], quota, "{name}");
+    }
+}
+
+#[test]
+fn every_tool_stands_there() {
+    let rows = rows();
+    for tool in Tool::ALL {
+        let name = format!("`{}`", tool.name());
+        assert!(rows.iter().any(|row| row[0] == name), "{name}");
     }
 }
 

@@ -131,7 +131,8 @@ fn every_link_into_the_guide_has_its_section() {
 
 #[test]
 fn every_path_in_the_guide_is_a_real_one() {
-    const PATHS: [&str; 27] = [
+    const PATHS: [&str; 28] = [
+        "/mcp",
         "/api",
         "/api/v1",
         "/api/v2",

@@ -12,7 +12,7 @@ use crate::http::cookie::QuotaCookie;
 use crate::http::negotiate::prefers_events;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
-use crate::http::wire::{self, Errors, Unknown, Value};
+use crate::http::wire::{self, Errors, Object, Unknown, Value};
 use crate::ports::Unread;
 use crate::usecases::chat::{self as usecase, Allowance, Answered, ChatError, Turn};
 
@@ -26,6 +26,14 @@ struct ChatResponse<'a> {
     /// Deprecated alias of `message` (spec 2.11).
     reply: &'a str,
     quota: QuotaResponse,
+}
+
+/// The same for who asks by a tool, which never had the alias.
+#[derive(Serialize)]
+struct ToolAnswer<'a> {
+    message: &'a str,
+    #[serde(flatten)]
+    numbers: QuotaResponse,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -61,8 +69,23 @@ pub(super) async fn chat(call: Call, body: &[u8]) -> Result<Reply, Problem> {
         .await
         .map_err(|error| problem(&call, error))?;
     let mut reply = Reply::json(StatusCode::OK, &chat_response(&answered))?;
-    reply.headers.extend(set_cookie(&call, &answered.visitor));
+    reply.headers.extend(set_cookie(&call, answered.visitor));
     Ok(reply.with_decision(answered.decision))
+}
+
+/// Answers who asks by a tool.
+pub(super) async fn ask(call: &Call, arguments: &[u8]) -> Result<Reply, Problem> {
+    let conversation = read_arguments(arguments)?;
+    let turn = reserve(call).await?;
+    let app = &call.app;
+    let answered = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &Unread)
+        .await
+        .map_err(|error| problem(call, error))?;
+    let answer = ToolAnswer {
+        message: &answered.reply,
+        numbers: QuotaResponse::from(Allowance::of(&answered.decision)),
+    };
+    Ok(Reply::json(StatusCode::OK, &answer)?.with_decision(answered.decision))
 }
 
 /// Charges a turn.
@@ -73,7 +96,7 @@ pub(super) async fn reserve(call: &Call) -> Result<Turn, Problem> {
         app.meter(),
         call.now,
         &call.client,
-        call.visitor,
+        call.asker,
     )
     .await
     .map_err(|error| problem(call, error))
@@ -91,17 +114,21 @@ pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
 }
 
 pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
-    let decision = usecase::quota(call.app.meter(), call.now, &call.client, call.visitor).await?;
+    let decision = usecase::quota(call.app.meter(), call.now, &call.client, call.asker).await?;
     let response = QuotaResponse::from(Allowance::of(&decision));
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
 }
 
 /// The header that names the visitor for one more window, so that the cookie outlives every counted
 /// turn.
-pub(super) fn set_cookie(call: &Call, visitor: &QuotaToken) -> Option<(HeaderName, HeaderValue)> {
+pub(super) fn set_cookie(
+    call: &Call,
+    visitor: Option<QuotaToken>,
+) -> Option<(HeaderName, HeaderValue)> {
+    let visitor = visitor?;
     let quota = call.app.settings.policies.quota(PolicyName::Assistant)?;
     let cookie = QuotaCookie::new(call.app.settings.is_https());
-    let value = cookie.write(visitor, &call.app.secrets.quota_cookie, quota.window_s());
+    let value = cookie.write(&visitor, &call.app.secrets.quota_cookie, quota.window_s());
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }
 
@@ -115,20 +142,38 @@ fn read_request(body: &[u8]) -> Result<Conversation, Problem> {
             if let Some(client_used) = object.optional("clientUsed") {
                 client_used.number(&mut errors);
             }
-            let messages = object.required("messages", &mut errors);
-            object.finish(Unknown::Ignored, &mut errors);
-            let items = messages?.array(MESSAGES_MAX, &mut errors)?;
-            let messages: Vec<_> = items
-                .into_iter()
-                .filter_map(|item| read_message(item, &mut errors))
-                .collect();
-            // Only lists from which an item is missing, which is named already, do not fit.
-            Conversation::parse(messages).ok()
+            read_conversation(object, Unknown::Ignored, &mut errors)
         });
     errors.finish(conversation)
 }
 
-fn read_message(item: Value<'_>, errors: &mut Errors) -> Option<Message> {
+/// Reads the arguments of the tool: a conversation and nothing else.
+fn read_arguments(arguments: &[u8]) -> Result<Conversation, Problem> {
+    let mut errors = Errors::default();
+    let conversation = wire::parse(arguments)?
+        .object(&mut errors)
+        .and_then(|object| read_conversation(object, Unknown::Rejected, &mut errors));
+    errors.finish(conversation)
+}
+
+/// Reads the member `messages`, and settles what all others are.
+fn read_conversation(
+    mut object: Object<'_>,
+    unknown: Unknown,
+    errors: &mut Errors,
+) -> Option<Conversation> {
+    let messages = object.required("messages", errors);
+    object.finish(unknown, errors);
+    let items = messages?.array(MESSAGES_MAX, errors)?;
+    let messages: Vec<_> = items
+        .into_iter()
+        .filter_map(|item| read_message(item, unknown, errors))
+        .collect();
+    // Only lists from which an item is missing, which is named already, do not fit.
+    Conversation::parse(messages).ok()
+}
+
+fn read_message(item: Value<'_>, unknown: Unknown, errors: &mut Errors) -> Option<Message> {
     let mut object = item.object(errors)?;
     let role = object.required("role", errors).and_then(|value| {
         let name = value.string(errors)?;
@@ -141,7 +186,7 @@ fn read_message(item: Value<'_>, errors: &mut Errors) -> Option<Message> {
     let content = object
         .required("content", errors)
         .and_then(|value| value.parsed(errors, Content::parse));
-    object.finish(Unknown::Ignored, errors);
+    object.finish(unknown, errors);
     Some(Message {
         role: role?,
         content: content?,
@@ -164,9 +209,7 @@ pub(super) fn problem(call: &Call, error: ChatError) -> Problem {
             let mut problem = Problem::of(Code::ModelUnavailable)
                 .with_decision(decision)
                 .because(error);
-            problem
-                .headers
-                .extend(charged.and_then(|visitor| set_cookie(call, &visitor)));
+            problem.headers.extend(set_cookie(call, charged));
             problem
         }
         ChatError::Limiter(cause) => Problem::from(cause),

@@ -41,7 +41,7 @@ struct Delta<'a> {
 pub(super) async fn chat(call: Call, conversation: Conversation) -> Result<Reply, Problem> {
     let turn = reserve(&call).await?;
     let decision = turn.decision.clone();
-    let cookie = set_cookie(&call, &turn.visitor);
+    let cookie = set_cookie(&call, turn.visitor);
     let (sink, stream) = events::channel();
     let (begun, has_begun) = oneshot::channel();
     let reader = Reader {

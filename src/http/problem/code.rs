@@ -24,6 +24,7 @@ pub enum Code {
     ModelUnavailable,
     NewsletterUnavailable,
     NotFound,
+    OriginNotAllowed,
     Overloaded,
     PayloadTooLarge,
     RateLimited,
@@ -55,7 +56,7 @@ pub struct Kind {
 
 impl Code {
     /// Every code, in the order of their names.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::AssistantQuotaExhausted,
         Self::ClaimNotEnabled,
         Self::ConflictingCredentials,
@@ -74,6 +75,7 @@ impl Code {
         Self::ModelUnavailable,
         Self::NewsletterUnavailable,
         Self::NotFound,
+        Self::OriginNotAllowed,
         Self::Overloaded,
         Self::PayloadTooLarge,
         Self::RateLimited,
@@ -231,6 +233,14 @@ impl Code {
                 "There is nothing at this path. Paths match exactly: letter case and trailing \
                  slashes count.",
                 "Look the path up in the documentation.",
+            ),
+            Self::OriginNotAllowed => (
+                "origin_not_allowed",
+                StatusCode::FORBIDDEN,
+                "Origin not allowed",
+                "The request comes from a page of an origin that may not call this endpoint, as \
+                 its Origin header says.",
+                "Call it from a program, or ask the operator to allow the page's origin.",
             ),
             Self::Overloaded => (
                 "overloaded",

@@ -124,6 +124,27 @@ impl Problem {
         self
     }
 
+    /// The same in words alone, for a client that is told in another shape than a problem's.
+    pub(crate) fn words(&self, id: RequestId) -> String {
+        let kind = self.code.kind();
+        let mut lines = vec![format!("{}. {}", kind.title, self.detail)];
+        for error in &self.errors {
+            lines.push(format!(
+                "{}: {} ({})",
+                error.pointer, error.detail, error.code
+            ));
+        }
+        lines.push(kind.resolution.to_owned());
+        if self.decision.is_refused()
+            && let Some(standing) = self.decision.binding()
+        {
+            lines.push(format!("Retry-After: {}", standing.reset_s()));
+        }
+        lines.push(format!("code: {}", kind.name));
+        lines.push(format!("instance: urn:uuid:{id}"));
+        lines.join("\n")
+    }
+
     /// The body on the wire (spec 2.13), for the request `id` of a path in `area`.
     pub(crate) fn body(
         &self,
@@ -153,7 +174,7 @@ impl Problem {
                 .collect(),
             oauth: match area {
                 Area::OAuth => Some(OAuthMembers::of(self)),
-                Area::Api | Area::Site => None,
+                Area::Api | Area::Mcp | Area::Site => None,
             },
         };
         serde_json::to_vec(&details).unwrap_or_default()

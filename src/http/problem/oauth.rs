@@ -41,6 +41,7 @@ const fn error(code: Code) -> &'static str {
         | Code::MalformedJson
         | Code::MethodNotAllowed
         | Code::NotFound
+        | Code::OriginNotAllowed
         | Code::PayloadTooLarge
         | Code::RequestTimeout
         | Code::UnsupportedApiVersion

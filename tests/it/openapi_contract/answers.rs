@@ -16,6 +16,7 @@ use landing_api::adapters::memory::ScriptedModelClient;
 use landing_api::domain::chat::Conversation;
 use landing_api::http::route::Area;
 use landing_api::ports::{Deltas, ModelClient, ModelError, StoreError};
+use serde_json::json;
 
 use super::contract::{CONTRACT, Described, object, written};
 use crate::harness::{Call, PanickingModelClient, Reply, Setup, TestApp, VISITOR};
@@ -31,7 +32,10 @@ struct Seen {
 impl Seen {
     fn note(&mut self, operation: &Described, reply: &Reply) {
         let status = reply.status.as_u16();
-        let code = (status >= 400).then(|| reply.code());
+        // Errors of MCP's own protocol are no problems.
+        let is_problem = reply.header("content-type") == Some("application/problem+json");
+        assert!(is_problem || status < 400 || operation.path == "/mcp");
+        let code = is_problem.then(|| reply.code());
         if let Some(code) = &code {
             let (problem, example) = (reply.json(), operation.example(status, code));
             for member in ["title", "status", "code", "resolution", "error"] {
@@ -190,6 +194,28 @@ async fn see_logout_token(seen: &mut Seen, operation: &Described) {
     seen.send(&TestApp::new(), operation, call).await;
 }
 
+/// What MCP answers by the kind of a message, and to whom it answers nothing.
+async fn see_messages(seen: &mut Seen, operation: &Described) {
+    const NEWEST: &str = "2026-07-28";
+    let app = TestApp::new();
+    let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let unknown = json!({ "jsonrpc": "2.0", "id": 1, "method": "nonsense", "params": { "_meta": {
+        "io.modelcontextprotocol/protocolVersion": NEWEST,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }}});
+    let unknown = call(operation)
+        .body(unknown.to_string())
+        .header("mcp-protocol-version", NEWEST)
+        .header("mcp-method", "nonsense");
+    for call in [
+        call(operation).body(notification),
+        unknown,
+        call(operation).header("origin", "https://evil.example"),
+    ] {
+        seen.send(&app, operation, call).await;
+    }
+}
+
 /// A token, and what may be wrong with a request for one.
 async fn see_token(seen: &mut Seen, operation: &Described) {
     let app = TestApp::new();
@@ -346,6 +372,9 @@ async fn every_status_code_and_header_that_is_described_is_seen() {
         }
         if operation.path == "/agent/auth" {
             see_registration(&mut seen, operation).await;
+        }
+        if operation.path == "/mcp" {
+            see_messages(&mut seen, operation).await;
         }
         if has("issuer_not_enabled") {
             see_logout_token(&mut seen, operation).await;

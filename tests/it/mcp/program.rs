@@ -1,0 +1,81 @@
+//! What the real program logs of messages.
+
+use std::net::TcpListener;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::binary::{Program, command};
+
+#[test]
+fn the_log_names_the_tool_and_the_cause_and_nobody() {
+    let data_dir = tempfile::tempdir().unwrap();
+    // Bound and not listening any more: nobody answers there.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", free.local_addr().unwrap());
+    drop(free);
+    let program = Program::start(command(data_dir.path()).args([
+        "--log-level",
+        "trace",
+        "--newsletter-webhook",
+        &url,
+    ]));
+    let email = "ada@example.com";
+    let call = |name: &str, arguments: serde_json::Value| {
+        let params = json!({ "name": name, "arguments": arguments });
+        let method = "tools/call";
+        json!({ "jsonrpc": "2.0", "id": email, "method": method, "params": params }).to_string()
+    };
+    for (header, body, status) in [
+        (
+            "",
+            call("subscribe_newsletter", json!({ "email": email })),
+            200,
+        ),
+        ("", call("create_api_key", json!({})), 200),
+        ("", call(email, json!({})), 200),
+        ("", call("echo", json!({ "message": { "of": email } })), 200),
+        (
+            "Mcp-Protocol-Version: ada@example.com\r\n",
+            call("echo", json!({})),
+            400,
+        ),
+        (
+            "Mcp-Protocol-Version: 2025-11-25\r\nMcp-Name: ada@example.com\r\n",
+            json!({ "jsonrpc": "2.0", "id": 1, "method": email, "params": { "of": email } })
+                .to_string(),
+            200,
+        ),
+        ("", format!("{email} is no JSON"), 400),
+    ] {
+        let (answered, answer) = program.send("POST", "/mcp", header, &body);
+        assert_eq!(answered, status, "{answer}");
+    }
+    let (_, log) = program.stop(Signal::TERM);
+    let requests: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("endpoint=\"mcp\""))
+        .collect();
+    assert_eq!(requests.len(), 7, "{log}");
+    let [subscribe, mint, unknown, echo, ..] = requests.as_slice() else {
+        panic!("{log}");
+    };
+    for part in [
+        " WARN request ",
+        "tool=\"subscribe_newsletter\" status=200",
+        "code=\"newsletter_unavailable\"",
+        "cause=\"provider failed",
+    ] {
+        assert!(subscribe.contains(part), "{part}: {subscribe}");
+    }
+    assert!(
+        mint.contains("tool=\"create_api_key\" status=200"),
+        "{mint}"
+    );
+    assert!(!unknown.contains("tool="), "{unknown}");
+    assert!(echo.contains("tool=\"echo\"") && echo.contains("code=\"validation_failed\""));
+    for private in ["ada@", "lak_"] {
+        let line = log.lines().find(|line| line.contains(private));
+        assert_eq!(line, None, "{private}");
+    }
+}

@@ -1,0 +1,262 @@
+//! The tools: what is told of them, what they take, and what they give.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use jsonschema::Validator;
+use landing_api::adapters::memory::ScriptedSubscriptionNotifier;
+use landing_api::domain::contact::RevealExisting;
+use serde_json::{Value, json};
+
+use crate::harness::{Call, Setup, TestApp};
+
+use super::{ask, call, failure, given, listed, plain, raw};
+
+const NAMES: [&str; 6] = [
+    "check_health",
+    "echo",
+    "subscribe_newsletter",
+    "ask_assistant",
+    "get_assistant_quota",
+    "create_api_key",
+];
+
+fn validator(schema: &Value) -> Validator {
+    assert!(jsonschema::meta::is_valid(schema), "{schema}");
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .should_validate_formats(true)
+        .build(schema)
+        .unwrap()
+}
+
+/// The schemas of a tool, of what it takes and of what it gives.
+pub(super) async fn schemas(app: &TestApp, tool: &str) -> (Validator, Validator) {
+    let listed = listed(app).await;
+    let tool = listed.iter().find(|card| card["name"] == tool).unwrap();
+    (
+        validator(&tool["inputSchema"]),
+        validator(&tool["outputSchema"]),
+    )
+}
+
+/// Every object that a schema allows, however deep inside.
+fn objects(schema: &Value) -> Vec<&Value> {
+    let mut found: Vec<_> = match schema {
+        Value::Object(members) => members.values().flat_map(objects).collect(),
+        Value::Array(items) => items.iter().flat_map(objects).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    };
+    if schema.get("type") == Some(&json!("object")) {
+        found.push(schema);
+    }
+    found
+}
+
+#[tokio::test]
+async fn every_tool_tells_what_it_is_takes_and_gives() {
+    let listed = listed(&TestApp::new()).await;
+    let names: Vec<_> = listed.iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, NAMES);
+    for tool in &listed {
+        assert!(tool["title"].as_str().unwrap().len() > 5);
+        assert!(tool["description"].as_str().unwrap().len() > 50);
+        for schema in [&tool["inputSchema"], &tool["outputSchema"]] {
+            assert_eq!(schema["type"], "object");
+            validator(schema);
+            for object in objects(schema) {
+                assert_eq!(object["additionalProperties"], false, "{object}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn hints_say_what_a_tool_does_to_the_world() {
+    let hints = |read_only: bool, idempotent: bool, open_world: bool| {
+        json!({
+            "readOnlyHint": read_only,
+            "destructiveHint": false,
+            "idempotentHint": idempotent,
+            "openWorldHint": open_world,
+        })
+    };
+    for (passes_on, subscribes) in [
+        (false, hints(false, true, false)),
+        (true, hints(false, false, true)),
+    ] {
+        let app = Setup {
+            notifier: passes_on.then(|| Arc::new(ScriptedSubscriptionNotifier::default()) as _),
+            ..Setup::default()
+        }
+        .start();
+        let told: Vec<_> = listed(&app).await;
+        for (tool, expected) in told.iter().zip([
+            hints(true, true, false),
+            hints(true, true, false),
+            subscribes,
+            hints(false, false, false),
+            hints(true, true, false),
+            hints(false, false, false),
+        ]) {
+            assert_eq!(tool["annotations"], expected, "{}", tool["name"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_tool_gives_what_it_says() {
+    let app = TestApp::new();
+    let message = json!({ "role": "user", "content": "hello" });
+    for (tool, arguments, expected) in [
+        (
+            "check_health",
+            json!({}),
+            json!({ "ok": true, "service": "Landing API", "version": "v1" }),
+        ),
+        (
+            "echo",
+            json!({ "message": "h\u{e9}llo \u{1F600}\n" }),
+            json!({ "ok": true, "sandbox": true, "echo": "h\u{e9}llo \u{1F600}\n" }),
+        ),
+        (
+            "echo",
+            json!({ "message": "m", "echo_headers": true }),
+            json!({ "request_accept": "a/b", "request_user_agent": "test" }),
+        ),
+        (
+            "subscribe_newsletter",
+            json!({ "email": "Ada@Example.com" }),
+            json!({ "ok": true, "mode": "contact", "alreadyExists": false }),
+        ),
+        (
+            "subscribe_newsletter",
+            json!({ "email": "ada@example.com" }),
+            json!({ "ok": true, "mode": "contact", "alreadyExists": true }),
+        ),
+        (
+            "ask_assistant",
+            json!({ "messages": [message, { "role": "assistant", "content": "yes?" }, message] }),
+            json!({
+                "message": "Hello, I am the scripted assistant.",
+                "used": 1, "max": 10, "remaining": 9,
+            }),
+        ),
+        (
+            "get_assistant_quota",
+            json!({}),
+            json!({ "used": 1, "max": 10, "remaining": 9 }),
+        ),
+        (
+            "create_api_key",
+            json!({}),
+            json!({ "tier": "free", "rate_limit": { "limit": 600, "window_seconds": 60 } }),
+        ),
+        (
+            "create_api_key",
+            json!({ "label": "agent" }),
+            json!({ "label": "agent", "tier": "free" }),
+        ),
+    ] {
+        let (takes, gives) = schemas(&app, tool).await;
+        assert!(takes.is_valid(&arguments), "{tool} {arguments}");
+        let call = call(tool, &arguments)
+            .header("accept", "a/b")
+            .header("user-agent", "test");
+        let given = given(&app.send(call).await);
+        if let Err(error) = gives.validate(&given) {
+            panic!("{tool} gives {given}: {error}");
+        }
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(&given[name], value, "{tool} {name}");
+        }
+    }
+    assert_eq!(app.contacts.len(), 1);
+}
+
+#[tokio::test]
+async fn a_tool_that_needs_nothing_may_be_called_without_arguments() {
+    let app = TestApp::new();
+    for tool in ["check_health", "get_assistant_quota", "create_api_key"] {
+        for params in [
+            json!({ "name": tool }),
+            json!({ "name": tool, "arguments": null }),
+            json!({ "name": tool, "arguments": {} }),
+        ] {
+            given(&app.send(plain("tools/call", &params)).await);
+        }
+    }
+    let words = failure(
+        &app.send(plain("tools/call", &json!({ "name": "echo" })))
+            .await,
+    );
+    assert!(words.contains("#/message: must be there (required)"));
+}
+
+#[tokio::test]
+async fn arguments_are_found_wherever_they_stand() {
+    let app = TestApp::new();
+    for (params, echo) in [
+        (
+            r#"{"arguments":{"message":"first"},"name":"echo"}"#,
+            "first",
+        ),
+        (
+            r#"{"name":"echo","arguments" : { "message" : "{}" } }"#,
+            "{}",
+        ),
+        // The same text stands elsewhere, too.
+        (
+            r#"{"_meta":{"x":{"message":"m"}},"name":"echo","arguments":{"message":"m"}}"#,
+            "m",
+        ),
+        (
+            r#"{"name":"echo","arguments":{"message":"\"arguments\":{}"}}"#,
+            "\"arguments\":{}",
+        ),
+    ] {
+        for body in [
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#),
+            format!(r#"  {{"params":{params},"method":"tools/call","id":1,"jsonrpc":"2.0"}}  "#),
+        ] {
+            assert_eq!(given(&app.send(raw(&body)).await)["echo"], echo, "{body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_minted_key_is_good_over_http_and_shown_once() {
+    let app = TestApp::new();
+    let given = given(&app.send(call("create_api_key", &json!({}))).await);
+    let key = given["api_key"].as_str().unwrap();
+    let reply = app.send(Call::get("/api/v1/health").bearer(key)).await;
+    assert_eq!(reply.status, StatusCode::OK);
+    let reply = app.send(ask().bearer(key)).await;
+    assert_eq!(super::given(&reply)["used"], 1);
+}
+
+#[tokio::test]
+async fn who_signed_up_before_is_told_to_nobody_else() {
+    let app = TestApp::new();
+    let subscribe = || {
+        call(
+            "subscribe_newsletter",
+            &json!({ "email": "ada@example.com" }),
+        )
+    };
+    assert_eq!(
+        given(&app.send(subscribe()).await)["alreadyExists"],
+        json!(false)
+    );
+    let stranger = given(&app.send(subscribe().from("198.51.100.7")).await);
+    assert_eq!(stranger, json!({ "ok": true, "mode": "contact" }));
+    let never = Setup {
+        reveal_existing: RevealExisting::Never,
+        ..Setup::default()
+    }
+    .start();
+    assert_eq!(
+        given(&never.send(subscribe()).await).get("alreadyExists"),
+        None
+    );
+}
