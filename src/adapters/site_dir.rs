@@ -27,7 +27,7 @@ pub enum SiteDirError {
     #[error("{0}")]
     Dir(io::Error),
     /// A file cannot be read.
-    #[error("{}: {error}", .name.display())]
+    #[error("{}: {error}", shown(.name))]
     Io {
         /// Its name.
         name: PathBuf,
@@ -35,16 +35,16 @@ pub enum SiteDirError {
         error: io::Error,
     },
     /// An entry is no file.
-    #[error("{}: is no file; only files are taken, and no folders", .0.display())]
+    #[error("{}: is no file; only files are taken, and no folders", shown(.0))]
     NoFile(PathBuf),
     /// A link leads out of the folder.
-    #[error("{}: leads out of the folder", .0.display())]
+    #[error("{}: leads out of the folder", shown(.0))]
     Outside(PathBuf),
     /// A file holds too much.
-    #[error("{}: is larger than {FILE_BYTES_MAX} bytes", .0.display())]
+    #[error("{}: is larger than {FILE_BYTES_MAX} bytes", shown(.0))]
     TooLarge(PathBuf),
     /// A file is no text.
-    #[error("{}, line {line}: is not UTF-8", .name.display())]
+    #[error("{}, line {line}: is not UTF-8", shown(.name))]
     NotText {
         /// Its name.
         name: PathBuf,
@@ -55,8 +55,13 @@ pub enum SiteDirError {
     #[error("holds more than {FILES_MAX} files")]
     TooMany,
     /// The files hold too much together.
-    #[error("{}: the files are larger than {ALL_BYTES_MAX} bytes up to this one", .0.display())]
+    #[error("{}: the files are larger than {ALL_BYTES_MAX} bytes up to this one", shown(.0))]
     TooLargeTogether(PathBuf),
+}
+
+/// A name as it may stand in one line of a terminal.
+fn shown(name: &Path) -> String {
+    name.to_string_lossy().escape_debug().to_string()
 }
 
 /// The files of the folder `dir`, by name. Hidden ones, whose names begin with a dot, are left out.
@@ -205,6 +210,10 @@ mod tests {
             (
                 |dir| write(dir.join(OsStr::from_bytes(b"\xff.md")), b"\xff").unwrap(),
                 "\u{fffd}.md, line 1: is not UTF-8",
+            ),
+            (
+                |dir| create_dir(dir.join("a\nb\u{1b}[31m\u{202e}é.md")).unwrap(),
+                "a\\nb\\u{1b}[31m\\u{202e}é.md: is no file; only files are taken, and no folders",
             ),
         ] {
             assert_eq!(refused(fill), expected);

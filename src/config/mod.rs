@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use tracing::Level;
-use url::Url;
+use url::{Host, Url};
 
 use crate::domain::contact::RevealExisting;
 use crate::domain::policy::{Policies, PolicyName, Quota, parse_duration_ms};
@@ -48,7 +48,7 @@ pub struct Args {
 
     /// Origin under which clients reach the service, without a path
     /// [default: http:// and the address listened on]
-    #[arg(long, env = "LANDING_BASE_URL", value_name = "URL", value_parser = parse_origin)]
+    #[arg(long, env = "LANDING_BASE_URL", value_name = "URL", value_parser = parse_base_url)]
     base_url: Option<String>,
 
     /// Name of the service, as health and the documents tell it
@@ -314,15 +314,46 @@ fn parse_origin(text: &str) -> Result<String, String> {
     Ok(origin)
 }
 
+/// An origin that may stand in any document as it is.
+fn parse_base_url(text: &str) -> Result<String, String> {
+    let origin = parse_origin(text)?;
+    let url = Url::parse(&origin).map_err(|error| error.to_string())?;
+    let is_host = match url.host() {
+        Some(Host::Domain(name)) => name.split('.').all(is_label),
+        Some(Host::Ipv4(_) | Host::Ipv6(_)) => true,
+        None => false,
+    };
+    if !is_host {
+        return Err("must name a host of letters, digits, hyphens and single dots".to_owned());
+    }
+    if url.port() == Some(0) {
+        return Err("must have a port above 0".to_owned());
+    }
+    Ok(origin)
+}
+
+/// Whether `text` is a part of a host's name, as the parser writes it: in lowercase ASCII.
+fn is_label(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty() && text.chars().all(is_allowed)
+}
+
 fn parse_name(text: &str) -> Result<String, String> {
     const LENGTH_MAX: usize = 100;
     if text.trim().is_empty()
         || text.chars().count() > LENGTH_MAX
-        || text.chars().any(char::is_control)
+        || text.chars().any(is_unprintable)
     {
-        return Err(format!("must be a line of 1 to {LENGTH_MAX} characters"));
+        return Err(format!(
+            "must be a line of 1 to {LENGTH_MAX} characters, none of them a control character"
+        ));
     }
     Ok(text.to_owned())
+}
+
+/// Control characters, and those that YAML takes in no form (YAML 1.2, section 5.1).
+fn is_unprintable(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}')
 }
 
 fn parse_limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {

@@ -6,8 +6,8 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, 
 
 use crate::domain::passage::Passage;
 
-/// A Markdown document, read. HTML in it is text, except for comments on lines of their own, which
-/// are hints to the assistant.
+/// A Markdown document, read. HTML in it is text, except for comments, which are left out; those on
+/// a line of their own are hints to the assistant.
 #[derive(Clone, Debug)]
 pub struct Article {
     /// Its first-level heading and what stands before the first section.
@@ -29,7 +29,7 @@ pub struct Section {
     pub html: String,
     /// What stands under the heading, as [`Passage::text`] wants it.
     pub text: String,
-    /// What its comments `<!-- .. -->` say; they are not in the HTML.
+    /// What its comments `<!-- .. -->` on lines of their own say; they are not in the HTML.
     pub hints: String,
 }
 
@@ -37,26 +37,23 @@ pub struct Section {
 #[must_use]
 pub fn read(markdown: &str) -> Option<Article> {
     let mut parts: Vec<Part<'_>> = Vec::new();
-    let mut comments = Vec::new();
+    let mut comments = Comments::default();
     for (event, range) in parse(markdown).into_offset_iter() {
-        let hint = comment(&event);
-        if hint.is_some() {
-            comments.push(range);
-        }
+        let (event, hint) = comments.take(event, markdown, range);
         let begins = match parts.last() {
-            None if hint.is_some() || is_html_block(&event) => false,
-            None if is_heading(&event, HeadingLevel::H1) => true,
+            None if event.as_ref().is_none_or(is_html_block) => false,
+            None if is_heading(event.as_ref(), HeadingLevel::H1) => true,
             None => return None,
-            Some(_) => is_heading(&event, HeadingLevel::H2),
+            Some(_) => is_heading(event.as_ref(), HeadingLevel::H2),
         };
         if begins {
             parts.push(Part::default());
         }
         if let Some(part) = parts.last_mut() {
-            match hint {
-                Some(hint) => part.hints.extend([hint.as_str(), " "]),
-                None => part.events.push(html_as_text(event)),
+            if let Some(hint) = hint {
+                part.hints.extend([hint, " "]);
             }
+            part.events.extend(event);
         }
     }
     let mut anchors = Vec::new();
@@ -64,7 +61,7 @@ pub fn read(markdown: &str) -> Option<Article> {
     Some(Article {
         lead: sections.next()?,
         sections: sections.collect(),
-        markdown: without(markdown, &comments),
+        markdown: without(markdown, &comments.ranges),
     })
 }
 
@@ -79,25 +76,95 @@ fn parse(markdown: &str) -> Parser<'_> {
     Parser::new_ext(markdown, Options::ENABLE_TABLES)
 }
 
-fn html_as_text(event: Event<'_>) -> Event<'_> {
-    if let Event::Html(text) | Event::InlineHtml(text) = event {
-        Event::Text(text)
-    } else {
-        event
+/// The comments of a document, as they are found in it.
+#[derive(Debug, Default)]
+struct Comments {
+    /// Where they stand, in order; none touches the next.
+    ranges: Vec<Range<usize>>,
+    /// A block of HTML comes line by line, and a comment may go on in the next one.
+    is_open: bool,
+}
+
+impl Comments {
+    /// What is left of an event that stands at `range` of `markdown`, HTML being text; and the hint,
+    /// if it was one.
+    fn take<'a>(
+        &mut self,
+        event: Event<'a>,
+        markdown: &'a str,
+        range: Range<usize>,
+    ) -> (Option<Event<'a>>, Option<&'a str>) {
+        match event {
+            Event::InlineHtml(html) if html.starts_with("<!--") => {
+                self.add(range);
+                (None, None)
+            }
+            Event::InlineHtml(html) => (Some(Event::Text(html)), None),
+            Event::Html(_) => {
+                let line = markdown.get(range.clone()).unwrap_or_default();
+                let hint = hint(line).filter(|_| !self.is_open);
+                let kept = self.take_line(line, range.start);
+                let is_kept = !kept.trim().is_empty();
+                (is_kept.then(|| Event::Text(kept.into())), hint)
+            }
+            Event::End(TagEnd::HtmlBlock) => {
+                self.is_open = false;
+                (Some(event), None)
+            }
+            other => (Some(other), None),
+        }
+    }
+
+    /// What a line of HTML, which stands at `start`, has outside comments.
+    fn take_line(&mut self, line: &str, start: usize) -> String {
+        let mut kept = String::new();
+        let mut ranges = Vec::new();
+        let mut from = 0;
+        while let Some(rest) = line.get(from..).filter(|rest| !rest.is_empty()) {
+            let begin = if self.is_open {
+                Some(0)
+            } else {
+                rest.find("<!--")
+            };
+            let Some(begin) = begin else {
+                kept.push_str(rest);
+                break;
+            };
+            kept.push_str(rest.get(..begin).unwrap_or_default());
+            // The shortest comment is `<!-->`: its marks share their hyphens.
+            let inner = if self.is_open { 0 } else { begin + 2 };
+            let end = rest.get(inner..).and_then(|inner| inner.find("-->"));
+            self.is_open = end.is_none();
+            let end = from + end.map_or(rest.len(), |end| inner + end + 3);
+            ranges.push(from + begin..end);
+            from = end;
+        }
+        if kept.trim().is_empty() && !ranges.is_empty() {
+            self.add(start..start + line.len());
+        } else {
+            for range in ranges {
+                self.add(start + range.start..start + range.end);
+            }
+        }
+        kept
+    }
+
+    fn add(&mut self, range: Range<usize>) {
+        match self.ranges.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            Some(_) | None => self.ranges.push(range),
+        }
     }
 }
 
 /// What a comment on a line of its own says.
-fn comment(event: &Event<'_>) -> Option<String> {
-    let Event::Html(html) = event else {
-        return None;
-    };
-    let hint = html.trim().strip_prefix("<!-- ")?.strip_suffix(" -->")?;
-    Some(hint.to_owned())
+fn hint(line: &str) -> Option<&str> {
+    let hint = line.trim().strip_prefix("<!-- ")?.strip_suffix(" -->")?;
+    (!hint.contains("-->")).then_some(hint)
 }
 
-fn is_heading(event: &Event<'_>, wanted: HeadingLevel) -> bool {
-    matches!(event, Event::Start(Tag::Heading { level, .. }) if *level == wanted)
+fn is_heading(event: Option<&Event<'_>>, wanted: HeadingLevel) -> bool {
+    matches!(event, Some(Event::Start(Tag::Heading { level, .. })) if *level == wanted)
 }
 
 fn is_html_block(event: &Event<'_>) -> bool {
@@ -107,14 +174,15 @@ fn is_html_block(event: &Event<'_>) -> bool {
     )
 }
 
-/// `text` without those lines and the empty line after each.
-fn without(text: &str, lines: &[Range<usize>]) -> String {
+/// `text` without those ranges and, where one is of whole lines, the empty line after it.
+fn without(text: &str, ranges: &[Range<usize>]) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut start = 0;
-    for line in lines {
-        kept.push_str(text.get(start..line.start).unwrap_or_default());
-        let rest = text.get(line.end..).unwrap_or_default();
-        start = line.end + usize::from(rest.starts_with('\n'));
+    for range in ranges {
+        kept.push_str(text.get(start..range.start).unwrap_or_default());
+        let (before, rest) = text.split_at_checked(range.end).unwrap_or((text, ""));
+        let is_before_empty_line = before.ends_with('\n') && rest.starts_with('\n');
+        start = range.end + usize::from(is_before_empty_line);
     }
     kept.push_str(text.get(start..).unwrap_or_default());
     kept
@@ -254,6 +322,28 @@ mod tests {
             "# Title\n\nText.\n\n```\n<!-- code -->\n```\n"
         );
         assert!(article.lead.html.contains("&lt;!-- code --&gt;"));
+    }
+
+    #[test]
+    fn comments_of_any_form_are_left_out() {
+        for (source, expected) in [
+            ("<!--secret-->\n\nA.\n", "A.\n"),
+            ("<!-- secret\n\nsecret\n-->\n\nA.\n", "A.\n"),
+            ("A <!-- secret --> b.\n", "A  b.\n"),
+            ("A <!-- secret\nsecret --> b.\n", "A  b.\n"),
+            ("A. <!--secret-->\n\nB.\n", "A. \n\nB.\n"),
+            ("<!-- secret --> A. <!-- secret -->\n", " A. \n"),
+            ("<div>\n<!-- secret\nsecret --></div>\n", "<div>\n</div>\n"),
+            ("<!-->A.\n", "A.\n"),
+            ("A.\n\n<!-- secret\n\nsecret", "A.\n\n"),
+        ] {
+            let article = read(&format!("# T\n\n{source}")).unwrap();
+            assert_eq!(article.markdown, format!("# T\n\n{expected}"));
+            let lead = article.lead;
+            assert!(!lead.html.contains("secret"), "{}", lead.html);
+            assert!(!lead.text.contains("secret"), "{}", lead.text);
+            assert_eq!(lead.hints, "", "{source:?}");
+        }
     }
 
     #[test]

@@ -71,9 +71,15 @@ pub struct ProblemPage {
     pub resolution: &'static str,
 }
 
-/// A file is faulty; of those in `data/` a test notices first.
+/// A file is faulty; of those in `data/` a test notices first. Its text is one line, whatever the
+/// file is called and holds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name}{}: {why}", .line.map_or_else(String::new, |line| format!(", line {line}")))]
+#[error(
+    "{}{}: {}",
+    .name.escape_debug(),
+    .line.map_or_else(String::new, |line| format!(", line {line}")),
+    .why.replace(char::is_control, " ")
+)]
 pub struct SiteError {
     /// The file.
     pub name: String,

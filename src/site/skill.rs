@@ -19,6 +19,8 @@ pub(super) struct About {
     /// What it does and when to use it.
     pub(super) description: &'static str,
     pub(super) path: &'static str,
+    /// What somebody may ask for whom it helps, in a catalogue.
+    pub(super) representative_queries: [&'static str; 3],
 }
 
 /// The only one there is.
@@ -28,6 +30,11 @@ pub(super) const PUBLIC_API: About = About {
     description: "Call the zero-auth endpoints of the public landing API. Use when a task needs \
                   its health, sandbox, newsletter, assistant, key or agent registration endpoints.",
     path: "/.well-known/agent-skills/public-landing-api/SKILL.md",
+    representative_queries: [
+        "call this API without an account",
+        "register an agent and get a token",
+        "get a free API key",
+    ],
 };
 
 /// A skill, filled in.

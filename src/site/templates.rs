@@ -1,8 +1,10 @@
 //! The files of `data/` as templates, and filling them.
 
+use std::io;
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
 use serde::de::IgnoredAny;
 
 use super::facts::Words;
@@ -43,6 +45,9 @@ const STYLE: (&str, &str) = source!("style.css");
 
 /// What filling in one template may take, in steps: far more than any sensible one does.
 const STEPS_MAX: u64 = 1_000_000;
+
+/// What one template may be filled in to, in bytes: few steps are enough to write much.
+const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The templates, and the values that all of them may use.
 #[derive(Debug)]
@@ -95,19 +100,50 @@ impl<'a> Templates<'a> {
     /// The template `name`, filled in; `more` goes before the values that all may use.
     ///
     /// # Errors
-    /// [`SiteError`] when it asks for a value that does not exist, or is to be JSON and is not.
+    /// [`SiteError`] when it asks for a value that does not exist, grows too large, or is to be JSON
+    /// and is not.
     pub(super) fn fill(&self, name: &str, more: Value) -> Result<String, SiteError> {
         if name == STYLE.0 {
             return Ok(self.style.to_owned());
         }
         let words = self.words.clone();
         let template = self.environment.get_template(name)?;
-        let text = template.render(context! { ..more, ..words })?;
+        let mut filled = Bounded::default();
+        template
+            .render_captured_to(context! { ..more, ..words }, &mut filled)
+            .map_err(|error| {
+                // The engine forgets where it was when it cannot write.
+                if error.kind() == ErrorKind::WriteFailure {
+                    let why = format!("is filled in to more than {FILLED_BYTES_MAX} bytes");
+                    return SiteError::new(name, why);
+                }
+                SiteError::from(error)
+            })?;
+        let text = String::from_utf8(filled.0)
+            .map_err(|error| SiteError::new(name, error.utf8_error().to_string()))?;
         if name.ends_with(".json") {
             let parsed = serde_json::from_str::<IgnoredAny>(&text);
             parsed.map_err(|error| SiteError::new(name, error.to_string()))?;
         }
         Ok(text)
+    }
+}
+
+/// Takes no more than [`FILLED_BYTES_MAX`] bytes.
+#[derive(Debug, Default)]
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > FILLED_BYTES_MAX - self.0.len() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -213,7 +213,7 @@ async fn no_page_takes_the_place_of_anything_else() {
 }
 
 /// A file that is wrong, and the line that says so.
-const FAULTY: [(&str, &str, &str); 14] = [
+const FAULTY: [(&str, &str, &str); 16] = [
     (
         "about.md",
         "Hello",
@@ -253,6 +253,16 @@ const FAULTY: [(&str, &str, &str); 14] = [
         "about.md",
         "# A\n{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
         "about.md, line 2: engine ran out of fuel",
+    ),
+    (
+        "about.md",
+        "# A\n{% for a in range(90000) %}{{ 'all of it, ' * 9000 }}{% endfor %}",
+        "about.md: is filled in to more than 4194304 bytes",
+    ),
+    (
+        "a\nb\u{1b}[31m.md",
+        "# A",
+        "a\\nb\\u{1b}[31m.md: is neither a page",
     ),
     (
         "page.html",

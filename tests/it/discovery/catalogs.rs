@@ -54,7 +54,7 @@ async fn the_api_catalog_is_a_linkset_of_absolute_links() {
 
 /// `ServerCard` of SEP-2127; SEP-1649's members beside it.
 #[tokio::test]
-async fn the_card_names_the_server_and_promises_no_endpoint() {
+async fn the_card_names_the_server_and_where_it_is() {
     let app = app();
     let card = get(&app, "/.well-known/mcp/server-card.json").await;
     assert_eq!(card.body, get(&app, "/mcp/server-card").await.body);
@@ -65,19 +65,21 @@ async fn the_card_names_the_server_and_promises_no_endpoint() {
     );
     assert_eq!(card["name"], "example.landing/public-api");
     assert_eq!(card["version"], env!("CARGO_PKG_VERSION"));
-    let expected = json!({ "name": card["name"], "version": card["version"] });
+    let expected =
+        json!({ "name": card["name"], "title": card["title"], "version": card["version"] });
     assert_eq!(card["serverInfo"], expected);
     for (member, length_max) in [("description", 100), ("title", 100), ("version", 255)] {
         let length = card[member].as_str().unwrap().chars().count();
         assert!((1..=length_max).contains(&length), "{member}");
     }
-    for absent in ["remotes", "transport", "endpoint", "protocolVersion"] {
-        assert_eq!(card.get(absent), None, "there is no such endpoint yet");
-    }
-    let manifest = get(&app, "/.well-known/mcp.json").await.json();
-    let mut expected = card;
-    expected["tools"] = json!([]);
-    assert_eq!(manifest, expected);
+    let endpoint = format!("{}/mcp", app.base_url);
+    assert_eq!(card["endpoint"], endpoint);
+    assert_eq!(card["transport"]["endpoint"], endpoint);
+    assert_eq!(card["remotes"][0]["url"], endpoint);
+    let mut manifest = get(&app, "/.well-known/mcp.json").await.json();
+    let tools = manifest.as_object_mut().unwrap().remove("tools").unwrap();
+    assert!(!tools.as_array().unwrap().is_empty());
+    assert_eq!(manifest, card);
 }
 
 #[tokio::test]
@@ -125,7 +127,7 @@ async fn the_ai_catalog_suits_its_strictest_reader() {
     let expected: HashSet<_> = set(&["displayName", "identifier", "documentationUrl"]);
     assert_eq!(members(&catalog["host"]), expected);
     let entries = catalog["entries"].as_array().unwrap();
-    assert_eq!(entries.len(), 2);
+    assert_eq!(entries.len(), 3, "the tools, the skill, the description");
     for entry in entries {
         let expected: HashSet<_> = set(&[
             "identifier",
@@ -139,8 +141,6 @@ async fn the_ai_catalog_suits_its_strictest_reader() {
         let queries = entry["representativeQueries"].as_array().unwrap();
         assert!((2..=5).contains(&queries.len()));
         assert!(queries.iter().all(Value::is_string));
-        let media_type = entry["type"].as_str().unwrap();
-        assert!(!media_type.contains("mcp"), "there is no tool server yet");
     }
 }
 

@@ -69,12 +69,11 @@ fn codes(path: &str, endpoint: Endpoint) -> BTreeSet<&'static str> {
         Code::RateLimited,
         Code::StoreUnavailable,
     ];
+    if Area::of(path).refuses_bad_credentials() {
+        codes.extend([Code::ConflictingCredentials, Code::InvalidToken]);
+    }
     if is_api(path) {
-        codes.extend([
-            Code::ConflictingCredentials,
-            Code::InvalidToken,
-            Code::UnsupportedApiVersion,
-        ]);
+        codes.push(Code::UnsupportedApiVersion);
     }
     if let Some(rule) = endpoint.body() {
         codes.extend([
