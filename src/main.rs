@@ -10,7 +10,7 @@ use std::time::Duration;
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
 use landing_api::adapters::model::openai::{
-    ApiKey, ModelAddress, OpenAiError, OpenAiSettings, page_prompt,
+    ApiKey, HAND_OUT_GRACE, ModelAddress, OpenAiError, OpenAiSettings, page_prompt,
 };
 use landing_api::adapters::model::{
     InterruptibleModelClient, OpenAiModelClient, PassageModelClient,
@@ -47,7 +47,7 @@ const WAITS: Waits = Waits {
     body: Duration::from_secs(10),
     provider: webhook::DEADLINE,
     // As long as the client of the model gives a slow reader beyond the model's own time.
-    hand_out: Duration::from_secs(5),
+    hand_out: HAND_OUT_GRACE,
 };
 
 /// Connections that wait to be accepted; the kernel may allow fewer.

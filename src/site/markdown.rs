@@ -94,25 +94,24 @@ impl Comments {
         markdown: &'a str,
         range: Range<usize>,
     ) -> (Option<Event<'a>>, Option<&'a str>) {
-        match event {
-            Event::InlineHtml(html) if html.starts_with("<!--") => {
+        if let Event::InlineHtml(html) = event {
+            if html.starts_with("<!--") {
                 self.add(range);
-                (None, None)
+                return (None, None);
             }
-            Event::InlineHtml(html) => (Some(Event::Text(html)), None),
-            Event::Html(_) => {
-                let line = markdown.get(range.clone()).unwrap_or_default();
-                let hint = hint(line).filter(|_| !self.is_open);
-                let kept = self.take_line(line, range.start);
-                let is_kept = !kept.trim().is_empty();
-                (is_kept.then(|| Event::Text(kept.into())), hint)
-            }
-            Event::End(TagEnd::HtmlBlock) => {
-                self.is_open = false;
-                (Some(event), None)
-            }
-            other => (Some(other), None),
+            return (Some(Event::Text(html)), None);
         }
+        if matches!(event, Event::Html(_)) {
+            let line = markdown.get(range.clone()).unwrap_or_default();
+            let hint = hint(line).filter(|_| !self.is_open);
+            let kept = self.take_line(line, range.start);
+            let is_kept = !kept.trim().is_empty();
+            return (is_kept.then(|| Event::Text(kept.into())), hint);
+        }
+        if matches!(event, Event::End(TagEnd::HtmlBlock)) {
+            self.is_open = false;
+        }
+        (Some(event), None)
     }
 
     /// What a line of HTML, which stands at `start`, has outside comments.

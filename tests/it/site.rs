@@ -131,8 +131,10 @@ fn every_link_into_the_guide_has_its_section() {
 
 #[test]
 fn every_path_in_the_guide_is_a_real_one() {
-    const PATHS: [&str; 28] = [
+    const PATHS: [&str; 30] = [
         "/mcp",
+        "/agent",
+        "/oauth2",
         "/api",
         "/api/v1",
         "/api/v2",

@@ -14,7 +14,7 @@ use super::thoughts::{Before, Spoken, ThoughtFilter};
 /// The longest answer, in bytes.
 const REPLY_BYTES_MAX: usize = 256 * 1024;
 /// How long beyond the model's deadline a slow reader may hold its place.
-const HAND_OUT_GRACE: Duration = Duration::from_secs(5);
+pub const HAND_OUT_GRACE: Duration = Duration::from_secs(5);
 
 /// An answer in the making. What is handed out, piece after piece, is the answer.
 ///

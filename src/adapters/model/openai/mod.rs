@@ -42,6 +42,7 @@ use crate::ports::{Deltas, ModelClient, ModelError, Place};
 
 use breaker::{Breaker, BreakerOpen, Finding, Pass};
 use collector::Collector;
+pub use collector::HAND_OUT_GRACE;
 use exchange::Upstream;
 use failure::{Failure, Kind};
 use habit::Habit;
