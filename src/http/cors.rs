@@ -75,8 +75,9 @@ const ACCEPTED_BY_DOCUMENTS: HeaderValue =
 
 /// What scripts may read of an answer about a document, beside what they can read of any answer.
 const SENT_WITH_DOCUMENTS: HeaderValue = HeaderValue::from_static(
-    "allow, date, etag, link, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
-     ratelimit-reset, retry-after, service-api-version, vary, www-authenticate, \
+    "allow, content-security-policy, cross-origin-opener-policy, date, etag, link, \
+     permissions-policy, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
+     ratelimit-reset, referrer-policy, retry-after, service-api-version, vary, www-authenticate, \
      x-content-type-options, x-request-id",
 );
 

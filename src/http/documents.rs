@@ -5,13 +5,38 @@ use std::collections::HashMap;
 use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, LINK, VARY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
+    IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY,
 };
 
-use crate::site::{Document, Representation};
+use crate::site::{self, Document, Representation};
 
 use super::negotiate;
 use super::reply::Reply;
+
+/// What a browser may do with a page: show it with our stylesheet, script and icon, and have the
+/// script talk to this origin. Forms are sent by the script, never by themselves, and no string
+/// becomes HTML or code (Trusted Types).
+const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self'; \
+     script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The headers of a page, beside those of every document.
+const PAGE_HEADERS: [(HeaderName, HeaderValue); 4] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(PAGE_POLICY),
+    ),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    ),
+];
 
 /// Every document, by its path.
 #[derive(Debug)]
@@ -80,6 +105,9 @@ impl Form {
         insert(&mut headers, CONTENT_TYPE, form.media_type);
         if let Some(link) = &document.link {
             insert(&mut headers, LINK, link);
+        }
+        if form.media_type == site::HTML {
+            headers.extend(PAGE_HEADERS);
         }
         Self {
             media_type: form.media_type,

@@ -41,6 +41,7 @@ pub use facts::{Deprecated, SiteFacts};
 use openapi::Description;
 use own::Role;
 pub use own::SiteFile;
+pub use page::HTML;
 use page::Page;
 use skill::Skill;
 use templates::Templates;
@@ -147,7 +148,7 @@ impl Site {
         for row in &table::PAGES {
             let markdown = templates.fill(row.template, contents.clone())?;
             let page = Page::read(row.path, row.template, &markdown)?;
-            documents.extend(page.documents(&templates, row.link)?);
+            documents.extend(page.documents(&templates, row.layout, row.link)?);
             if row.is_quoted || replaced.contains(&row.template) {
                 passages.extend(page.passages(base_url));
             }
@@ -157,13 +158,13 @@ impl Site {
         let introduction = passages.len().min(1);
         passages.splice(introduction..introduction, own_passages);
         for page in &own_pages {
-            documents.extend(page.documents(&templates, None)?);
+            documents.extend(page.documents(&templates, table::ARTICLE, None)?);
         }
         for problem in problems {
             let path = format!("/problems/{}", problem.code);
             let markdown = templates.fill(table::PROBLEM, Value::from(Serde(problem)))?;
             let page = Page::read(&path, table::PROBLEM, &markdown)?;
-            documents.extend(page.documents(&templates, None)?);
+            documents.extend(page.documents(&templates, table::ARTICLE, None)?);
         }
         documents.extend(Description::render(templates.words(), &facts.deprecated)?.documents());
         for row in &table::DOCUMENTS {

@@ -12,7 +12,11 @@ use super::markdown::{self, Article, Section};
 use super::templates::Templates;
 use super::{MARKDOWN, SiteError, table};
 
-const HTML: &str = "text/html; charset=utf-8";
+/// The media type of pages.
+pub const HTML: &str = "text/html; charset=utf-8";
+
+/// What a search engine shows of a page has about this length, in characters.
+const DESCRIPTION_LEN_MAX: usize = 160;
 
 /// How long a page may be used again unasked, in seconds: people expect a change to be seen soon.
 pub(super) const MAX_AGE_S: u32 = 300;
@@ -47,18 +51,20 @@ impl Page {
         }
     }
 
-    /// The page and its twin; `link` goes before what every page links to.
+    /// The page, laid out by the template `layout`, and its twin; `link` goes before what every page
+    /// links to.
     ///
     /// # Errors
     /// [`SiteError`] when the frame cannot be filled in.
     pub(super) fn documents(
         &self,
         templates: &Templates<'_>,
+        layout: &str,
         link: Option<&str>,
     ) -> Result<[Document; 2], SiteError> {
         let twin = self.markdown_path();
         let alternate = format!("<{twin}>; rel=\"alternate\"; type=\"text/markdown\"");
-        let html = Representation::new(HTML, self.html(templates)?);
+        let html = Representation::new(HTML, self.html(templates, layout)?);
         let markdown = Bytes::from(self.article.markdown.clone());
         let markdown = Representation::new(MARKDOWN, markdown);
         let page = Document {
@@ -75,7 +81,7 @@ impl Page {
         Ok([page, twin])
     }
 
-    fn html(&self, templates: &Templates<'_>) -> Result<String, SiteError> {
+    fn html(&self, templates: &Templates<'_>, layout: &str) -> Result<String, SiteError> {
         let Article { lead, sections, .. } = &self.article;
         let section = |section: &Section| {
             context! {
@@ -88,9 +94,11 @@ impl Page {
             lead => Value::from_safe_string(lead.html.clone()),
             sections => sections.iter().map(section).collect::<Vec<_>>(),
         };
-        let body = templates.fill(table::ARTICLE, article)?;
+        let body = templates.fill(layout, article)?;
         let frame = context! {
             title => lead.title.as_str(),
+            description => self.description(),
+            here => self.path.as_str(),
             markdown_path => Value::from_safe_string(self.markdown_path()),
             body => Value::from_safe_string(body.clone()),
         };
@@ -111,6 +119,17 @@ impl Page {
         }
     }
 
+    /// What it is about: the beginning of its first paragraph.
+    fn description(&self) -> String {
+        let Article { lead, sections, .. } = &self.article;
+        let text = std::iter::once(lead)
+            .chain(sections)
+            .map(|section| section.text.lines().next().unwrap_or_default())
+            .find(|line| !line.is_empty())
+            .unwrap_or(&lead.title);
+        shorten(text, DESCRIPTION_LEN_MAX)
+    }
+
     /// What the assistant may quote: the page's sections, and what stands before them.
     pub(super) fn passages(&self, base_url: &str) -> Vec<Passage> {
         let url = format!("{base_url}{}", self.path);
@@ -129,5 +148,32 @@ impl Page {
                     .map(|section| passage(section, format!("{url}#{}", section.anchor))),
             )
             .collect()
+    }
+}
+
+/// `text`, or as many of its first words as have room, with an ellipsis.
+fn shorten(text: &str, chars_max: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(chars_max) else {
+        return text.to_owned();
+    };
+    let cut = text.get(..end).unwrap_or_default();
+    let words = cut.rsplit_once(' ').map_or(cut, |(words, _)| words);
+    format!("{words} …")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_shortened_between_words() {
+        for (text, expected) in [
+            ("", ""),
+            ("one two", "one two"),
+            ("one two three", "one …"),
+            ("äöüßäöüßäöü", "äöüßäöü …"),
+        ] {
+            assert_eq!(shorten(text, 7), expected);
+        }
     }
 }

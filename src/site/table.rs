@@ -12,6 +12,8 @@ pub(super) struct PageRow {
     pub(super) path: &'static str,
     /// The Markdown it is made from.
     pub(super) template: &'static str,
+    /// What lays out its HTML.
+    pub(super) layout: &'static str,
     /// What it links to, beside its Markdown twin.
     pub(super) link: Option<&'static str>,
     /// Whether the assistant may quote it.
@@ -36,6 +38,7 @@ pub(super) const PAGES: [PageRow; 3] = [
     PageRow {
         path: "/",
         template: "index.md",
+        layout: "home.html",
         link: Some(
             "</.well-known/api-catalog>; rel=\"api-catalog\"; type=\"application/linkset+json\", \
              </openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
@@ -47,12 +50,14 @@ pub(super) const PAGES: [PageRow; 3] = [
     PageRow {
         path: "/docs",
         template: "guide.md",
+        layout: ARTICLE,
         link: None,
         is_quoted: true,
     },
     PageRow {
         path: "/auth",
         template: "auth.md",
+        layout: ARTICLE,
         link: None,
         is_quoted: false,
     },
@@ -61,13 +66,15 @@ pub(super) const PAGES: [PageRow; 3] = [
 /// The page of a problem code, made once for each.
 pub(super) const PROBLEM: &str = "problem.md";
 
-/// What every page is framed by, and what its contents are laid out by.
+/// What every page is framed by, and what the contents of most are laid out by.
 pub(super) const FRAME: &str = "page.html";
 pub(super) const ARTICLE: &str = "article.html";
 
 pub(super) const JSON: &str = "application/json";
 const PLAIN: &str = "text/plain; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+const SVG: &str = "image/svg+xml";
 const XML: &str = "application/xml";
 const JWK_SET: &str = "application/jwk-set+json";
 const CARD: &str = "application/mcp-server-card+json";
@@ -80,7 +87,7 @@ const API_CATALOG: &str =
 pub(super) const MAX_AGE_S: u32 = 3600;
 
 /// The documents. Some readers look for one of them elsewhere: those have two rows.
-pub(super) const DOCUMENTS: [Row; 15] = [
+pub(super) const DOCUMENTS: [Row; 17] = [
     Row::json(
         "/.well-known/oauth-protected-resource",
         "well-known/oauth-protected-resource.json",
@@ -134,11 +141,9 @@ pub(super) const DOCUMENTS: [Row; 15] = [
     Row::new("/llms.txt", "llms.txt", &[PLAIN]),
     Row::new("/robots.txt", "robots.txt", &[PLAIN]),
     Row::new("/sitemap.xml", "sitemap.xml", &[XML]),
-    Row {
-        // As the pages that it belongs to.
-        max_age_s: page::MAX_AGE_S,
-        ..Row::new("/style.css", "style.css", &[CSS])
-    },
+    Row::of_pages("/style.css", "style.css", &[CSS]),
+    Row::of_pages("/site.js", "site.js", &[JAVASCRIPT]),
+    Row::of_pages("/icon.svg", "icon.svg", &[SVG]),
 ];
 
 impl Row {
@@ -163,6 +168,18 @@ impl Row {
         Document {
             link: self.link.map(str::to_owned),
             ..Document::new(self.path, self.max_age_s, forms)
+        }
+    }
+
+    /// What the pages need, kept no longer than they are.
+    const fn of_pages(
+        path: &'static str,
+        template: &'static str,
+        media_types: &'static [&'static str],
+    ) -> Self {
+        Self {
+            max_age_s: page::MAX_AGE_S,
+            ..Self::new(path, template, media_types)
         }
     }
 

@@ -18,13 +18,14 @@ macro_rules! source {
 }
 
 /// The sources, by name; the ending decides how values are escaped. What another extends comes first.
-const SOURCES: [(&str, &str); 19] = [
+const SOURCES: [(&str, &str); 20] = [
     source!("index.md"),
     source!("guide.md"),
     source!("auth.md"),
     source!("problem.md"),
     source!("page.html"),
     source!("article.html"),
+    source!("home.html"),
     source!("llms.txt"),
     source!("robots.txt"),
     source!("sitemap.xml"),
@@ -40,8 +41,12 @@ const SOURCES: [(&str, &str); 19] = [
     source!("well-known/agent-skills/index.json"),
 ];
 
-/// No template: to a template `{#` begins a comment, and a stylesheet may have that.
-const STYLE: (&str, &str) = source!("style.css");
+/// No templates: to a template `{#` begins a comment, and a stylesheet may have that.
+const VERBATIM: [(&str, &str); 3] = [
+    source!("style.css"),
+    source!("site.js"),
+    source!("icon.svg"),
+];
 
 /// What filling in one template may take, in steps: far more than any sensible one does.
 const STEPS_MAX: u64 = 1_000_000;
@@ -54,7 +59,7 @@ const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub(super) struct Templates<'a> {
     environment: Environment<'a>,
     words: Value,
-    style: &'a str,
+    verbatim: [(&'static str, &'a str); 3],
 }
 
 impl<'a> Templates<'a> {
@@ -76,19 +81,18 @@ impl<'a> Templates<'a> {
             _ => AutoEscape::None,
         });
         let own = files.iter().map(|file| (&*file.name, &*file.text));
-        let mut style = STYLE.1;
+        let mut verbatim = VERBATIM;
         // The later of two of the same name replaces the other.
         for (name, source) in SOURCES.into_iter().chain(own) {
-            if name == STYLE.0 {
-                style = source;
-            } else {
-                environment.add_template(name, source)?;
+            match verbatim.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, text)) => *text = source,
+                None => environment.add_template(name, source)?,
             }
         }
         Ok(Self {
             environment,
             words: Value::from(Serde(words)),
-            style,
+            verbatim,
         })
     }
 
@@ -103,8 +107,8 @@ impl<'a> Templates<'a> {
     /// [`SiteError`] when it asks for a value that does not exist, grows too large, or is to be JSON
     /// and is not.
     pub(super) fn fill(&self, name: &str, more: Value) -> Result<String, SiteError> {
-        if name == STYLE.0 {
-            return Ok(self.style.to_owned());
+        if let Some((_, text)) = self.verbatim.iter().find(|(verbatim, _)| *verbatim == name) {
+            return Ok((*text).to_owned());
         }
         let words = self.words.clone();
         let template = self.environment.get_template(name)?;

@@ -387,7 +387,7 @@ fn check_oauth(is_oauth: bool, is_head: bool, reply: &Reply) {
 
 /// No header leaves the service unnoticed.
 fn check_headers(reply: &Reply) {
-    const ALLOWED: [&str; 28] = [
+    const ALLOWED: [&str; 32] = [
         "access-control-allow-credentials",
         "access-control-allow-headers",
         "access-control-allow-methods",
@@ -397,16 +397,20 @@ fn check_headers(reply: &Reply) {
         "allow",
         "cache-control",
         "content-length",
+        "content-security-policy",
         "content-type",
+        "cross-origin-opener-policy",
         "deprecation",
         "etag",
         "link",
+        "permissions-policy",
         "pragma",
         "ratelimit",
         "ratelimit-limit",
         "ratelimit-policy",
         "ratelimit-remaining",
         "ratelimit-reset",
+        "referrer-policy",
         "retry-after",
         "service-api-version",
         "set-cookie",

@@ -32,6 +32,7 @@ mod newsletter;
 mod notify;
 mod openai;
 mod openapi_contract;
+mod pages;
 mod problems;
 mod provider;
 mod readme;

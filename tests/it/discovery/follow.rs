@@ -11,12 +11,13 @@ use crate::harness::{Call, TestApp};
 const BASE_URL: &str = "http://landing.example";
 
 /// Addresses of others that the documents name; one is the guide's example of a base URL.
-const ELSEWHERE: [&str; 5] = [
+const ELSEWHERE: [&str; 6] = [
     "https://api.example.com",
     "http://www.sitemaps.org/",
     "https://iana.org/",
     "https://schemas.agentskills.io/",
     "https://static.modelcontextprotocol.io/",
+    "http://www.w3.org/2000/svg",
 ];
 
 /// What looks like an address and stands for many.
@@ -151,7 +152,12 @@ async fn every_document_follows_the_base_url() {
     const OK: StatusCode = StatusCode::OK;
     let (app, other) = (app(), app_at(OTHER));
     // What says nothing about where it is.
-    const PLACELESS: [&str; 2] = ["/style.css", "/.well-known/jwks.json"];
+    const PLACELESS: [&str; 4] = [
+        "/style.css",
+        "/site.js",
+        "/icon.svg",
+        "/.well-known/jwks.json",
+    ];
     for path in paths() {
         for accept in ["*/*", "text/markdown"] {
             let here = app.send(Call::get(&path).header("accept", accept)).await;

@@ -15,7 +15,7 @@ const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Every document, and the type that who asks for none gets.
-const DOCUMENTS: [(&str, &str); 25] = [
+const DOCUMENTS: [(&str, &str); 27] = [
     ("/", HTML),
     ("/index.md", MARKDOWN),
     ("/docs", HTML),
@@ -25,6 +25,8 @@ const DOCUMENTS: [(&str, &str); 25] = [
     ("/problems/not_found", HTML),
     ("/problems/not_found.md", MARKDOWN),
     ("/style.css", "text/css; charset=utf-8"),
+    ("/site.js", "text/javascript; charset=utf-8"),
+    ("/icon.svg", "image/svg+xml"),
     ("/llms.txt", PLAIN),
     ("/robots.txt", PLAIN),
     ("/sitemap.xml", "application/xml"),

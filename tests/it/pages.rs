@@ -1,0 +1,294 @@
+//! The pages: sound HTML that brings in nothing from elsewhere, says the truth about the
+//! configuration, and tells what to do where no script runs.
+
+use std::collections::HashMap;
+
+use landing_api::domain::policy::PolicyName;
+use landing_api::site::{Document, HTML, SiteFacts};
+
+use crate::harness::{Call, TestApp};
+use crate::site::{document, facts, render, text, variants};
+
+/// A start tag: its name, and its attributes with their values.
+struct Tag {
+    name: String,
+    attributes: Vec<(String, String)>,
+}
+
+impl Tag {
+    fn attribute(&self, name: &str) -> Option<&str> {
+        let mut attributes = self.attributes.iter();
+        let found = attributes.find(|(other, _)| other == name)?;
+        Some(&found.1)
+    }
+}
+
+/// The start tags of a page. Text has no `<` in it, and values are in double quotes.
+fn tags(html: &str) -> Vec<Tag> {
+    html.split('<')
+        .skip(1)
+        .filter(|tag| !tag.starts_with(['/', '!']))
+        .map(|tag| {
+            let (tag, _) = tag.split_once('>').unwrap();
+            let (name, mut rest) = tag.split_once([' ', '\n']).unwrap_or((tag, ""));
+            let mut attributes = Vec::new();
+            while !rest.trim_start().is_empty() {
+                rest = rest.trim_start();
+                let end = rest.find([' ', '=', '\n']).unwrap_or(rest.len());
+                let name = rest[..end].to_owned();
+                rest = &rest[end..];
+                let value = match rest.strip_prefix("=\"") {
+                    Some(quoted) => {
+                        let (value, after) = quoted.split_once('"').unwrap();
+                        rest = after;
+                        unescaped(value)
+                    }
+                    None => String::new(),
+                };
+                attributes.push((name, value));
+            }
+            Tag {
+                name: name.to_owned(),
+                attributes,
+            }
+        })
+        .collect()
+}
+
+/// The value of an attribute as a browser reads it.
+fn unescaped(value: &str) -> String {
+    const ENTITIES: [(&str, &str); 6] = [
+        ("&#x2f;", "/"),
+        ("&#x27;", "'"),
+        ("&quot;", "\""),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&amp;", "&"),
+    ];
+    let replace = |text: String, (entity, c): (&str, &str)| text.replace(entity, c);
+    ENTITIES.into_iter().fold(value.to_owned(), replace)
+}
+
+/// Every page with its path.
+fn pages(facts: &SiteFacts) -> Vec<(String, String)> {
+    let site = render(facts);
+    let pages = site.documents().iter().filter_map(|document: &Document| {
+        let form = &document.representations[0];
+        (form.media_type == HTML).then(|| (document.path.clone(), text(form).to_owned()))
+    });
+    let pages: Vec<_> = pages.collect();
+    assert!(pages.len() > 20, "{}", pages.len());
+    pages
+}
+
+#[test]
+fn pages_bring_in_nothing_from_elsewhere_and_nothing_inline() {
+    for facts in variants() {
+        let site = render(&facts);
+        for (path, page) in pages(&facts) {
+            for tag in tags(&page) {
+                for (attribute, value) in &tag.attributes {
+                    assert!(!attribute.starts_with("on"), "{attribute} in {path}");
+                    assert_ne!(attribute, "style", "{path}");
+                    let is_fetched = attribute == "src" || (tag.name == "link");
+                    if is_fetched && matches!(&**attribute, "src" | "href") {
+                        let own = value.strip_prefix(&facts.settings.base_url);
+                        let own = own.unwrap_or(value);
+                        let is_there = |document: &Document| document.path == own;
+                        assert!(site.documents().iter().any(is_there), "{value} in {path}");
+                    }
+                }
+                assert_ne!(tag.name, "style", "{path}");
+            }
+            assert_eq!(page.matches("<script").count(), 1, "{path}");
+            assert!(page.contains("<script src=\"/site.js\"></script>"));
+        }
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    for facts in variants() {
+        let mut ids: HashMap<String, Vec<String>> = HashMap::new();
+        let pages = pages(&facts);
+        for (path, page) in &pages {
+            let tags = tags(page);
+            let of_page = ids.entry(path.clone()).or_default();
+            for id in tags.iter().filter_map(|tag| tag.attribute("id")) {
+                assert!(!of_page.contains(&id.to_owned()), "{id} twice in {path}");
+                of_page.push(id.to_owned());
+            }
+        }
+        let site = render(&facts);
+        for (path, page) in &pages {
+            for tag in tags(page) {
+                for name in ["for", "aria-describedby", "aria-labelledby"] {
+                    for id in tag.attribute(name).unwrap_or_default().split(' ') {
+                        assert!(id.is_empty() || ids[path].contains(&id.to_owned()), "{id}");
+                    }
+                }
+                let Some(href) = tag.attribute("href") else {
+                    continue;
+                };
+                let own = href.strip_prefix(&facts.settings.base_url).unwrap_or(href);
+                if own.starts_with("http") {
+                    // The ERP is all there is outside.
+                    assert_eq!(Some(own), facts.settings.erp_url.as_deref(), "{path}");
+                    continue;
+                }
+                let (target, anchor) = own.split_once('#').unwrap_or((own, ""));
+                let target = if target.is_empty() { path } else { target };
+                let is_there = |document: &Document| document.path == *target;
+                assert!(site.documents().iter().any(is_there), "{href} in {path}");
+                if !anchor.is_empty() {
+                    assert!(ids[target].contains(&anchor.to_owned()), "{href} in {path}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_page_can_be_found_named_and_skipped_through() {
+    for facts in variants() {
+        for (path, page) in pages(&facts) {
+            let tags = tags(&page);
+            let meta = |name| {
+                let is_meant = |tag: &&Tag| tag.attribute("name") == Some(name);
+                tags.iter().find(is_meant)?.attribute("content")
+            };
+            let description = meta("description").unwrap();
+            assert!((4..=162).contains(&description.chars().count()), "{path}");
+            assert_eq!(page.matches("<h1").count(), 1, "{path}");
+            assert_eq!(page.matches("<main id=\"content\"").count(), 1, "{path}");
+            assert!(page.contains("href=\"#content\""), "{path}");
+            let is_canonical = |tag: &&Tag| tag.attribute("rel") == Some("canonical");
+            let canonical = tags.iter().find(is_canonical).unwrap();
+            let url = format!("{}{path}", facts.settings.base_url);
+            assert_eq!(canonical.attribute("href"), Some(&*url));
+            for control in tags.iter().filter(|tag| tag.name.ends_with("put")) {
+                let Some(id) = control.attribute("id") else {
+                    continue;
+                };
+                let is_label = |tag: &&Tag| tag.attribute("for") == Some(id);
+                assert!(tags.iter().any(|tag| is_label(&tag)), "{id} in {path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn where_no_script_runs_the_page_says_what_to_do() {
+    for facts in variants() {
+        let page = document(&facts, "/");
+        let cards: Vec<_> = page.split("<section class=\"card").skip(1).collect();
+        assert_eq!(cards.len(), 3);
+        for card in cards {
+            let card = card.split("</section>").next().unwrap();
+            // What a script works stands inside what is not shown without one.
+            let (_, from_form) = card.split_once("scripted-only").unwrap();
+            assert!(from_form.contains("<form") || card.contains("<form class=\"scripted-only"));
+            let (_, instead) = card.split_once("class=\"unscripted\"").unwrap();
+            assert!(instead.contains("from a terminal:</p>"));
+            let (_, command) = instead.split_once("<pre><code>curl ").unwrap();
+            assert!(command.contains(&facts.settings.base_url));
+        }
+    }
+    let style = document(&facts(), "/style.css");
+    assert!(style.contains("html:not(.scripted) .scripted-only, .scripted .unscripted"));
+    // As long as nothing has run, nothing is scripted.
+    assert!(document(&facts(), "/site.js").contains("classList.add(\"scripted\")"));
+    assert!(!document(&facts(), "/").contains("<html class"));
+}
+
+#[test]
+fn the_home_page_says_the_truth_about_the_configuration() {
+    let plain = document(&facts(), "/");
+    assert!(plain.contains("It is a search, not a language model"));
+    assert!(
+        plain.contains("is kept on the machine of the people who run this site, and passed on")
+    );
+    assert!(plain.contains("You have 10 free messages in any 24 hours"));
+    assert!(plain.contains("instead of with everybody’s behind your IP address"));
+    assert!(plain.contains("It is good for 90 days."));
+
+    let mut other = facts();
+    other.has_model = true;
+    other.passes_sign_ups_on = true;
+    other.settings.key_lifetime_ms = 3_600_000;
+    for policy in PolicyName::ALL {
+        other.settings.policies.set(policy, None);
+    }
+    let other = document(&other, "/");
+    assert!(other.contains("A language model answers"));
+    assert!(other.contains("goes to the newsletter’s provider at once and is not kept here"));
+    assert!(other.contains("It is good for 1 hour."));
+    for lie in [
+        "It is a search",
+        "kept on the machine",
+        "free messages",
+        "class=\"left\"",
+        "counts your requests",
+        "in any",
+    ] {
+        assert!(!other.contains(lie), "{lie}");
+    }
+}
+
+#[tokio::test]
+async fn pages_and_nothing_else_are_sent_with_a_policy() {
+    const HEADERS: [&str; 4] = [
+        "content-security-policy",
+        "cross-origin-opener-policy",
+        "permissions-policy",
+        "referrer-policy",
+    ];
+    let app = TestApp::new();
+    for path in ["/", "/docs", "/auth", "/problems/rate_limited"] {
+        let reply = app.send(Call::get(path)).await;
+        for name in HEADERS {
+            assert!(reply.header(name).is_some(), "{name}");
+        }
+        let policy = reply.header("content-security-policy").unwrap();
+        let mut directives = policy.split("; ");
+        assert_eq!(directives.next(), Some("default-src 'none'"));
+        for directive in directives {
+            let allowed = directive.split_once(' ').unwrap().1;
+            assert!(
+                matches!(allowed, "'self'" | "'none'" | "'script'"),
+                "{directive}"
+            );
+        }
+        assert!(policy.contains("frame-ancestors 'none'"));
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+
+        let etag = reply.header("etag").unwrap();
+        let unchanged = app
+            .send(Call::get(path).header("if-none-match", etag))
+            .await;
+        let markdown = app
+            .send(Call::get(path).header("accept", "text/markdown"))
+            .await;
+        assert_eq!(
+            (unchanged.status.as_u16(), markdown.status.as_u16()),
+            (304, 200)
+        );
+        for name in HEADERS {
+            assert_eq!(unchanged.header(name), None, "{name}");
+            assert_eq!(markdown.header(name), None, "{name}");
+        }
+    }
+    for path in [
+        "/style.css",
+        "/site.js",
+        "/icon.svg",
+        "/docs.md",
+        "/openapi.json",
+    ] {
+        let reply = app.send(Call::get(path)).await;
+        assert_eq!(reply.status.as_u16(), 200, "{path}");
+        for name in HEADERS {
+            assert_eq!(reply.header(name), None, "{name} of {path}");
+        }
+    }
+}
