@@ -65,6 +65,17 @@ pub fn read(markdown: &str) -> Option<Article> {
     })
 }
 
+/// `markdown` as HTML, without anchors and comments. HTML in it is text.
+#[must_use]
+pub fn to_html(markdown: &str) -> String {
+    let mut comments = Comments::default();
+    let events = parse(markdown).into_offset_iter();
+    let events = events.filter_map(|(event, range)| comments.take(event, markdown, range).0);
+    let mut page = String::new();
+    html::push_html(&mut page, events);
+    page
+}
+
 /// What stands under one heading, as it is read.
 #[derive(Debug, Default)]
 struct Part<'a> {
@@ -373,6 +384,8 @@ mod tests {
         for markdown in ["<script>alert(1)</script>", "a <b onclick=x>c</b>"] {
             let page = read(&format!("# T\n\n{markdown}\n")).unwrap().lead.html;
             assert!(!page.contains("<script") && !page.contains("<b"), "{page}");
+            let part = to_html(markdown);
+            assert!(!part.contains("<script") && !part.contains("<b"), "{part}");
         }
     }
 }

@@ -10,9 +10,10 @@
 //! | `table` | what is served where |
 //! | `templates` | the files of `data/`, and filling them |
 //! | [`markdown`] | Markdown to HTML, and to the plain text the assistant quotes |
+//! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `own` | the operator's own files |
 //! | `page` | a page in the site's frame, its Markdown twin, its passages |
-//! | `openapi` | the description of the API, as YAML and as JSON |
+//! | `reference` | the API reference, made from the OpenAPI description |
 //! | `skill` | instructions for agents, and their digest |
 //! | [`tools`] | the tools of the MCP endpoint, as clients are told of them |
 //! | [`document`] | what is served under one path, in each form it has |
@@ -23,6 +24,7 @@ pub mod markdown;
 mod openapi;
 mod own;
 mod page;
+mod reference;
 mod skill;
 mod table;
 mod templates;
@@ -43,6 +45,7 @@ use own::Role;
 pub use own::SiteFile;
 pub use page::HTML;
 use page::Page;
+use reference::Reference;
 use skill::Skill;
 use templates::Templates;
 use tools::Toolbox;
@@ -145,9 +148,14 @@ impl Site {
         let base_url = &facts.settings.base_url;
         let mut documents = vec![skill.document()];
         let mut passages = Vec::new();
+        let description = Description::render(templates.words(), &facts.deprecated)?;
+        let reference = Reference::of(description.value(), base_url);
         for row in &table::PAGES {
             let markdown = templates.fill(row.template, contents.clone())?;
-            let page = Page::read(row.path, row.template, &markdown)?;
+            let mut page = Page::read(row.path, row.template, &markdown)?;
+            if row.has_reference {
+                page = page.with_reference(&templates, &reference)?;
+            }
             documents.extend(page.documents(&templates, row.layout, row.link)?);
             if row.is_quoted || replaced.contains(&row.template) {
                 passages.extend(page.passages(base_url));
@@ -166,7 +174,7 @@ impl Site {
             let page = Page::read(&path, table::PROBLEM, &markdown)?;
             documents.extend(page.documents(&templates, table::ARTICLE, None)?);
         }
-        documents.extend(Description::render(templates.words(), &facts.deprecated)?.documents());
+        documents.extend(description.documents());
         for row in &table::DOCUMENTS {
             let body = Bytes::from(templates.fill(row.template, contents.clone())?);
             documents.push(row.document(&body));

@@ -17,7 +17,7 @@ const YAML: &str = "application/yaml";
 #[derive(Debug)]
 pub(super) struct Description {
     yaml: String,
-    json: String,
+    value: serde_json::Value,
 }
 
 impl Description {
@@ -33,10 +33,13 @@ impl Description {
                 SiteError::new(NAME, format!("has no operation {method} {path} to mark"))
             })?;
         }
-        let json = parse(&yaml)
-            .map_err(|error| SiteError::new(NAME, error.to_string()))?
-            .to_string();
-        Ok(Self { yaml, json })
+        let value = parse(&yaml).map_err(|error| SiteError::new(NAME, error.to_string()))?;
+        Ok(Self { yaml, value })
+    }
+
+    /// What it says.
+    pub(super) fn value(&self) -> &serde_json::Value {
+        &self.value
     }
 
     /// Each form under its path.
@@ -45,7 +48,7 @@ impl Description {
             Document::new(path, MAX_AGE_S, vec![Representation::new(media_type, text)])
         };
         [
-            document("/openapi.json", JSON, self.json),
+            document("/openapi.json", JSON, self.value.to_string()),
             document("/api/openapi.yaml", YAML, self.yaml),
         ]
     }

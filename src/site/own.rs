@@ -21,9 +21,10 @@ pub(super) enum Role {
 }
 
 /// The files of the service that one of the operator's may replace.
-const REPLACEABLE: [&str; 8] = [
+const REPLACEABLE: [&str; 9] = [
     "auth.md",
     "guide.md",
+    "home.html",
     "index.md",
     "llms.txt",
     "page.html",

@@ -1,14 +1,14 @@
 //! A page: one Markdown source, served as HTML in the site's frame and as the Markdown itself.
 
-use bytes::Bytes;
 use minijinja::context;
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::domain::passage::Passage;
 
 use super::document::{Document, Representation};
 use super::facts::escape_markdown;
 use super::markdown::{self, Article, Section};
+use super::reference::Reference;
 use super::templates::Templates;
 use super::{MARKDOWN, SiteError, table};
 
@@ -27,6 +27,15 @@ pub(super) struct Page {
     /// Where its HTML is; a client that asks for Markdown gets it there, too.
     pub(super) path: String,
     article: Article,
+    /// What stands below the article.
+    appendix: Option<Appendix>,
+}
+
+/// The API reference, to be put below an article.
+#[derive(Debug)]
+struct Appendix {
+    reference: Value,
+    markdown: String,
 }
 
 impl Page {
@@ -40,6 +49,28 @@ impl Page {
             article: markdown::read(markdown).ok_or_else(|| {
                 SiteError::new(name, "does not begin with a title, such as # Title").at(1)
             })?,
+            appendix: None,
+        })
+    }
+
+    /// The page with `reference` below it, in both forms.
+    ///
+    /// # Errors
+    /// [`SiteError`] when the reference's template cannot be filled in.
+    pub(super) fn with_reference(
+        self,
+        templates: &Templates<'_>,
+        reference: &Reference,
+    ) -> Result<Self, SiteError> {
+        let reference = Value::from(Serde(reference));
+        let markdown = context! { reference => reference.clone() };
+        let markdown = templates.fill(table::REFERENCE, markdown)?;
+        Ok(Self {
+            appendix: Some(Appendix {
+                reference,
+                markdown,
+            }),
+            ..self
         })
     }
 
@@ -65,7 +96,10 @@ impl Page {
         let twin = self.markdown_path();
         let alternate = format!("<{twin}>; rel=\"alternate\"; type=\"text/markdown\"");
         let html = Representation::new(HTML, self.html(templates, layout)?);
-        let markdown = Bytes::from(self.article.markdown.clone());
+        let mut markdown = self.article.markdown.clone();
+        if let Some(appendix) = &self.appendix {
+            markdown.extend(["\n", &appendix.markdown]);
+        }
         let markdown = Representation::new(MARKDOWN, markdown);
         let page = Document {
             link: Some(match link {
@@ -93,6 +127,7 @@ impl Page {
         let article = context! {
             lead => Value::from_safe_string(lead.html.clone()),
             sections => sections.iter().map(section).collect::<Vec<_>>(),
+            reference => self.appendix.as_ref().map(|appendix| appendix.reference.clone()),
         };
         let body = templates.fill(layout, article)?;
         let frame = context! {

@@ -14,6 +14,8 @@ pub(super) struct PageRow {
     pub(super) template: &'static str,
     /// What lays out its HTML.
     pub(super) layout: &'static str,
+    /// Whether the API reference stands below.
+    pub(super) has_reference: bool,
     /// What it links to, beside its Markdown twin.
     pub(super) link: Option<&'static str>,
     /// Whether the assistant may quote it.
@@ -39,6 +41,7 @@ pub(super) const PAGES: [PageRow; 3] = [
         path: "/",
         template: "index.md",
         layout: "home.html",
+        has_reference: false,
         link: Some(
             "</.well-known/api-catalog>; rel=\"api-catalog\"; type=\"application/linkset+json\", \
              </openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
@@ -51,6 +54,7 @@ pub(super) const PAGES: [PageRow; 3] = [
         path: "/docs",
         template: "guide.md",
         layout: ARTICLE,
+        has_reference: true,
         link: None,
         is_quoted: true,
     },
@@ -58,6 +62,7 @@ pub(super) const PAGES: [PageRow; 3] = [
         path: "/auth",
         template: "auth.md",
         layout: ARTICLE,
+        has_reference: false,
         link: None,
         is_quoted: false,
     },
@@ -65,6 +70,9 @@ pub(super) const PAGES: [PageRow; 3] = [
 
 /// The page of a problem code, made once for each.
 pub(super) const PROBLEM: &str = "problem.md";
+
+/// The API reference in Markdown.
+pub(super) const REFERENCE: &str = "reference.md";
 
 /// What every page is framed by, and what the contents of most are laid out by.
 pub(super) const FRAME: &str = "page.html";

@@ -8,6 +8,7 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
 use serde::de::IgnoredAny;
 
 use super::facts::Words;
+use super::markdown;
 use super::{SiteError, SiteFile};
 
 /// The file `$name` of `data/`.
@@ -18,7 +19,7 @@ macro_rules! source {
 }
 
 /// The sources, by name; the ending decides how values are escaped. What another extends comes first.
-const SOURCES: [(&str, &str); 20] = [
+const SOURCES: [(&str, &str); 23] = [
     source!("index.md"),
     source!("guide.md"),
     source!("auth.md"),
@@ -26,6 +27,9 @@ const SOURCES: [(&str, &str); 20] = [
     source!("page.html"),
     source!("article.html"),
     source!("home.html"),
+    source!("reference.html"),
+    source!("members.html"),
+    source!("reference.md"),
     source!("llms.txt"),
     source!("robots.txt"),
     source!("sitemap.xml"),
@@ -79,6 +83,13 @@ impl<'a> Templates<'a> {
             Some((_, "html")) => AutoEscape::Html,
             Some((_, "json")) => AutoEscape::Json,
             _ => AutoEscape::None,
+        });
+        environment.add_filter("markdown", |text: &str| {
+            Value::from_safe_string(markdown::to_html(text))
+        });
+        environment.add_filter("cell", |text: &str| {
+            let words: Vec<_> = text.split_whitespace().collect();
+            words.join(" ").replace('|', "\\|")
         });
         let own = files.iter().map(|file| (&*file.name, &*file.text));
         let mut verbatim = VERBATIM;

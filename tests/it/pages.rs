@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use landing_api::domain::policy::PolicyName;
 use landing_api::site::{Document, HTML, SiteFacts};
+use serde_json::Value;
 
 use crate::harness::{Call, TestApp};
 use crate::site::{document, facts, render, text, variants};
@@ -232,6 +233,41 @@ fn the_home_page_says_the_truth_about_the_configuration() {
         "in any",
     ] {
         assert!(!other.contains(lie), "{lie}");
+    }
+}
+
+#[test]
+fn the_reference_tells_of_every_operation_in_both_forms() {
+    for facts in variants() {
+        let openapi: Value = serde_json::from_str(&document(&facts, "/openapi.json")).unwrap();
+        let (page, markdown) = (document(&facts, "/docs"), document(&facts, "/docs.md"));
+        let text = page.replace("&#x2f;", "/");
+        let mut operations_seen = 0;
+        for (path, item) in openapi["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let Some(id) = operation["operationId"].as_str() else {
+                    continue;
+                };
+                let method = method.to_uppercase();
+                assert!(page.contains(&format!("id=\"operation/{id}\"")), "{id}");
+                let endpoint = format!("<b>{method}</b> <code>{path}</code>");
+                assert!(text.contains(&endpoint), "{endpoint}");
+                assert!(markdown.contains(&format!("`{method} {path}`")), "{path}");
+                operations_seen += 1;
+            }
+        }
+        assert!(operations_seen >= 12, "{operations_seen}");
+        for (name, kind) in [
+            ("email", "string (email), required"),
+            ("messages[].content", "string, required"),
+            ("echo_headers", "boolean"),
+            ("rate_limit.window_seconds", "integer"),
+            ("violated-policies", "array of strings"),
+        ] {
+            let row = format!("<dt><code>{name}</code> <span>{kind}");
+            assert!(page.contains(&row), "{name}");
+            assert!(markdown.contains(&format!("| `{name}` | {kind}")), "{name}");
+        }
     }
 }
 

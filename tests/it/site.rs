@@ -113,8 +113,12 @@ fn every_document_is_filled_whatever_is_configured() {
 fn every_link_into_the_guide_has_its_section() {
     for facts in variants() {
         let guide = document(&facts, "/docs");
-        let anchors = between(&guide, "<h2 id=\"", "\"");
-        assert_eq!(between(&guide, "<li><a href=\"#", "\""), anchors);
+        let (guide, _reference) = guide.split_once("<section class=\"reference\"").unwrap();
+        let anchors = between(guide, "<h2 id=\"", "\"");
+        let mut listed = between(guide, "<li><a href=\"#", "\"");
+        // The operations have anchors with a slash.
+        listed.retain(|anchor| !anchor.contains('/'));
+        assert_eq!(listed, anchors);
         let index = document(&facts, "/");
         for anchor in between(&index, "/docs#", "\"") {
             assert!(anchors.contains(&anchor), "{anchor}");

@@ -126,6 +126,20 @@ async fn a_file_of_the_same_name_replaces_one_of_the_service() {
             "/docs",
             "<h2 id=\"to-call\">",
         ),
+        ("guide.md", "# How", "/docs", "<h2 id=\"api-reference\">"),
+        (
+            "index.md",
+            "# Cranes\n## Big",
+            "/",
+            "data-form=\"newsletter\"",
+        ),
+        (
+            "home.html",
+            "{{ lead }}<p>No forms</p>",
+            "/",
+            "API</h1>\n<p>The public",
+        ),
+        ("home.html", "<p>No forms</p>", "/", "<p>No forms</p>"),
         ("auth.md", "# Our auth.md", "/auth.md", "# Our auth.md"),
         ("auth.md", "# Our auth.md", "/auth", "Our auth.md</h1>"),
         (
@@ -288,7 +302,7 @@ const FAULTY: [(&str, &str, &str); 16] = [
         "About.md",
         "# A",
         "About.md: is neither a page, named by up to 64 lowercase letters, digits and inner \
-         hyphens and .md, nor one of auth.md, guide.md, index.md, llms.txt, page.html, problem.md, \
+         hyphens and .md, nor one of auth.md, guide.md, home.html, index.md, llms.txt, page.html, problem.md, \
          robots.txt, style.css",
     ),
     ("notes.txt", "x", "notes.txt: is neither a page"),

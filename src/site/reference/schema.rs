@@ -1,0 +1,359 @@
+//! Reading an OpenAPI document: references, schemas and their members.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// How deep members of members are told of, and how many references may follow each other: a schema
+/// may hold itself.
+const DEPTH_MAX: usize = 4;
+
+/// A longer pattern tells a reader nothing, in bytes.
+const PATTERN_LEN_MAX: usize = 60;
+
+/// A member of a body, or a parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Member {
+    /// As in `messages[].role`.
+    pub(super) name: String,
+    /// Its type, such as `array of strings`; of a parameter, where it goes, too.
+    pub(super) kind: String,
+    pub(super) is_required: bool,
+    pub(super) is_deprecated: bool,
+    /// What holds for its value, and what it means, in Markdown.
+    pub(super) text: String,
+}
+
+/// The document, and what is found in it.
+#[derive(Debug)]
+pub(super) struct Source<'a> {
+    pub(super) root: &'a Value,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(root: &'a Value) -> Self {
+        Self { root }
+    }
+
+    /// What `value` stands for.
+    pub(super) fn resolve(&self, value: &'a Value) -> &'a Value {
+        let mut value = value;
+        for _ in 0..DEPTH_MAX {
+            match self.target(value) {
+                Some(target) => value = target,
+                None => break,
+            }
+        }
+        value
+    }
+
+    fn target(&self, value: &Value) -> Option<&'a Value> {
+        self.root
+            .pointer(value.get("$ref")?.as_str()?.strip_prefix('#')?)
+    }
+
+    /// The items of the list `name`, each resolved.
+    pub(super) fn list(&self, value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+        let list = value.get(name).and_then(Value::as_array);
+        list.into_iter().flatten().map(|item| self.resolve(item))
+    }
+
+    /// The members of the object `name`, each resolved.
+    pub(super) fn entries(
+        &self,
+        value: &'a Value,
+        name: &str,
+    ) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        let object = value.get(name).and_then(Value::as_object);
+        object
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.as_str(), self.resolve(value)))
+    }
+
+    /// The first example of a media type.
+    pub(super) fn example(&self, form: &'a Value) -> Option<&'a Value> {
+        let (_, first) = self.entries(form, "examples").next()?;
+        first.get("value")
+    }
+
+    /// The name of the schema that `schema` is, or is made of first.
+    pub(super) fn name_of(&self, schema: &'a Value) -> Option<&'a str> {
+        let first = schema.get("allOf").and_then(|parts| parts.get(0));
+        let reference = first.unwrap_or(schema).get("$ref")?.as_str()?;
+        reference.strip_prefix("#/components/schemas/")
+    }
+
+    /// The values that the member `name` of `schema` may have; the last to say so is right.
+    pub(super) fn values_of(&self, schema: &'a Value, name: &str) -> Vec<String> {
+        let schema = self.resolve(schema);
+        let own = self
+            .entries(schema, "properties")
+            .find(|(other, _)| *other == name);
+        let values = own.map(|(_, member)| values(member)).unwrap_or_default();
+        let parts: Vec<_> = self.list(schema, "allOf").collect();
+        let of_parts = parts
+            .into_iter()
+            .rev()
+            .map(|part| self.values_of(part, name));
+        let mut all = std::iter::once(values).chain(of_parts);
+        all.find(|values| !values.is_empty()).unwrap_or_default()
+    }
+
+    /// The members of `schema`, and theirs.
+    pub(super) fn members(&self, schema: &'a Value) -> Vec<Member> {
+        let mut members = Vec::new();
+        self.collect(schema, "", 0, &mut members);
+        members
+    }
+
+    fn collect(&self, schema: &'a Value, prefix: &str, depth: usize, members: &mut Vec<Member>) {
+        let schema = self.resolve(schema);
+        if depth == DEPTH_MAX {
+            return;
+        }
+        for part in self.list(schema, "allOf") {
+            self.collect(part, prefix, depth + 1, members);
+        }
+        let required: Vec<_> = self.list(schema, "required").map(plain).collect();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, member) in properties.into_iter().flatten() {
+            let path = format!("{prefix}{name}");
+            let resolved = self.resolve(member);
+            members.push(Member {
+                name: path.clone(),
+                kind: self.kind(resolved),
+                is_required: required.contains(name),
+                is_deprecated: flag(resolved, "deprecated"),
+                text: told(member, resolved),
+            });
+            match resolved.get("items") {
+                Some(items) => self.collect(items, &format!("{path}[]."), depth + 1, members),
+                None => self.collect(resolved, &format!("{path}."), depth + 1, members),
+            }
+        }
+    }
+
+    /// A parameter as a member, with the place where it goes.
+    pub(super) fn parameter(&self, parameter: &'a Value) -> Member {
+        let schema = self.resolve(parameter.get("schema").unwrap_or(&Value::Null));
+        Member {
+            name: text(parameter, "name"),
+            kind: format!("{}, {}", text(parameter, "in"), self.kind(schema)),
+            is_required: flag(parameter, "required"),
+            is_deprecated: flag(parameter, "deprecated"),
+            text: told(parameter, schema),
+        }
+    }
+
+    fn kind(&self, schema: &'a Value) -> String {
+        let name = match schema.get("type") {
+            Some(Value::Array(types)) => {
+                let types: Vec<_> = types.iter().map(plain).collect();
+                types.join(" or ")
+            }
+            Some(Value::String(name)) => name.clone(),
+            _ => "any".to_owned(),
+        };
+        match (schema.get("items"), schema.get("format")) {
+            (Some(items), _) => format!("{name} of {}s", self.kind(self.resolve(items))),
+            (None, Some(format)) => format!("{name} ({})", plain(format)),
+            (None, None) => name,
+        }
+    }
+}
+
+/// A member of `value` that is a text; empty if there is none.
+pub(super) fn text(value: &Value, name: &str) -> String {
+    let text = value.get(name).and_then(Value::as_str);
+    text.unwrap_or_default().trim().to_owned()
+}
+
+/// A member of `value` that is true.
+pub(super) fn flag(value: &Value, name: &str) -> bool {
+    value.get(name).and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// A text as it is, anything else as JSON; nothing for null.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+/// The values that `schema` allows, if it lists them.
+fn values(schema: &Value) -> Vec<String> {
+    match (schema.get("const"), schema.get("enum")) {
+        (Some(only), _) => vec![plain(only)],
+        (None, Some(Value::Array(values))) => values.iter().map(plain).collect(),
+        (None, _) => Vec::new(),
+    }
+}
+
+/// What holds for a value of `schema`, then what `member` is for.
+fn told(member: &Value, schema: &Value) -> String {
+    let mut told = rules(schema);
+    let meanings = [member, schema].map(|value| text(value, "description"));
+    told.extend(meanings.into_iter().find(|meaning| !meaning.is_empty()));
+    told.join(" ")
+}
+
+/// What holds for a value of `schema`, a sentence each.
+fn rules(schema: &Value) -> Vec<String> {
+    let mut rules = Vec::new();
+    let values: Vec<_> = values(schema)
+        .iter()
+        .map(|value| format!("`{value}`"))
+        .collect();
+    match values.as_slice() {
+        [] => {}
+        [only] => rules.push(format!("Always {only}.")),
+        several => rules.push(format!("One of {}.", several.join(", "))),
+    }
+    for (least, most, unit) in [
+        ("minLength", "maxLength", " characters"),
+        ("minItems", "maxItems", " items"),
+        ("minimum", "maximum", ""),
+    ] {
+        match (schema.get(least), schema.get(most)) {
+            (None, None) => {}
+            (Some(least), None) => rules.push(format!("{least} or more{unit}.")),
+            (None, Some(most)) => rules.push(format!("Up to {most}{unit}.")),
+            (Some(one), Some(most)) if one == most && *one == 1 => {
+                rules.push(format!("1{}.", unit.trim_end_matches('s')));
+            }
+            (Some(least), Some(most)) => rules.push(format!("{least} to {most}{unit}.")),
+        }
+    }
+    if let Some(default) = schema.get("default") {
+        rules.push(format!("By default `{}`.", plain(default)));
+    }
+    match text(schema, "pattern") {
+        pattern if pattern.is_empty() => {}
+        pattern if pattern.len() <= PATTERN_LEN_MAX => rules.push(format!("Matches `{pattern}`.")),
+        _ => rules.push("Matches the pattern in the OpenAPI description.".to_owned()),
+    }
+    rules
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn document() -> Value {
+        json!({
+            "components": { "schemas": {
+                "Role": { "type": "string", "enum": ["user", "assistant"], "description": "Who." },
+                "Ring": { "type": "object", "properties": {
+                    "next": { "$ref": "#/components/schemas/Ring" },
+                } },
+                "Itself": { "$ref": "#/components/schemas/Itself" },
+                "Problem": { "type": "object", "required": ["code"], "properties": {
+                    "code": { "type": "string", "enum": ["a", "b", "c"] },
+                } },
+            } },
+        })
+    }
+
+    /// Name, type and text of each member; a star marks those that are required.
+    fn members(schema: &Value) -> Vec<String> {
+        let document = document();
+        let members = Source::new(&document).members(schema);
+        let told = |member: Member| {
+            let star = if member.is_required { "*" } else { "" };
+            format!("{}{star}: {}: {}", member.name, member.kind, member.text)
+        };
+        members.into_iter().map(told).collect()
+    }
+
+    #[test]
+    fn members_are_told_with_their_types_and_rules() {
+        let schema = json!({ "required": ["messages", "a"], "properties": {
+            "messages": { "type": "array", "minItems": 1, "maxItems": 12, "items": {
+                "type": "object", "required": ["role"], "properties": {
+                    "role": { "$ref": "#/components/schemas/Role" },
+                    "content": { "type": "string", "minLength": 1, "maxLength": 2000 },
+                },
+            } },
+            "a": { "type": "integer", "minimum": 0, "description": "Many." },
+            "b": { "type": ["string", "null"], "maxLength": 5, "default": "x" },
+            "c": { "type": "string", "format": "uri", "const": "v1", "description": "Odd." },
+            "d": { "pattern": "^a$" },
+            "e": { "type": "string", "pattern": "a".repeat(61) },
+            "f": { "$ref": "#/components/schemas/Role", "description": "Another." },
+            "g": { "type": "array", "minItems": 1, "maxItems": 1, "items": { "type": "number" } },
+        } });
+        assert_eq!(
+            members(&schema),
+            [
+                "messages*: array of objects: 1 to 12 items.",
+                "messages[].role*: string: One of `user`, `assistant`. Who.",
+                "messages[].content: string: 1 to 2000 characters.",
+                "a*: integer: 0 or more. Many.",
+                "b: string or null: Up to 5 characters. By default `x`.",
+                "c: string (uri): Always `v1`. Odd.",
+                "d: any: Matches `^a$`.",
+                "e: string: Matches the pattern in the OpenAPI description.",
+                "f: string: One of `user`, `assistant`. Another.",
+                "g: array of numbers: 1 item.",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_schema_of_several_has_the_members_of_all() {
+        let schema = json!({ "allOf": [
+            { "$ref": "#/components/schemas/Problem" },
+            { "properties": { "more": { "type": "boolean" } } },
+        ] });
+        assert_eq!(
+            members(&schema),
+            ["code*: string: One of `a`, `b`, `c`.", "more: boolean: "]
+        );
+    }
+
+    #[test]
+    fn a_schema_that_holds_itself_ends() {
+        let ring = json!({ "$ref": "#/components/schemas/Ring" });
+        let names: Vec<_> = members(&ring);
+        assert_eq!(names.len(), DEPTH_MAX);
+        assert_eq!(
+            members(&json!({ "$ref": "#/components/schemas/Itself" })).len(),
+            0
+        );
+    }
+
+    #[test]
+    fn the_last_to_narrow_a_member_is_right() {
+        let document = document();
+        let source = Source::new(&document);
+        let base = json!({ "$ref": "#/components/schemas/Problem" });
+        let narrow = json!({ "allOf": [base, { "properties": { "code": { "enum": ["b"] } } }] });
+        assert_eq!(source.values_of(&narrow, "code"), ["b"]);
+        assert_eq!(source.name_of(&narrow), Some("Problem"));
+        let base = &narrow["allOf"][0];
+        assert_eq!(source.values_of(base, "code"), ["a", "b", "c"]);
+        assert_eq!(source.values_of(base, "title"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_no_schema_has_no_members() {
+        for schema in [
+            json!(null),
+            json!(7),
+            json!("text"),
+            json!([]),
+            json!({ "$ref": 7 }),
+            json!({ "$ref": "#/nowhere" }),
+            json!({ "$ref": "other.json#/a" }),
+            json!({ "properties": [], "required": 7, "allOf": {} }),
+        ] {
+            assert_eq!(members(&schema), Vec::<String>::new(), "{schema}");
+        }
+        let odd = json!({ "properties": { "a": 7, "b": { "type": 7, "enum": 7, "items": [] } } });
+        assert_eq!(members(&odd), ["a: any: ", "b: any of anys: "]);
+    }
+}
