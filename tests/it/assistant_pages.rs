@@ -6,7 +6,7 @@ use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::passage::Passage;
 use landing_api::ports::{ModelClient, Unread};
 
-use crate::site::{facts, render};
+use crate::site::{document, facts, render};
 
 /// The section that answers it, and what a visitor types. Either of two sections will do where
 /// both tell.
@@ -240,6 +240,29 @@ async fn plain_questions_find_the_right_section() {
         rows.len(),
         wrong.join("\n")
     );
+}
+
+#[tokio::test]
+async fn the_questions_that_the_home_page_suggests_are_answered() {
+    let home = document(&facts(), "/");
+    let (_, suggestions) = home.split_once("class=\"suggestions\"").unwrap();
+    let (suggestions, _) = suggestions.split_once("</div>").unwrap();
+    let questions: Vec<_> = suggestions
+        .lines()
+        .filter_map(|line| line.strip_prefix("<button type=\"button\" class=\"quiet\">"))
+        .map(|line| line.trim_end_matches("</button>"))
+        .collect();
+    let expected = [
+        "getting-a-free-api-key",
+        "429-and-retry-after",
+        "privacy-what-is-stored-about-you",
+    ];
+    assert_eq!(questions.len(), expected.len(), "{suggestions}");
+    let (model, _) = model();
+    for (question, anchor) in questions.into_iter().zip(expected) {
+        let reply = ask(&model, question).await;
+        assert_eq!(section(&reply), Some(anchor), "{question}");
+    }
 }
 
 #[tokio::test]

@@ -34,6 +34,7 @@ mod openai;
 mod openapi_contract;
 mod pages;
 mod problems;
+mod program;
 mod provider;
 mod readme;
 mod sandbox;

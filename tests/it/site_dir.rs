@@ -13,8 +13,8 @@ use landing_api::http::problem;
 use landing_api::site::{Site, SiteFile};
 
 use crate::assistant_pages::ask;
-use crate::binary::{Program, command, run, text};
 use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::program::{Program, command, run, text};
 use crate::site::facts;
 
 const ABOUT: &str = "# About us\n\n\

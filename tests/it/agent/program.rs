@@ -5,7 +5,7 @@ use std::thread;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::binary::{Program, command};
+use crate::program::{Program, command};
 
 /// The members `names` of a new registration.
 fn register<const N: usize>(program: &Program, names: [&str; N]) -> [String; N] {

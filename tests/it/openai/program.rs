@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::tls::authority;
 use super::upstream::{Script, Upstream, chunk};
-use crate::binary::{Program, command, run, text};
+use crate::program::{Program, command, run, text};
 
 const PATH: &str = "/api/v1/assistant/chat";
 const ASK: &str = r#"{"messages":[{"role":"user","content":"where is my hidden treasure"}]}"#;

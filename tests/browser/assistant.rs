@@ -1,0 +1,247 @@
+//! Talking to the assistant: to the end of the quota, while answers grow, break off or are stopped.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::upstream::{Script, Step, Upstream, chunk};
+use crate::{nobody, visit, words};
+
+const FORM: &str = "[data-form=assistant]";
+const SEND: &str = "[data-form=assistant] [type=submit]";
+const STATUS: &str = "[data-form=assistant] .status";
+
+async fn ask(page: &Browser, question: &str) {
+    page.fill("#question", question).await;
+    page.click(SEND).await;
+}
+
+fn turns(count: usize) -> String {
+    format!("document.querySelectorAll('.turn:not(.growing)').length === {count}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_asks_until_the_quota_is_used_up() {
+    visit(&["--limit", "assistant=2/1h"], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        page.until_text(".left", "2 of 2 messages left").await;
+        ask(page, "How do I get an API key?").await;
+        page.until_text(".left", "1 of 2 messages left").await;
+        page.until(&turns(2)).await;
+        let answer = page.text(".answer").await;
+        assert!(answer.contains("Getting a free API key"), "{answer}");
+        // Links lead into the guide, and to nowhere else.
+        let link = page
+            .find(".answer a")
+            .await
+            .attr("href")
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(link.ends_with("/docs#getting-a-free-api-key"), "{link}");
+        // Who comes back is the same visitor.
+        visit.goto("/").await;
+        page.until_text(".left", "1 of 2 messages left").await;
+        ask(page, "What are the limits?").await;
+        page.until_text(".left", "No messages left. The next one is free in ")
+            .await;
+        page.until(&turns(2)).await;
+        ask(page, "One more?").await;
+        page.until_text(FORM, "You can try again in ").await;
+        // The window is an hour, of which a few seconds have passed.
+        let wait = page.text("[data-form=assistant] .countdown").await;
+        assert!(wait.contains("1 h") || wait.contains("59 min"), "{wait}");
+        let said = page.text(STATUS).await;
+        assert!(
+            said.starts_with("The policy \"assistant\" allows 2 in 3600 seconds."),
+            "{said}"
+        );
+        assert!(said.ends_with("then send the message again."), "{said}");
+        assert_eq!(page.run("return question.value").await, "One more?");
+        page.until(&turns(2)).await;
+        let held = page.find(SEND).await.attr("aria-disabled").await.unwrap();
+        assert_eq!(held.as_deref(), Some("true"));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_quota_nothing_is_said_of_one() {
+    visit(&["--limit", "assistant=off"], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        ask(page, "How do I get an API key?").await;
+        page.until(&turns(2)).await;
+        let card = page.text("[aria-labelledby=try-assistant]").await;
+        assert!(
+            !card.contains("left") && !card.contains("1000000000"),
+            "{card}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_grows_as_text_and_is_read_out_whole() {
+    let markup = "<img src=x onerror=alert(1)> **Yes**, see https://example.com/";
+    let pieces = ["One. ", markup, "\n\n    code\n\nTwo."];
+    let events = |pieces: &[&str]| {
+        let chunks = pieces
+            .iter()
+            .map(|piece| chunk(&json!({ "content": piece }), None));
+        chunks.collect::<Vec<_>>()
+    };
+    let whole = [
+        events(&pieces),
+        vec![chunk(&json!({}), Some("stop")), "[DONE]".to_owned()],
+    ];
+    // The model's first answer is held back until it is whole: later ones grow.
+    let upstream = Upstream::start([
+        Script::stream(whole.concat()),
+        Script::stream(events(&pieces[..2])).then(Step::Hang),
+    ])
+    .await;
+    let url = upstream.base_url();
+    visit(
+        &["--model-url", &url, "--model", "m"],
+        move |visit| async move {
+            let page = &visit.browser;
+            visit.goto("/").await;
+            let about = page.text("[aria-labelledby=try-assistant]").await;
+            assert!(about.contains("A language model answers"), "{about}");
+            ask(page, "First?").await;
+            page.until(&turns(2)).await;
+            page.until_text(".left", "9 of 10 messages left").await;
+            let answer = page.text(".answer .text").await;
+            assert_eq!(answer, format!("One. {markup}\ncode\nTwo."));
+            let made =
+                "return document.querySelectorAll('.talk img, .talk a, .talk strong').length";
+            assert_eq!(page.run(made).await, 0);
+
+            ask(page, "Second?").await;
+            page.until_text(".growing .text", "onerror").await;
+            assert_eq!(page.run(made).await, 0);
+            let hidden = page
+                .find(".growing")
+                .await
+                .attr("aria-hidden")
+                .await
+                .unwrap();
+            assert_eq!(hidden.as_deref(), Some("true"));
+            assert!(page.is_seen(".stop").await);
+            page.press("\u{e00c}").await;
+            page.until_text(STATUS, "Stopped.").await;
+            assert!(!page.is_seen(".stop").await);
+            // What has come stays, and counts.
+            page.until_text(".turn:last-child", "onerror").await;
+            page.until_text(".left", "8 of 10 messages left").await;
+            // The conversation goes on with what was answered.
+            upstream.script([Script::stream(whole.concat())]);
+            ask(page, "Third?").await;
+            page.until(&turns(6)).await;
+            let asked = upstream.asked().pop().unwrap().body.to_string();
+            assert!(
+                asked.contains("First?") && asked.contains("Third?"),
+                "{asked}"
+            );
+            assert!(!asked.contains("Second?"), "{asked}");
+        },
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_breaks_off_says_so() {
+    let piece = chunk(&json!({ "content": "It begins well. " }), None);
+    let whole = [
+        piece.clone(),
+        chunk(&json!({}), Some("stop")),
+        "[DONE]".to_owned(),
+    ];
+    let upstream = Upstream::start([
+        Script::stream(whole),
+        Script::stream([piece.clone()]).then(Step::Break),
+        Script::stream([piece]).then(Step::Hang),
+    ])
+    .await;
+    let url = upstream.base_url();
+    visit(
+        &["--model-url", &url, "--model", "m"],
+        move |visit| async move {
+            let page = &visit.browser;
+            visit.goto("/").await;
+            ask(page, "First?").await;
+            page.until(&turns(2)).await;
+            // The model's end of it breaks: the service says what happened.
+            ask(page, "Second?").await;
+            page.until_text(STATUS, "The model behind the assistant gave no answer.")
+                .await;
+            page.until_text(".turn:last-child", "It begins well.").await;
+            page.until_text(".left", "8 of 10 messages left").await;
+            // The service's end of it breaks.
+            ask(page, "Third?").await;
+            page.until_text(".growing .text", "It begins well.").await;
+            visit.service.signal(Signal::KILL);
+            page.until_text(STATUS, "The answer broke off before its end.")
+                .await;
+            // From now on nobody is there.
+            ask(page, "Fourth?").await;
+            page.until_text(STATUS, "The service could not be reached")
+                .await;
+            assert_eq!(page.run("return question.value").await, "Fourth?");
+        },
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_is_away_costs_no_message() {
+    let url = format!("http://{}/v1", nobody());
+    visit(&["--model-url", &url, "--model", "m"], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        page.until_text(".left", "10 of 10 messages left").await;
+        ask(page, "Hello?").await;
+        page.until_text(STATUS, "Try again later.").await;
+        let body = json!({ "messages": [{ "role": "user", "content": "Hello?" }] }).to_string();
+        let (status, problem) = visit
+            .service
+            .send("POST", "/api/v1/assistant/chat", "", &body);
+        assert_eq!(status, 503);
+        assert_eq!(page.text(STATUS).await, words(&problem));
+        assert_eq!(page.text(".left").await, "10 of 10 messages left");
+        assert_eq!(page.run("return question.value").await, "Hello?");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_stops_answers_what_it_cannot_wait_for() {
+    let upstream = Upstream::start([Script::silent()]).await;
+    let url = upstream.base_url();
+    visit(
+        &["--model-url", &url, "--model", "m"],
+        move |visit| async move {
+            let page = &visit.browser;
+            visit.goto("/").await;
+            ask(page, "Hello?").await;
+            upstream.wait_until_asked().await;
+            visit.service.signal(Signal::TERM);
+            // It listens no longer, so the second signal is not taken for the first.
+            while tokio::net::TcpStream::connect(&visit.service.address)
+                .await
+                .is_ok()
+            {
+                tokio::task::yield_now().await;
+            }
+            visit.service.signal(Signal::TERM);
+            page.until_text(STATUS, "The model behind the assistant gave no answer.")
+                .await;
+            page.click(SEND).await;
+            page.until_text(STATUS, "The service could not be reached")
+                .await;
+        },
+    )
+    .await;
+}

@@ -1,0 +1,210 @@
+//! A browser of its own for each test, driven over WebDriver.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use fantoccini::elements::Element;
+use fantoccini::wd::WebDriverCompatibleCommand;
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper::Method;
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use url::{ParseError, Url};
+
+/// Headless, in a fresh profile, and without a word to anybody outside.
+const ARGUMENTS: [&str; 9] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1280,900",
+];
+
+/// The process that WebDriver's commands are sent to, and the browser's profile.
+pub(crate) struct Driver {
+    process: Child,
+    url: String,
+    profile: TempDir,
+}
+
+impl Driver {
+    pub(crate) fn start() -> Self {
+        let mut process = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the browser test needs chromedriver");
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let port = lines
+            .map(Result::unwrap)
+            .find_map(|line| {
+                let port = line.split_once("successfully on port ")?.1;
+                Some(port.trim_end_matches('.').to_owned())
+            })
+            .unwrap();
+        Self {
+            process,
+            url: format!("http://127.0.0.1:{port}"),
+            profile: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) async fn open(&self) -> Browser {
+        let profile = format!("--user-data-dir={}", self.profile.path().display());
+        let mut arguments = ARGUMENTS.to_vec();
+        arguments.push(&profile);
+        let capabilities = json!({
+            "goog:chromeOptions": { "args": arguments },
+            "goog:loggingPrefs": { "browser": "ALL" },
+        });
+        let client = ClientBuilder::new(HttpConnector::new())
+            .capabilities(capabilities.as_object().unwrap().clone())
+            .connect(&self.url)
+            .await
+            .unwrap();
+        Browser { client }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A command beyond WebDriver's own, for this session.
+#[derive(Debug)]
+struct Extension {
+    path: &'static str,
+    body: Value,
+}
+
+impl WebDriverCompatibleCommand for Extension {
+    fn endpoint(&self, base_url: &Url, session_id: Option<&str>) -> Result<Url, ParseError> {
+        base_url.join(&format!("session/{}/{}", session_id.unwrap(), self.path))
+    }
+
+    fn method_and_body(&self, _request_url: &Url) -> (Method, Option<String>) {
+        (Method::POST, Some(self.body.to_string()))
+    }
+}
+
+/// One window.
+#[derive(Clone)]
+pub(crate) struct Browser {
+    pub(crate) client: Client,
+}
+
+impl Browser {
+    /// Sends a command of the DevTools protocol.
+    pub(crate) async fn devtools(&self, command: &str, parameters: Value) {
+        let body = json!({ "cmd": command, "params": parameters });
+        let path = "goog/cdp/execute";
+        self.client
+            .issue_cmd(Extension { path, body })
+            .await
+            .unwrap();
+    }
+
+    /// A window of this size, in CSS pixels, and the colours that its user prefers.
+    pub(crate) async fn resize(&self, width: u32, height: u32) {
+        let metrics = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600,
+        });
+        self.devtools("Emulation.setDeviceMetricsOverride", metrics)
+            .await;
+    }
+
+    pub(crate) async fn set_online(&self, is_online: bool) {
+        let conditions = json!({
+            "offline": !is_online, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1,
+        });
+        self.devtools("Network.enable", json!({})).await;
+        self.devtools("Network.emulateNetworkConditions", conditions)
+            .await;
+    }
+
+    /// What went wrong in the page, but for answers that are errors: policies that were broken,
+    /// scripts that failed.
+    pub(crate) async fn complaints(&self) -> Vec<String> {
+        let body = json!({ "type": "browser" });
+        let path = "se/log";
+        let log = self
+            .client
+            .issue_cmd(Extension { path, body })
+            .await
+            .unwrap();
+        let entries = log.as_array().unwrap().iter();
+        entries
+            .filter(|entry| entry["source"] != "network")
+            .map(Value::to_string)
+            .collect()
+    }
+
+    pub(crate) async fn run(&self, script: &str) -> Value {
+        self.client.execute(script, Vec::new()).await.unwrap()
+    }
+
+    /// Waits until `condition`, an expression of the page's language, is true.
+    pub(crate) async fn until(&self, condition: &str) {
+        let script = format!(
+            "const done = arguments[0];
+             const look = () => {{ if ({condition}) done(); else setTimeout(look, 20); }};
+             look();"
+        );
+        if let Err(error) = self.client.execute_async(&script, Vec::new()).await {
+            let forms = "return [...document.forms].map((form) => form.parentElement.innerText)";
+            let forms = self.run(forms).await;
+            panic!(
+                "{condition}: {error}
+{forms:#}"
+            );
+        }
+    }
+
+    /// Waits until the text of the first element that `selector` finds has `part` in it.
+    pub(crate) async fn until_text(&self, selector: &str, part: &str) {
+        let (selector, part) = (json!(selector), json!(part));
+        let text = format!("document.querySelector({selector})?.textContent");
+        self.until(&format!("{text}?.includes({part})")).await;
+    }
+
+    pub(crate) async fn find(&self, selector: &str) -> Element {
+        let found = self.client.find(Locator::Css(selector)).await;
+        found.unwrap_or_else(|error| panic!("{selector}: {error}"))
+    }
+
+    /// The text that is seen of the first element that `selector` finds.
+    pub(crate) async fn text(&self, selector: &str) -> String {
+        self.find(selector).await.text().await.unwrap()
+    }
+
+    pub(crate) async fn is_seen(&self, selector: &str) -> bool {
+        self.find(selector).await.is_displayed().await.unwrap()
+    }
+
+    pub(crate) async fn click(&self, selector: &str) {
+        self.find(selector).await.click().await.unwrap();
+    }
+
+    /// Types into a field, in place of what is there.
+    pub(crate) async fn fill(&self, selector: &str, text: &str) {
+        let field = self.find(selector).await;
+        field.clear().await.unwrap();
+        field.send_keys(text).await.unwrap();
+    }
+
+    /// Types where the focus is.
+    pub(crate) async fn press(&self, keys: &str) {
+        let focused = self.client.active_element().await.unwrap();
+        focused.send_keys(keys).await.unwrap();
+    }
+}

@@ -1,0 +1,222 @@
+//! Signing up, minting a key, trying the sandbox, and what is said when it does not work.
+
+use serde_json::json;
+
+use crate::{Visit, nobody, visit, words};
+
+const NEWSLETTER: &str = "[data-form=newsletter]";
+const SIGN_UP: &str = "[data-form=newsletter] [type=submit]";
+const KEY: &str = "[data-form=key]";
+const MINT: &str = "[data-form=key] [type=submit]";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_signs_up() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        page.fill("#email", "Ada@Example.com").await;
+        page.press("\u{e007}").await;
+        page.until_text(NEWSLETTER, "Thank you. Ada@Example.com is on the list.")
+            .await;
+        assert_eq!(page.run("return email.value").await, "");
+        page.fill("#email", "ada@example.com").await;
+        page.click(SIGN_UP).await;
+        page.until_text(NEWSLETTER, "ada@example.com was on the list already.")
+            .await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_is_none_is_told_beside_its_field() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        page.fill("#email", "not an address").await;
+        page.click(SIGN_UP).await;
+        page.until_text("#email-error", "E-mail address must be")
+            .await;
+        let body = json!({ "email": "not an address" }).to_string();
+        let (status, problem) = visit.service.send("POST", "/api/v1/newsletter", "", &body);
+        assert_eq!(status, 400);
+        let detail = problem["errors"][0]["detail"].as_str().unwrap();
+        assert_eq!(
+            page.text("#email-error").await,
+            format!("E-mail address {detail}.")
+        );
+        assert_eq!(
+            page.text("[data-form=newsletter] .status").await,
+            words(&problem)
+        );
+        let has_focus = "return document.activeElement === email && email.ariaInvalid";
+        assert_eq!(page.run(has_focus).await, "true");
+        // What was typed is still there, and once it is right the error goes.
+        assert_eq!(page.run("return email.value").await, "not an address");
+        page.fill("#email", "ada@example.com").await;
+        page.press("\u{e007}").await;
+        page.until_text(NEWSLETTER, "is on the list").await;
+        assert!(!page.is_seen("#email-error").await);
+        assert_eq!(page.run("return email.ariaInvalid").await, json!(null));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_minted_copied_and_shown_once() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        assert!(!page.is_seen(".key").await);
+        page.fill("#label", "my integration").await;
+        page.click(MINT).await;
+        page.until_text(".key code", "lak_").await;
+        let key = page.text(".key code").await;
+        assert_eq!(key.len(), 40);
+        assert_eq!(visit.service.health(&key), 200);
+        page.click(".key button").await;
+        page.until_text(".key button", "Copied").await;
+        page.until_text(".key button", "Copy the key").await;
+        // Nor is it there for whoever comes back to the page.
+        page.click("nav [href='/docs']").await;
+        page.client.back().await.unwrap();
+        page.until("document.querySelector('.key')").await;
+        assert!(!page.is_seen(".key").await);
+        assert_eq!(
+            page.run("return document.body.textContent.includes('lak_')")
+                .await,
+            false
+        );
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_too_fast_sees_when_to_try_again() {
+    visit(&["--limit", "keys=1/5s"], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        page.click(MINT).await;
+        page.until_text(KEY, "Your key is here").await;
+        page.click(MINT).await;
+        page.until_text("[data-form=key] .countdown", "You can try again in ")
+            .await;
+        let said = page.text("[data-form=key] .status").await;
+        assert!(
+            said.starts_with("The policy \"keys\" allows 1 in 5 seconds."),
+            "{said}"
+        );
+        assert!(said.ends_with("then send the request again."), "{said}");
+        let held = format!("document.querySelector('{MINT}').ariaDisabled === 'true'");
+        assert_eq!(page.run(&format!("return {held}")).await, true);
+        // Pressing it now asks nobody.
+        page.click(MINT).await;
+        assert_eq!(page.text("[data-form=key] .status").await, said);
+        page.until_text("[data-form=key] .status", "You can try again now.")
+            .await;
+        assert_eq!(page.run(&format!("return {held}")).await, false);
+        page.click(MINT).await;
+        page.until_text(KEY, "Your key is here").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_away_is_told_in_the_problems_words() {
+    let provider = format!("http://{}/", nobody());
+    visit(&["--newsletter-webhook", &provider], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        let about = page.text("[aria-labelledby=try-newsletter]").await;
+        assert!(about.contains("is not kept here"), "{about}");
+        page.fill("#email", "ada@example.com").await;
+        page.click(SIGN_UP).await;
+        page.until_text(NEWSLETTER, "Try again later.").await;
+        let body = json!({ "email": "bob@example.com" }).to_string();
+        let (status, problem) = visit.service.send("POST", "/api/v1/newsletter", "", &body);
+        assert_eq!(status, 503);
+        assert_eq!(
+            page.text("[data-form=newsletter] .status").await,
+            words(&problem)
+        );
+        assert_eq!(page.run("return email.value").await, "ada@example.com");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_offline_is_told_and_can_try_again() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        page.set_online(false).await;
+        for (form, button) in [(NEWSLETTER, SIGN_UP), (KEY, MINT)] {
+            page.fill("#email", "ada@example.com").await;
+            page.click(button).await;
+            page.until_text(form, "The service could not be reached")
+                .await;
+        }
+        page.set_online(true).await;
+        page.click(SIGN_UP).await;
+        page.until_text(NEWSLETTER, "ada@example.com is on the list")
+            .await;
+        page.click(MINT).await;
+        page.until_text(KEY, "Your key is here").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sandbox_is_tried_in_the_docs() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/docs#operation/echo").await;
+        page.fill("#message", "<b>Ada</b>").await;
+        page.click("#echo-headers").await;
+        page.click("[data-form=echo] [type=submit]").await;
+        page.until_text("output", "HTTP 200").await;
+        let answer = page.text("output").await;
+        for part in [
+            "RateLimit: \"default\";r=",
+            "<b>Ada</b>",
+            "request_user_agent",
+        ] {
+            assert!(answer.contains(part), "{answer}");
+        }
+        page.fill("#message", "").await;
+        page.press("\u{e007}").await;
+        page.until_text("#message-error", "Message must not be empty.")
+            .await;
+        assert!(!page.is_seen("output").await);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_are_copied() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        let copied = copy(&visit).await;
+        assert_eq!(copied, "Copied");
+        // A page of an origin that is not secure has no clipboard.
+        page.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+            .await;
+        visit.browser.until_text("pre .copy", "Copy").await;
+        assert_eq!(copy(&visit).await, "Selected: copy it by keyboard");
+        let selected = page.run("return getSelection().toString().trim()").await;
+        let expected = format!("curl http://{}/api/v1/health", visit.service.address);
+        assert_eq!(selected, expected);
+    })
+    .await;
+}
+
+/// Presses the first copy button and gives what it says then.
+async fn copy(visit: &Visit) -> String {
+    let page = &visit.browser;
+    page.until("document.querySelector('pre .copy').textContent === 'Copy'")
+        .await;
+    page.click("pre .copy").await;
+    page.until("document.querySelector('pre .copy').textContent !== 'Copy'")
+        .await;
+    page.text("pre .copy").await
+}

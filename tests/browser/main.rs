@@ -1,0 +1,77 @@
+//! The pages in a real browser, on the real program.
+//!
+//! `cargo test --features browser --test browser`; it needs chromium and chromedriver.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that meets the unexpected has failed"
+)]
+#![allow(unreachable_pub, reason = "nothing outside reaches a test")]
+
+mod assistant;
+mod browser;
+mod forms;
+mod pages;
+#[path = "../it/program.rs"]
+#[allow(dead_code, reason = "the other tests do more with it")]
+mod program;
+#[path = "../it/openai/upstream.rs"]
+#[allow(dead_code, reason = "the other tests do more with it")]
+mod upstream;
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use browser::{Browser, Driver};
+use program::{Program, command};
+
+/// A browser, and the service it visits.
+#[derive(Clone)]
+struct Visit {
+    browser: Browser,
+    service: Arc<Program>,
+}
+
+impl Visit {
+    async fn goto(&self, path: &str) {
+        let url = format!("http://{}{path}", self.service.address);
+        self.browser.client.goto(&url).await.unwrap();
+    }
+}
+
+/// Has `test` done with a service that was started with `flags`. Whatever becomes of it, the browser
+/// is closed; what it complains of fails the test.
+async fn visit<T>(flags: &[&str], test: impl FnOnce(Visit) -> T)
+where
+    T: Future<Output = ()> + Send + 'static,
+{
+    let data_dir = tempfile::tempdir().unwrap();
+    let service = Program::start(command(data_dir.path()).args(flags));
+    let driver = Driver::start();
+    let browser = driver.open().await;
+    let visit = Visit {
+        browser: browser.clone(),
+        service: Arc::new(service),
+    };
+    let outcome = tokio::spawn(test(visit)).await;
+    let complaints = browser.complaints().await;
+    browser.client.close().await.unwrap();
+    if let Err(error) = outcome {
+        std::panic::resume_unwind(error.into_panic());
+    }
+    assert_eq!(complaints, Vec::<String>::new());
+}
+
+/// An address on which nobody listens.
+fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// What a problem says to people.
+fn words(problem: &serde_json::Value) -> String {
+    let [detail, resolution] = ["detail", "resolution"].map(|name| problem[name].as_str().unwrap());
+    format!("{detail} {resolution}")
+}

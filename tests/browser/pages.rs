@@ -1,0 +1,194 @@
+//! What holds for whole pages: by keyboard alone, without scripts, on any screen.
+
+use fantoccini::Locator;
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::visit;
+
+const TAB: &str = "\u{e004}";
+const ENTER: &str = "\u{e007}";
+const SPACE: &str = " ";
+
+/// Presses Tab until the focus is on what `selector` finds, and sees it all the way.
+async fn tab_to(page: &Browser, selector: &str) {
+    const STOPS_MAX: usize = 40;
+    let selector = json!(selector);
+    for _ in 0..STOPS_MAX {
+        page.press(TAB).await;
+        let outline = "return getComputedStyle(document.activeElement).outlineStyle";
+        assert_eq!(page.run(outline).await, "solid", "the focus is not seen");
+        let is_there = format!("return document.activeElement.matches({selector})");
+        if page.run(&is_there).await == true {
+            return;
+        }
+    }
+    panic!("{selector} is not reached");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_keyboard_is_enough() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        // The first stop leads past the frame.
+        tab_to(page, ".skip").await;
+        assert!(page.is_seen(".skip").await);
+        page.press(ENTER).await;
+        page.until("document.activeElement.id === 'content'").await;
+
+        tab_to(page, ".copy").await;
+        tab_to(page, "#question").await;
+        page.press("How do I get an API key?").await;
+        page.press(ENTER).await;
+        page.until("document.querySelector('.answer:not(.growing)')")
+            .await;
+        assert_eq!(
+            page.run("return document.activeElement.id").await,
+            "question"
+        );
+        tab_to(page, ".suggestions button").await;
+        page.press(SPACE).await;
+        assert_eq!(
+            page.run("return document.activeElement.value").await,
+            "How do I get an API key?"
+        );
+        tab_to(page, "[data-form=assistant] [type=submit]").await;
+        page.press(SPACE).await;
+        page.until("document.querySelectorAll('.answer:not(.growing)').length === 2")
+            .await;
+
+        tab_to(page, "#email").await;
+        page.press("ada@example.com").await;
+        page.press(ENTER).await;
+        page.until_text("[data-form=newsletter]", "ada@example.com is on the list")
+            .await;
+
+        tab_to(page, "#label").await;
+        tab_to(page, "[data-form=key] [type=submit]").await;
+        page.press(ENTER).await;
+        page.until_text(".key code", "lak_").await;
+        // The way on leads to the key.
+        page.press(TAB).await;
+        page.press(ENTER).await;
+        page.until_text(".key button", "Copied").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_scripts_every_part_says_what_to_do() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        page.devtools(
+            "Emulation.setScriptExecutionDisabled",
+            json!({ "value": true }),
+        )
+        .await;
+        visit.goto("/").await;
+        for part in ["assistant", "newsletter", "key"] {
+            let card = format!("[aria-labelledby=try-{part}]");
+            let text = page.text(&card).await;
+            assert!(text.contains("in browsers that run JavaScript"), "{text}");
+            assert!(text.contains("from a terminal:"), "{text}");
+            let command = format!("curl http://{}/api/v1/", visit.service.address);
+            let command = if part == "key" {
+                command.replace("curl", "curl -X POST")
+            } else {
+                command
+            };
+            assert!(text.contains(&command), "{text}");
+            assert!(!page.is_seen(&format!("[data-form={part}]")).await);
+        }
+        for control in page
+            .client
+            .find_all(Locator::Css("button, input, textarea"))
+            .await
+            .unwrap()
+        {
+            assert!(!control.is_displayed().await.unwrap());
+        }
+        page.resize(390, 844).await;
+        visit.goto("/docs").await;
+        assert!(!page.is_seen("[data-form=echo]").await);
+        let card = page.text(".operation .card").await;
+        assert!(
+            card.contains("use the command above in a terminal"),
+            "{card}"
+        );
+        // The contents need no script either.
+        page.click("nav summary").await;
+        page.click("nav [href='#operation/echo']").await;
+        let url = page.client.current_url().await.unwrap();
+        assert_eq!(url.fragment(), Some("operation/echo"));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_screen_needs_scrolling_sideways() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        for (width, height) in [(320, 640), (390, 844), (768, 1024), (1280, 900)] {
+            page.resize(width, height).await;
+            for path in ["/", "/docs", "/auth", "/problems/assistant_quota_exhausted"] {
+                visit.goto(path).await;
+                let script = "return document.documentElement.scrollWidth";
+                let needed = page.run(script).await.as_u64().unwrap();
+                assert!(
+                    needed <= u64::from(width),
+                    "{path} takes {needed} of {width}"
+                );
+            }
+        }
+        // Nor does a long word that somebody sends.
+        visit.goto("/").await;
+        page.resize(390, 844).await;
+        page.fill("#question", &"key".repeat(100)).await;
+        page.press(ENTER).await;
+        page.until("document.querySelector('.answer:not(.growing)')")
+            .await;
+        let needed = page
+            .run("return document.documentElement.scrollWidth")
+            .await;
+        assert_eq!(needed, 390);
+        // On a phone the contents wait to be opened; beside the text they are there.
+        page.resize(1280, 900).await;
+        visit.goto("/docs").await;
+        let link = "document.querySelector(\"nav [href='#rate-limits']\")";
+        let seen = format!("return {link}.checkVisibility({{ contentVisibilityAuto: true }})");
+        assert_eq!(page.run(&seen).await, true);
+        page.resize(390, 844).await;
+        assert!(!page.is_seen("nav [href='#rate-limits']").await);
+        page.click("nav summary").await;
+        page.click("nav [href='#rate-limits']").await;
+        page.until(
+            "Math.abs(document.getElementById('rate-limits').getBoundingClientRect().top) < 100",
+        )
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_is_reached_and_none_breaks_its_own_policy() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        for (path, title) in [
+            ("/", "Landing API"),
+            ("/docs", "Landing API: the guide"),
+            ("/problems/rate_limited", "Quota exceeded · Landing API"),
+        ] {
+            visit.goto(path).await;
+            assert_eq!(page.client.title().await.unwrap(), title);
+        }
+        // The policy holds: what is not the page's own does not run.
+        let script = "const script = document.createElement('script');
+            try { script.textContent = 'window.hasRun = true'; document.body.append(script) } catch {}
+            return Boolean(window.hasRun)";
+        assert_eq!(page.run(script).await, false);
+        let complaints = page.complaints().await;
+        assert!(complaints.iter().any(|line| line.contains("Content Security Policy") || line.contains("TrustedScript")), "{complaints:?}");
+    })
+    .await;
+}

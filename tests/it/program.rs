@@ -1,0 +1,140 @@
+//! The real program as a process of its own.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+pub(crate) fn command(data_dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
+    command
+        .env_clear()
+        .arg("--data-dir")
+        .arg(data_dir)
+        .args(["--listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// The program, serving. It is killed when the test is done with it.
+pub(crate) struct Program {
+    child: Child,
+    /// Where it listens, as `IP:PORT`.
+    pub(crate) address: String,
+    /// Reads the log as it comes, if it comes here: a full pipe would hold the program up.
+    log: Option<JoinHandle<String>>,
+}
+
+impl Program {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.as_mut().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let address = line
+            .strip_prefix("listening on http://")
+            .unwrap_or_else(|| panic!("{line:?}"));
+        let log = child.stderr.take().map(|mut stderr| {
+            std::thread::spawn(move || {
+                let mut log = String::new();
+                stderr.read_to_string(&mut log).unwrap();
+                log
+            })
+        });
+        Self {
+            address: address.trim_end().to_owned(),
+            child,
+            log,
+        }
+    }
+
+    /// Sends a request with a body of JSON and gives status and body.
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+        let headers = format!("{headers}Content-Type: application/json\r\n");
+        self.exchange(method, path, &headers, body)
+    }
+
+    /// Posts a form and gives status and body.
+    pub(crate) fn post_form(&self, path: &str, body: &str) -> (u16, Value) {
+        let headers = "Content-Type: application/x-www-form-urlencoded\r\n";
+        self.exchange("POST", path, headers, body)
+    }
+
+    fn exchange(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\
+             Content-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or_default())
+    }
+
+    pub(crate) fn sign_up(&self, email: &str) -> Value {
+        let body = json!({ "email": email }).to_string();
+        let (status, body) = self.send("POST", "/api/v1/newsletter", "", &body);
+        assert_eq!(status, 200, "{body}");
+        body["alreadyExists"].clone()
+    }
+
+    pub(crate) fn mint(&self) -> String {
+        let (status, body) = self.send("POST", "/api/v1/keys", "", "{}");
+        assert_eq!(status, 201, "{body}");
+        body["api_key"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn health(&self, key: &str) -> u16 {
+        let header = format!("X-API-Key: {key}\r\n");
+        self.send("GET", "/api/v1/health", &header, "").0
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends the program and gives its exit status and log.
+    pub(crate) fn stop(self, signal: Signal) -> (Option<i32>, String) {
+        self.signal(signal);
+        self.wait()
+    }
+
+    /// Waits for its end, and gives its exit status and log.
+    pub(crate) fn wait(mut self) -> (Option<i32>, String) {
+        let status = self.child.wait().unwrap();
+        let log = self.log.take().map(|log| log.join().unwrap());
+        let mut rest = String::new();
+        let stdout = self.child.stdout.as_mut().unwrap();
+        stdout.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "", "one line on standard output is all there is");
+        (status.code(), log.unwrap_or_default())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It has ended already unless the test failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the program to its end, which has to come by itself.
+pub(crate) fn run(command: &mut Command) -> Output {
+    command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
