@@ -214,6 +214,18 @@
     pre.prepend(button);
   };
 
+  // The contents of long pages: beside the text they are open, above it whoever wants opens them
+
+  const settleContents = (contents) => {
+    const isWide = matchMedia("(min-width: 60rem)");
+    const settle = () => {
+      contents.open = isWide.matches;
+    };
+    isWide.addEventListener("change", settle);
+    settle();
+    contents.classList.add("settled");
+  };
+
   // The newsletter
 
   const newsletter = (form) => {
@@ -470,6 +482,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     document.body.append(announcer);
+    document.querySelectorAll(".contents").forEach(settleContents);
     document.querySelectorAll("main pre:has(> code)").forEach(addCopyButton);
     const forms = { newsletter, key, assistant, echo };
     for (const form of document.querySelectorAll("form[data-form]")) {
