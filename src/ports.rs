@@ -52,7 +52,7 @@ pub trait ContactStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError`] when it does not.
-    async fn check(&self) -> Result<(), StoreError>;
+    fn check(&self) -> Answer<'_, (), StoreError>;
 }
 
 /// Tells the newsletter's provider of sign-ups, where no contact is kept.
@@ -117,7 +117,7 @@ pub trait KeyIssuer: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError`] when it does not.
-    async fn check(&self) -> Result<(), StoreError>;
+    fn check(&self) -> Answer<'_, (), StoreError>;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -335,24 +335,43 @@ impl Grant {
 #[error("limiter unavailable: {0}")]
 pub struct LimiterError(pub String);
 
-/// A [`RateLimiter`]'s answer, which allocates nothing when it is ready.
-pub enum LimiterAnswer<'a, T> {
-    /// Decided.
-    Ready(future::Ready<Result<T, LimiterError>>),
-    /// Still to be decided elsewhere.
-    Pending(Pin<Box<dyn Future<Output = Result<T, LimiterError>> + Send + 'a>>),
+/// A [`RateLimiter`]'s answer.
+pub type LimiterAnswer<'a, T> = Answer<'a, T, LimiterError>;
+
+// ---------------------------------------------------------------------------------------------
+// Answers
+// ---------------------------------------------------------------------------------------------
+
+/// The answer of a port that mostly has it at once: nothing is allocated then.
+pub enum Answer<'a, T, E> {
+    /// There already.
+    Ready(future::Ready<Result<T, E>>),
+    /// Still to come from elsewhere. Nothing is done for it before it is awaited.
+    Pending(Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>),
 }
 
-impl<T> LimiterAnswer<'_, T> {
+impl<'a, T, E> Answer<'a, T, E> {
     /// An answer that is there already.
     #[must_use]
     pub fn ready(value: T) -> Self {
-        Self::Ready(future::ready(Ok(value)))
+        Self::decided(Ok(value))
+    }
+
+    /// One that is there already, good or not.
+    #[must_use]
+    pub fn decided(outcome: Result<T, E>) -> Self {
+        Self::Ready(future::ready(outcome))
+    }
+
+    /// One that `future` will give.
+    #[must_use]
+    pub fn pending(future: impl Future<Output = Result<T, E>> + Send + 'a) -> Self {
+        Self::Pending(Box::pin(future))
     }
 }
 
-impl<T: Unpin> Future for LimiterAnswer<'_, T> {
-    type Output = Result<T, LimiterError>;
+impl<T: Unpin, E: Unpin> Future for Answer<'_, T, E> {
+    type Output = Result<T, E>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.get_mut() {
@@ -362,11 +381,11 @@ impl<T: Unpin> Future for LimiterAnswer<'_, T> {
     }
 }
 
-impl<T> std::fmt::Debug for LimiterAnswer<'_, T> {
+impl<T, E> std::fmt::Debug for Answer<'_, T, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Ready(_) => "LimiterAnswer::Ready(..)",
-            Self::Pending(_) => "LimiterAnswer::Pending(..)",
+            Self::Ready(_) => "Answer::Ready(..)",
+            Self::Pending(_) => "Answer::Pending(..)",
         })
     }
 }

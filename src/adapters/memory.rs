@@ -17,7 +17,7 @@ use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::domain::window::{Usage, Window};
 use crate::ports::{
-    Acquired, Charge, Clock, ContactStore, Deltas, Entropy, EntropyError, Grant, KeyIssuer,
+    Acquired, Answer, Charge, Clock, ContactStore, Deltas, Entropy, EntropyError, Grant, KeyIssuer,
     LimiterAnswer, ModelClient, ModelError, NotifyError, RateLimiter, ReaderGone, RevocationList,
     StoreError, SubscriptionNotifier,
 };
@@ -96,8 +96,8 @@ impl ContactStore for MemoryContactStore {
         Ok(lock(&self.contacts).remove(email.as_str()).is_some())
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
-        self.fault.check()
+    fn check(&self) -> Answer<'_, (), StoreError> {
+        Answer::decided(self.fault.check())
     }
 }
 
@@ -139,8 +139,8 @@ impl KeyIssuer for MemoryKeyIssuer {
         }
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
-        self.fault.check()
+    fn check(&self) -> Answer<'_, (), StoreError> {
+        Answer::decided(self.fault.check())
     }
 }
 

@@ -107,7 +107,7 @@ impl Client {
 }
 
 /// What a policy counts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subject<'a> {
     /// A network.
     Network(Network),
@@ -121,6 +121,22 @@ pub enum Subject<'a> {
     Everyone,
 }
 
+impl Subject<'_> {
+    /// A keyed hash that tells nothing but whether two subjects are the same.
+    #[must_use]
+    pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
+        match self {
+            Self::Network(network) => network.hashed(key),
+            Self::Credential(fingerprint) => key.hash16(&[b"credential", fingerprint.as_bytes()]),
+            Self::SignUp(network, email) => {
+                key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])
+            }
+            Self::Visitor(token) => key.hash16(&[b"visitor", token.id()]),
+            Self::Everyone => key.hash16(&[b"everyone"]),
+        }
+    }
+}
+
 /// What one window is kept under: the policy's tag and 120 bits of keyed BLAKE3, so that neither a
 /// dump of memory nor the store tells who is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,18 +146,7 @@ impl LimitKey {
     /// The key of `subject` under `policy`.
     #[must_use]
     pub fn new(key: &MacKey, policy: PolicyName, subject: Subject<'_>) -> Self {
-        let hash = match subject {
-            Subject::Network(network) => network.hashed(key),
-            Subject::Credential(fingerprint) => {
-                key.hash16(&[b"credential", fingerprint.as_bytes()])
-            }
-            Subject::SignUp(network, email) => {
-                key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])
-            }
-            Subject::Visitor(token) => key.hash16(&[b"visitor", token.id()]),
-            Subject::Everyone => key.hash16(&[b"everyone"]),
-        };
-        Self::tagged(policy, hash)
+        Self::tagged(policy, subject.hashed(key))
     }
 
     /// The key that newcomers of `network` share under `policy` when the table is full.
@@ -169,7 +174,9 @@ impl LimitKey {
         &self.0
     }
 
-    fn tagged(policy: PolicyName, mut hash: [u8; 16]) -> Self {
+    /// The key of what has this hash ([`Subject::hashed`]) under `policy`.
+    #[must_use]
+    pub fn tagged(policy: PolicyName, mut hash: [u8; 16]) -> Self {
         let [tag, ..] = &mut hash;
         *tag = policy.tag();
         Self(hash)

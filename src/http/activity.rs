@@ -17,14 +17,15 @@ use super::reply::ReplyBody;
 /// connection may idle, and of one that nobody reads nothing is sent.
 pub(super) struct ActiveBody {
     body: ReplyBody,
-    answering: Answering,
+    /// Goes with the last piece.
+    answering: Option<Answering>,
 }
 
 impl ActiveBody {
     pub(super) fn new(body: ReplyBody, activity: &Arc<Activity>) -> Self {
         Self {
             body,
-            answering: Answering::new(activity),
+            answering: Some(Answering::new(activity)),
         }
     }
 }
@@ -38,15 +39,16 @@ impl Body for ActiveBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Piece>, BrokenOff>>> {
         let this = self.get_mut();
-        let activity = &this.answering.0;
         let frame = Pin::new(&mut this.body).poll_frame(context);
-        if frame.is_ready() {
-            activity.touch();
-        }
+        let is_last = this.body.is_end_stream();
         frame.map_ok(|frame| {
             frame.map_data(|bytes| Piece {
                 bytes,
-                answering: Answering::new(activity),
+                answering: if is_last {
+                    this.answering.take()
+                } else {
+                    this.answering.as_ref().map(Answering::again)
+                },
             })
         })
     }
@@ -64,7 +66,7 @@ impl Body for ActiveBody {
 /// the body has ended: a whole answer is one piece, and HTTP/2 lets its reader take it bit by bit.
 pub(super) struct Piece {
     bytes: Bytes,
-    answering: Answering,
+    answering: Option<Answering>,
 }
 
 impl Buf for Piece {
@@ -77,8 +79,12 @@ impl Buf for Piece {
     }
 
     fn advance(&mut self, count: usize) {
-        self.answering.0.touch();
         self.bytes.advance(count);
+        if self.bytes.has_remaining()
+            && let Some(answering) = &self.answering
+        {
+            answering.0.touch();
+        }
     }
 }
 
@@ -89,6 +95,12 @@ impl Answering {
     fn new(activity: &Arc<Activity>) -> Self {
         activity.unsent.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(activity))
+    }
+
+    /// Shows that some of the answer has been given out, and stands for that piece.
+    fn again(&self) -> Self {
+        self.0.touch();
+        Self::new(&self.0)
     }
 }
 
@@ -101,7 +113,7 @@ impl Drop for Answering {
 
 /// When a connection last did anything.
 pub(super) struct Activity {
-    opened: Instant,
+    pub(super) opened: Instant,
     /// Milliseconds after `opened` at which a request was last answered, or some of an answer given
     /// out or sent.
     last_ms: AtomicU64,
@@ -125,7 +137,8 @@ impl Activity {
         Busy(self)
     }
 
-    fn touch(&self) {
+    /// Takes note that something has just been done.
+    pub(super) fn touch(&self) {
         let ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_ms.store(ms, Ordering::Relaxed);
     }

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
-use hyper::header::AUTHORIZATION;
+use hyper::header::{AUTHORIZATION, HeaderName};
 
 use crate::domain::credential::Fingerprint;
 use crate::domain::time::Timestamp;
@@ -13,7 +13,7 @@ use super::form;
 use super::problem::{Code, Problem};
 use super::route::Area;
 
-pub(crate) const API_KEY: &str = "x-api-key";
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// What a request presents as its credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,11 @@ enum Presented<'a> {
     Credential(&'a str),
     /// Something that cannot be a credential.
     Garbage,
+}
+
+/// Whether a request presents anything that could be a credential.
+pub(crate) fn presents_any(headers: &HeaderMap) -> bool {
+    headers.contains_key(AUTHORIZATION) || headers.contains_key(&API_KEY)
 }
 
 /// Whom the request is counted as for its credential; nobody if it presents none, or none that is
@@ -68,7 +73,7 @@ fn presented(headers: &HeaderMap) -> Result<Presented<'_>, Problem> {
         .into_iter()
         .filter_map(|value| of_scheme(b"bearer", value.as_bytes()));
     let api_keys = headers
-        .get_all(API_KEY)
+        .get_all(&API_KEY)
         .into_iter()
         .map(|value| value.as_bytes());
     let mut all = bearers
@@ -144,7 +149,7 @@ fn of_scheme<'a>(scheme: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::{HeaderName, HeaderValue};
+    use hyper::header::HeaderValue;
 
     use super::*;
 

@@ -2,6 +2,7 @@
 
 use hyper::StatusCode;
 use tokio::time::Instant;
+use tracing::Level;
 
 use crate::domain::decision::Decision;
 
@@ -45,7 +46,6 @@ impl LogLine {
         decision: &Decision,
     ) {
         self.is_written = true;
-        let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
         let status = status.as_u16();
         let (tool, problem) = match outcome {
             Ok(reply) => (reply.aside.tool, reply.aside.problem.as_deref()),
@@ -53,6 +53,10 @@ impl LogLine {
         };
         // Some answers tell of a problem under a status of their own.
         let is_fault = problem.is_some_and(|problem| problem.code.kind().status.as_u16() >= 500);
+        if !is_fault && !tracing::enabled!(Level::INFO) {
+            return;
+        }
+        let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
         let code = problem.map(|problem| problem.code.kind().name);
         let violated = decision
             .binding()

@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
-use std::task::Poll;
+
+use futures_util::FutureExt as _;
 
 use super::problem::{Code, Problem};
 
@@ -20,15 +20,8 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Problem {
 
 /// Awaits `future`; if it panics, gives what it panicked with. All state that requests share sits
 /// behind locks that go on after a panic, or is changed in one step.
-pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
-    let mut future = pin!(future);
-    std::future::poll_fn(|context| {
-        let poll = AssertUnwindSafe(|| future.as_mut().poll(context));
-        match std::panic::catch_unwind(poll) {
-            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Ok(Poll::Pending) => Poll::Pending,
-            Err(panic) => Poll::Ready(Err(panic)),
-        }
-    })
-    .await
+pub(crate) fn catch_panic<F: Future>(
+    future: F,
+) -> impl Future<Output = Result<F::Output, Box<dyn Any + Send>>> {
+    AssertUnwindSafe(future).catch_unwind()
 }

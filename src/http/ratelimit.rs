@@ -1,12 +1,12 @@
 //! The rate-limit headers, the only serialiser of them: three integers for every client that was
 //! ever written, and the structured fields of draft-ietf-httpapi-ratelimit-headers-11.
 
-use std::fmt::Write as _;
-
 use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, StatusCode};
 
 use crate::domain::decision::Decision;
+use crate::domain::policy::{Policies, PolicyName, Quota};
+use crate::usecases::admit::DOOR;
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -14,58 +14,100 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// Writes what `decision` says into `headers`. All numbers are of its binding policy, except that
-/// `RateLimit-Policy` lists every policy that counts the request. Nothing is written when all of
-/// them are off.
-///
-/// `Retry-After` equals `RateLimit-Reset` and stands on 429 alone: a tool tells its refusal in an
-/// answer of another status. The numbers are one client's at one moment, so nobody may store them.
-pub(crate) fn write(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
-    let Some(binding) = decision.binding() else {
-        return;
-    };
-    let reset_s = binding.reset_s();
-    let remaining = binding.remaining();
-    headers.insert(LIMIT, HeaderValue::from(binding.quota.count()));
-    headers.insert(REMAINING, HeaderValue::from(remaining));
-    headers.insert(RESET, HeaderValue::from(reset_s));
-    let name = binding.policy.as_str();
-    insert(
-        headers,
-        RATE_LIMIT,
-        format!("\"{name}\";r={remaining};t={reset_s}"),
-    );
-    insert(headers, RATE_LIMIT_POLICY, policies(decision));
-    if status == StatusCode::TOO_MANY_REQUESTS {
-        headers.insert(RETRY_AFTER, HeaderValue::from(reset_s));
-    }
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+/// Writes the headers.
+#[derive(Debug)]
+pub(crate) struct RateLimitHeaders {
+    /// Most requests are counted by the policies at the door alone, whose quotas never change.
+    at_door: Vec<PolicyName>,
+    /// What they are in `RateLimit-Policy`.
+    at_door_text: String,
 }
 
-fn policies(decision: &Decision) -> String {
-    let mut list = String::with_capacity(96);
-    for standing in decision.standings() {
-        if !list.is_empty() {
-            list.push_str(", ");
+impl RateLimitHeaders {
+    pub(crate) fn new(policies: &Policies) -> Self {
+        let quota = |name| Some((name, policies.quota(name)?));
+        let on: Vec<_> = DOOR.into_iter().filter_map(quota).collect();
+        Self {
+            at_door: on.iter().map(|(name, _)| *name).collect(),
+            at_door_text: list(on.into_iter()),
         }
-        let quota = standing.quota;
-        let name = standing.policy.as_str();
-        // Writing to a String cannot fail.
-        let _ = write!(
-            list,
-            "\"{name}\";q={};w={}",
-            quota.count(),
-            quota.window_s()
-        );
     }
-    list
+
+    /// Writes what `decision` says into `headers`. All numbers are of its binding policy, except
+    /// that `RateLimit-Policy` lists every policy that counts the request. Nothing is written when
+    /// all of them are off.
+    ///
+    /// `Retry-After` equals `RateLimit-Reset` and stands on 429 alone: a tool tells its refusal in
+    /// an answer of another status. The numbers are one client's at one moment, so nobody may store
+    /// them.
+    pub(crate) fn write(&self, decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
+        let Some(binding) = decision.binding() else {
+            return;
+        };
+        let (remaining, reset_s) = (binding.remaining(), binding.reset_s());
+        headers.insert(LIMIT, HeaderValue::from(binding.quota.count()));
+        headers.insert(REMAINING, HeaderValue::from(remaining));
+        headers.insert(RESET, HeaderValue::from(reset_s));
+        headers.insert(RATE_LIMIT, rate_limit(binding.policy, remaining, reset_s));
+        headers.insert(RATE_LIMIT_POLICY, self.policies(decision));
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            headers.insert(RETRY_AFTER, HeaderValue::from(reset_s));
+        }
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+
+    fn policies(&self, decision: &Decision) -> HeaderValue {
+        let standings = decision.standings().iter();
+        if standings
+            .clone()
+            .map(|standing| &standing.policy)
+            .eq(&self.at_door)
+        {
+            return value(&self.at_door_text);
+        }
+        value(&list(
+            standings.map(|standing| (standing.policy, standing.quota)),
+        ))
+    }
 }
 
-fn insert(headers: &mut HeaderMap, name: HeaderName, value: String) {
-    // Policy names and digits are always a valid value.
-    if let Ok(value) = HeaderValue::try_from(value) {
-        headers.insert(name, value);
+/// `RateLimit`: one item with the parameters `r` and `t`.
+fn rate_limit(policy: PolicyName, remaining: u32, reset_s: u64) -> HeaderValue {
+    let mut text = String::with_capacity(64);
+    push_name(&mut text, policy);
+    push_parameter(&mut text, ";r=", remaining.into());
+    push_parameter(&mut text, ";t=", reset_s);
+    value(&text)
+}
+
+/// `RateLimit-Policy`: a list of items with the parameters `q` and `w`.
+fn list(policies: impl Iterator<Item = (PolicyName, Quota)>) -> String {
+    let mut text = String::with_capacity(96);
+    for (policy, quota) in policies {
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        push_name(&mut text, policy);
+        push_parameter(&mut text, ";q=", quota.count().into());
+        push_parameter(&mut text, ";w=", quota.window_s());
     }
+    text
+}
+
+fn push_name(text: &mut String, policy: PolicyName) {
+    text.push('"');
+    text.push_str(policy.as_str());
+    text.push('"');
+}
+
+fn push_parameter(text: &mut String, name: &str, number: u64) {
+    text.push_str(name);
+    text.push_str(itoa::Buffer::new().format(number));
+}
+
+fn value(text: &str) -> HeaderValue {
+    // Policy names and digits are always a valid value.
+    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
 }
 
 #[cfg(test)]
@@ -97,7 +139,8 @@ mod tests {
 
     fn written(decision: &Decision, status: StatusCode) -> Vec<String> {
         let mut headers = HeaderMap::new();
-        write(decision, status, &mut headers);
+        let policies = Policies::default();
+        RateLimitHeaders::new(&policies).write(decision, status, &mut headers);
         let line = |(name, value): (&HeaderName, &HeaderValue)| {
             format!("{name}: {}", value.to_str().unwrap())
         };

@@ -16,6 +16,9 @@ use super::problem::{Code, Problem};
 
 const JSON: &str = "application/json";
 
+/// Room for the headers that an answer usually has, so that it is made once.
+pub(crate) const HEADERS_USUAL: usize = 12;
+
 /// An answer, before the headers that every answer has.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -88,7 +91,7 @@ impl Reply {
     }
 
     fn of_type(media_type: &'static str, body: Bytes) -> Self {
-        let mut headers = HeaderMap::new();
+        let mut headers = HeaderMap::with_capacity(HEADERS_USUAL);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         Self::prepared(headers, body)
     }

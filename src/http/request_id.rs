@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hyper::header::HeaderValue;
+use uuid::Uuid;
+
 /// Names requests: a random seed, and a counter that no two requests share.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
@@ -23,29 +26,29 @@ impl RequestIds {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let count = self.counter.fetch_add(1, Ordering::Relaxed);
         let scattered = u128::from(count.wrapping_mul(STEP));
-        RequestId(self.seed.wrapping_add(scattered))
+        // Version and variant take no bits of the low 62, so ids stay distinct.
+        let bits = self.seed.wrapping_add(scattered);
+        RequestId(Uuid::new_v8(bits.to_be_bytes()))
     }
 }
 
 /// A UUID of version 8 (RFC 9562: custom).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RequestId(u128);
+pub(crate) struct RequestId(Uuid);
+
+impl RequestId {
+    /// The id as it stands in a header.
+    pub(crate) fn to_header(self) -> HeaderValue {
+        let mut text = Uuid::encode_buffer();
+        // Hexadecimal digits and hyphens are always a valid value.
+        HeaderValue::from_str(self.0.hyphenated().encode_lower(&mut text))
+            .unwrap_or(HeaderValue::from_static(""))
+    }
+}
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The low 62 bits are left as they are, so ids stay distinct.
-        let version = (self.0 & !(0xf << 76)) | (8 << 76);
-        let id = (version & !(0b11 << 62)) | (0b10 << 62);
-        let group = |shift: u32, bits: u32| (id >> shift) & ((1 << bits) - 1);
-        write!(
-            f,
-            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-            group(96, 32),
-            group(80, 16),
-            group(64, 16),
-            group(48, 16),
-            group(0, 48)
-        )
+        self.0.fmt(f)
     }
 }
 

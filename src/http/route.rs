@@ -208,6 +208,28 @@ impl Endpoint {
         matches!(self, Self::Mcp)
     }
 
+    /// Whether it has no body to read and, most of the time, nothing to wait for.
+    #[must_use]
+    pub const fn waits_for_nothing(self) -> bool {
+        match self {
+            Self::Health
+            | Self::DescribeKeys
+            | Self::DescribeEcho
+            | Self::Claim
+            | Self::Authorize
+            | Self::Document => true,
+            Self::IssueKey
+            | Self::Echo
+            | Self::Subscribe
+            | Self::Chat
+            | Self::Quota
+            | Self::RegisterAgent
+            | Self::Revoke
+            | Self::Token
+            | Self::Mcp => false,
+        }
+    }
+
     /// Whether the operation changes anything but counts, so that it must finish once it has begun,
     /// even if the client has gone.
     #[must_use]

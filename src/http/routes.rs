@@ -73,10 +73,15 @@ impl Route {
     #[must_use]
     pub fn is_document(&self) -> bool {
         match self {
-            Self::Found(operation) => operation.endpoint == Endpoint::Document,
             Self::WrongMethod { is_document, .. } => *is_document,
-            Self::Unknown => false,
+            Self::Found(_) | Self::Unknown => self.leads_to(Endpoint::Document),
         }
+    }
+
+    /// Whether the request is one for `endpoint`.
+    #[must_use]
+    pub fn leads_to(&self, endpoint: Endpoint) -> bool {
+        matches!(self, Self::Found(operation) if operation.endpoint == endpoint)
     }
 
     /// The notice that what the request leads to will be removed, if that was given.

@@ -19,11 +19,14 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::ports::Answer;
+
 use super::activity::{ActiveBody, Activity};
+use super::reply::ReplyBody;
 use super::service::LandingService;
 
 /// How much, how many, how long.
@@ -210,19 +213,23 @@ impl Connection {
         if is_http2 {
             let mut connection = pin!(self.http2().serve_connection(io, answer));
             let shut_down = http2::Connection::graceful_shutdown;
-            self.drive(connection.as_mut(), shut_down, stopped).await
+            let rest = self.limits.idle_deadline;
+            self.drive(connection.as_mut(), shut_down, stopped, rest)
+                .await
         } else {
             let mut connection = pin!(self.http1().serve_connection(io, answer));
             let shut_down = http1::Connection::graceful_shutdown;
-            self.drive(connection.as_mut(), shut_down, stopped).await
+            let rest = self.limits.head_deadline;
+            self.drive(connection.as_mut(), shut_down, stopped, rest)
+                .await
         }
     }
 
     fn http1(&self) -> http1::Builder {
         let mut builder = http1::Builder::new();
         builder
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.head_deadline)
+            // Its own timer is set anew for each head; `drive` has one for the connection.
+            .header_read_timeout(None)
             .max_headers(HEADERS_MAX)
             .max_buf_size(self.limits.head_bytes_max)
             .keep_alive(true)
@@ -245,48 +252,63 @@ impl Connection {
         builder
     }
 
-    async fn answer(
+    fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
-    ) -> Result<Response<ActiveBody>, Infallible> {
-        let _busy = self.activity.begin();
-        let response = self.service.respond(self.peer, request).await;
-        Ok(response.map(|body| ActiveBody::new(body, &self.activity)))
+    ) -> Answer<'static, Response<ActiveBody>, Infallible> {
+        match self.service.respond(self.peer, request) {
+            Answer::Ready(response) => {
+                self.activity.touch();
+                Answer::decided(response.into_inner().map(|response| self.active(response)))
+            }
+            Answer::Pending(response) => Answer::pending(async move {
+                let _busy = self.activity.begin();
+                response.await.map(|response| self.active(response))
+            }),
+        }
     }
 
-    /// Runs the connection until it ends, idles too long, or has finished after the stop.
+    fn active(&self, response: Response<ReplyBody>) -> Response<ActiveBody> {
+        response.map(|body| ActiveBody::new(body, &self.activity))
+    }
+
+    /// Runs the connection until it ends, idles too long, or has finished after the stop. `rest` is
+    /// how long it may be without a request in flight and without an answer that is still being
+    /// sent.
     async fn drive<C: Future<Output = hyper::Result<()>>>(
         &self,
         mut connection: Pin<&mut C>,
         shut_down: impl Fn(Pin<&mut C>),
         mut stopped: watch::Receiver<bool>,
+        mut rest: Duration,
     ) -> Result<(), ConnectionError> {
         let mut is_stopping = false;
-        let mut idle = pin!(sleep(self.limits.idle_deadline));
+        // Never set anew while requests come: when it is over, it is seen when the last one was.
+        let mut idle = pin!(sleep_until(self.activity.opened + rest));
         loop {
             tokio::select! {
+                biased;
                 ended = &mut connection => return Ok(ended?),
                 _ = stopped.wait_for(|&stopped| stopped), if !is_stopping => {
                     is_stopping = true;
                     shut_down(connection.as_mut());
                     // A request that has not begun by then is not waited for.
-                    idle.as_mut().reset(Instant::now() + STOP_GRACE);
+                    rest = STOP_GRACE;
+                    idle.as_mut().reset(Instant::now() + rest);
                 }
                 () = &mut idle => {
-                    let deadline = if is_stopping && !self.activity.is_answering() {
-                        STOP_GRACE
-                    } else {
+                    let deadline = if self.activity.is_answering() {
                         self.limits.idle_deadline
+                    } else {
+                        rest
                     };
                     let since = self.activity.idle_since();
                     if since.is_some_and(|since| since.elapsed() >= deadline) {
                         return Err(ConnectionError::Idle);
                     }
-                    let mut next = since.unwrap_or_else(Instant::now) + deadline;
-                    if is_stopping {
-                        // Once its answers have been sent it may idle no longer than that.
-                        next = next.min(Instant::now() + STOP_GRACE);
-                    }
+                    let now = Instant::now();
+                    // Once its answers have been sent it may rest no longer than that.
+                    let next = (since.unwrap_or(now) + deadline).min(now + rest);
                     idle.as_mut().reset(next);
                 }
             }

@@ -12,7 +12,9 @@
 //!    read them, and one line is logged. An answer that is streamed goes on after that, detached,
 //!    and logs its end by itself.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,11 +25,13 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
-use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::domain::client::{Client, Network};
+use crate::domain::credential::Fingerprint;
 use crate::domain::decision::Decision;
+use crate::domain::time::Timestamp;
+use crate::ports::Answer;
 use crate::site::Site;
 use crate::usecases::admit;
 use crate::usecases::chat::{self, Asker};
@@ -35,20 +39,18 @@ use crate::usecases::chat::{self, Asker};
 use super::body::{self, BodyError, BodyReader};
 use super::cookie::QuotaCookie;
 use super::cors::{self, AllowedOrigins};
-use super::documents::Documents;
-use super::forwarded::TrustedProxies;
-use super::handlers::{self, Call};
+use super::forwarded::{Source, TrustedProxies};
+use super::handlers::{self, Call, Context, Outcome};
 use super::identity;
 use super::log::LogLine;
-use super::mcp::Catalogue;
 use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
 use super::proxy_watch::ProxyWatch;
-use super::ratelimit;
+use super::ratelimit::RateLimitHeaders;
 use super::reply::{Reply, ReplyBody};
 use super::request_id::{RequestId, RequestIds};
-use super::route::{Area, Endpoint};
-use super::routes::{Route, Routes};
+use super::route::{Area, BodyRule, Endpoint};
+use super::routes::{Operation, Route, Routes};
 use super::version::{self, Wanted};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -63,17 +65,14 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 /// The service: what answers requests, whatever they came over.
 #[derive(Debug)]
 pub struct LandingService {
-    app: Arc<App>,
-    documents: Arc<Documents>,
+    context: Arc<Context>,
     routes: Routes,
-    catalogue: Arc<Catalogue>,
     ids: RequestIds,
     bodies: BodyReader,
     origins: AllowedOrigins,
     proxies: TrustedProxies,
     proxy_watch: ProxyWatch,
-    /// Operations that go on without their client.
-    detached: TaskTracker,
+    rate_limits: RateLimitHeaders,
 }
 
 impl LandingService {
@@ -82,16 +81,14 @@ impl LandingService {
     #[must_use]
     pub fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16], body_deadline: Duration) -> Self {
         Self {
-            app,
-            documents: Arc::new(Documents::new(site.documents())),
+            rate_limits: RateLimitHeaders::new(&app.settings.policies),
+            context: Arc::new(Context::new(app, site)),
             routes: Routes::default(),
-            catalogue: Arc::new(Catalogue::new(site.toolbox())),
             ids: RequestIds::new(id_seed),
             bodies: BodyReader::new(body_deadline),
             origins: AllowedOrigins::default(),
             proxies: TrustedProxies::default(),
             proxy_watch: ProxyWatch::default(),
-            detached: TaskTracker::new(),
         }
     }
 
@@ -118,68 +115,125 @@ impl LandingService {
 
     /// Waits until every operation has finished that goes on without its client.
     pub async fn finish_detached(&self) {
-        self.detached.close();
-        self.detached.wait().await;
+        self.context.detached.close();
+        self.context.detached.wait().await;
     }
 
-    /// Answers one request that came from `peer`. Always answers: what fails is a problem, and so
-    /// is what panics.
-    pub async fn respond<B>(&self, peer: IpAddr, request: Request<B>) -> Response<ReplyBody>
+    /// Answers one request that came from `peer`: at once if nothing has to be waited for, which is
+    /// most requests. Always answers: what fails is a problem, and so is what panics.
+    pub fn respond<B>(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        request: Request<B>,
+    ) -> Answer<'static, Response<ReplyBody>, Infallible>
     where
-        B: Body<Data = Bytes>,
+        B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BodyError>,
     {
         let id = self.ids.next();
         let (parts, body) = request.into_parts();
         let area = Area::of(parts.uri.path());
-        let is_head = parts.method == Method::HEAD;
         let route = self.routes.find(&parts.method, parts.uri.path(), |path| {
-            self.documents.contains(path)
+            self.context.documents.contains(path)
         });
         if let Some(headers) = self.origins.preflight(&parts, route) {
-            return preflight(id, headers);
+            return Answer::ready(preflight(id, headers));
         }
-        let origin = self.origins.of(&parts.headers).cloned();
-        let wanted = Wanted::of(&parts);
         let log_line = LogLine::begin(id, route);
+        let mut visit = Visit {
+            id,
+            now: self.app().clock.now(),
+            source: self.proxies.source(peer, &parts.headers),
+            area,
+            route,
+            wanted: Wanted::of(area, &parts.headers),
+            is_head: parts.method == Method::HEAD,
+            origin: self.origins.of(&parts.headers).cloned(),
+            parts,
+        };
+        self.watch_proxies(peer, &visit);
 
         let mut decision = Decision::default();
-        let mut outcome = catch_panic(self.exchange(id, &mut decision, route, peer, parts, body))
-            .await
-            .unwrap_or_else(|panic| Err(panicked(&*panic)));
-
-        let mut response = self.render(id, &mut outcome, &mut decision, area, is_head);
-        wanted.confirm(response.headers_mut());
-        if route.is_document() {
-            cors::open(response.headers_mut());
-        } else if area.is_for_programs() {
-            self.origins.write(origin, response.headers_mut());
+        let at_once = catch_unwind(AssertUnwindSafe(|| self.at_once(&mut visit, &mut decision)))
+            .unwrap_or_else(|panic| Some(Answer::decided(Err(panicked(&*panic)))));
+        if let Some(Answer::Ready(outcome)) = at_once {
+            return Answer::ready(self.finish(visit, log_line, outcome.into_inner(), decision));
         }
-        if let Some(deprecation) = route.deprecation() {
-            version::give_notice(deprecation, response.headers_mut());
+        let this = Arc::clone(self);
+        Answer::pending(async move {
+            let outcome = match at_once {
+                Some(operation) => catch_panic(operation).await,
+                None => catch_panic(this.exchange(&mut visit, &mut decision, body)).await,
+            };
+            let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
+            Ok(this.finish(visit, log_line, outcome, decision))
+        })
+    }
+
+    /// Step 6.
+    fn finish(
+        &self,
+        visit: Visit,
+        log_line: LogLine,
+        mut outcome: Result<Reply, Problem>,
+        mut decision: Decision,
+    ) -> Response<ReplyBody> {
+        let mut response = self.render(&visit, &mut outcome, &mut decision);
+        let headers = response.headers_mut();
+        visit.wanted.confirm(headers);
+        if visit.route.is_document() {
+            cors::open(headers);
+        } else if visit.area.is_for_programs() {
+            self.origins.write(visit.origin, headers);
+        }
+        if let Some(deprecation) = visit.route.deprecation() {
+            version::give_notice(deprecation, headers);
         }
         log_line.write(response.status(), &outcome, &decision);
         response
     }
 
+    /// Steps 2 to 5 of a request that presents no credential, has no body to be read, and asks for
+    /// what is most likely answered at once; nothing, and nothing is counted, for any other. What
+    /// the door says is left in `decision`.
+    fn at_once(&self, visit: &mut Visit, decision: &mut Decision) -> Option<Outcome> {
+        let Route::Found(Operation { endpoint, .. }) = visit.route else {
+            return None;
+        };
+        let headers = &visit.parts.headers;
+        let is_plain = endpoint.waits_for_nothing() && !identity::presents_any(headers);
+        if !is_plain || visit.wanted.check().is_err() {
+            return None;
+        }
+        let client = client(&visit.source, None);
+        match admit::admit(self.app().meter(), visit.now, &client) {
+            Answer::Ready(admitted) => match admitted.into_inner() {
+                Ok(admitted) => *decision = admitted,
+                Err(error) => return Some(Answer::decided(Err(error.into()))),
+            },
+            Answer::Pending(_) => return None,
+        }
+        if decision.is_refused() {
+            let problem = Problem::refused(Code::RateLimited, decision);
+            return Some(Answer::decided(Err(problem)));
+        }
+        let call = self.call(visit, client, Asker::Program);
+        Some(self.run(endpoint, call, Bytes::new()))
+    }
+
     /// Steps 2 to 5. What the door says is left in `decision`, whatever happens later.
     async fn exchange<B>(
         &self,
-        id: RequestId,
+        visit: &mut Visit,
         decision: &mut Decision,
-        route: Route,
-        peer: IpAddr,
-        parts: Parts,
         body: B,
     ) -> Result<Reply, Problem>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BodyError>,
     {
-        let is_probe =
-            matches!(route, Route::Found(operation) if operation.endpoint == Endpoint::Health);
-        let client = self.open_door(decision, peer, &parts, is_probe).await?;
-        let endpoint = match route {
+        let client = self.open_door(decision, visit).await?;
+        let endpoint = match visit.route {
             Route::Found(operation) => operation.endpoint,
             Route::WrongMethod { allow, .. } => {
                 let allow = HeaderValue::from_static(allow);
@@ -188,16 +242,16 @@ impl LandingService {
             Route::Unknown => return Err(Problem::of(Code::NotFound)),
         };
         let asker = if endpoint.shows_quota() {
-            self.visitor(&parts.headers)
+            self.visitor(&visit.parts.headers)
         } else {
             Asker::Program
         };
-        match self.operate(id, endpoint, client, asker, parts, body).await {
+        match self.operate(visit, endpoint, client, asker, body).await {
             // What failed before the quota was asked still tells what is left of it.
             Err(problem) if endpoint.shows_quota() && problem.decision.standings().is_empty() => {
-                let now = self.app.clock.now();
-                let quota = chat::quota(self.app.meter(), now, &client, asker).await?;
-                Err(problem.with_decision(quota))
+                let now = self.app().clock.now();
+                let quota = chat::quota(self.app().meter(), now, &client, asker);
+                Err(problem.with_decision(quota.await?))
             }
             outcome => outcome,
         }
@@ -206,89 +260,111 @@ impl LandingService {
     /// Steps 4 and 5.
     async fn operate<B>(
         &self,
-        id: RequestId,
+        visit: &mut Visit,
         endpoint: Endpoint,
         client: Client,
         asker: Asker,
-        parts: Parts,
         body: B,
     ) -> Result<Reply, Problem>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<BodyError>,
     {
-        Wanted::of(&parts).check()?;
+        visit.wanted.check()?;
+        let headers = &visit.parts.headers;
         // What no provider may send is not even read.
-        if endpoint == Endpoint::Revoke && body::is_of_type(&parts.headers, LOGOUT_TOKEN) {
+        if endpoint == Endpoint::Revoke && body::is_of_type(headers, LOGOUT_TOKEN) {
             return Err(Problem::of(Code::IssuerNotEnabled));
         }
-        let own_origin = &self.app.settings.base_url;
-        if endpoint.checks_origin() && !self.origins.admits(&parts.headers, own_origin) {
+        if endpoint.checks_origin() && !self.origins.admits(headers, self.own_origin()) {
             return Err(Problem::of(Code::OriginNotAllowed));
         }
         let body = match endpoint.body() {
-            Some(rule) => {
-                let read = self.bodies.read(client.network, body, rule.bytes_max);
-                let body = read.await?;
-                let is_empty = body.is_empty();
-                let (media_type, headers) = (rule.media_type, &parts.headers);
-                body::check_media_type(media_type, headers, own_origin, &self.origins, is_empty)?;
-                body
-            }
+            Some(rule) => self.read(client.network, headers, rule, body).await?,
             None => Bytes::new(),
         };
-        let mut call = Call {
-            id,
-            detached: self.detached.clone(),
-            unawaited: None,
-            app: Arc::clone(&self.app),
-            documents: Arc::clone(&self.documents),
-            catalogue: Arc::clone(&self.catalogue),
-            client,
-            asker,
-            headers: parts.headers,
-            path: parts.uri.path().to_owned(),
-            // The body may have taken its time.
-            now: self.app.clock.now(),
-        };
-        let operation = |unawaited| {
+        let mut call = self.call(visit, client, asker);
+        // The body may have taken its time.
+        call.now = self.app().clock.now();
+        self.run(endpoint, call, body).await
+    }
+
+    fn run(&self, endpoint: Endpoint, mut call: Call, body: Bytes) -> Outcome {
+        handlers::run(&self.context.detached, endpoint, |unawaited| {
             call.unawaited = unawaited;
             handlers::handle(endpoint, call, body)
-        };
-        handlers::run(&self.detached, endpoint, operation).await
+        })
+    }
+
+    /// What an operation is told of a request. Takes the headers out of it.
+    fn call(&self, visit: &mut Visit, client: Client, asker: Asker) -> Call {
+        Call {
+            id: visit.id,
+            context: Arc::clone(&self.context),
+            unawaited: None,
+            client,
+            asker,
+            headers: std::mem::take(&mut visit.parts.headers),
+            uri: std::mem::take(&mut visit.parts.uri),
+            now: visit.now,
+        }
+    }
+
+    /// The body of a request from `network`, as `rule` wants it.
+    async fn read<B>(
+        &self,
+        network: Network,
+        headers: &HeaderMap,
+        rule: BodyRule,
+        body: B,
+    ) -> Result<Bytes, Problem>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BodyError>,
+    {
+        let BodyRule {
+            media_type,
+            bytes_max,
+        } = rule;
+        let body = self.bodies.read(network, body, bytes_max).await?;
+        let own_origin = self.own_origin();
+        let is_empty = body.is_empty();
+        body::check_media_type(media_type, headers, own_origin, &self.origins, is_empty)?;
+        Ok(body)
+    }
+
+    fn app(&self) -> &App {
+        &self.context.app
+    }
+
+    fn own_origin(&self) -> &str {
+        &self.app().settings.base_url
     }
 
     fn visitor(&self, headers: &HeaderMap) -> Asker {
-        QuotaCookie::new(self.app.settings.is_https())
-            .read(headers, &self.app.secrets.quota_cookie)
+        QuotaCookie::new(self.app().settings.is_https())
+            .read(headers, &self.app().secrets.quota_cookie)
             .map_or(Asker::Stranger, Asker::Visitor)
     }
 
-    /// Finds out who is asking and counts the request.
-    async fn open_door(
-        &self,
-        decision: &mut Decision,
-        peer: IpAddr,
-        parts: &Parts,
-        is_probe: bool,
-    ) -> Result<Client, Problem> {
-        let now = self.app.clock.now();
-        let source = self.proxies.source(peer, &parts.headers);
-        let advice = self
-            .proxy_watch
-            .observe(now, peer, source.forwarding, is_probe);
-        if let Some(advice) = advice {
+    /// Tells the operator of a proxy that has to be named or configured.
+    fn watch_proxies(&self, peer: IpAddr, visit: &Visit) {
+        let is_probe = visit.route.leads_to(Endpoint::Health);
+        let forwarding = visit.source.forwarding;
+        let watch = &self.proxy_watch;
+        if let Some(advice) = watch.observe(visit.now, peer, forwarding, is_probe) {
             tracing::warn!("{}", advice.text());
         }
-        let area = Area::of(parts.uri.path());
-        let credentials = self.app.credentials();
-        let authenticated = identity::authenticate(credentials, now, &parts.headers, area).await;
-        let client = Client {
-            network: Network::from(source.address),
-            credential: authenticated.as_ref().ok().copied().flatten(),
-            forwarding_untrusted: source.is_doubtful(),
-        };
-        *decision = admit::admit(self.app.meter(), now, &client).await?;
+    }
+
+    /// Finds out who is asking and counts the request.
+    async fn open_door(&self, decision: &mut Decision, visit: &Visit) -> Result<Client, Problem> {
+        let (now, headers) = (visit.now, &visit.parts.headers);
+        let credentials = self.app().credentials();
+        let authenticated = identity::authenticate(credentials, now, headers, visit.area).await;
+        let credential = authenticated.as_ref().ok().copied().flatten();
+        let client = client(&visit.source, credential);
+        *decision = admit::admit(self.app().meter(), now, &client).await?;
         if decision.is_refused() {
             return Err(Problem::refused(Code::RateLimited, decision));
         }
@@ -298,12 +374,11 @@ impl LandingService {
     /// Writes the answer with the headers that every answer has.
     fn render(
         &self,
-        id: RequestId,
+        visit: &Visit,
         outcome: &mut Result<Reply, Problem>,
         decision: &mut Decision,
-        area: Area,
-        is_head: bool,
     ) -> Response<ReplyBody> {
+        let (id, area) = (visit.id, visit.area);
         let (status, headers, body) = match outcome {
             Ok(reply) => {
                 decision.merge(&reply.decision);
@@ -312,7 +387,7 @@ impl LandingService {
             }
             Err(problem) => {
                 decision.merge(&problem.decision);
-                let body = problem.body(&self.app.settings.base_url, id, decision, area);
+                let body = problem.body(&self.app().settings.base_url, id, decision, area);
                 let mut headers = HeaderMap::new();
                 headers.insert(CONTENT_TYPE, PROBLEM_JSON);
                 headers.extend(problem.headers.drain(..));
@@ -321,7 +396,11 @@ impl LandingService {
             }
         };
         let length = body.size_hint().exact();
-        let body = if is_head { ReplyBody::default() } else { body };
+        let body = if visit.is_head {
+            ReplyBody::default()
+        } else {
+            body
+        };
         let mut response = Response::new(body);
         *response.status_mut() = status;
         *response.headers_mut() = headers;
@@ -339,17 +418,14 @@ impl LandingService {
             }
         }
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        let mut insert = |name, value: String| {
-            if let Ok(value) = HeaderValue::try_from(value) {
-                headers.insert(name, value);
-            }
-        };
-        insert(X_REQUEST_ID, id.to_string());
+        headers.insert(X_REQUEST_ID, id.to_header());
         if let Err(problem) = outcome
             && status == StatusCode::UNAUTHORIZED
         {
-            let metadata = self.app.settings.protected_resource();
-            insert(WWW_AUTHENTICATE, problem.challenge(&metadata));
+            let metadata = self.app().settings.protected_resource();
+            if let Ok(challenge) = HeaderValue::try_from(problem.challenge(&metadata)) {
+                headers.insert(WWW_AUTHENTICATE, challenge);
+            }
         }
         if area == Area::OAuth {
             // RFC 6749, section 5.1.
@@ -357,9 +433,33 @@ impl LandingService {
             headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
         }
         if area.is_for_programs() || decision.is_refused() {
-            ratelimit::write(decision, status, headers);
+            self.rate_limits.write(decision, status, headers);
         }
         response
+    }
+}
+
+/// One request, as it stands at the door: all of it but its body.
+struct Visit {
+    id: RequestId,
+    /// When it came.
+    now: Timestamp,
+    source: Source,
+    area: Area,
+    route: Route,
+    wanted: Wanted,
+    is_head: bool,
+    /// The allowed origin whose page sent it.
+    origin: Option<HeaderValue>,
+    parts: Parts,
+}
+
+/// Who asks from `source`.
+fn client(source: &Source, credential: Option<Fingerprint>) -> Client {
+    Client {
+        network: Network::from(source.address),
+        credential,
+        forwarding_untrusted: source.is_doubtful(),
     }
 }
 
@@ -367,9 +467,7 @@ impl LandingService {
 fn preflight(id: RequestId, mut headers: HeaderMap) -> Response<ReplyBody> {
     let status = StatusCode::NO_CONTENT;
     tracing::info!(request.id = %id, endpoint = "preflight", status = status.as_u16(), "request");
-    if let Ok(id) = HeaderValue::try_from(id.to_string()) {
-        headers.insert(X_REQUEST_ID, id);
-    }
+    headers.insert(X_REQUEST_ID, id.to_header());
     let mut response = Response::new(ReplyBody::default());
     *response.status_mut() = status;
     *response.headers_mut() = headers;

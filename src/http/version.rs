@@ -3,7 +3,6 @@
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
-use hyper::http::request::Parts;
 
 use crate::domain::deprecation::Deprecation;
 use crate::domain::time::Timestamp;
@@ -34,11 +33,11 @@ impl Wanted {
     /// at all, and its value is a name: letter case counts, as in the path. Two are unknown even if
     /// both are right, because a proxy may join them into a list, which nobody could tell from a
     /// wrong name.
-    pub(crate) fn of(request: &Parts) -> Self {
-        if Area::of(request.uri.path()) != Area::Api {
+    pub(crate) fn of(area: Area, headers: &HeaderMap) -> Self {
+        if area != Area::Api {
             return Self::Any;
         }
-        let mut values = request.headers.get_all(SERVICE_API_VERSION).iter();
+        let mut values = headers.get_all(&SERVICE_API_VERSION).iter();
         match (values.next(), values.next()) {
             (None, _) => Self::Any,
             (Some(value), None) if value == VERSION => Self::Ours,
@@ -96,7 +95,8 @@ mod tests {
             for value in values {
                 request = request.header(SERVICE_API_VERSION, *value);
             }
-            Wanted::of(&request.body(()).unwrap().into_parts().0)
+            let request = request.body(()).unwrap();
+            Wanted::of(Area::of(request.uri().path()), request.headers())
         };
         assert_eq!(of("/docs"), Wanted::Any);
         of("/api/v1/health")

@@ -50,13 +50,21 @@ impl Meter<'_> {
     /// are off charge nothing.
     #[must_use]
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges {
+        // Neighbours are often the same subject: it is hashed once.
+        let mut hashed: Option<(Subject<'_>, [u8; 16])> = None;
         subjects
             .iter()
             .filter_map(|&(policy, subject)| {
+                let quota = self.policies.quota(policy)?;
+                let hash = match hashed {
+                    Some((same, hash)) if same == subject => hash,
+                    Some(_) | None => subject.hashed(self.key),
+                };
+                hashed = Some((subject, hash));
                 Some(Charge {
                     policy,
-                    quota: self.policies.quota(policy)?,
-                    key: LimitKey::new(self.key, policy, subject),
+                    quota,
+                    key: LimitKey::tagged(policy, hash),
                     network: match subject {
                         Subject::Everyone => None,
                         Subject::Network(_)

@@ -304,7 +304,7 @@ impl TestApp {
             request = request.header(name, value.as_slice());
         }
         let request = request.body(Full::new(call.body)).unwrap();
-        let response = self.service.respond(call.peer, request).await;
+        let Ok(response) = self.service.respond(call.peer, request).await;
         let (parts, body) = response.into_parts();
         let reply = Reply {
             status: parts.status,

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::{self, JoinHandle};
@@ -32,6 +33,8 @@ pub(super) struct Shared {
     index: RwLock<Option<Index>>,
     /// Why writes fail, if they do.
     trouble: Mutex<Option<String>>,
+    /// There is a committer with an index and without trouble: what health asks all the time.
+    is_sound: AtomicBool,
 }
 
 impl Shared {
@@ -45,12 +48,25 @@ impl Shared {
 
     /// Whether nothing stands in the way of writes, as far as is known.
     pub(super) fn is_sound(&self) -> bool {
-        self.trouble_mut().is_none() && self.index().is_some()
+        self.is_sound.load(Ordering::Acquire)
+    }
+
+    /// Takes note of what has changed.
+    fn look_again(&self) {
+        let is_sound = self.trouble_mut().is_none() && self.index().is_some();
+        self.is_sound.store(is_sound, Ordering::Release);
+    }
+
+    /// Puts an index there, or takes it away.
+    fn replace_index(&self, index: Option<Index>) -> Option<Index> {
+        let before = std::mem::replace(&mut *self.index_mut(), index);
+        self.look_again();
+        before
     }
 
     /// Gives the index up, if there is one.
     pub(super) fn abandon_index(&self) {
-        let index = self.index_mut().take();
+        let index = self.replace_index(None);
         if let Some(index) = index {
             index.abandon();
         }
@@ -81,6 +97,8 @@ impl Shared {
             (None, None) | (Some(_), Some(_)) => {}
         }
         *current = trouble;
+        drop(current);
+        self.look_again();
     }
 }
 
@@ -118,7 +136,7 @@ impl Queue {
         index: Index,
         changes_max: usize,
     ) -> std::io::Result<Self> {
-        *committer.shared.index_mut() = Some(index);
+        committer.shared.replace_index(Some(index));
         let (sender, receiver) = sync_channel(changes_max);
         let thread = thread::Builder::new()
             .name("ledger".to_owned())
@@ -142,12 +160,6 @@ impl Queue {
         })
     }
 
-    /// Whether anybody works on what is sent.
-    pub(super) fn is_running(&self) -> bool {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        thread.as_ref().is_some_and(|thread| !thread.is_finished())
-    }
-
     /// Lets no more changes in, waits for those that wait, and hands out the committer; nothing if
     /// that was done before.
     pub(super) fn stop(&self) -> Option<Committer> {
@@ -166,8 +178,18 @@ impl Queue {
     }
 }
 
+/// A committer at work. However it ends, nobody is left to write.
+struct Running(Arc<Shared>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.is_sound.store(false, Ordering::Release);
+    }
+}
+
 impl Committer {
     fn run(mut self, receiver: &Receiver<Change>) -> Self {
+        let _running = Running(Arc::clone(&self.shared));
         while let Ok(first) = receiver.recv() {
             let mut changes = vec![first];
             changes.extend(receiver.try_iter().take(BATCH_CHANGES_MAX - 1));
@@ -182,7 +204,7 @@ impl Committer {
     /// Leaves a good index for the next start.
     pub(super) fn finish(mut self) -> Result<(), IndexError> {
         self.ledger.repair()?;
-        let index = self.shared.index_mut().take();
+        let index = self.shared.replace_index(None);
         match index {
             Some(index) => {
                 let directory = index.close()?;
@@ -266,7 +288,7 @@ impl Committer {
             tracing::warn!(%error, "an old index cannot be removed");
         }
         self.meta = meta;
-        *self.shared.index_mut() = Some(index);
+        self.shared.replace_index(Some(index));
         Ok(())
     }
 

@@ -44,7 +44,7 @@ const ACCESS_TOKEN: &str = "access_token";
 
 pub(super) async fn register(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
     let label = read_request(body)?;
-    let app = &call.app;
+    let app = call.app();
     let registered = register_agent(&*app.entropy, app.meter(), call.now, &call.client)
         .await
         .map_err(problem)?;
@@ -76,7 +76,7 @@ pub(super) async fn revoke(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
     // Any hint will do: a credential tells by itself what it is.
     form.optional("token_type_hint", &mut errors);
     let token = errors.finish(token)?;
-    revoke_credential(call.app.credentials(), call.now, token)
+    revoke_credential(call.app().credentials(), call.now, token)
         .await
         .map_err(|cause| Problem::of(Code::StoreUnavailable).because(cause))?;
     Ok(Reply::empty())

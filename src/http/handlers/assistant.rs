@@ -64,7 +64,7 @@ pub(super) async fn chat(call: Call, body: &[u8]) -> Result<Reply, Problem> {
         return stream::chat(call, conversation).await;
     }
     let turn = reserve(&call).await?;
-    let app = &call.app;
+    let app = call.app();
     let answered = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &Unread)
         .await
         .map_err(|error| problem(&call, error))?;
@@ -77,7 +77,7 @@ pub(super) async fn chat(call: Call, body: &[u8]) -> Result<Reply, Problem> {
 pub(super) async fn ask(call: &Call, arguments: &[u8]) -> Result<Reply, Problem> {
     let conversation = read_arguments(arguments)?;
     let turn = reserve(call).await?;
-    let app = &call.app;
+    let app = call.app();
     let answered = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &Unread)
         .await
         .map_err(|error| problem(call, error))?;
@@ -90,7 +90,7 @@ pub(super) async fn ask(call: &Call, arguments: &[u8]) -> Result<Reply, Problem>
 
 /// Charges a turn.
 pub(super) async fn reserve(call: &Call) -> Result<Turn, Problem> {
-    let app = &call.app;
+    let app = call.app();
     usecase::reserve(
         app.assistant(),
         app.meter(),
@@ -114,7 +114,7 @@ pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
 }
 
 pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
-    let decision = usecase::quota(call.app.meter(), call.now, &call.client, call.asker).await?;
+    let decision = usecase::quota(call.app().meter(), call.now, &call.client, call.asker).await?;
     let response = QuotaResponse::from(Allowance::of(&decision));
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
 }
@@ -126,9 +126,9 @@ pub(super) fn set_cookie(
     visitor: Option<QuotaToken>,
 ) -> Option<(HeaderName, HeaderValue)> {
     let visitor = visitor?;
-    let quota = call.app.settings.policies.quota(PolicyName::Assistant)?;
-    let cookie = QuotaCookie::new(call.app.settings.is_https());
-    let value = cookie.write(&visitor, &call.app.secrets.quota_cookie, quota.window_s());
+    let quota = call.app().settings.policies.quota(PolicyName::Assistant)?;
+    let cookie = QuotaCookie::new(call.app().settings.is_https());
+    let value = cookie.write(&visitor, &call.app().secrets.quota_cookie, quota.window_s());
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }
 

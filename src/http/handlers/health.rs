@@ -1,46 +1,72 @@
 //! `GET /api/v1/health`: is the service ready to do its work?
 
 use hyper::StatusCode;
-use serde::Serialize;
+use hyper::body::Bytes;
+use serde_json::json;
 
 use crate::app::App;
+use crate::domain::settings::Settings;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::version::VERSION;
-use crate::ports::StoreError;
+use crate::ports::{Answer, StoreError};
 use crate::usecases::subscribe::Newsletter;
 
 use super::Call;
 
-#[derive(Serialize)]
-struct HealthResponse<'a> {
-    ok: bool,
-    service: &'a str,
-    version: &'a str,
-    documentation: String,
-    openapi: String,
+/// What a healthy service answers: the same to everybody, so it is written once.
+#[derive(Debug)]
+pub(crate) struct Healthy(Bytes);
+
+impl Healthy {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let response = json!({
+            "ok": true,
+            "service": settings.service_name,
+            "version": VERSION,
+            "documentation": settings.documentation(),
+            "openapi": settings.openapi(),
+        });
+        Self(Bytes::from(response.to_string()))
+    }
+
+    fn reply(&self) -> Reply {
+        Reply::written(StatusCode::OK, self.0.clone())
+    }
 }
 
 /// Asks the stores that this configuration writes to. The newsletter's provider is not among them:
 /// its bad hour would take the whole service out of rotation.
-async fn check(app: &App) -> Result<(), StoreError> {
-    app.keys.check().await?;
-    match app.newsletter() {
-        Newsletter::Contacts { contacts, .. } => contacts.check().await,
-        Newsletter::Provider { .. } => Ok(()),
+fn check(app: &App) -> [Answer<'_, (), StoreError>; 2] {
+    let contacts = match app.newsletter() {
+        Newsletter::Contacts { contacts, .. } => contacts.check(),
+        Newsletter::Provider { .. } => Answer::ready(()),
+    };
+    [app.keys.check(), contacts]
+}
+
+/// The answer, if the stores have theirs at once: while they are sound.
+pub(super) fn at_once(call: &Call) -> Option<Result<Reply, Problem>> {
+    for answer in check(call.app()) {
+        match answer {
+            Answer::Ready(answer) => {
+                if let Err(error) = answer.into_inner() {
+                    return Some(Err(unavailable(error)));
+                }
+            }
+            Answer::Pending(_) => return None,
+        }
     }
+    Some(Ok(call.context.healthy.reply()))
 }
 
 pub(super) async fn health(call: &Call) -> Result<Reply, Problem> {
-    if let Err(error) = check(&call.app).await {
-        return Err(Problem::of(Code::StoreUnavailable).because(error));
+    for answer in check(call.app()) {
+        answer.await.map_err(unavailable)?;
     }
-    let response = HealthResponse {
-        ok: true,
-        service: &call.app.settings.service_name,
-        version: VERSION,
-        documentation: call.app.settings.documentation(),
-        openapi: call.app.settings.openapi(),
-    };
-    Reply::json(StatusCode::OK, &response)
+    Ok(call.context.healthy.reply())
+}
+
+fn unavailable(error: StoreError) -> Problem {
+    Problem::of(Code::StoreUnavailable).because(error)
 }

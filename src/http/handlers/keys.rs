@@ -43,7 +43,7 @@ struct KeysDescribeResponse<'a> {
 
 pub(super) async fn issue(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
     let label = read_request(body)?;
-    let app = &call.app;
+    let app = call.app();
     let issued = issue_key(
         &*app.keys,
         &*app.entropy,
@@ -74,7 +74,7 @@ pub(super) async fn issue(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
 
 pub(super) fn describe(call: &Call) -> Result<Reply, Problem> {
     let response = KeysDescribeResponse {
-        endpoint: format!("POST {}/api/v1/keys", call.app.settings.base_url),
+        endpoint: format!("POST {}/api/v1/keys", call.app().settings.base_url),
         tier: TIER,
         authentication: "none: minting a key needs no credential; present the key as \
                          Authorization: Bearer or as X-API-Key",
@@ -87,7 +87,7 @@ pub(super) fn describe(call: &Call) -> Result<Reply, Problem> {
                 "description": "label of the agent or integration",
             }
         }),
-        documentation: call.app.settings.documentation(),
+        documentation: call.app().settings.documentation(),
     };
     Reply::json(StatusCode::OK, &response)
 }

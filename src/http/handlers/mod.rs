@@ -13,9 +13,10 @@ mod tools;
 
 use std::sync::Arc;
 
-use hyper::HeaderMap;
 use hyper::body::Bytes;
+use hyper::{HeaderMap, Uri};
 use tokio::task::JoinError;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,6 +24,8 @@ use tokio_util::task::TaskTracker;
 use crate::app::App;
 use crate::domain::client::Client;
 use crate::domain::time::Timestamp;
+use crate::ports::Answer;
+use crate::site::Site;
 use crate::usecases::chat::Asker;
 
 use super::documents::Documents;
@@ -33,33 +36,57 @@ use super::reply::Reply;
 use super::request_id::RequestId;
 use super::route::Endpoint;
 
-pub(crate) use tools::{call_tool, endpoint};
+use self::health::Healthy;
+pub(crate) use self::tools::{call_tool, endpoint};
 
 /// What is given away for free.
 const TIER: &str = "free";
+
+/// What all operations work with.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) app: Arc<App>,
+    pub(crate) documents: Documents,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) healthy: Healthy,
+    /// What goes on without its client, or after the answer's head.
+    pub(crate) detached: TaskTracker,
+}
+
+impl Context {
+    pub(crate) fn new(app: Arc<App>, site: &Site) -> Self {
+        Self {
+            healthy: Healthy::new(&app.settings),
+            app,
+            documents: Documents::new(site.documents()),
+            catalogue: Catalogue::new(site.toolbox()),
+            detached: TaskTracker::new(),
+        }
+    }
+}
 
 /// One request that has come through the door.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) id: RequestId,
-    /// For what goes on after the answer's head.
-    pub(crate) detached: TaskTracker,
+    pub(crate) context: Arc<Context>,
     /// Cancelled once nobody waits for the answer's head any more: it has gone, or the client has.
     /// Nothing for an operation that ends with its client anyway.
     pub(crate) unawaited: Option<CancellationToken>,
-    pub(crate) app: Arc<App>,
-    pub(crate) documents: Arc<Documents>,
-    pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) client: Client,
     /// Whom a chat turn counts for.
     pub(crate) asker: Asker,
     pub(crate) headers: HeaderMap,
-    pub(crate) path: String,
+    pub(crate) uri: Uri,
     /// Read after the body had arrived.
     pub(crate) now: Timestamp,
 }
 
 impl Call {
+    fn app(&self) -> &App {
+        &self.context.app
+    }
+
     /// Ready once nobody waits for the answer's head any more.
     fn unawaited(&self) -> impl Future<Output = ()> + use<> {
         let unawaited = self.unawaited.clone();
@@ -72,57 +99,69 @@ impl Call {
     }
 }
 
-/// Does what `endpoint` does.
-///
-/// # Errors
-/// The problem to be answered.
-pub(crate) async fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Result<Reply, Problem> {
+/// What an operation answers: the problem if it fails.
+pub(crate) type Outcome = Answer<'static, Reply, Problem>;
+
+/// Does what `endpoint` does: at once if that waits for nothing, otherwise as the answer is awaited.
+pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
     match endpoint {
-        Endpoint::Health => health::health(&call).await,
-        Endpoint::IssueKey => keys::issue(&call, &body).await,
-        Endpoint::DescribeKeys => keys::describe(&call),
-        Endpoint::Echo => sandbox::echo(&call, &body),
-        Endpoint::DescribeEcho => sandbox::describe(),
-        Endpoint::Subscribe => newsletter::subscribe(&call, &body).await,
-        Endpoint::Chat => assistant::chat(call, &body).await,
-        Endpoint::Quota => assistant::quota(&call).await,
-        Endpoint::RegisterAgent => agent::register(&call, &body).await,
-        Endpoint::Claim => Err(Problem::of(Code::ClaimNotEnabled)),
-        Endpoint::Revoke => agent::revoke(&call, &body).await,
-        Endpoint::Token => oauth::token(&call, &body).await,
+        Endpoint::Health => match health::at_once(&call) {
+            Some(outcome) => Answer::decided(outcome),
+            None => Answer::pending(async move { health::health(&call).await }),
+        },
+        Endpoint::IssueKey => Answer::pending(async move { keys::issue(&call, &body).await }),
+        Endpoint::DescribeKeys => Answer::decided(keys::describe(&call)),
+        Endpoint::Echo => Answer::decided(sandbox::echo(&call, &body)),
+        Endpoint::DescribeEcho => Answer::decided(sandbox::describe()),
+        Endpoint::Subscribe => {
+            Answer::pending(async move { newsletter::subscribe(&call, &body).await })
+        }
+        Endpoint::Chat => Answer::pending(async move { assistant::chat(call, &body).await }),
+        Endpoint::Quota => Answer::pending(async move { assistant::quota(&call).await }),
+        Endpoint::RegisterAgent => {
+            Answer::pending(async move { agent::register(&call, &body).await })
+        }
+        Endpoint::Claim => Answer::decided(Err(Problem::of(Code::ClaimNotEnabled))),
+        Endpoint::Revoke => Answer::pending(async move { agent::revoke(&call, &body).await }),
+        Endpoint::Token => Answer::pending(async move { oauth::token(&call, &body).await }),
         // Never a redirect: nobody can sign in here.
-        Endpoint::Authorize => Err(Problem::of(Code::UnsupportedResponseType)),
-        // Rare beside the others, and by far the largest to hold.
-        Endpoint::Mcp => Box::pin(mcp::answer(call, &body)).await,
-        Endpoint::Document => pages::document(&call),
+        Endpoint::Authorize => Answer::decided(Err(Problem::of(Code::UnsupportedResponseType))),
+        Endpoint::Mcp => Answer::pending(async move { mcp::answer(call, &body).await }),
+        Endpoint::Document => Answer::decided(pages::document(&call)),
     }
 }
 
 /// Runs what `endpoint` does under its deadline, detached if it has effects: then it finishes even
 /// if nobody waits for it any more, of which it is told by the token that it is given.
-///
-/// # Errors
-/// The problem to be answered.
-pub(crate) async fn run<F>(
+pub(crate) fn run(
     detached: &TaskTracker,
     endpoint: Endpoint,
-    operation: impl FnOnce(Option<CancellationToken>) -> F,
-) -> Result<Reply, Problem>
-where
-    F: Future<Output = Result<Reply, Problem>> + Send + 'static,
-{
-    let outcome = if endpoint.has_effects() {
+    operation: impl FnOnce(Option<CancellationToken>) -> Outcome,
+) -> Outcome {
+    let deadline = endpoint.deadline();
+    if endpoint.has_effects() {
         let unawaited = CancellationToken::new();
         let task = detached.spawn(operation(Some(unawaited.clone())));
         // Dropped with this future, which the connection drops when the client hangs up.
-        let _waiting = unawaited.drop_guard();
-        timeout(endpoint.deadline(), task).await.map(finished)
-    } else {
-        timeout(endpoint.deadline(), operation(None)).await
-    };
-    outcome.unwrap_or_else(|_elapsed| {
-        Err(Problem::of(Code::HandlerTimeout).because("deadline passed"))
-    })
+        let waiting = unawaited.drop_guard();
+        return Answer::pending(async move {
+            let _waiting = waiting;
+            timeout(deadline, task)
+                .await
+                .map_or_else(too_late, finished)
+        });
+    }
+    match operation(None) {
+        Answer::Ready(outcome) => Answer::Ready(outcome),
+        Answer::Pending(operation) => Answer::pending(async move {
+            let outcome = timeout(deadline, operation).await;
+            outcome.unwrap_or_else(too_late)
+        }),
+    }
+}
+
+fn too_late(_elapsed: Elapsed) -> Result<Reply, Problem> {
+    Err(Problem::of(Code::HandlerTimeout).because("deadline passed"))
 }
 
 /// What came of a detached operation.

@@ -21,7 +21,7 @@ struct NewsletterSubscribeResponse {
 
 pub(super) async fn subscribe(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
     let email = read_request(body)?;
-    let app = &call.app;
+    let app = call.app();
     let subscribed =
         subscribe_contact(app.newsletter(), app.meter(), call.now, &call.client, email)
             .await

@@ -46,7 +46,7 @@ pub(super) async fn token(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
     let basic = identity::basic(&call.headers);
     let is_basic = basic != Basic::Nothing;
     let (client_id, client_secret) = read_request(&form::parse(body)?, basic)?;
-    let app = &call.app;
+    let app = call.app();
     let exchanged = exchange(
         app.credentials(),
         app.meter(),

@@ -6,7 +6,8 @@ use crate::http::reply::Reply;
 use super::Call;
 
 pub(super) fn document(call: &Call) -> Result<Reply, Problem> {
-    call.documents
-        .answer(&call.path, &call.headers)
+    call.context
+        .documents
+        .answer(call.uri.path(), &call.headers)
         .ok_or_else(|| Problem::of(Code::NotFound))
 }

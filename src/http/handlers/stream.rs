@@ -48,7 +48,7 @@ pub(super) async fn chat(call: Call, conversation: Conversation) -> Result<Reply
         sink,
         begun: Mutex::new(Some(begun)),
     };
-    let (detached, unawaited) = (call.detached.clone(), call.unawaited());
+    let (detached, unawaited) = (call.context.detached.clone(), call.unawaited());
     detached.spawn(narrate(call, turn, conversation, reader));
     let begun = tokio::select! {
         begun = has_begun => begun,
@@ -69,7 +69,7 @@ pub(super) async fn chat(call: Call, conversation: Conversation) -> Result<Reply
 /// Writes the stream from its first event to its last.
 async fn narrate(call: Call, turn: Turn, conversation: Conversation, reader: Reader) {
     let started = Instant::now();
-    let (app, deadline) = (&call.app, Endpoint::Chat.deadline());
+    let (app, deadline) = (call.app(), Endpoint::Chat.deadline());
     let answer = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &reader);
     let outcome = tokio::select! {
         outcome = catch_panic(timeout(deadline, answer)) => outcome,

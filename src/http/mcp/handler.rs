@@ -20,7 +20,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 
 use crate::domain::decision::Decision;
-use crate::http::handlers::{self, Call};
+use crate::http::handlers::{self, Call, Outcome};
 use crate::http::panics::{catch_panic, panicked};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::{Aside, Reply};
@@ -78,10 +78,11 @@ impl Handler {
     /// Runs a tool as its operation is run over HTTP.
     async fn run(&self, tool: Tool) -> Result<(Decision, Value), Problem> {
         let (call, arguments) = (Arc::clone(&self.call), self.arguments.clone());
-        let operation =
-            |_unawaited| async move { handlers::call_tool(tool, &call, &arguments).await };
+        let operation = |_unawaited| {
+            Outcome::pending(async move { handlers::call_tool(tool, &call, &arguments).await })
+        };
         let endpoint = handlers::endpoint(tool);
-        let running = handlers::run(&self.call.detached, endpoint, operation);
+        let running = handlers::run(&self.call.context.detached, endpoint, operation);
         // Nobody would answer for a task of rmcp's that panicked.
         let reply: Reply = catch_panic(running)
             .await
@@ -96,7 +97,8 @@ impl Handler {
     /// Who answers: told with every result since 2026-07-28.
     fn signature(&self, context: &RequestContext<RoleServer>) -> Option<MetaObject> {
         context.meta.protocol_version()?;
-        let server_info = serde_json::to_value(&self.call.catalogue.config.server_info).ok()?;
+        let server_info =
+            serde_json::to_value(&self.call.context.catalogue.config.server_info).ok()?;
         let mut meta = MetaObject::default();
         meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), server_info);
         Some(meta)
@@ -110,7 +112,7 @@ fn not_offered<T, M: ConstString>() -> Answer<T> {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        self.call.catalogue.config.clone()
+        self.call.context.catalogue.config.clone()
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -145,7 +147,7 @@ impl ServerHandler for Handler {
         if request.is_some_and(|request| request.cursor.is_some()) {
             return Err(ErrorData::invalid_params("There is no such cursor", None));
         }
-        let tools = self.call.catalogue.tools.clone();
+        let tools = self.call.context.catalogue.tools.clone();
         let mut result = ListToolsResult::with_all_items(tools);
         result.meta = self.signature(&context);
         if result.meta.is_some() {

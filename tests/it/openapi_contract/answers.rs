@@ -242,7 +242,7 @@ async fn see_token(seen: &mut Seen, operation: &Described) {
 /// Sends what the harness cannot, or what it may not check: without a limiter there are no numbers.
 async fn respond<B>(app: &TestApp, operation: &Described, body: B) -> Reply
 where
-    B: Body<Data = Bytes>,
+    B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let mut request = Request::builder()
@@ -252,7 +252,7 @@ where
         request = request.header("service-api-version", "v1");
     }
     let request = request.body(body).unwrap();
-    let response = app.service.respond(VISITOR.parse().unwrap(), request).await;
+    let Ok(response) = app.service.respond(VISITOR.parse().unwrap(), request).await;
     let (parts, body) = response.into_parts();
     Reply {
         status: parts.status,
