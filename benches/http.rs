@@ -17,13 +17,12 @@
 
 mod support;
 
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use hyper::body::Bytes;
 
-use support::{Server, health, json, medians, serve_bare, sign_up};
+use support::{Server, directory, health, json, medians, serve_bare, service_command, sign_up};
 
 /// Keep-alive connections that ask at once.
 const CONNECTIONS: usize = 64;
@@ -41,7 +40,7 @@ async fn main() {
     let rounds = numbers.first().copied().unwrap_or(3);
     let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(2));
 
-    let data_dir = tempfile::tempdir().unwrap();
+    let data_dir = directory();
     let service = Server::start(service_command(data_dir.path()));
     let body = service.body(health()).await;
     let mut bare_command = Command::new(std::env::current_exe().unwrap());
@@ -67,15 +66,4 @@ async fn main() {
     println!("POST /api/v1/newsletter, a new address each, fsynced before its 200");
     let sign_ups = service.measure(CONNECTIONS, length, sign_up).await;
     sign_ups.print("64 connections");
-}
-
-/// The service, with every policy counting and none refusing.
-fn service_command(data_dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
-    command.arg("--data-dir").arg(data_dir);
-    command.args(["--listen", "127.0.0.1:0", "--log-level", "warn"]);
-    for policy in ["default", "ip", "newsletter", "newsletter-ip"] {
-        command.args(["--limit", &format!("{policy}=1000000000/60s")]);
-    }
-    command
 }

@@ -8,6 +8,7 @@
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +21,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -52,10 +55,26 @@ pub(crate) fn json(body: Bytes) -> Response<Full<Bytes>> {
     response
 }
 
+/// A directory on the disk that the project is built on: a file system in memory syncs for nothing.
+pub(crate) fn directory() -> TempDir {
+    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// The service, with every policy counting and none refusing.
+pub(crate) fn service_command(data_dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
+    command.arg("--data-dir").arg(data_dir);
+    command.args(["--listen", "127.0.0.1:0", "--log-level", "warn"]);
+    for policy in ["default", "ip", "newsletter", "newsletter-ip"] {
+        command.args(["--limit", &format!("{policy}=1000000000/60s")]);
+    }
+    command
+}
+
 /// A process that serves until this is dropped.
 pub(crate) struct Server {
     child: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// Of the next request: none is made twice.
     numbers: Arc<AtomicU64>,
 }
@@ -92,16 +111,6 @@ impl Server {
         text.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// User and system time of the process so far, in microseconds.
-    fn cpu_us(&self) -> f64 {
-        // Ticks of a hundredth of a second, on every Linux that is about.
-        const TICK_US: f64 = 10_000.0;
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-        let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split(' ').collect();
-        let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
-        (ticks(12) + ticks(13)) * TICK_US
-    }
-
     /// Sends what `request` makes of a running number on `connections` kept alive, each one
     /// request after the other, for `length`.
     pub(crate) async fn measure(
@@ -110,34 +119,64 @@ impl Server {
         length: Duration,
         request: fn(u64) -> String,
     ) -> Measured {
-        let cpu_before = self.cpu_us();
+        let until = Instant::now() + length;
+        let request = move |number| (Instant::now() < until).then(|| request(number));
+        self.ask(connections, request).await
+    }
+
+    /// Like [`Server::measure`], until there is no further request.
+    pub(crate) async fn ask(
+        &self,
+        connections: usize,
+        request: impl Fn(u64) -> Option<String> + Clone + Send + 'static,
+    ) -> Measured {
+        let cpu_before = cpu_us(self.id());
         let began = Instant::now();
-        let until = began + length;
         let clients: Vec<_> = (0..connections)
-            .map(|_| tokio::spawn(client(self.address, until, request, self.numbers.clone())))
+            .map(|_| {
+                let numbers = self.numbers.clone();
+                let request = request.clone();
+                let next = move || request(numbers.fetch_add(1, Ordering::Relaxed));
+                tokio::spawn(client(self.address, next))
+            })
             .collect();
         let mut latencies_us = Vec::new();
         for client in clients {
             latencies_us.extend(client.await.unwrap());
         }
-        let elapsed = began.elapsed();
-        let cpu_us = self.cpu_us() - cpu_before;
-        Measured::new(latencies_us, elapsed, cpu_us)
+        let cpu_us = cpu_us(self.id()) - cpu_before;
+        Measured::new(latencies_us, began.elapsed(), cpu_us)
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn stop(mut self) {
+        let process = Pid::from_child(&self.child);
+        kill_process(process, Signal::TERM).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 }
 
-async fn client(
-    address: SocketAddr,
-    until: Instant,
-    request: fn(u64) -> String,
-    numbers: Arc<AtomicU64>,
-) -> Vec<u32> {
+/// User and system time of a process so far, in microseconds.
+pub(crate) fn cpu_us(process: u32) -> f64 {
+    // Ticks of a hundredth of a second, on every Linux that is about.
+    const TICK_US: f64 = 10_000.0;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split(' ').collect();
+    let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
+    (ticks(12) + ticks(13)) * TICK_US
+}
+
+async fn client(address: SocketAddr, next: impl Fn() -> Option<String>) -> Vec<u32> {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.set_nodelay(true).unwrap();
     let mut latencies_us = Vec::new();
     let mut buffer = Vec::new();
-    while Instant::now() < until {
-        let request = request(numbers.fetch_add(1, Ordering::Relaxed));
+    while let Some(request) = next() {
         let sent = Instant::now();
         stream.write_all(request.as_bytes()).await.unwrap();
         read_answer(&mut stream, &mut buffer).await;
@@ -148,7 +187,7 @@ async fn client(
 }
 
 /// Reads one answer into `buffer` and gives its length.
-async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> usize {
+pub(crate) async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> usize {
     const LENGTH: &[u8] = b"content-length: ";
     buffer.clear();
     loop {
@@ -200,8 +239,8 @@ impl Measured {
         Self {
             cpu_us: cpu_us / count as f64,
             per_second: count as f64 / elapsed.as_secs_f64(),
-            p50_us: f64::from(latencies_us[count / 2]),
-            p99_us: f64::from(latencies_us[count * 99 / 100]),
+            p50_us: percentile(&latencies_us, 50),
+            p99_us: percentile(&latencies_us, 99),
         }
     }
 
@@ -213,10 +252,16 @@ impl Measured {
             p99_us,
         } = self;
         println!(
-            "{name:<28}  cpu {cpu_us:>6.2} us a request  {per_second:>7.0} requests/s  p50 \
+            "{name:<16}  cpu {cpu_us:>6.2} us a request  {per_second:>7.0} requests/s  p50 \
              {p50_us:>6.0} us  p99 {p99_us:>6.0} us"
         );
     }
+}
+
+/// Of numbers in order; not a number if there are none.
+pub(crate) fn percentile(sorted: &[u32], percent: usize) -> f64 {
+    let found = sorted.get(sorted.len() * percent / 100);
+    found.map_or(f64::NAN, |&number| f64::from(number))
 }
 
 /// The median of each number.
