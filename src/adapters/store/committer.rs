@@ -93,7 +93,7 @@ impl fmt::Debug for Shared {
 /// What the committer works on.
 pub(super) struct Committer {
     pub(super) ledger: Ledger,
-    /// What is in the index.
+    /// What the index is of.
     pub(super) meta: Meta,
     pub(super) index_root: PathBuf,
     pub(super) hash_key: MacKey,
@@ -185,7 +185,7 @@ impl Committer {
         let index = self.shared.index_mut().take();
         match index {
             Some(index) => {
-                let directory = index.close()?;
+                let directory = index.close(&self.meta)?;
                 Ok(marker::write(&self.index_root, &directory, &self.meta)?)
             }
             None => Err(no_index()),
@@ -235,13 +235,9 @@ impl Committer {
             .append(draft.events())
             .map_err(Failure::Ledger)?;
         let (buckets, tally) = draft.finish();
-        let meta = Meta {
-            sequence: self.ledger.position().sequence,
-            tally,
-            ..self.meta.clone()
-        };
-        index.write(&buckets, &meta)?;
-        self.meta = meta;
+        index.write(&buckets)?;
+        self.meta.sequence = self.ledger.position().sequence;
+        self.meta.tally = tally;
         self.now = last;
         Ok(())
     }
@@ -303,13 +299,6 @@ impl Committer {
     fn adopt(&mut self, ledger: Ledger) {
         self.ledger = ledger;
         self.meta = compacted_meta(&self.ledger, &self.meta);
-        let written = match self.shared.index().as_ref() {
-            Some(index) => index.write_meta(&self.meta),
-            None => Ok(()),
-        };
-        if written.is_err() {
-            self.shared.abandon_index();
-        }
         let trouble = self.repair().err();
         self.shared.set_trouble(trouble);
         tracing::info!(

@@ -61,9 +61,6 @@ pub(super) fn open(
     if is_outdated || committer.meta.tally.forgotten > 0 || committer.is_compaction_due() {
         committer.ledger = compact(data_dir, &committer.ledger, now)?;
         committer.meta = compacted_meta(&committer.ledger, &committer.meta);
-        index
-            .write_meta(&committer.meta)
-            .map_err(|error| index_failed(&index_root, &error))?;
     }
     data_dir.withdraw_acceptance()?;
     let queue = Queue::start(committer, index, tuning.waiting_changes_max)

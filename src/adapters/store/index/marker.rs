@@ -14,7 +14,9 @@ use crate::adapters::store::ledger::{Files as _, SystemFiles, remove_for_good, w
 use super::Meta;
 
 const MARKER: &str = "clean";
-const READ_BUFFER_BYTES: usize = 1024 * 1024;
+/// Not more: the allocator keeps what comes in larger pieces apart until one is given back, and the
+/// memory of sled, most of which is never touched, has to stay apart.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Marker {

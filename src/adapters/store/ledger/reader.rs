@@ -9,7 +9,9 @@ use super::event::Event;
 use super::head::{Head, HeadFlaw};
 use super::line::{self, CRC_OPEN, Found, Line};
 
-const READ_BUFFER_BYTES: usize = 1024 * 1024;
+/// Not more: the allocator keeps what comes in larger pieces apart until one is given back, and the
+/// memory of sled, most of which is never touched, has to stay apart.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Why a ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
