@@ -22,8 +22,27 @@ const BATCH_CHANGES_MAX: usize = 1024;
 /// Decides one change. It is dropped, and with it the way to answer, when nothing came of it.
 pub(super) type Change = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Answer, IndexError> + Send>;
 
-/// Tells whoever asked for a change what became of it.
-pub(super) type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+/// Tells whoever asked for a change what became of it, and hands on the rest of the batch.
+pub(super) type Answer = Box<dyn FnOnce(Result<(), StoreError>, Rest) + Send>;
+
+/// The other answers of a batch, given when this is dropped. Whoever is answered first drops it:
+/// tasks are woken at less cost by one of their own than from outside of their runtime.
+pub(super) struct Rest {
+    answers: Vec<Answer>,
+    outcome: Result<(), StoreError>,
+}
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        for answer in self.answers.drain(..) {
+            let none = Self {
+                answers: Vec::new(),
+                outcome: Ok(()),
+            };
+            answer(self.outcome.clone(), none);
+        }
+    }
+}
 
 /// What readers share with the committer.
 #[derive(Default)]
@@ -214,8 +233,8 @@ impl Committer {
             self.shared.set_trouble(Some(failure.to_string()));
         }
         let outcome = outcome.map_err(|failure| StoreError::Unavailable(failure.to_string()));
-        for answer in answers {
-            answer(outcome.clone());
+        if let Some(first) = answers.pop() {
+            first(outcome.clone(), Rest { answers, outcome });
         }
     }
 
