@@ -13,6 +13,10 @@ pub(crate) const PRIVATE_FILE: u32 = 0o600;
 /// Nor may anybody else look into its directories.
 pub(crate) const PRIVATE_DIRECTORY: u32 = 0o700;
 
+/// What is read or written at a time. glibc hands out larger pieces as fresh pages, but only until
+/// one of them is given back; and sled asks for many large ones, most of which it never touches.
+pub(crate) const BUFFER_BYTES: usize = 64 * 1024;
+
 /// Where ledgers are kept.
 pub trait Files: Debug + Send + Sync {
     /// Makes an empty file, or empties the one that is there.

@@ -6,12 +6,9 @@ use std::io::{self, BufReader};
 use std::path::Path;
 
 use super::event::Event;
+use super::files::BUFFER_BYTES;
 use super::head::{Head, HeadFlaw};
 use super::line::{self, CRC_OPEN, Found, Line};
-
-/// Not more: the allocator keeps what comes in larger pieces apart until one is given back, and the
-/// memory of sled, most of which is never touched, has to stay apart.
-const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// Why a ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -203,7 +200,7 @@ struct Reader {
 impl Reader {
     fn open(path: &Path) -> io::Result<Self> {
         Ok(Self {
-            file: BufReader::with_capacity(READ_BUFFER_BYTES, File::open(path)?),
+            file: BufReader::with_capacity(BUFFER_BYTES, File::open(path)?),
             buffer: Vec::new(),
             number: 0,
             offset: 0,
