@@ -201,6 +201,7 @@ impl Committer {
     /// Leaves a good index for the next start.
     pub(super) fn finish(mut self) -> Result<(), IndexError> {
         self.ledger.repair()?;
+        self.ledger.close();
         let index = self.shared.index_mut().take();
         match index {
             Some(index) => {
