@@ -6,8 +6,10 @@
 #![allow(dead_code, reason = "no bench needs all of it")]
 
 use std::convert::Infallible;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -57,7 +59,10 @@ pub(crate) fn json(body: Bytes) -> Response<Full<Bytes>> {
 
 /// A directory on the disk that the project is built on: a file system in memory syncs for nothing.
 pub(crate) fn directory() -> TempDir {
-    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+    tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .unwrap()
 }
 
 /// The service, with every policy counting and none refusing.
