@@ -12,9 +12,16 @@ use super::record::{push_number, take_number};
 
 const VERSION: u8 = 1;
 
-/// A lot is closed when it has so many bytes. sled keeps up to 17 entries in a page, and a page
-/// larger than its segment of 64 KiB would be a file of its own.
-const BYTES: usize = 3 * 1024;
+/// A lot has at most so many bytes, unless a single change has more. sled keeps up to 17 entries in
+/// a page, and one that is larger than a quarter of a segment of 64 KiB becomes a file of its own,
+/// which costs many times as much.
+const BYTES_MAX: usize = 900;
+
+/// The version.
+const HEAD_BYTES: usize = 1;
+
+/// What a change takes beside the window's bytes: its key and their length.
+const KEY_BYTES: usize = 16 + 2;
 
 /// Hands the bytes of each lot to `take`, in order.
 ///
@@ -24,8 +31,14 @@ pub(super) fn encode<E>(
     changes: &[Change],
     mut take: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut lot = vec![VERSION];
+    let mut lot = Vec::with_capacity(BYTES_MAX);
+    lot.push(VERSION);
     for (key, value) in changes {
+        let change_bytes = KEY_BYTES + value.as_ref().map_or(0, Vec::len);
+        if lot.len() > HEAD_BYTES && lot.len() + change_bytes > BYTES_MAX {
+            take(&lot)?;
+            lot.truncate(HEAD_BYTES);
+        }
         lot.extend_from_slice(key.as_bytes());
         match value {
             Some(value) => {
@@ -34,12 +47,8 @@ pub(super) fn encode<E>(
             }
             None => lot.push(0),
         }
-        if lot.len() >= BYTES {
-            take(&lot)?;
-            lot.truncate(1);
-        }
     }
-    match lot.len() > 1 {
+    match lot.len() > HEAD_BYTES {
         true => take(&lot),
         false => Ok(()),
     }
@@ -102,7 +111,7 @@ mod tests {
         fn changes_are_read_in_the_order_they_were_written(changes in vec(change(), 0..60)) {
             let mut read = Vec::new();
             for lot in lots(&changes) {
-                prop_assert!(lot.len() < BYTES + 400);
+                prop_assert!(lot.len() <= BYTES_MAX);
                 prop_assert!(decode(&lot, |key, value| read.push((key, value.map(<[u8]>::to_vec)))));
             }
             prop_assert_eq!(read, changes);
