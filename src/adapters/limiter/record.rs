@@ -25,7 +25,7 @@ pub(super) fn encode(window: &Window) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(body_size_estimate(window));
     bytes.push(VERSION);
     let mut previous = Timestamp::default();
-    for mark in window.marks() {
+    for mark in window.marks().iter() {
         push_number(&mut bytes, mark.newest.ms_since(previous));
         push_number(&mut bytes, mark.count.into());
         previous = mark.newest;
