@@ -20,7 +20,7 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 ///
 /// `Retry-After` equals `RateLimit-Reset` and stands on 429 alone: a tool tells its refusal in an
 /// answer of another status. The numbers are one client's at one moment, so nobody may store them.
-pub(crate) fn write(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
+pub fn write(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
     let Some(binding) = decision.binding() else {
         return;
     };
