@@ -1,5 +1,6 @@
 // Looks at the pages with tools that others wrote: axe-core at every kind of page, dark and light, on
-// a phone and on a desk; Lighthouse at the home page and the docs. The service is at BASE_URL.
+// a phone and on a desk, with less motion and in the colours of the system; Lighthouse at the home
+// page and the docs. The service is at BASE_URL, the browser at CHROMIUM.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,20 +11,17 @@ const { chromium } = require("playwright-core");
 const { default: lighthouse } = await import(require.resolve("lighthouse"));
 
 const origin = process.env.BASE_URL;
-const CHROMIUM = "/usr/bin/chromium";
-const FLAGS = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-const VIEWPORTS = [
-  { width: 390, height: 844 },
-  { width: 1280, height: 900 },
+const executablePath = process.env.CHROMIUM;
+const FLAGS = readFileSync(new URL("chromium-flags", import.meta.url), "utf8").trim().split("\n");
+const PHONE = { width: 390, height: 844 };
+const DESK = { width: 1280, height: 900 };
+/** Who looks, and with what. */
+const LOOKS = [
+  { colorScheme: "light", viewport: PHONE },
+  { colorScheme: "light", viewport: DESK },
+  { colorScheme: "dark", viewport: PHONE },
+  { colorScheme: "dark", viewport: DESK, reducedMotion: "reduce" },
+  { colorScheme: "dark", viewport: DESK, forcedColors: "active" },
 ];
 const CATEGORIES = ["accessibility", "best-practices", "seo", "agentic-browsing"];
 
@@ -31,6 +29,9 @@ const CATEGORIES = ["accessibility", "best-practices", "seo", "agentic-browsing"
 const STATES = [
   { path: "/" },
   { path: "/", name: "with answers and errors", act: fillForms },
+  { path: "/", name: "while one has to wait", act: provoke },
+  { path: "/", name: "while an answer grows", act: grow },
+  { path: "/", name: "offline", act: disconnect },
   { path: "/docs" },
   { path: "/docs", name: "with all details open", act: useDocs },
   { path: "/auth" },
@@ -48,37 +49,76 @@ async function fillForms(page) {
   await page.waitForSelector(".key:visible");
 }
 
+async function provoke(page) {
+  const problem = { detail: "Too many.", resolution: "Wait, then send the request again." };
+  const refuse = (route) =>
+    route.fulfill({
+      status: 429,
+      headers: { "Retry-After": "3600", "Content-Type": "application/problem+json" },
+      body: JSON.stringify(problem),
+    });
+  await page.route("**/api/v1/**", refuse);
+  await page.fill("#question", "How do I get an API key?");
+  await page.fill("#email", "ada@example.com");
+  await submitAll(page, "form:has(.countdown:not(:empty))");
+}
+
+async function grow(page) {
+  await page.evaluate(() => {
+    const begin = (controller) =>
+      controller.enqueue(new TextEncoder().encode('event: delta\ndata: {"text":"See\\n\\n    curl"}\n\n'));
+    window.fetch = async () => new Response(new ReadableStream({ start: begin }));
+  });
+  await page.fill("#question", "How do I get an API key?");
+  await page.press("#question", "Enter");
+  await page.waitForSelector(".growing pre");
+}
+
+async function disconnect(page) {
+  await page.context().setOffline(true);
+  await page.fill("#question", "How do I get an API key?");
+  await page.fill("#email", "ada@example.com");
+  await submitAll(page, "form:has(.status .error)");
+}
+
+/** Sends the three forms and waits until `selector` finds them all. */
+async function submitAll(page, selector) {
+  for (const form of await page.locator("form").all()) {
+    await form.locator("[type=submit]").click();
+  }
+  await page.waitForFunction((selector) => document.querySelectorAll(selector).length === 3, selector);
+}
+
 async function useDocs(page) {
   await page.evaluate(() => document.querySelectorAll("details").forEach((part) => (part.open = true)));
-  await page.press("#message", "Enter");
+  await page.press("[name=message]", "Enter");
   await page.waitForSelector("output:visible");
 }
 
 /** axe-core's findings, a line each. */
 async function axe() {
   const source = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+  const browser = await chromium.launch({ executablePath, args: FLAGS });
   const findings = [];
   for (const { path, name = "as it comes", act } of STATES) {
-    for (const colorScheme of ["light", "dark"]) {
-      for (const viewport of VIEWPORTS) {
-        const context = await browser.newContext({ colorScheme, viewport });
-        const page = await context.newPage();
-        await page.goto(origin + path);
-        await act?.(page);
-        await page.evaluate(source);
-        const { violations, passes } = await page.evaluate(() =>
-          axe.run({ rules: { "target-size": { enabled: true } } }),
-        );
-        const where = `${path} ${name}, ${colorScheme}, ${viewport.width} px`;
-        console.log(`axe-core: ${where}: ${passes.length} rules hold, ${violations.length} do not`);
-        for (const { id, help, nodes } of violations) {
-          for (const node of nodes) {
-            findings.push(`${where}: ${id} (${help}): ${node.html}: ${node.failureSummary}`);
-          }
+    for (const look of LOOKS) {
+      const context = await browser.newContext(look);
+      const page = await context.newPage();
+      await page.goto(origin + path);
+      await act?.(page);
+      await page.evaluate(source);
+      const { violations, passes } = await page.evaluate(() =>
+        axe.run({ rules: { "target-size": { enabled: true } } }),
+      );
+      const { viewport, ...preferences } = look;
+      const where = `${path} ${name}, ${Object.values(preferences).join(", ")}, ${viewport.width} px`;
+      console.log(`axe-core: ${where}: ${passes.length} rules hold, ${violations.length} do not`);
+      for (const { id, help, nodes } of violations) {
+        for (const node of nodes) {
+          findings.push(`${where}: ${id} (${help}): ${node.html}: ${node.failureSummary}`);
         }
-        await context.close();
       }
+      await context.close();
     }
   }
   await browser.close();
@@ -113,7 +153,7 @@ const look = async (url, port, looks = 3) => {
 async function audit() {
   const port = await freePort();
   const args = [...FLAGS, `--remote-debugging-port=${port}`];
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args });
+  const browser = await chromium.launch({ executablePath, args });
   const findings = [];
   for (const path of ["/", "/docs"]) {
     const lhr = await look(origin + path, port);

@@ -16,7 +16,10 @@
 //! that it left in the future are moved to now, so that nobody waits longer than one window. That
 //! must be done on a refusal too: were they left in the future, their age would stand still.
 
-use smallvec::SmallVec;
+use std::ops::Deref;
+
+use arrayvec::ArrayVec;
+use thin_vec::{ThinVec, thin_vec};
 
 use super::policy::Quota;
 use super::time::Timestamp;
@@ -61,35 +64,116 @@ pub struct Admission {
 
 /// What was admitted and when. It does not know its quota: that is an argument, so that a changed
 /// one holds at once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Window {
-    /// Oldest first.
-    marks: SmallVec<[Mark; 1]>,
-    /// The sum of the marks' counts. Wider than they are, as a damaged store may hold anything.
-    counted: u64,
+///
+/// There are very many of them, most with a single mark: those take 16 bytes and no heap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window(Log);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Log {
+    /// One mark; none if its count is 0.
+    Short { count: u32, newest: Timestamp },
+    /// Two or more, oldest first.
+    Long {
+        /// The sum of their counts, at most `u32::MAX`: a damaged store may hold anything.
+        counted: u32,
+        marks: ThinVec<Mark>,
+    },
+}
+
+const _: () = assert!(size_of::<Window>() == 16);
+
+/// A window's marks, oldest first.
+#[derive(Clone, Debug)]
+pub struct Marks<'a> {
+    short: ArrayVec<Mark, 1>,
+    long: &'a [Mark],
+}
+
+impl Deref for Marks<'_> {
+    type Target = [Mark];
+
+    fn deref(&self) -> &[Mark] {
+        match self.long {
+            [] => &self.short,
+            long => long,
+        }
+    }
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self(Log::Short {
+            count: 0,
+            newest: Timestamp::default(),
+        })
+    }
 }
 
 impl Window {
     /// A window from marks that a store kept. They are put in order; empty ones are dropped.
     #[must_use]
     pub fn from_marks(marks: impl IntoIterator<Item = Mark>) -> Self {
-        let mut marks: SmallVec<[Mark; 1]> =
-            marks.into_iter().filter(|mark| mark.count > 0).collect();
+        let mut marks: ThinVec<Mark> = marks.into_iter().filter(|mark| mark.count > 0).collect();
         marks.sort_by_key(|mark| mark.newest);
-        let counted = total(&marks);
-        Self { marks, counted }
+        Self::from_sorted(marks)
+    }
+
+    fn from_sorted(mut marks: ThinVec<Mark>) -> Self {
+        if marks.len() > 1 {
+            let counted = total(&marks);
+            return Self(Log::Long { counted, marks });
+        }
+        marks.pop().map_or_else(Self::default, |mark| {
+            Self(Log::Short {
+                count: mark.count,
+                newest: mark.newest,
+            })
+        })
     }
 
     /// The marks, oldest first.
     #[must_use]
-    pub fn marks(&self) -> &[Mark] {
-        &self.marks
+    pub fn marks(&self) -> Marks<'_> {
+        let (short, long) = match &self.0 {
+            Log::Short { count: 0, .. } => (None, [].as_slice()),
+            Log::Short { count, newest } => {
+                let mark = Mark {
+                    newest: *newest,
+                    count: *count,
+                };
+                (Some(mark), [].as_slice())
+            }
+            Log::Long { marks, .. } => (None, marks.as_slice()),
+        };
+        Marks {
+            short: short.into_iter().collect(),
+            long,
+        }
     }
 
     /// When the newest admission was; nothing if none is counted.
     #[must_use]
     pub fn newest(&self) -> Option<Timestamp> {
-        self.marks.last().map(|mark| mark.newest)
+        match &self.0 {
+            Log::Short { count, newest } => (*count > 0).then_some(*newest),
+            Log::Long { marks, .. } => marks.last().map(|mark| mark.newest),
+        }
+    }
+
+    fn oldest(&self) -> Option<Timestamp> {
+        match &self.0 {
+            Log::Short { count, newest } => (*count > 0).then_some(*newest),
+            Log::Long { marks, .. } => marks.first().map(|mark| mark.newest),
+        }
+    }
+
+    /// How many are counted.
+    fn counted(&self) -> u32 {
+        match &self.0 {
+            Log::Short { count, .. } => *count,
+            Log::Long { counted, .. } => *counted,
+        }
     }
 
     /// Whether nothing is counted any more at `now`.
@@ -111,24 +195,44 @@ impl Window {
     /// How full the window is, when there is no room; nothing has been recorded then.
     pub fn admit(&mut self, quota: Quota, now: Timestamp) -> Result<Admission, Usage> {
         let now = self.settle(quota, now);
-        if self.counted >= u64::from(quota.count()) {
+        if self.counted() >= quota.count() {
             return Err(self.usage(quota, now));
         }
-        match self.marks.last_mut() {
-            Some(last) if shares_slot(last.newest, quota, now) => {
-                last.newest = now;
-                last.count += 1;
-            }
-            _ => self.marks.push(Mark {
-                newest: now,
-                count: 1,
-            }),
-        }
-        self.counted += 1;
+        self.record(quota, now);
         Ok(Admission {
             usage: self.usage(quota, now),
             at: now,
         })
+    }
+
+    /// Adds one at `now`, which no mark is newer than.
+    fn record(&mut self, quota: Quota, now: Timestamp) {
+        let one = Mark {
+            newest: now,
+            count: 1,
+        };
+        match &mut self.0 {
+            Log::Short { count, newest } if *count == 0 || shares_slot(*newest, quota, now) => {
+                *newest = now;
+                *count += 1;
+            }
+            &mut Log::Short { count, newest } => {
+                self.0 = Log::Long {
+                    counted: count.saturating_add(1),
+                    marks: thin_vec![Mark { newest, count }, one],
+                };
+            }
+            Log::Long { counted, marks } => {
+                match marks.last_mut() {
+                    Some(last) if shares_slot(last.newest, quota, now) => {
+                        last.newest = now;
+                        last.count += 1;
+                    }
+                    Some(_) | None => marks.push(one),
+                }
+                *counted += 1;
+            }
+        }
     }
 
     /// Takes back one that was admitted at `admitted`. Does nothing if it has left the window.
@@ -139,23 +243,24 @@ impl Window {
         // The entry is in the first mark that is not older, or, after the clock was set back, in
         // the mark at now that all later ones were merged into.
         let admitted = admitted.min(now);
-        let found = self
-            .marks
+        let marks = self.marks();
+        let found = marks
             .iter()
             .position(|mark| mark.newest >= admitted)
             .filter(|&index| {
-                self.marks.get(index).is_some_and(|mark| {
+                marks.get(index).is_some_and(|mark| {
                     mark.newest == admitted || shares_slot(admitted, quota, mark.newest)
                 })
             });
-        if let Some(index) = found
-            && let Some(mark) = self.marks.get_mut(index)
-        {
-            mark.count -= 1;
-            self.counted -= 1;
-            if mark.count == 0 {
-                self.marks.remove(index);
-            }
+        if let Some(index) = found {
+            self.edit(|marks| {
+                if let Some(mark) = marks.get_mut(index) {
+                    mark.count -= 1;
+                    if mark.count == 0 {
+                        marks.remove(index);
+                    }
+                }
+            });
         }
         self.usage(quota, now)
     }
@@ -165,27 +270,47 @@ impl Window {
     fn settle(&mut self, quota: Quota, now: Timestamp) -> Timestamp {
         let now = self.arrival(now);
         if self.newest().is_some_and(|newest| newest > now) {
-            let future = self.marks.partition_point(|mark| mark.newest <= now);
-            let count = total(self.marks.get(future..).unwrap_or_default());
-            self.marks.truncate(future);
-            self.marks.push(Mark {
-                newest: now,
-                count: u32::try_from(count).unwrap_or(u32::MAX),
+            self.edit(|marks| {
+                let future = marks.partition_point(|mark| mark.newest <= now);
+                let count = total(marks.get(future..).unwrap_or_default());
+                marks.truncate(future);
+                marks.push(Mark { newest: now, count });
             });
-            self.counted = total(&self.marks);
         }
         if self
-            .marks
-            .first()
-            .is_some_and(|oldest| has_left(oldest.newest, quota, now))
+            .oldest()
+            .is_some_and(|oldest| has_left(oldest, quota, now))
         {
-            let gone = self
-                .marks
-                .partition_point(|mark| has_left(mark.newest, quota, now));
-            self.counted -= total(self.marks.get(..gone).unwrap_or_default());
-            self.marks.drain(..gone);
+            self.drop_oldest(|mark| has_left(mark.newest, quota, now));
         }
         now
+    }
+
+    /// Drops the marks for which `is_gone` holds, which are the oldest.
+    fn drop_oldest(&mut self, is_gone: impl Fn(&Mark) -> bool) {
+        match &mut self.0 {
+            Log::Short { .. } => *self = Self::default(),
+            Log::Long { counted, marks } => {
+                let gone = marks.partition_point(is_gone);
+                if marks.len() - gone > 1 && *counted < u32::MAX {
+                    *counted -= total(marks.get(..gone).unwrap_or_default());
+                    marks.drain(..gone);
+                } else {
+                    self.edit(|marks| drop(marks.drain(..gone)));
+                }
+            }
+        }
+    }
+
+    /// Changes the marks in any way that leaves them in order.
+    fn edit(&mut self, change: impl FnOnce(&mut ThinVec<Mark>)) {
+        let mut marks = match std::mem::take(self).0 {
+            Log::Long { marks, .. } => marks,
+            Log::Short { count: 0, .. } => ThinVec::new(),
+            Log::Short { count, newest } => thin_vec![Mark { newest, count }],
+        };
+        change(&mut marks);
+        *self = Self::from_sorted(marks);
     }
 
     /// The newest mark's instant for a latecomer; `now` for everybody else.
@@ -198,26 +323,43 @@ impl Window {
 
     fn usage(&self, quota: Quota, now: Timestamp) -> Usage {
         // With a lowered limit several places must become free before one more is admitted.
-        let must_leave = (self.counted + 1)
-            .saturating_sub(quota.count().into())
-            .max(1);
-        let mut left = 0;
-        let frees_up = self.marks.iter().find(|mark| {
-            left += u64::from(mark.count);
-            left >= must_leave
-        });
+        let counted = match &self.0 {
+            // There may be more.
+            Log::Long { marks, .. } if self.counted() == u32::MAX => {
+                marks.iter().map(|mark| u64::from(mark.count)).sum()
+            }
+            Log::Short { .. } | Log::Long { .. } => u64::from(self.counted()),
+        };
+        let must_leave = (counted + 1).saturating_sub(quota.count().into()).max(1);
+        let frees_up = match must_leave {
+            1 => self.oldest(),
+            several => self.leaves_last_of(several),
+        };
         Usage {
-            counted: u32::try_from(self.counted).unwrap_or(u32::MAX),
+            counted: self.counted(),
             reset_ms: match frees_up {
-                Some(mark) => quota.window_ms() - now.ms_since(mark.newest),
+                Some(newest) => quota.window_ms() - now.ms_since(newest),
                 None => quota.window_ms(),
             },
         }
     }
+
+    /// The instant of the mark with which `several` admissions have left.
+    fn leaves_last_of(&self, several: u64) -> Option<Timestamp> {
+        let mut left = 0;
+        let marks = self.marks();
+        let last = marks.iter().find(|mark| {
+            left += u64::from(mark.count);
+            left >= several
+        });
+        last.map(|mark| mark.newest)
+    }
 }
 
-fn total(marks: &[Mark]) -> u64 {
-    marks.iter().map(|mark| u64::from(mark.count)).sum()
+/// The sum of the marks' counts, at most `u32::MAX`.
+fn total(marks: &[Mark]) -> u32 {
+    let add = |sum: u32, mark: &Mark| sum.saturating_add(mark.count);
+    marks.iter().fold(0, add)
 }
 
 /// Whether an admission at `admitted` no longer counts at `now`.

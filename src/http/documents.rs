@@ -101,13 +101,14 @@ impl Form {
         if document.is_negotiated {
             insert(&mut headers_unchanged, VARY, "Accept");
         }
+        if form.media_type == site::HTML {
+            // The tag tells nothing of them: who has the page gets them as they are now.
+            headers_unchanged.extend(PAGE_HEADERS);
+        }
         let mut headers = headers_unchanged.clone();
         insert(&mut headers, CONTENT_TYPE, form.media_type);
         if let Some(link) = &document.link {
             insert(&mut headers, LINK, link);
-        }
-        if form.media_type == site::HTML {
-            headers.extend(PAGE_HEADERS);
         }
         Self {
             media_type: form.media_type,

@@ -13,7 +13,7 @@
 //! | `handlers` | the operations |
 //! | `mcp` | the same operations as tools of the Model Context Protocol |
 //! | [`problem`] | what goes wrong, in the client's words |
-//! | `reply`, `events`, `ratelimit`, `cookie` | what is sent back, whole or piece by piece |
+//! | `reply`, `events`, [`ratelimit`], `cookie` | what is sent back, whole or piece by piece |
 //! | `negotiate` | which form of an answer the client would rather have |
 //! | `panics` | what a panic costs |
 //! | `request_id`, `log` | the name of one request, and its line in the log |
@@ -34,7 +34,7 @@ mod negotiate;
 mod panics;
 pub mod problem;
 mod proxy_watch;
-mod ratelimit;
+pub mod ratelimit;
 mod reply;
 mod request_id;
 mod room;

@@ -47,19 +47,26 @@ impl Document {
 
 impl Representation {
     pub(super) fn new(media_type: &'static str, body: impl Into<Bytes>) -> Self {
-        const TAG_BYTES: usize = 16;
         let body = body.into();
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(media_type.as_bytes()).update(&[0]);
-        hasher.update(&body);
-        let mut tag = hasher.finalize().to_hex();
-        tag.truncate(2 * TAG_BYTES);
+        let tag = fingerprint(&[media_type.as_bytes(), &[0], &body]);
         Self {
             media_type,
             body,
             etag: format!("\"{tag}\""),
         }
     }
+}
+
+/// What tells bytes from any others, in hexadecimal digits; they may be in several parts.
+pub(super) fn fingerprint(parts: &[&[u8]]) -> String {
+    const BYTES: usize = 16;
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    let mut digits = hasher.finalize().to_hex();
+    digits.truncate(2 * BYTES);
+    digits.to_string()
 }
 
 #[cfg(test)]

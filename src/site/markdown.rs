@@ -6,8 +6,10 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, 
 
 use crate::domain::passage::Passage;
 
+use super::images::Images;
+
 /// A Markdown document, read. HTML in it is text, except for comments, which are left out; those on
-/// a line of their own are hints to the assistant.
+/// a line of their own are hints to the assistant. An image is a link.
 #[derive(Clone, Debug)]
 pub struct Article {
     /// Its first-level heading and what stands before the first section.
@@ -37,9 +39,10 @@ pub struct Section {
 #[must_use]
 pub fn read(markdown: &str) -> Option<Article> {
     let mut parts: Vec<Part<'_>> = Vec::new();
-    let mut comments = Comments::default();
+    let (mut comments, mut images) = (Comments::default(), Images::default());
     for (event, range) in parse(markdown).into_offset_iter() {
         let (event, hint) = comments.take(event, markdown, range);
+        let event = event.and_then(|event| images.take(event));
         let begins = match parts.last() {
             None if event.as_ref().is_none_or(is_html_block) => false,
             None if is_heading(event.as_ref(), HeadingLevel::H1) => true,
@@ -68,9 +71,10 @@ pub fn read(markdown: &str) -> Option<Article> {
 /// `markdown` as HTML, without anchors and comments. HTML in it is text.
 #[must_use]
 pub fn to_html(markdown: &str) -> String {
-    let mut comments = Comments::default();
+    let (mut comments, mut images) = (Comments::default(), Images::default());
     let events = parse(markdown).into_offset_iter();
     let events = events.filter_map(|(event, range)| comments.take(event, markdown, range).0);
+    let events = events.filter_map(|event| images.take(event));
     let mut page = String::new();
     html::push_html(&mut page, events);
     page

@@ -10,21 +10,25 @@
 //! | `table` | what is served where |
 //! | `templates` | the files of `data/`, and filling them |
 //! | [`markdown`] | Markdown to HTML, and to the plain text the assistant quotes |
+//! | `images` | what becomes of images in it |
 //! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `own` | the operator's own files |
 //! | `page` | a page in the site's frame, its Markdown twin, its passages |
 //! | `reference` | the API reference, made from the OpenAPI description |
+//! | `script` | the script of the pages |
 //! | `skill` | instructions for agents, and their digest |
 //! | [`tools`] | the tools of the MCP endpoint, as clients are told of them |
 //! | [`document`] | what is served under one path, in each form it has |
 
 pub mod document;
 pub mod facts;
+mod images;
 pub mod markdown;
 mod openapi;
 mod own;
 mod page;
 mod reference;
+mod script;
 mod skill;
 mod table;
 mod templates;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::document::{Document, Representation};
-use super::page;
+use super::{page, script};
 
 /// A page of the service.
 #[derive(Debug)]
@@ -72,11 +72,11 @@ pub(super) const PAGES: [PageRow; 3] = [
 pub(super) const PROBLEM: &str = "problem.md";
 
 /// The API reference in Markdown.
-pub(super) const REFERENCE: &str = "reference.md";
+pub(super) const REFERENCE: &str = "parts/reference.md";
 
 /// What every page is framed by, and what the contents of most are laid out by.
 pub(super) const FRAME: &str = "page.html";
-pub(super) const ARTICLE: &str = "article.html";
+pub(super) const ARTICLE: &str = "parts/article.html";
 
 pub(super) const JSON: &str = "application/json";
 const PLAIN: &str = "text/plain; charset=utf-8";
@@ -150,7 +150,7 @@ pub(super) const DOCUMENTS: [Row; 17] = [
     Row::new("/robots.txt", "robots.txt", &[PLAIN]),
     Row::new("/sitemap.xml", "sitemap.xml", &[XML]),
     Row::of_pages("/style.css", "style.css", &[CSS]),
-    Row::of_pages("/site.js", "site.js", &[JAVASCRIPT]),
+    Row::of_pages("/site.js", script::NAME, &[JAVASCRIPT]),
     Row::of_pages("/icon.svg", "icon.svg", &[SVG]),
 ];
 

@@ -1,5 +1,6 @@
 //! The files of `data/` as templates, and filling them.
 
+use std::borrow::Cow;
 use std::io;
 
 use minijinja::syntax::SyntaxConfig;
@@ -7,9 +8,9 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
 use serde::de::IgnoredAny;
 
+use super::document::fingerprint;
 use super::facts::Words;
-use super::markdown;
-use super::{SiteError, SiteFile};
+use super::{SiteError, SiteFile, markdown, script};
 
 /// The file `$name` of `data/`.
 macro_rules! source {
@@ -18,18 +19,20 @@ macro_rules! source {
     };
 }
 
-/// The sources, by name; the ending decides how values are escaped. What another extends comes first.
-const SOURCES: [(&str, &str); 23] = [
+/// The sources, by name; the ending decides how values are escaped. What an operator may not replace
+/// has a name that no file of theirs may have.
+const SOURCES: [(&str, &str); 24] = [
     source!("index.md"),
     source!("guide.md"),
     source!("auth.md"),
     source!("problem.md"),
     source!("page.html"),
-    source!("article.html"),
+    source!("parts/article.html"),
     source!("home.html"),
-    source!("reference.html"),
-    source!("members.html"),
-    source!("reference.md"),
+    source!("parts/reference.html"),
+    source!("parts/operation.html"),
+    source!("parts/members.html"),
+    source!("parts/reference.md"),
     source!("llms.txt"),
     source!("robots.txt"),
     source!("sitemap.xml"),
@@ -45,12 +48,9 @@ const SOURCES: [(&str, &str); 23] = [
     source!("well-known/agent-skills/index.json"),
 ];
 
-/// No templates: to a template `{#` begins a comment, and a stylesheet may have that.
-const VERBATIM: [(&str, &str); 3] = [
-    source!("style.css"),
-    source!("site.js"),
-    source!("icon.svg"),
-];
+/// No templates: to a template `{#` begins a comment, and a stylesheet may have that. The script
+/// joins them.
+const VERBATIM: [(&str, &str); 2] = [source!("style.css"), source!("icon.svg")];
 
 /// What filling in one template may take, in steps: far more than any sensible one does.
 const STEPS_MAX: u64 = 1_000_000;
@@ -63,7 +63,7 @@ const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub(super) struct Templates<'a> {
     environment: Environment<'a>,
     words: Value,
-    verbatim: [(&'static str, &'a str); 3],
+    verbatim: Vec<(&'static str, Cow<'a, str>)>,
 }
 
 impl<'a> Templates<'a> {
@@ -92,17 +92,30 @@ impl<'a> Templates<'a> {
             words.join(" ").replace('|', "\\|")
         });
         let own = files.iter().map(|file| (&*file.name, &*file.text));
-        let mut verbatim = VERBATIM;
+        let mut verbatim = vec![(script::NAME, Cow::from(script::joined()))];
+        verbatim.extend(VERBATIM.map(|(name, text)| (name, Cow::from(text))));
         // The later of two of the same name replaces the other.
         for (name, source) in SOURCES.into_iter().chain(own) {
             match verbatim.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, text)) => *text = source,
+                Some((_, text)) => *text = Cow::from(source),
                 None => environment.add_template(name, source)?,
             }
         }
+        // A page asks for the very script and style that it was made with.
+        let path_of = |name| {
+            let mut texts = verbatim.iter();
+            let text = texts.find_map(|(known, text)| (*known == name).then_some(text));
+            let text = text.map(|text| text.as_bytes()).unwrap_or_default();
+            Value::from_safe_string(format!("/{name}?v={}", fingerprint(&[text])))
+        };
+        let words = Value::from(Serde(words));
+        let paths = context! {
+            script_path => path_of(script::NAME),
+            style_path => path_of("style.css"),
+        };
         Ok(Self {
+            words: context! { ..paths, ..words },
             environment,
-            words: Value::from(Serde(words)),
             verbatim,
         })
     }
@@ -119,7 +132,7 @@ impl<'a> Templates<'a> {
     /// and is not.
     pub(super) fn fill(&self, name: &str, more: Value) -> Result<String, SiteError> {
         if let Some((_, text)) = self.verbatim.iter().find(|(verbatim, _)| *verbatim == name) {
-            return Ok((*text).to_owned());
+            return Ok(text.clone().into_owned());
         }
         let words = self.words.clone();
         let template = self.environment.get_template(name)?;
@@ -171,6 +184,26 @@ impl From<minijinja::Error> for SiteError {
         Self {
             line: error.line(),
             ..Self::new(error.name().unwrap_or("template"), why)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::own::Role;
+    use super::*;
+
+    #[test]
+    fn no_page_of_the_operators_has_the_name_of_a_source() {
+        let sources = SOURCES.into_iter().chain(VERBATIM);
+        let names = sources.map(|(name, _)| name).chain([script::NAME]);
+        for name in names {
+            let file = SiteFile {
+                name: name.to_owned(),
+                text: String::new(),
+            };
+            let is_page = matches!(file.role(), Ok(Role::Page(_)));
+            assert!(!is_page, "{name}");
         }
     }
 }

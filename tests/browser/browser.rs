@@ -12,18 +12,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use url::{ParseError, Url};
 
-/// Headless, in a fresh profile, and without a word to anybody outside.
-const ARGUMENTS: [&str; 9] = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1280,900",
-];
+/// Headless, and without a word to anybody outside.
+const ARGUMENTS: &str = include_str!("../../.ci/chromium-flags");
 
 /// The process that WebDriver's commands are sent to, and the browser's profile.
 pub(crate) struct Driver {
@@ -58,8 +48,8 @@ impl Driver {
 
     pub(crate) async fn open(&self) -> Browser {
         let profile = format!("--user-data-dir={}", self.profile.path().display());
-        let mut arguments = ARGUMENTS.to_vec();
-        arguments.push(&profile);
+        let mut arguments: Vec<_> = ARGUMENTS.lines().collect();
+        arguments.extend(["--window-size=1280,900", &profile]);
         let capabilities = json!({
             "goog:chromeOptions": { "args": arguments },
             "goog:loggingPrefs": { "browser": "ALL" },
@@ -114,7 +104,7 @@ impl Browser {
             .unwrap();
     }
 
-    /// A window of this size, in CSS pixels, and the colours that its user prefers.
+    /// A window of this size, in CSS pixels.
     pub(crate) async fn resize(&self, width: u32, height: u32) {
         let metrics = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600,
@@ -132,8 +122,41 @@ impl Browser {
             .await;
     }
 
-    /// What went wrong in the page, but for answers that are errors: policies that were broken,
-    /// scripts that failed.
+    /// Lets pages read the clipboard, as a person does who pastes.
+    pub(crate) async fn clipboard(&self) -> String {
+        let permissions =
+            json!({ "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+        self.devtools("Browser.grantPermissions", permissions).await;
+        let script = "const done = arguments[0];
+             navigator.clipboard.readText().then(done, (error) => done(String(error)))";
+        let text = self.client.execute_async(script, Vec::new()).await.unwrap();
+        text.as_str().unwrap().to_owned()
+    }
+
+    /// Has `answer`, an expression of the page's language, take the place of what the service would
+    /// say to a request: something may stand between the two.
+    pub(crate) async fn intercept(&self, answer: &str) {
+        self.run(&format!("window.fetch = async (path, options) => {answer}"))
+            .await;
+    }
+
+    /// The same with a stream of events: each piece of text that is given to `feed` is sent.
+    pub(crate) async fn intercept_with_events(&self) {
+        self.intercept(
+            "{
+                const stream = new ReadableStream({ start: (controller) => {
+                    window.feed = (text) => controller.enqueue(new TextEncoder().encode(text));
+                    window.end = () => controller.close();
+                    options.signal.addEventListener('abort', () => controller.error());
+                } });
+                return new Response(stream, { headers: { 'Content-Type': 'text/event-stream' } });
+            }",
+        )
+        .await;
+    }
+
+    /// What went wrong in the page since it was asked last, but for answers that are errors: policies
+    /// that were broken, scripts that failed.
     pub(crate) async fn complaints(&self) -> Vec<String> {
         let body = json!({ "type": "browser" });
         let path = "se/log";

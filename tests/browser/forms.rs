@@ -1,5 +1,7 @@
 //! Signing up, minting a key, trying the sandbox, and what is said when it does not work.
 
+use std::collections::HashSet;
+
 use serde_json::json;
 
 use crate::{Visit, nobody, visit, words};
@@ -75,8 +77,19 @@ async fn a_key_is_minted_copied_and_shown_once() {
         assert_eq!(visit.service.health(&key), 200);
         page.click(".key button").await;
         page.until_text(".key button", "Copied").await;
+        assert_eq!(page.clipboard().await, key);
         page.until_text(".key button", "Copy the key").await;
-        // Nor is it there for whoever comes back to the page.
+        // The browser may keep the page as it is left, and show it again.
+        page.run("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+            .await;
+        page.run("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+            .await;
+        assert!(!page.is_seen(".key").await);
+        for part in [".key code", ".key .hint", "[data-form=key] .status"] {
+            let text = format!("return document.querySelector('{part}').textContent");
+            assert_eq!(page.run(&text).await, "", "{part}");
+        }
+        // Nor is it there for whoever comes back to a page that is loaded anew.
         page.click("nav [href='/docs']").await;
         page.client.back().await.unwrap();
         page.until("document.querySelector('.key')").await;
@@ -170,9 +183,9 @@ async fn the_sandbox_is_tried_in_the_docs() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
         visit.goto("/docs#operation/echo").await;
-        page.fill("#message", "<b>Ada</b>").await;
-        page.click("#echo-headers").await;
-        page.click("[data-form=echo] [type=submit]").await;
+        page.fill("[name=message]", "<b>Ada</b>").await;
+        page.click("[name=echo_headers]").await;
+        page.click("[data-form=try-it] [type=submit]").await;
         page.until_text("output", "HTTP 200").await;
         let answer = page.text("output").await;
         for part in [
@@ -182,10 +195,13 @@ async fn the_sandbox_is_tried_in_the_docs() {
         ] {
             assert!(answer.contains(part), "{answer}");
         }
-        page.fill("#message", "").await;
+        page.fill("[name=message]", "").await;
         page.press("\u{e007}").await;
-        page.until_text("#message-error", "Message must not be empty.")
-            .await;
+        page.until_text(
+            "[id='try/echo/message-error']",
+            "message must not be empty.",
+        )
+        .await;
         assert!(!page.is_seen("output").await);
     })
     .await;
@@ -198,13 +214,28 @@ async fn commands_are_copied() {
         visit.goto("/").await;
         let copied = copy(&visit).await;
         assert_eq!(copied, "Copied");
+        let expected = format!("curl http://{}/api/v1/health", visit.service.address);
+        assert_eq!(page.clipboard().await, expected);
+        // Each button tells those who hear it alone what it copies.
+        let names = page
+            .run("return [...document.querySelectorAll('.copy')].map((one) => one.ariaLabel)")
+            .await;
+        let names = names.as_array().unwrap();
+        let distinct: HashSet<_> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len());
+        assert_eq!(
+            names[1],
+            format!(
+                "Copy: curl http://{}/api/v1/assistant/chat",
+                visit.service.address
+            )
+        );
         // A page of an origin that is not secure has no clipboard.
         page.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
             .await;
         visit.browser.until_text("pre .copy", "Copy").await;
         assert_eq!(copy(&visit).await, "Selected: copy it by keyboard");
         let selected = page.run("return getSelection().toString().trim()").await;
-        let expected = format!("curl http://{}/api/v1/health", visit.service.address);
         assert_eq!(selected, expected);
     })
     .await;

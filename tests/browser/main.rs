@@ -17,11 +17,15 @@ mod pages;
 #[path = "../it/program.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod program;
+mod script;
+mod talk;
+mod trouble;
 #[path = "../it/openai/upstream.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod upstream;
 
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::Arc;
 
 use browser::{Browser, Driver};
@@ -48,7 +52,15 @@ where
     T: Future<Output = ()> + Send + 'static,
 {
     let data_dir = tempfile::tempdir().unwrap();
-    let service = Program::start(command(data_dir.path()).args(flags));
+    visit_program(command(data_dir.path()).args(flags), test).await;
+}
+
+/// The same with a service that `command` starts.
+async fn visit_program<T>(command: &mut Command, test: impl FnOnce(Visit) -> T)
+where
+    T: Future<Output = ()> + Send + 'static,
+{
+    let service = Program::start(command);
     let driver = Driver::start();
     let browser = driver.open().await;
     let visit = Visit {

@@ -89,7 +89,10 @@ async fn without_scripts_every_part_says_what_to_do() {
         for part in ["assistant", "newsletter", "key"] {
             let card = format!("[aria-labelledby=try-{part}]");
             let text = page.text(&card).await;
-            assert!(text.contains("in browsers that run JavaScript"), "{text}");
+            assert!(
+                text.contains("Where the script of this page runs, a form stands here"),
+                "{text}"
+            );
             assert!(text.contains("from a terminal:"), "{text}");
             let command = format!("curl http://{}/api/v1/", visit.service.address);
             let command = if part == "key" {
@@ -109,7 +112,7 @@ async fn without_scripts_every_part_says_what_to_do() {
             assert!(!control.is_displayed().await.unwrap());
         }
         visit.goto("/docs").await;
-        assert!(!page.is_seen("[data-form=echo]").await);
+        assert!(!page.is_seen("[data-form=try-it]").await);
         let card = page.text(".operation .card").await;
         assert!(
             card.contains("use the command above in a terminal"),
@@ -175,10 +178,16 @@ async fn every_page_is_reached_and_none_breaks_its_own_policy() {
         for (path, title) in [
             ("/", "Landing API"),
             ("/docs", "Landing API: the guide"),
+            ("/auth", "auth.md: agent registration for Landing API"),
             ("/problems/rate_limited", "Quota exceeded · Landing API"),
         ] {
             visit.goto(path).await;
             assert_eq!(page.client.title().await.unwrap(), title);
+            let scripted = "return document.documentElement.className";
+            assert_eq!(page.run(scripted).await, "scripted", "{path}");
+            let unwired = "return document.querySelectorAll('.unwired').length";
+            assert_eq!(page.run(unwired).await, 0, "{path}");
+            assert_eq!(page.complaints().await, Vec::<String>::new(), "{path}");
         }
         // The policy holds: what is not the page's own does not run.
         let script = "const script = document.createElement('script');

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::openapi_contract::contract::{CONTRACT, validator};
 
 /// Accepted: as given, and as stored.
-const ACCEPTED: [(&str, &str); 13] = [
+const ACCEPTED: [(&str, &str); 14] = [
     ("ada@example.com", "ada@example.com"),
     ("Ada.Lovelace@Example.COM", "ada.lovelace@example.com"),
     ("a+tag@b.co", "a+tag@b.co"),
@@ -24,13 +24,16 @@ const ACCEPTED: [(&str, &str); 13] = [
     ("a@\u{FF45}xample.com", "a@example.com"),
     ("a@\u{212A}iwi.com", "a@kiwi.com"),
     ("{{7*7}}@x.com", "{{7*7}}@x.com"),
+    // A top label of one letter, which is several in its ASCII form.
+    ("a@\u{FFD2}.\u{2D00}", "a@xn--2sd.xn--rkj"),
 ];
 
 /// Refused, and why.
-const REFUSED: [(&str, &str); 48] = [
+const REFUSED: [(&str, &str); 49] = [
     ("", "empty"),
     ("plain", "no at sign"),
     ("@example.com", "no local part"),
+    ("@A.a", "no local part"),
     ("a@", "no domain"),
     ("a@b", "one label"),
     ("a@b.c", "top label of one letter"),

@@ -37,6 +37,7 @@ mod problems;
 mod program;
 mod provider;
 mod readme;
+mod reference;
 mod sandbox;
 mod site;
 mod site_dir;

@@ -100,8 +100,12 @@ impl Program {
         self.send("GET", "/api/v1/health", &header, "").0
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        kill_process(self.pid(), signal).unwrap();
     }
 
     /// Ends the program and gives its exit status and log.

@@ -201,6 +201,52 @@ async fn html_and_braces_can_be_shown() {
 }
 
 #[tokio::test]
+async fn an_image_is_a_link_because_no_page_may_load_it() {
+    let text =
+        "# T\n\n![Our yard](https://img.example/yard.png) and ![a dot](data:image/png;base64,AA)";
+    let app = app(&[("yard.md", text)]);
+    let html = body(&app, "/yard").await;
+    assert!(html.contains("<a href=\"https://img.example/yard.png\">Our yard</a> and a dot"));
+    assert_eq!(html.matches("<img").count(), 1, "that of the frame");
+    // Who reads the Markdown decides for itself.
+    assert_eq!(body(&app, "/yard.md").await, text);
+}
+
+#[tokio::test]
+async fn no_page_is_mistaken_for_a_part_of_the_others() {
+    let names = [
+        "reference",
+        "article",
+        "members",
+        "operation",
+        "site",
+        "style",
+    ];
+    let files: Vec<_> = names.map(|name| (format!("{name}.md"), "# Mine")).into();
+    let files: Vec<_> = files.iter().map(|(name, text)| (&**name, *text)).collect();
+    let (plain, app) = (app(&[]), app(&files));
+    for name in names {
+        assert!(body(&app, &format!("/{name}")).await.contains("Mine</h1>"));
+    }
+    for path in ["/docs", "/docs.md", "/auth", "/site.js", "/style.css"] {
+        assert_eq!(body(&app, path).await, body(&plain, path).await, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_frame_without_the_script_has_no_form_that_a_page_claims() {
+    let app = app(&[("page.html", "<title>{{ title }}</title>{{ body }}")]);
+    for path in ["/", "/docs"] {
+        let html = body(&app, path).await;
+        for instead in html.split("class=\"unscripted\">").skip(1) {
+            let is_conditional = instead.starts_with("Where the script of this page runs, a form")
+                || instead.starts_with("You have ");
+            assert!(is_conditional, "{instead:.60}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn no_page_takes_the_place_of_anything_else() {
     let app = TestApp::new();
     let openapi = get(&app, "/openapi.json").await.json();

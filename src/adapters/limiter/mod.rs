@@ -6,6 +6,7 @@
 //! | `shard` | a part of the table: windows, and which of them are newer than what is stored |
 //! | `writer` | writes what is new, removes what has expired, copes with a store that fails |
 //! | `persistence` | where windows survive the process |
+//! | `lot` | many windows' bytes in one value |
 //! | `record` | a window's bytes |
 //!
 //! All live windows are in memory from the start, so no request waits for the store and its
@@ -13,6 +14,7 @@
 //! written: 100 ms of decisions, longer only while a store of very many windows starts over. One
 //! that is closed forgets nothing.
 
+mod lot;
 mod persistence;
 mod record;
 mod shard;

@@ -4,6 +4,7 @@
 //! is never repaired: whenever it fails, has grown, or is opened, it starts over and everything
 //! live is written anew.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::fs;
 use std::io;
@@ -13,12 +14,13 @@ use crate::adapters::sled_db;
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
 
-use super::record;
+use super::{lot, record};
 
 /// Keeps windows across restarts. One thread uses it.
 pub trait WindowStore: Send {
     /// Hands over every window that was kept when the process last stopped. Called once, first.
-    /// Values that are no windows are skipped, with a warning.
+    /// A window may come several times: each takes the place of the one before, and an empty one
+    /// says that it is gone. Values that are no windows are skipped, with a warning.
     ///
     /// # Errors
     /// [`WindowStoreError`] when they cannot be read; the damaged store has been set aside, and
@@ -65,7 +67,11 @@ impl WindowStoreError {
     }
 }
 
-/// Windows in sled.
+/// Windows in sled: a journal of changes, many in each entry, by their order. sled then has few
+/// entries, which cost little time and memory however many windows there are; what is superseded
+/// leaves when the store starts over.
+///
+/// An earlier version kept an entry for each window, by its key. Such a store is read, too.
 ///
 /// | Directory | What |
 /// |---|---|
@@ -77,6 +83,8 @@ impl WindowStoreError {
 pub struct SledWindowStore {
     dir: PathBuf,
     db: Option<sled::Db>,
+    /// The number of the next entry.
+    next_lot: u64,
 }
 
 impl SledWindowStore {
@@ -86,6 +94,7 @@ impl SledWindowStore {
         Self {
             dir: dir.to_owned(),
             db: None,
+            next_lot: 0,
         }
     }
 
@@ -137,13 +146,12 @@ impl WindowStore for SledWindowStore {
         let loaded = attempt("cannot read", &dir, || {
             let db = open(&dir)?;
             let mut garbage = 0_usize;
-            for pair in db.iter() {
-                let (key, value) = pair?;
-                match (<[u8; 16]>::try_from(&*key), record::decode(&value)) {
-                    (Ok(key), Some(window)) => keep(LimitKey::from_bytes(key), window),
-                    (Ok(_) | Err(_), _) => garbage += 1,
-                }
-            }
+            read(&db, |key, value| match value.map(record::decode) {
+                None => keep(key, Window::default()),
+                Some(Some(window)) => keep(key, window),
+                Some(None) => garbage += 1,
+            })
+            .map(|unreadable| garbage += unreadable)?;
             if garbage > 0 {
                 tracing::warn!(
                     limiter.garbage = garbage,
@@ -175,6 +183,7 @@ impl WindowStore for SledWindowStore {
         }
         let db = attempt("cannot create", &self.dir, || open(&self.dir))?;
         self.db = Some(db);
+        self.next_lot = 0;
         Ok(())
     }
 
@@ -189,25 +198,35 @@ impl WindowStore for SledWindowStore {
             .map_err(|error| WindowStoreError::new("cannot remove", &old, &error))
     }
 
-    fn write(&mut self, mut changes: Vec<Change>) -> Result<(), WindowStoreError> {
+    fn write(&mut self, changes: Vec<Change>) -> Result<(), WindowStoreError> {
         let Some(db) = &self.db else {
             return Err(WindowStoreError("closed".to_owned()));
         };
-        // Neighbours together cost little more than half, and a lot need not be written as one.
-        changes.sort_by_key(|(key, _)| *key);
+        let next_lot = &mut self.next_lot;
         attempt("cannot write", &self.dir, || {
-            for (key, value) in changes {
-                match value {
-                    Some(value) => db.insert(key.as_bytes(), value)?,
-                    None => db.remove(key.as_bytes())?,
-                };
-            }
+            lot::encode(&changes, |lot| {
+                let number = *next_lot;
+                *next_lot += 1;
+                db.insert(number.to_be_bytes(), lot).map(|_none| ())
+            })?;
             db.flush().map(|_bytes| ())
         })
     }
 
     fn count(&self) -> usize {
-        self.db.as_ref().map_or(0, |db| db.len())
+        let mut keys = HashSet::new();
+        let counted = self.db.as_ref().map(|db| {
+            read(db, |key, value| {
+                match value {
+                    Some(_) => keys.insert(key),
+                    None => keys.remove(&key),
+                };
+            })
+        });
+        match counted {
+            Some(Ok(_unreadable)) => keys.len(),
+            Some(Err(_)) | None => 0,
+        }
     }
 
     fn bytes_on_disk(&self) -> u64 {
@@ -216,13 +235,29 @@ impl WindowStore for SledWindowStore {
     }
 }
 
+/// Hands over every change that a database holds, in order, and says how many entries could not be
+/// read to their end.
+fn read(db: &sled::Db, mut take: impl FnMut(LimitKey, Option<&[u8]>)) -> sled::Result<usize> {
+    let mut unreadable = 0;
+    for pair in db.iter() {
+        let (key, value) = pair?;
+        if let Ok(window_key) = <[u8; 16]>::try_from(&*key) {
+            // Of the earlier version.
+            take(LimitKey::from_bytes(window_key), Some(&value));
+        } else if !(key.len() == size_of::<u64>() && lot::decode(&value, &mut take)) {
+            unreadable += 1;
+        }
+    }
+    Ok(unreadable)
+}
+
 /// Small segments and a small cache: the database is written and, at the next start, read once.
 fn open(dir: &Path) -> sled::Result<sled::Db> {
     sled::Config::new()
         .path(dir)
         .mode(sled::Mode::LowSpace)
         .segment_size(64 * 1024)
-        .cache_capacity(16 * 1024 * 1024)
+        .cache_capacity(1024 * 1024)
         // Every write is flushed by us. This thread of sled's is the one that takes back space.
         .flush_every_ms(Some(500))
         .open()

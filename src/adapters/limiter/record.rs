@@ -25,7 +25,7 @@ pub(super) fn encode(window: &Window) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(body_size_estimate(window));
     bytes.push(VERSION);
     let mut previous = Timestamp::default();
-    for mark in window.marks() {
+    for mark in window.marks().iter() {
         push_number(&mut bytes, mark.newest.ms_since(previous));
         push_number(&mut bytes, mark.count.into());
         previous = mark.newest;
@@ -54,7 +54,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Window> {
     (!marks.is_empty()).then(|| Window::from_marks(marks))
 }
 
-fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+/// Writes `number` as LEB128.
+pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while let Some(low) = u8::try_from(number & 0x7f).ok().filter(|_| number > 0x7f) {
         bytes.push(low | 0x80);
         number >>= 7;
@@ -62,7 +63,8 @@ fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.extend(u8::try_from(number));
 }
 
-fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+/// Reads a number in LEB128 and moves past it; nothing if it breaks off or is past 64 bits.
+pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..u64::BITS).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

@@ -89,6 +89,11 @@ impl Shard {
         self.windows.insert(key, entry);
     }
 
+    /// Forgets what was put in under `key`.
+    pub(super) fn forget(&mut self, key: &LimitKey) {
+        self.windows.remove(key);
+    }
+
     /// Forgets everything, for a store that is forgotten too.
     pub(super) fn clear(&mut self) {
         self.windows.clear();

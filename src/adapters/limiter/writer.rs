@@ -72,14 +72,15 @@ impl Writer {
         now: Timestamp,
     ) -> Result<Self, WindowStoreError> {
         let loaded = store.load(&mut |key, mut window| {
-            let Some(quota) = quota_of(&policies, &key) else {
-                return;
-            };
-            // Drops what has left and settles what lies in the future, as of now.
-            window.peek(quota, now);
-            if !window.is_expired(quota, now) {
-                table.with_shard(shard_index(&key), |shard| shard.restore(key, window));
-            }
+            let is_live = quota_of(&policies, &key).is_some_and(|quota| {
+                // Drops what has left and settles what lies in the future, as of now.
+                window.peek(quota, now);
+                !window.is_expired(quota, now)
+            });
+            table.with_shard(shard_index(&key), |shard| match is_live {
+                true => shard.restore(key, window),
+                false => shard.forget(&key),
+            });
         });
         if let Err(error) = loaded {
             tracing::warn!(%error, "limiter windows set aside, starting empty");

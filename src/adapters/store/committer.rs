@@ -23,8 +23,27 @@ const BATCH_CHANGES_MAX: usize = 1024;
 /// Decides one change. It is dropped, and with it the way to answer, when nothing came of it.
 pub(super) type Change = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Answer, IndexError> + Send>;
 
-/// Tells whoever asked for a change what became of it.
-pub(super) type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+/// Tells whoever asked for a change what became of it, and hands on the rest of the batch.
+pub(super) type Answer = Box<dyn FnOnce(Result<(), StoreError>, Rest) + Send>;
+
+/// The other answers of a batch, given when this is dropped. Whoever is answered first drops it:
+/// tasks are woken at less cost by one of their own than from outside of their runtime.
+pub(super) struct Rest {
+    answers: Vec<Answer>,
+    outcome: Result<(), StoreError>,
+}
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        for answer in self.answers.drain(..) {
+            let none = Self {
+                answers: Vec::new(),
+                outcome: Ok(()),
+            };
+            answer(self.outcome.clone(), none);
+        }
+    }
+}
 
 /// What readers share with the committer.
 #[derive(Default)]
@@ -53,7 +72,9 @@ impl Shared {
 
     /// Takes note of what has changed.
     fn look_again(&self) {
-        let is_sound = self.trouble_mut().is_none() && self.index().is_some();
+        // Held to the end, so that who looks last writes last.
+        let trouble = self.trouble_mut();
+        let is_sound = trouble.is_none() && self.index().is_some();
         self.is_sound.store(is_sound, Ordering::Release);
     }
 
@@ -111,7 +132,7 @@ impl fmt::Debug for Shared {
 /// What the committer works on.
 pub(super) struct Committer {
     pub(super) ledger: Ledger,
-    /// What is in the index.
+    /// What the index is of.
     pub(super) meta: Meta,
     pub(super) index_root: PathBuf,
     pub(super) hash_key: MacKey,
@@ -204,10 +225,11 @@ impl Committer {
     /// Leaves a good index for the next start.
     pub(super) fn finish(mut self) -> Result<(), IndexError> {
         self.ledger.repair()?;
+        self.ledger.close();
         let index = self.shared.replace_index(None);
         match index {
             Some(index) => {
-                let directory = index.close()?;
+                let directory = index.close(&self.meta)?;
                 Ok(marker::write(&self.index_root, &directory, &self.meta)?)
             }
             None => Err(no_index()),
@@ -236,8 +258,8 @@ impl Committer {
             self.shared.set_trouble(Some(failure.to_string()));
         }
         let outcome = outcome.map_err(|failure| StoreError::Unavailable(failure.to_string()));
-        for answer in answers {
-            answer(outcome.clone());
+        if let Some(first) = answers.pop() {
+            first(outcome.clone(), Rest { answers, outcome });
         }
     }
 
@@ -257,13 +279,9 @@ impl Committer {
             .append(draft.events())
             .map_err(Failure::Ledger)?;
         let (buckets, tally) = draft.finish();
-        let meta = Meta {
-            sequence: self.ledger.position().sequence,
-            tally,
-            ..self.meta.clone()
-        };
-        index.write(&buckets, &meta)?;
-        self.meta = meta;
+        index.write(&buckets)?;
+        self.meta.sequence = self.ledger.position().sequence;
+        self.meta.tally = tally;
         self.now = last;
         Ok(())
     }
@@ -325,13 +343,6 @@ impl Committer {
     fn adopt(&mut self, ledger: Ledger) {
         self.ledger = ledger;
         self.meta = compacted_meta(&self.ledger, &self.meta);
-        let written = match self.shared.index().as_ref() {
-            Some(index) => index.write_meta(&self.meta),
-            None => Ok(()),
-        };
-        if written.is_err() {
-            self.shared.abandon_index();
-        }
         let trouble = self.repair().err();
         self.shared.set_trouble(trouble);
         tracing::info!(

@@ -105,15 +105,19 @@ impl SledStore {
         let (reply, answer) = oneshot::channel();
         let change: Change = Box::new(move |draft| {
             let decided = decide(draft)?;
-            Ok(Box::new(move |outcome: Result<(), StoreError>| {
+            Ok(Box::new(move |outcome: Result<(), StoreError>, rest| {
                 // Whoever asked may have gone; the change stays.
-                let _ = reply.send(outcome.map(|()| decided));
+                let _ = reply.send((outcome.map(|()| decided), rest));
             }))
         });
         self.queue.send(change)?;
-        answer
-            .await
-            .unwrap_or_else(|_given_up| Err(self.shared.unavailable()))
+        match answer.await {
+            Ok((outcome, rest)) => {
+                drop(rest);
+                outcome
+            }
+            Err(_given_up) => Err(self.shared.unavailable()),
+        }
     }
 
     /// Looks an entry up as it is after the last answered change.

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use crate::adapters::data_dir::DataDir;
 use crate::domain::secret::MacKey;
@@ -44,8 +45,18 @@ pub(super) fn open(
 ) -> Result<SledStore, OpenError> {
     let hash_key = data_dir.secret().keys().index;
     let index_root = data_dir.path().join(INDEX);
-    let ledger = open_ledger(data_dir, now, &tuning.files)?;
-    let (index, meta) = open_index(&index_root, &hash_key, &ledger)?;
+    // Both are read whole, which takes a core each.
+    let (ledger, promised) = thread::scope(|scope| {
+        let promised = thread::Builder::new().spawn_scoped(scope, || marker::read(&index_root))?;
+        let ledger = open_ledger(data_dir, now, &tuning.files);
+        let promised = promised
+            .join()
+            .unwrap_or_else(|_panic| Err("panic".to_owned()));
+        Ok((ledger, promised))
+    })
+    .map_err(OpenError::io("start a thread for", data_dir.path()))?;
+    let ledger = ledger?;
+    let (index, meta) = open_index(&index_root, promised, &hash_key, &ledger)?;
     let shared = Arc::new(Shared::default());
     let mut committer = Committer {
         ledger,
@@ -61,9 +72,6 @@ pub(super) fn open(
     if is_outdated || committer.meta.tally.forgotten > 0 || committer.is_compaction_due() {
         committer.ledger = compact(data_dir, &committer.ledger, now)?;
         committer.meta = compacted_meta(&committer.ledger, &committer.meta);
-        index
-            .write_meta(&committer.meta)
-            .map_err(|error| index_failed(&index_root, &error))?;
     }
     data_dir.withdraw_acceptance()?;
     let queue = Queue::start(committer, index, tuning.waiting_changes_max)
@@ -138,9 +146,17 @@ fn named(mut ledger: Ledger) -> Result<Ledger, OpenError> {
     Ok(ledger)
 }
 
+/// The directory and content of the index that a clean stop left.
+type Promised = (PathBuf, Meta);
+
 /// Opens the index that a clean stop left, or makes it again.
-fn open_index(root: &Path, hash_key: &MacKey, ledger: &Ledger) -> Result<(Index, Meta), OpenError> {
-    let reason = match open_trusted(root, ledger) {
+fn open_index(
+    root: &Path,
+    promised: Result<Promised, String>,
+    hash_key: &MacKey,
+    ledger: &Ledger,
+) -> Result<(Index, Meta), OpenError> {
+    let reason = match promised.and_then(|promised| open_trusted(root, promised, ledger)) {
         Ok(opened) => return Ok(opened),
         Err(reason) => reason,
     };
@@ -160,8 +176,11 @@ fn open_index(root: &Path, hash_key: &MacKey, ledger: &Ledger) -> Result<(Index,
 
 /// Opens the index that a clean stop left. The promise holds for one start: it is taken back
 /// before anything is changed. Otherwise the reason why there is nothing to trust.
-fn open_trusted(root: &Path, ledger: &Ledger) -> Result<(Index, Meta), String> {
-    let (directory, meta) = marker::read(root)?;
+fn open_trusted(
+    root: &Path,
+    (directory, meta): Promised,
+    ledger: &Ledger,
+) -> Result<(Index, Meta), String> {
     let is_of_ledger = meta.secret == ledger.head().secret
         && meta.generation == ledger.head().generation
         && meta.sequence == ledger.position().sequence;

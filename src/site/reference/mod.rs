@@ -8,8 +8,6 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,6 +24,8 @@ pub(super) struct Reference {
     groups: Vec<Group>,
     /// The schemas that errors have.
     error_bodies: Vec<Body>,
+    /// The headers of all answers, each once unless it means several things.
+    headers: Vec<Member>,
     credentials: Vec<Credential>,
 }
 
@@ -38,10 +38,8 @@ struct Group {
     /// What every one of its operations takes.
     parameters: Vec<Member>,
     operations: Vec<Operation>,
-    /// What only gives a document, which tells of itself: a line each is enough.
+    /// What only gives a document.
     documents: Vec<Operation>,
-    /// The statuses of all those, in order.
-    document_statuses: BTreeSet<String>,
 }
 
 /// A schema of the description, by its name.
@@ -64,6 +62,8 @@ impl Reference {
     pub(super) fn of(description: &Value, base_url: &str) -> Self {
         let source = Source::new(description);
         let operations: Vec<_> = operations(&source, base_url).collect();
+        let error_bodies = error_bodies(&source, &operations);
+        let headers = headers(&operations);
         let tags = source.list(description, "tags");
         let mut groups: Vec<_> = tags
             .map(|tag| Group {
@@ -72,7 +72,6 @@ impl Reference {
                 parameters: Vec::new(),
                 operations: Vec::new(),
                 documents: Vec::new(),
-                document_statuses: BTreeSet::new(),
             })
             .collect();
         for (tag, operation) in operations {
@@ -86,7 +85,8 @@ impl Reference {
         groups.iter_mut().for_each(Group::hoist_parameters);
         Self {
             groups,
-            error_bodies: error_bodies(&source),
+            error_bodies,
+            headers,
             credentials: credentials(&source),
         }
     }
@@ -94,21 +94,18 @@ impl Reference {
 
 impl Group {
     fn add(&mut self, operation: Operation) {
-        if operation.is_document() {
-            let answers = operation.answers.iter().map(|answer| &answer.status);
-            let errors = operation.errors.iter().map(|error| &error.status);
-            self.document_statuses
-                .extend(answers.chain(errors).cloned());
-            self.documents.push(operation);
-            return;
-        }
-        let twin = self.operations.iter().find(|twin| twin.is_like(&operation));
+        let told = if operation.is_document() {
+            &mut self.documents
+        } else {
+            &mut self.operations
+        };
+        let twin = told.iter().find(|twin| twin.is_like(&operation));
         let twin = twin.map(|twin| Twin {
             id: twin.id.clone(),
             method: twin.method.clone(),
             path: twin.path.clone(),
         });
-        self.operations.push(match twin {
+        told.push(match twin {
             Some(twin) => operation.same_as(twin),
             None => operation,
         });
@@ -116,13 +113,16 @@ impl Group {
 
     /// Tells once what every operation takes, if there are several.
     fn hoist_parameters(&mut self) {
-        let told = || self.operations.iter().filter(|one| one.same_as.is_none());
+        let told = || {
+            let all = self.operations.iter().chain(&self.documents);
+            all.filter(|one| one.same_as.is_none())
+        };
         let Some(first) = told().next().filter(|_| told().count() > 1) else {
             return;
         };
         let is_common = |member: &&Member| told().all(|one| one.parameters.contains(member));
         let common: Vec<_> = first.parameters.iter().filter(is_common).cloned().collect();
-        for operation in &mut self.operations {
+        for operation in self.operations.iter_mut().chain(&mut self.documents) {
             operation
                 .parameters
                 .retain(|member| !common.contains(member));
@@ -148,27 +148,37 @@ fn operations<'a>(
         })
 }
 
-/// The schemas that the description's shared error responses name, each once.
-fn error_bodies(source: &Source<'_>) -> Vec<Body> {
-    let mut bodies: Vec<Body> = Vec::new();
+/// The schemas that the errors of `operations` name, each once.
+fn error_bodies(source: &Source<'_>, operations: &[(String, Operation)]) -> Vec<Body> {
     let components = source.root.get("components").unwrap_or(&Value::Null);
-    for (_, response) in source.entries(components, "responses") {
-        for (media_type, form) in source.entries(response, "content") {
-            let Some(name) = source.name_of(&form["schema"]) else {
-                continue;
-            };
-            let is_new = bodies.iter().all(|body| body.name != name);
-            if is_new && media_type.contains("problem") {
-                let schema = components["schemas"].get(name).unwrap_or(&Value::Null);
-                bodies.push(Body {
-                    name: name.to_owned(),
-                    description: schema::text(schema, "description"),
-                    members: source.members(schema),
-                });
-            }
+    let errors = operations.iter().flat_map(|(_, one)| &one.errors);
+    let names = errors.flat_map(|error| error.forms.iter().filter_map(|form| form.schema.as_ref()));
+    let mut bodies: Vec<Body> = Vec::new();
+    for name in names {
+        if bodies.iter().all(|body| body.name != *name) {
+            let schema = components["schemas"].get(name).unwrap_or(&Value::Null);
+            bodies.push(Body {
+                name: name.clone(),
+                description: schema::text(schema, "description"),
+                members: source.members(schema),
+            });
         }
     }
     bodies
+}
+
+fn headers(operations: &[(String, Operation)]) -> Vec<Member> {
+    let mut headers: Vec<Member> = Vec::new();
+    let answers = operations
+        .iter()
+        .flat_map(|(_, one)| one.answers.iter().chain(&one.errors));
+    for header in answers.flat_map(|answer| &answer.headers) {
+        if !headers.contains(header) {
+            headers.push(header.clone());
+        }
+    }
+    headers.sort_by(|one, other| one.name.cmp(&other.name));
+    headers
 }
 
 fn credentials(source: &Source<'_>) -> Vec<Credential> {

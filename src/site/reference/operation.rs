@@ -17,9 +17,11 @@ pub(super) struct Operation {
     pub(super) same_as: Option<Twin>,
     pub(super) parameters: Vec<Member>,
     pub(super) request: Option<Request>,
+    /// The fields of a form for trying it, if the description says that there is to be one.
+    pub(super) try_it: Option<Vec<Field>>,
     /// What it answers when nothing goes wrong.
     pub(super) answers: Vec<Answer>,
-    pub(super) errors: Vec<Failure>,
+    pub(super) errors: Vec<Answer>,
 }
 
 /// An operation as it is referred to.
@@ -34,36 +36,48 @@ pub(super) struct Twin {
 pub(super) struct Request {
     pub(super) is_required: bool,
     pub(super) description: String,
-    pub(super) media_type: String,
-    pub(super) members: Vec<Member>,
-    /// How to send its first example from a terminal.
-    pub(super) curl: Option<String>,
+    /// Of each example, how to send it from a terminal.
+    pub(super) forms: Vec<Form>,
+}
+
+/// A field of a form: a text, or a flag.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) is_flag: bool,
+    pub(super) is_required: bool,
+    /// What stands in it at first.
+    pub(super) value: String,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Answer {
     pub(super) status: String,
     pub(super) description: String,
-    pub(super) headers: Vec<String>,
+    pub(super) headers: Vec<Member>,
+    /// The problem codes it may have.
+    pub(super) codes: Vec<String>,
+    /// None if it has no body.
     pub(super) forms: Vec<Form>,
 }
 
-/// An answer in one media type.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+/// A body in one media type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Form {
     pub(super) media_type: String,
-    /// What its schema says, if that has no members.
+    /// The name of its schema, if that is told of elsewhere: then it has no members here.
+    pub(super) schema: Option<String>,
+    /// What its schema says.
     pub(super) description: String,
     pub(super) members: Vec<Member>,
-    pub(super) example: Option<String>,
+    pub(super) examples: Vec<Example>,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Failure {
-    pub(super) status: String,
-    pub(super) description: String,
-    /// The problem codes it may have.
-    pub(super) codes: Vec<String>,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Example {
+    /// What it shows; may be empty.
+    pub(super) summary: String,
+    pub(super) text: String,
 }
 
 impl Operation {
@@ -75,11 +89,10 @@ impl Operation {
     /// Whether it takes and answers what `other` does, apart from its path.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let request = |operation: &Self| {
-            let request = operation.request.as_ref();
-            request.map(|request| Request {
-                curl: None,
-                ..request.clone()
-            })
+            let mut request = operation.request.clone();
+            let forms = request.iter_mut().flat_map(|request| &mut request.forms);
+            forms.for_each(|form| form.examples.clear());
+            request
         };
         self.method == other.method
             && self.parameters == other.parameters
@@ -114,6 +127,9 @@ impl Operation {
         let curl = format!("curl -X {method} {base_url}{path}");
         // A body makes it a POST already.
         let curl = curl.replace("curl -X POST ", "curl ");
+        let body = operation
+            .get("requestBody")
+            .map(|body| source.resolve(body));
         Self {
             id: schema::text(operation, "operationId"),
             method,
@@ -127,73 +143,139 @@ impl Operation {
                 .chain(source.list(operation, "parameters"))
                 .map(|parameter| source.parameter(parameter))
                 .collect(),
-            request: operation
-                .get("requestBody")
-                .and_then(|body| Request::read(source, source.resolve(body), &curl)),
+            request: body.map(|body| Request::read(source, body, &curl)),
+            try_it: body
+                .filter(|_| schema::flag(operation, "x-try-it"))
+                .map(|body| fields(source, body)),
             answers: answers
                 .into_iter()
-                .map(|(status, response)| Answer::read(source, status, response))
+                .map(|(status, response)| Answer::read(source, status, response, Form::read))
                 .collect(),
             errors: errors
                 .into_iter()
-                .map(|(status, response)| Failure {
-                    status: status.to_owned(),
-                    description: schema::text(response, "description"),
-                    codes: source
-                        .entries(response, "content")
-                        .flat_map(|(_, form)| source.values_of(&form["schema"], "code"))
-                        .collect(),
-                })
+                .map(|(status, response)| Answer::read(source, status, response, Form::of_error))
                 .collect(),
         }
     }
 }
 
 impl Request {
-    fn read(source: &Source<'_>, body: &Value, curl: &str) -> Option<Self> {
-        let (media_type, form) = source.entries(body, "content").next()?;
-        let example = source.example(form);
-        let is_form = media_type == "application/x-www-form-urlencoded";
-        let curl = example.map(|example| match (is_form, example.as_object()) {
-            (true, Some(fields)) => fields.iter().fold(curl.to_owned(), |curl, (name, value)| {
-                let value = schema::plain(value);
-                format!("{curl} \\\n  -d {}", quoted(&format!("{name}={value}")))
-            }),
-            _ => {
-                let header = quoted(&format!("Content-Type: {media_type}"));
-                let body = quoted(&schema::plain(example));
-                format!("{curl} \\\n  -H {header} \\\n  -d {body}")
-            }
-        });
-        Some(Self {
+    fn read(source: &Source<'_>, body: &Value, curl: &str) -> Self {
+        let form = |(media_type, form)| {
+            let command = |example| command(curl, media_type, example);
+            Form::with_examples(source, media_type, form, command)
+        };
+        Self {
             is_required: schema::flag(body, "required"),
             description: schema::text(body, "description"),
-            media_type: media_type.to_owned(),
-            members: source.members(&form["schema"]),
-            curl,
-        })
+            forms: source.entries(body, "content").map(form).collect(),
+        }
     }
 }
 
+/// How to send `example` from a terminal; `curl` is the beginning.
+fn command(curl: &str, media_type: &str, example: &Value) -> String {
+    let is_form = media_type == "application/x-www-form-urlencoded";
+    match (is_form, example.as_object()) {
+        (true, Some(fields)) => fields.iter().fold(curl.to_owned(), |curl, (name, value)| {
+            let value = schema::plain(value);
+            format!("{curl} \\\n  -d {}", quoted(&format!("{name}={value}")))
+        }),
+        _ => {
+            let header = quoted(&format!("Content-Type: {media_type}"));
+            let body = quoted(&schema::plain(example));
+            format!("{curl} \\\n  -H {header} \\\n  -d {body}")
+        }
+    }
+}
+
+/// A field for each text and flag that `body` takes, filled in with its first example.
+fn fields(source: &Source<'_>, body: &Value) -> Vec<Field> {
+    let Some((_, form)) = source.entries(body, "content").next() else {
+        return Vec::new();
+    };
+    let example = source.examples(form).next();
+    let members = source.members(&form["schema"]).into_iter();
+    let members = members.filter(|member| !member.name.contains(['.', '[']));
+    members
+        .filter(|member| member.kind == "boolean" || member.kind.starts_with("string"))
+        .map(|member| Field {
+            is_flag: member.kind == "boolean",
+            is_required: member.is_required,
+            value: example
+                .as_ref()
+                .and_then(|(_, example)| example.get(&member.name))
+                .map(schema::plain)
+                .unwrap_or_default(),
+            name: member.name,
+        })
+        .collect()
+}
+
 impl Answer {
-    fn read(source: &Source<'_>, status: &str, response: &Value) -> Self {
-        let form = |(media_type, form): (&str, &Value)| {
-            let schema = source.resolve(&form["schema"]);
-            Form {
-                media_type: media_type.to_owned(),
-                description: schema::text(schema, "description"),
-                members: source.members(schema),
-                example: source.example(form).map(pretty),
-            }
-        };
+    fn read<'a>(
+        source: &Source<'a>,
+        status: &str,
+        response: &'a Value,
+        form: impl Fn(&Source<'a>, &'a str, &'a Value) -> Form,
+    ) -> Self {
         Self {
             status: status.to_owned(),
             description: schema::text(response, "description"),
             headers: source
                 .entries(response, "headers")
-                .map(|(name, _)| name.to_owned())
+                .map(|(name, header)| source.header(name, header))
                 .collect(),
-            forms: source.entries(response, "content").map(form).collect(),
+            codes: source
+                .entries(response, "content")
+                .flat_map(|(_, form)| source.values_of(&form["schema"], "code"))
+                .collect(),
+            forms: source
+                .entries(response, "content")
+                .map(|(media_type, value)| form(source, media_type, value))
+                .collect(),
+        }
+    }
+}
+
+impl Form {
+    fn read<'a>(source: &Source<'a>, media_type: &str, form: &'a Value) -> Self {
+        Self::with_examples(source, media_type, form, pretty)
+    }
+
+    /// The form of an error: many have the same schema, which is told of once.
+    fn of_error<'a>(source: &Source<'a>, media_type: &str, form: &'a Value) -> Self {
+        match source.name_of(&form["schema"]) {
+            Some(name) => Self {
+                media_type: media_type.to_owned(),
+                schema: Some(name.to_owned()),
+                description: String::new(),
+                members: Vec::new(),
+                examples: Vec::new(),
+            },
+            None => Self::read(source, media_type, form),
+        }
+    }
+
+    fn with_examples<'a>(
+        source: &Source<'a>,
+        media_type: &str,
+        form: &'a Value,
+        shown: impl Fn(&'a Value) -> String,
+    ) -> Self {
+        let schema = source.resolve(&form["schema"]);
+        let examples = source.examples(form);
+        Self {
+            media_type: media_type.to_owned(),
+            schema: None,
+            description: schema::text(schema, "description"),
+            members: source.members(schema),
+            examples: examples
+                .map(|(summary, value)| Example {
+                    summary,
+                    text: shown(value),
+                })
+                .collect(),
         }
     }
 }

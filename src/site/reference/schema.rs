@@ -5,7 +5,13 @@ use serde_json::Value;
 
 /// How deep members of members are told of, and how many references may follow each other: a schema
 /// may hold itself.
-const DEPTH_MAX: usize = 4;
+const DEPTH_MAX: usize = 8;
+
+/// What makes a schema of several others.
+const SEVERAL: [&str; 3] = ["allOf", "oneOf", "anyOf"];
+
+/// The type of what has none.
+const ANY: &str = "any";
 
 /// A longer pattern tells a reader nothing, in bytes.
 const PATTERN_LEN_MAX: usize = 60;
@@ -70,10 +76,10 @@ impl<'a> Source<'a> {
             .map(|(name, value)| (name.as_str(), self.resolve(value)))
     }
 
-    /// The first example of a media type.
-    pub(super) fn example(&self, form: &'a Value) -> Option<&'a Value> {
-        let (_, first) = self.entries(form, "examples").next()?;
-        first.get("value")
+    /// The examples of a media type, each with what it shows.
+    pub(super) fn examples(&self, form: &'a Value) -> impl Iterator<Item = (String, &'a Value)> {
+        let examples = self.entries(form, "examples");
+        examples.filter_map(|(_, example)| Some((text(example, "summary"), example.get("value")?)))
     }
 
     /// The name of the schema that `schema` is, or is made of first.
@@ -106,30 +112,61 @@ impl<'a> Source<'a> {
         members
     }
 
-    fn collect(&self, schema: &'a Value, prefix: &str, depth: usize, members: &mut Vec<Member>) {
-        let schema = self.resolve(schema);
+    /// The members of the values that stand at `path`, of this schema or any that it is made of.
+    fn collect(&self, schema: &'a Value, path: &str, depth: usize, members: &mut Vec<Member>) {
         if depth == DEPTH_MAX {
             return;
         }
-        for part in self.list(schema, "allOf") {
-            self.collect(part, prefix, depth + 1, members);
+        let schema = self.resolve(schema);
+        for several in SEVERAL {
+            for part in self.list(schema, several) {
+                self.collect(part, path, depth + 1, members);
+            }
         }
         let required: Vec<_> = self.list(schema, "required").map(plain).collect();
         let properties = schema.get("properties").and_then(Value::as_object);
-        for (name, member) in properties.into_iter().flatten() {
-            let path = format!("{prefix}{name}");
-            let resolved = self.resolve(member);
-            members.push(Member {
-                name: path.clone(),
-                kind: self.kind(resolved),
+        for (name, value) in properties.into_iter().flatten() {
+            let dot = if path.is_empty() { "" } else { "." };
+            let name_in_full = format!("{path}{dot}{name}");
+            let member = Member {
+                name: name_in_full.clone(),
                 is_required: required.contains(name),
-                is_deprecated: flag(resolved, "deprecated"),
-                text: told(member, resolved),
-            });
-            match resolved.get("items") {
-                Some(items) => self.collect(items, &format!("{path}[]."), depth + 1, members),
-                None => self.collect(resolved, &format!("{path}."), depth + 1, members),
+                ..self.member(value)
+            };
+            // Alternatives may have the same one.
+            if !members.contains(&member) {
+                members.push(member);
             }
+            self.collect(value, &name_in_full, depth + 1, members);
+        }
+        if let Some(items) = schema.get("items") {
+            self.collect(items, &format!("{path}[]"), depth + 1, members);
+        }
+        if let Some(others) = schema.get("additionalProperties") {
+            let dot = if path.is_empty() { "" } else { "." };
+            self.collect(others, &format!("{path}{dot}*"), depth + 1, members);
+        }
+    }
+
+    /// A value of this schema, as a member without a name.
+    fn member(&self, schema: &'a Value) -> Member {
+        let resolved = self.resolve(schema);
+        Member {
+            name: String::new(),
+            kind: self.kind(resolved, 0),
+            is_required: false,
+            is_deprecated: flag(resolved, "deprecated"),
+            text: told(schema, resolved),
+        }
+    }
+
+    /// A header as a member.
+    pub(super) fn header(&self, name: &str, header: &'a Value) -> Member {
+        let schema = self.resolve(header.get("schema").unwrap_or(&Value::Null));
+        Member {
+            name: name.to_owned(),
+            text: told(header, schema),
+            ..self.member(schema)
         }
     }
 
@@ -138,27 +175,46 @@ impl<'a> Source<'a> {
         let schema = self.resolve(parameter.get("schema").unwrap_or(&Value::Null));
         Member {
             name: text(parameter, "name"),
-            kind: format!("{}, {}", text(parameter, "in"), self.kind(schema)),
+            kind: format!("{}, {}", text(parameter, "in"), self.kind(schema, 0)),
             is_required: flag(parameter, "required"),
             is_deprecated: flag(parameter, "deprecated"),
             text: told(parameter, schema),
         }
     }
 
-    fn kind(&self, schema: &'a Value) -> String {
+    fn kind(&self, schema: &'a Value, depth: usize) -> String {
         let name = match schema.get("type") {
             Some(Value::Array(types)) => {
                 let types: Vec<_> = types.iter().map(plain).collect();
                 types.join(" or ")
             }
             Some(Value::String(name)) => name.clone(),
-            _ => "any".to_owned(),
+            _ => self.kind_of_several(schema, depth),
         };
         match (schema.get("items"), schema.get("format")) {
-            (Some(items), _) => format!("{name} of {}s", self.kind(self.resolve(items))),
+            _ if depth == DEPTH_MAX => name,
+            (Some(items), _) => {
+                format!("{name} of {}s", self.kind(self.resolve(items), depth + 1))
+            }
             (None, Some(format)) => format!("{name} ({})", plain(format)),
             (None, None) => name,
         }
+    }
+
+    /// What a value is whose schema is made of others: what any of them says it is.
+    fn kind_of_several(&self, schema: &'a Value, depth: usize) -> String {
+        let mut kinds: Vec<String> = Vec::new();
+        let parts = SEVERAL.iter().flat_map(|name| self.list(schema, name));
+        for part in parts.take_while(|_| depth < DEPTH_MAX) {
+            let kind = self.kind(part, depth + 1);
+            if kind != ANY && !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        if kinds.is_empty() {
+            return ANY.to_owned();
+        }
+        kinds.join(" or ")
     }
 }
 
@@ -316,10 +372,41 @@ mod tests {
     }
 
     #[test]
+    fn alternatives_maps_and_lists_are_told_to_their_ends() {
+        let id =
+            json!({ "oneOf": [{ "type": "string" }, { "type": "integer", "format": "int64" }] });
+        let error = json!({ "properties": { "code": { "type": "integer" } } });
+        let schema = json!({ "anyOf": [
+            { "required": ["id"], "properties": { "id": id } },
+            { "properties": { "error": { "oneOf": [error, error] } } },
+            { "properties": { "error": { "oneOf": [error, error] } } },
+        ], "additionalProperties": { "type": "array", "items": {
+            "properties": { "href": { "type": "string" } },
+        } } });
+        assert_eq!(
+            members(&schema),
+            [
+                "id*: string or integer (int64): ",
+                "error: any: ",
+                "error.code: integer: ",
+                "*[].href: string: ",
+            ]
+        );
+        let list = json!({ "type": "array", "items": { "type": "array", "items": {
+            "properties": { "a": { "allOf": [{}, { "type": "string" }] } },
+        } } });
+        assert_eq!(members(&list), ["[][].a: string: "]);
+        let open = json!({ "properties": { "a": { "additionalProperties": true } } });
+        assert_eq!(members(&open), ["a: any: "]);
+    }
+
+    #[test]
     fn a_schema_that_holds_itself_ends() {
         let ring = json!({ "$ref": "#/components/schemas/Ring" });
         let names: Vec<_> = members(&ring);
         assert_eq!(names.len(), DEPTH_MAX);
+        let itself = json!({ "oneOf": [{ "$ref": "#/components/schemas/Ring" }] });
+        assert_eq!(members(&itself).len(), DEPTH_MAX - 1);
         assert_eq!(
             members(&json!({ "$ref": "#/components/schemas/Itself" })).len(),
             0

@@ -3,14 +3,17 @@ use serde_json::json;
 use super::*;
 
 fn description() -> Value {
-    let error = json!({ "description": "No.", "content": { "application/problem+json": {
+    let error = json!({ "description": "No.", "headers": { "Retry-After": {} }, "content": { "application/problem+json": {
         "schema": { "$ref": "#/components/schemas/Problem" },
     } } });
     let post = json!({
         "operationId": "ask", "tags": ["talk"], "summary": "Ask",
         "requestBody": { "required": true, "content": { "application/json": {
             "schema": { "properties": { "text": { "type": "string" } } },
-            "examples": { "one": { "value": { "text": "What's up?" } } },
+            "examples": {
+                "one": { "value": { "text": "What's up?" } },
+                "two": { "value": { "text": "More" }, "summary": "More of it" },
+            },
         } } },
         "responses": {
             "200": { "description": "Yes.", "headers": { "X": {} }, "content": {
@@ -56,8 +59,8 @@ fn operations_stand_with_their_tags() {
     let ids: Vec<_> = group.operations.iter().map(|one| one.id.as_str()).collect();
     assert_eq!(ids, ["ask", "askByAlias", "token"]);
     assert_eq!(group.documents.len(), 1);
-    let statuses: Vec<_> = group.document_statuses.iter().map(String::as_str).collect();
-    assert_eq!(statuses, ["200", "304", "default"]);
+    let page = &group.documents[0];
+    assert_eq!((page.answers.len(), page.errors.len()), (2, 1));
     assert_eq!(reference.error_bodies[0].name, "Problem");
     assert_eq!(reference.credentials[0].name, "X-Key");
 }
@@ -69,23 +72,56 @@ fn an_operation_is_told_with_what_it_takes_and_answers() {
     assert_eq!((ask.method.as_str(), ask.path.as_str()), ("POST", "/ask"));
     assert_eq!(ask.parameters[0].kind, "header, any");
     let request = ask.request.as_ref().unwrap();
-    assert_eq!(request.members[0].name, "text");
+    assert_eq!(request.forms[0].members[0].name, "text");
     assert_eq!(
-        request.curl.as_deref(),
-        Some(
-            "curl http://a/ask \\\n  -H 'Content-Type: application/json' \\\n  \
-             -d '{\"text\":\"What'\\''s up?\"}'"
-        )
+        request.forms[0].examples[0].text,
+        "curl http://a/ask \\\n  -H 'Content-Type: application/json' \\\n  \
+         -d '{\"text\":\"What'\\''s up?\"}'"
     );
-    assert_eq!(ask.answers[0].headers, ["X"]);
-    assert_eq!(ask.answers[0].forms[0].example.as_deref(), Some("b"));
+    let more = &request.forms[0].examples[1];
+    assert_eq!(more.summary, "More of it");
+    assert!(more.text.ends_with(r#"-d '{"text":"More"}'"#), "{more:?}");
+    assert_eq!(ask.answers[0].headers[0].name, "X");
+    assert_eq!(ask.answers[0].forms[0].examples[0].text, "b");
     assert_eq!(ask.errors[0].status, "4XX");
     assert_eq!(ask.errors[0].codes, ["bad"]);
+    assert_eq!(ask.errors[0].headers[0].name, "Retry-After");
+    let form = &ask.errors[0].forms[0];
+    assert_eq!(form.media_type, "application/problem+json");
+    assert_eq!(form.schema.as_deref(), Some("Problem"));
     let token = reference.groups[0].operations[2].request.as_ref().unwrap();
     assert_eq!(
-        token.curl.as_deref(),
-        Some("curl http://a/token \\\n  -d 'grant=x' \\\n  -d 'count=2'")
+        token.forms[0].examples[0].text,
+        "curl http://a/token \\\n  -d 'grant=x' \\\n  -d 'count=2'"
     );
+    let headers: Vec<_> = reference.headers.iter().map(|one| &*one.name).collect();
+    assert_eq!(headers, ["Retry-After", "X"]);
+}
+
+#[test]
+fn a_form_for_trying_is_made_where_the_description_wants_one() {
+    let mut description = description();
+    let post = &mut description["paths"]["/ask"]["post"];
+    post["x-try-it"] = json!(true);
+    let schema = &mut post["requestBody"]["content"]["application/json"]["schema"];
+    schema["required"] = json!(["text"]);
+    schema["properties"]["loud"] = json!({ "type": "boolean" });
+    schema["properties"]["parts"] = json!({ "items": { "properties": { "a": {} } } });
+    let reference = Reference::of(&description, "http://a");
+    let operations = &reference.groups[0].operations;
+    let fields = operations[0].try_it.as_ref().unwrap();
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|one| (&*one.name, one.is_flag, one.is_required, &*one.value))
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            ("text", false, true, "What's up?"),
+            ("loud", true, false, ""),
+        ]
+    );
+    assert!(operations[1].try_it.is_none());
 }
 
 #[test]
@@ -107,6 +143,7 @@ fn what_all_operations_of_a_tag_take_is_told_once() {
         { "name": "V", "in": "header", "schema": {} },
         { "name": "W", "in": "query", "schema": {} },
     ]);
+    description["paths"]["/page"]["parameters"] = json!([two[0]]);
     description["paths"]["/token"]["parameters"] = two;
     let reference = Reference::of(&description, "http://a");
     let group = &reference.groups[0];

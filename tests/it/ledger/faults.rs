@@ -20,7 +20,7 @@ pub(crate) struct Faults {
     disk_full: AtomicBool,
     short_write: AtomicBool,
     sync: AtomicBool,
-    truncate: AtomicBool,
+    pub(crate) truncate: AtomicBool,
     sync_directory: AtomicBool,
     rename: AtomicBool,
     gate: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
@@ -70,6 +70,10 @@ impl FaultyFiles {
         }
     }
 
+    pub(crate) fn fault(&self, fault: Fault) -> &AtomicBool {
+        fault(&self.0)
+    }
+
     pub(crate) fn fail_renames(&self, is_on: bool) {
         set(&self.0.rename, is_on);
     }
@@ -79,7 +83,7 @@ impl FaultyFiles {
     }
 }
 
-fn set(fault: &AtomicBool, is_on: bool) {
+pub(crate) fn set(fault: &AtomicBool, is_on: bool) {
     fault.store(is_on, Ordering::SeqCst);
 }
 
@@ -149,16 +153,16 @@ impl AppendFile for FaultyFile {
     }
 }
 
-fn assert_unavailable<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
+pub(crate) fn assert_unavailable<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
     match answer {
         Err(StoreError::Unavailable(reason)) => assert!(!reason.contains("example.com")),
         other => panic!("expected Unavailable, got {other:?}"),
     }
 }
 
-type Fault = fn(&Faults) -> &AtomicBool;
+pub(crate) type Fault = fn(&Faults) -> &AtomicBool;
 
-const WRITE_FAULTS: [(&str, Fault); 3] = [
+pub(crate) const WRITE_FAULTS: [(&str, Fault); 3] = [
     ("disk full", |faults| &faults.disk_full),
     ("short write", |faults| &faults.short_write),
     ("failed sync", |faults| &faults.sync),

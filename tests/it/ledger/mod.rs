@@ -6,6 +6,7 @@ mod directory;
 mod faults;
 mod format;
 mod index;
+mod room;
 mod secret;
 mod torn;
 

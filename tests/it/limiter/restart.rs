@@ -150,6 +150,61 @@ fn an_interrupted_start_is_taken_up_again() {
 }
 
 #[test]
+fn what_was_written_last_is_what_a_restart_finds() {
+    let data = Data::new();
+    let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
+    let limiter = data.open(QUOTA, START);
+    let mut grants = Vec::new();
+    for round in 0..3 {
+        let now = START.plus_ms(round);
+        for host in 0..500 {
+            let acquired = acquire(&limiter, &[by_ip(host)], now);
+            grants.push((host, acquired.grant));
+        }
+        limiter.tick(now);
+    }
+    // Some are taken back in part, some as a whole.
+    for (host, grant) in grants {
+        if host % 2 == 0 && (host % 4 == 0 || counted(&limiter, by_ip(host), START) > 2) {
+            ready(limiter.refund(grant, START.plus_ms(3)));
+        }
+    }
+    limiter.tick(START.plus_ms(3));
+    let limiter = data.as_if_killed().open(QUOTA, START.plus_ms(3));
+    for host in 0..500 {
+        let expected = [0, 3, 2, 3][host as usize % 4];
+        assert_eq!(counted(&limiter, by_ip(host), START.plus_ms(3)), expected);
+    }
+    assert_eq!(limiter.stats().stored, 375);
+}
+
+#[test]
+fn a_store_of_the_earlier_version_is_read() {
+    let data = Data::new();
+    let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
+    // An entry for each window: a version, START in LEB128, a count.
+    let window = [1, 0x80, 0xa0, 0xf1, 0xc2, 0xb1, 0x34, 2];
+    let config = sled::Config::new().segment_size(64 * 1024);
+    let db = config.path(data.windows()).open().unwrap();
+    for host in 0..100 {
+        db.insert(by_ip(host).key.as_bytes(), &window).unwrap();
+    }
+    db.insert(by_ip(100).key.as_bytes(), b"garbage").unwrap();
+    db.flush().unwrap();
+    // sled lets go of its files some time after it is dropped.
+    let data = data.as_if_killed();
+    for _ in 0..2 {
+        let limiter = data.open(QUOTA, START);
+        assert_eq!(data.entries(), ["windows"]);
+        assert_eq!(
+            (limiter.stats().windows, limiter.stats().stored),
+            (100, 100)
+        );
+        assert_eq!(peek(&limiter, by_ip(99), START), (2, 60_000));
+    }
+}
+
+#[test]
 fn marks_in_the_future_are_settled_at_the_start() {
     let data = Data::new();
     let charged = charge(PolicyName::Ip, QUOTA, 1);

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::adapters::store::ledger::{Files as _, SystemFiles, remove_for_good, write_whole};
+use crate::adapters::store::ledger::{
+    BUFFER_BYTES, Files as _, SystemFiles, remove_for_good, write_whole,
+};
 
 use super::Meta;
 
 const MARKER: &str = "clean";
-const READ_BUFFER_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Marker {
@@ -107,7 +108,7 @@ fn survey(directory: &Path, mode: Survey) -> io::Result<Vec<Entry>> {
 }
 
 fn checksum(file: File) -> io::Result<(u64, u32)> {
-    let mut reader = BufReader::with_capacity(READ_BUFFER_BYTES, file);
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
     let mut hasher = crc32fast::Hasher::new();
     let mut total = 0;
     loop {

@@ -5,16 +5,13 @@ use std::path::Path;
 use crate::adapters::store::ledger::{Flaw, Head, each_event};
 use crate::domain::secret::MacKey;
 
-use super::overlay::{Buckets, Overlay};
+use super::overlay::Overlay;
 use super::sled_index::{Index, IndexError};
 use super::{Meta, Tally};
 
 /// How many events are held in memory before they are written. With more, rebuilding takes more
 /// memory; with fewer, more time, because each time most buckets are written again.
 const EVENTS_PER_WRITE: u64 = 500_000;
-
-/// How many buckets sled is given at a time. It holds all of a batch in memory, several times.
-const BUCKETS_PER_BATCH: usize = 1024;
 
 const EVENTS_PER_PROGRESS: u64 = 250_000;
 
@@ -55,26 +52,13 @@ pub(crate) fn rebuild(
             );
         }
         if place % EVENTS_PER_WRITE == 0 {
-            let buckets;
-            (buckets, meta.tally) = overlay.take();
-            write(&index, buckets, &meta)?;
+            let (buckets, _tally) = overlay.take();
+            index.write(&buckets)?;
         }
         Ok::<_, RebuildError>(())
     })?;
     let (buckets, tally) = overlay.take();
     meta.tally = tally;
-    write(&index, buckets, &meta)?;
+    index.write(&buckets)?;
     Ok((index, meta))
-}
-
-/// Writes in several steps. What is there after some of them is trusted by nobody.
-fn write(index: &Index, buckets: Buckets, meta: &Meta) -> Result<(), IndexError> {
-    let mut buckets = buckets.into_iter();
-    loop {
-        let some: Buckets = buckets.by_ref().take(BUCKETS_PER_BATCH).collect();
-        index.write(&some, meta)?;
-        if some.is_empty() {
-            return Ok(());
-        }
-    }
 }

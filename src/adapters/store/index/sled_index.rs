@@ -90,6 +90,7 @@ impl Index {
         &self.directory
     }
 
+    /// What its buckets were of when it was last closed.
     pub(crate) fn meta(&self) -> Result<Option<Meta>, IndexError> {
         let bytes = guarded::<_, IndexError>(|| Ok(self.db.get(META)?))?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
@@ -124,26 +125,25 @@ impl Index {
         Ok(bytes.map(|bytes| read(&bytes)))
     }
 
-    /// Writes buckets, and what they are of, in one step.
-    pub(crate) fn write(&self, buckets: &Buckets, meta: &Meta) -> Result<(), IndexError> {
-        let mut batch = sled::Batch::default();
-        for ([first, second], bucket) in buckets {
-            batch.insert(&[b'b', *first, *second], bucket.as_bytes());
-        }
+    /// Writes buckets, one after the other: a process that dies in between leaves an index that
+    /// nobody trusts, and one that goes on after an error has to give it up. A batch of sled's
+    /// would wait for the disk twice, and wake every thread that sled has.
+    pub(crate) fn write(&self, buckets: &Buckets) -> Result<(), IndexError> {
+        guarded(|| {
+            for ([first, second], bucket) in buckets {
+                self.db.insert([b'b', *first, *second], bucket.as_bytes())?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Notes what its buckets are of, and closes it so that its files hold everything and nobody
+    /// writes them any more.
+    pub(crate) fn close(self, meta: &Meta) -> Result<PathBuf, IndexError> {
         let meta = serde_json::to_vec(meta).map_err(|error| IndexError(error.to_string()))?;
-        batch.insert(META, meta);
-        guarded(|| Ok(self.db.apply_batch(batch)?))
-    }
-
-    /// Writes what its buckets, which stay as they are, are of now.
-    pub(crate) fn write_meta(&self, meta: &Meta) -> Result<(), IndexError> {
-        self.write(&Buckets::new(), meta)
-    }
-
-    /// Closes it so that its files hold everything and nobody writes them any more.
-    pub(crate) fn close(self) -> Result<PathBuf, IndexError> {
         let Self { db, directory } = self;
         guarded(move || {
+            db.insert(META, meta)?;
             db.flush()?;
             sled_db::close(db, &directory)?;
             Ok(directory)
@@ -198,10 +198,10 @@ mod tests {
             tally: Tally::default(),
         };
         let buckets = (0..50).map(|id| ([0, id], Bucket::from_bytes(&[id; 2000])));
-        index.write(&buckets.collect(), &meta).unwrap();
-        let directory = index.close().unwrap();
+        index.write(&buckets.collect()).unwrap();
+        let directory = index.close(&meta).unwrap();
         // The second time, sled relies on a summary of its log.
-        Index::open(&directory).unwrap().close().unwrap();
+        Index::open(&directory).unwrap().close(&meta).unwrap();
         let left = directory_contents(&directory);
         let mut failures = 0;
         for part in 0..16 {
@@ -211,7 +211,7 @@ mod tests {
             let log = fs::read(directory.join("db")).unwrap();
             fs::write(directory.join("db"), &log[..log.len() / 16 * part]).unwrap();
             match Index::open(&directory) {
-                Ok(index) => failures += u32::from(index.close().is_err()),
+                Ok(index) => failures += u32::from(index.close(&meta).is_err()),
                 Err(_) => failures += 1,
             }
         }

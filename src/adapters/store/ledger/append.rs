@@ -8,7 +8,7 @@ use super::event::Event;
 use super::files::{AppendFile, Files, parent};
 use super::head::Head;
 use super::line::Line;
-use super::reader::Verified;
+use super::reader::{Tail, Verified};
 
 /// What [`Ledger::repair`] writes to learn whether the disk takes writes again: more than fits
 /// into the block that the file ends in.
@@ -61,13 +61,17 @@ impl Ledger {
             length: verified.length,
         };
         let mut file = files.open(path)?;
-        if let Some(torn) = &verified.torn {
-            tracing::warn!(
-                ledger.line = torn.line,
-                ledger.cut_bytes = torn.bytes,
-                "the ledger ends in an unfinished batch that was never acknowledged: cut"
-            );
-            file.truncate(position.length)?;
+        match &verified.tail {
+            Tail::Clean => {}
+            Tail::Room => file.truncate(position.length)?,
+            Tail::Torn(torn) => {
+                tracing::warn!(
+                    ledger.line = torn.line,
+                    ledger.cut_bytes = torn.bytes,
+                    "the ledger ends in an unfinished batch that was never acknowledged: cut"
+                );
+                file.truncate(position.length)?;
+            }
         }
         // The last process may have been killed between writing and syncing.
         file.sync()?;
@@ -173,6 +177,16 @@ impl Ledger {
             self.state = State::Sound;
         }
         Ok(())
+    }
+
+    /// Cuts what room was made for further batches.
+    pub(crate) fn close(&mut self) {
+        if self.is_sound()
+            && let Err(error) = self.file.truncate(self.position.length)
+        {
+            // The next start does it.
+            tracing::warn!(%error, "the ledger cannot be cut to its length");
+        }
     }
 
     /// Whether the next append may be tried.

@@ -16,12 +16,10 @@ use crate::domain::time::Timestamp;
 
 use super::append::{Ledger, append_whole};
 use super::event::Event;
-use super::files::{AppendFile, Files};
+use super::files::{AppendFile, BUFFER_BYTES, Files};
 use super::head::{FORMAT, Head};
 use super::line::Line;
 use super::reader::{Flaw, each_event, each_line};
-
-const WRITE_BUFFER_BYTES: usize = 1024 * 1024;
 
 /// What the next generation is called while it is written.
 pub(crate) fn unfinished(path: &Path) -> PathBuf {
@@ -173,7 +171,7 @@ impl Writer {
             base,
             secret: secret.to_owned(),
         };
-        let mut buffer = Vec::with_capacity(WRITE_BUFFER_BYTES);
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
         head.write(&mut buffer)?;
         Ok(Self {
             files: Arc::clone(files),
@@ -195,7 +193,7 @@ impl Writer {
             event,
         };
         line.write(&mut self.buffer);
-        if self.buffer.len() >= WRITE_BUFFER_BYTES {
+        if self.buffer.len() >= BUFFER_BYTES {
             self.flush()?;
         }
         Ok(())

@@ -25,7 +25,7 @@ pub(crate) use compaction::{compact, create, unfinished};
 pub(crate) use event::Event;
 pub use files::{AppendFile, Files, SystemFiles};
 pub(crate) use files::{
-    PRIVATE_DIRECTORY, PRIVATE_FILE, remove_for_good, sync_parent, write_whole,
+    BUFFER_BYTES, PRIVATE_DIRECTORY, PRIVATE_FILE, remove_for_good, sync_parent, write_whole,
 };
 pub(crate) use head::{FORMAT, Head};
 pub(crate) use reader::{Flaw, Glimpse, each_event, glimpse, verify};

@@ -1,0 +1,84 @@
+//! How the real service grows, as a table: memory when idle, with a million tracked identities and
+//! after they have expired; the start with a million contacts; the binary. And a soak: a mixed load
+//! for as long as is asked, with a line every 30 seconds.
+//!
+//! `cargo bench --bench growth`, or `-- idle`, `-- identities`, `-- contacts`, `-- size` alone, or
+//! `-- soak SECONDS`. Data directories are made under `target/tmp`. Linux only.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    clippy::disallowed_methods,
+    reason = "a measurement prints, divides, and reads the clock"
+)]
+
+mod contacts;
+mod identities;
+mod process;
+mod soak;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::time::Duration;
+
+use support::{Server, directory, health, service_command};
+
+use process::memory;
+
+#[tokio::main]
+async fn main() {
+    // cargo adds a flag of its own.
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with("--"))
+        .collect();
+    if let [soak, seconds] = words.as_slice()
+        && soak == "soak"
+    {
+        return soak::run(Duration::from_secs(seconds.parse().unwrap())).await;
+    }
+    let is_asked = |part: &str| words.is_empty() || words.iter().any(|word| word == part);
+    println!("| What | Measured | Target |\n|---|---|---|");
+    if is_asked("size") {
+        size();
+    }
+    if is_asked("idle") {
+        idle().await;
+    }
+    if is_asked("identities") {
+        identities::run().await;
+    }
+    if is_asked("contacts") {
+        contacts::run().await;
+    }
+}
+
+/// A line of the table.
+fn row(what: &str, measured: &str, target: &str) {
+    println!("| {what} | {measured} | {target} |");
+}
+
+fn size() {
+    let bytes = std::fs::metadata(env!("CARGO_BIN_EXE_landing-api"))
+        .unwrap()
+        .len();
+    let measured = format!("{:.1} MiB", process::mib(bytes));
+    row("release binary", &measured, "14 MiB");
+}
+
+async fn idle() {
+    let directory = directory();
+    let server = Server::start(service_command(directory.path()));
+    // Whatever a first request makes is there, too.
+    server.body(health()).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let memory = memory(&server);
+    let measured = format!(
+        "{:.1} MiB, {:.1} MiB of it not the binary's own pages",
+        memory.resident_mib, memory.anonymous_mib
+    );
+    row("memory, idle", &measured, "15 MiB");
+}

@@ -1,0 +1,285 @@
+//! What the benches over HTTP share: a child process that serves, clients that ask it on loopback,
+//! and what comes of that. Linux only: processor time comes from `/proc`.
+//!
+//! A bench is its own peer: [`serve_bare`] runs in a second process of the same program, which an
+//! environment variable tells what it is.
+#![allow(dead_code, reason = "no bench needs all of it")]
+
+use std::convert::Infallible;
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The least that can answer: hyper, and one `answer` to everything.
+pub(crate) async fn serve_bare<A, F>(answer: A)
+where
+    A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Result<Response<Full<Bytes>>, Infallible>> + Send,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    println!("listening on http://{}", listener.local_addr().unwrap());
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let answer = answer.clone();
+        tokio::spawn(async move {
+            let io = TokioIo::new(stream);
+            let _ = http1::Builder::new()
+                .serve_connection(io, service_fn(answer))
+                .await;
+        });
+    }
+}
+
+/// A 200 with that body.
+pub(crate) fn json(body: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+/// A directory on the disk that the project is built on: a file system in memory syncs for nothing.
+pub(crate) fn directory() -> TempDir {
+    tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .unwrap()
+}
+
+/// The service, with every policy counting and none refusing.
+pub(crate) fn service_command(data_dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
+    command.arg("--data-dir").arg(data_dir);
+    command.args(["--listen", "127.0.0.1:0", "--log-level", "warn"]);
+    for policy in ["default", "ip", "newsletter", "newsletter-ip"] {
+        command.args(["--limit", &format!("{policy}=1000000000/60s")]);
+    }
+    command
+}
+
+/// A process that serves until this is dropped.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    /// Of the next request: none is made twice.
+    numbers: Arc<AtomicU64>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    /// Starts it, and waits until it says where it listens.
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening on http://").unwrap();
+        Self {
+            address: address.parse().unwrap(),
+            child,
+            numbers: Arc::default(),
+        }
+    }
+
+    /// The body of the answer to one request.
+    pub(crate) async fn body(&self, request: String) -> String {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut buffer = Vec::new();
+        let length = read_answer(&mut stream, &mut buffer).await;
+        let text = String::from_utf8(buffer[..length].to_vec()).unwrap();
+        text.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    /// Sends what `request` makes of a running number on `connections` kept alive, each one
+    /// request after the other, for `length`.
+    pub(crate) async fn measure(
+        &self,
+        connections: usize,
+        length: Duration,
+        request: fn(u64) -> String,
+    ) -> Measured {
+        let until = Instant::now() + length;
+        let request = move |number| (Instant::now() < until).then(|| request(number));
+        self.ask(connections, request).await
+    }
+
+    /// Like [`Server::measure`], until there is no further request.
+    pub(crate) async fn ask(
+        &self,
+        connections: usize,
+        request: impl Fn(u64) -> Option<String> + Clone + Send + 'static,
+    ) -> Measured {
+        let cpu_before = cpu_us(self.id());
+        let began = Instant::now();
+        let clients: Vec<_> = (0..connections)
+            .map(|_| {
+                let numbers = self.numbers.clone();
+                let request = request.clone();
+                let next = move || request(numbers.fetch_add(1, Ordering::Relaxed));
+                tokio::spawn(client(self.address, next))
+            })
+            .collect();
+        let mut latencies_us = Vec::new();
+        for client in clients {
+            latencies_us.extend(client.await.unwrap());
+        }
+        let cpu_us = cpu_us(self.id()) - cpu_before;
+        Measured::new(latencies_us, began.elapsed(), cpu_us)
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn stop(mut self) {
+        let process = Pid::from_child(&self.child);
+        kill_process(process, Signal::TERM).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+/// User and system time of a process so far, in microseconds.
+pub(crate) fn cpu_us(process: u32) -> f64 {
+    // Ticks of a hundredth of a second, on every Linux that is about.
+    const TICK_US: f64 = 10_000.0;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split(' ').collect();
+    let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
+    (ticks(12) + ticks(13)) * TICK_US
+}
+
+async fn client(address: SocketAddr, next: impl Fn() -> Option<String>) -> Vec<u32> {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut latencies_us = Vec::new();
+    let mut buffer = Vec::new();
+    while let Some(request) = next() {
+        let sent = Instant::now();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        read_answer(&mut stream, &mut buffer).await;
+        assert!(buffer.starts_with(b"HTTP/1.1 200"), "not a 200");
+        latencies_us.push(u32::try_from(sent.elapsed().as_micros()).unwrap());
+    }
+    latencies_us
+}
+
+/// Reads one answer into `buffer` and gives its length.
+pub(crate) async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> usize {
+    const LENGTH: &[u8] = b"content-length: ";
+    buffer.clear();
+    loop {
+        let count = stream.read_buf(buffer).await.unwrap();
+        assert!(count > 0, "the server hung up");
+        let find = |needle: &[u8]| buffer.windows(needle.len()).position(|w| w == needle);
+        let Some(head_end) = find(b"\r\n\r\n") else {
+            continue;
+        };
+        let digits = &buffer[find(LENGTH).unwrap() + LENGTH.len()..head_end];
+        let digits = digits.split(|&byte| byte == b'\r').next().unwrap();
+        let body: usize = std::str::from_utf8(digits).unwrap().parse().unwrap();
+        let length = head_end + 4 + body;
+        if buffer.len() >= length {
+            return length;
+        }
+    }
+}
+
+pub(crate) fn health() -> String {
+    "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned()
+}
+
+/// A sign-up of the address with that number.
+pub(crate) fn sign_up(number: u64) -> String {
+    let body = format!("{{\"email\":\"visitor{number}@example.com\"}}");
+    let length = body.len();
+    format!(
+        "POST /api/v1/newsletter HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// What came of some requests.
+#[derive(Clone, Copy)]
+pub(crate) struct Measured {
+    /// Of the server, a request.
+    pub(crate) cpu_us: f64,
+    pub(crate) per_second: f64,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+}
+
+impl Measured {
+    /// Of requests that took `latencies_us` one by one, and `elapsed` and `cpu_us` together.
+    pub(crate) fn new(mut latencies_us: Vec<u32>, elapsed: Duration, cpu_us: f64) -> Self {
+        latencies_us.sort_unstable();
+        let count = latencies_us.len();
+        Self {
+            cpu_us: cpu_us / count as f64,
+            per_second: count as f64 / elapsed.as_secs_f64(),
+            p50_us: percentile(&latencies_us, 50),
+            p99_us: percentile(&latencies_us, 99),
+        }
+    }
+
+    pub(crate) fn print(self, name: &str) {
+        let Self {
+            cpu_us,
+            per_second,
+            p50_us,
+            p99_us,
+        } = self;
+        println!(
+            "{name:<16}  cpu {cpu_us:>6.2} us a request  {per_second:>7.0} requests/s  p50 \
+             {p50_us:>6.0} us  p99 {p99_us:>6.0} us"
+        );
+    }
+}
+
+/// Of numbers in order; not a number if there are none.
+pub(crate) fn percentile(sorted: &[u32], percent: usize) -> f64 {
+    let found = sorted.get(sorted.len() * percent / 100);
+    found.map_or(f64::NAN, |&number| f64::from(number))
+}
+
+/// The median of each number.
+pub(crate) fn medians(rounds: &[Measured]) -> Measured {
+    let median = |number: fn(&Measured) -> f64| {
+        let mut numbers: Vec<_> = rounds.iter().map(number).collect();
+        numbers.sort_by(f64::total_cmp);
+        numbers[numbers.len() / 2]
+    };
+    Measured {
+        cpu_us: median(|measured| measured.cpu_us),
+        per_second: median(|measured| measured.per_second),
+        p50_us: median(|measured| measured.p50_us),
+        p99_us: median(|measured| measured.p99_us),
+    }
+}

@@ -1,0 +1,69 @@
+// The short forms: the newsletter, keys, and trying an operation in the docs.
+
+import { Form } from "./form.js";
+import { copiesFrom, part } from "./page.js";
+import { post } from "./request.js";
+
+export const newsletter = (root) => {
+  const form = new Form(root);
+  const { email } = root.elements;
+  const submit = async () => {
+    // Whoever waits may type on.
+    const address = email.value;
+    const { mode, alreadyExists } = (await post("/api/v1/newsletter", { email: address })).value;
+    const done = mode === "notify" ? "has been passed on to the newsletter’s provider" : "is on the list";
+    form.say(`Thank you. ${address} ${alreadyExists ? "was on the list already" : done}.`, "good");
+    if (email.value === address) {
+      email.value = "";
+    }
+  };
+  // That limit counts the address, too: another one need not wait.
+  const isOfAddress = ({ policies }) => policies.length > 0 && policies.every((one) => one === "newsletter");
+  form.onSubmit(submit, { heldField: (failure) => (isOfAddress(failure) ? email : null) });
+};
+
+export const key = (root) => {
+  const form = new Form(root);
+  const place = part(root, ".key");
+  const [value, button, hint] = ["code", "button", ".hint"].map((selector) => part(place, selector));
+  form.onSubmit(async () => {
+    const label = root.elements.label.value;
+    const issued = (await post("/api/v1/keys", label ? { label } : {})).value;
+    // Only now: if it had failed, the key from before might have been the only copy.
+    value.textContent = issued.api_key;
+    const day = new Date(issued.expires_at).toLocaleDateString("en", { dateStyle: "long" });
+    hint.textContent = `Good until ${day}. Send it as X-API-Key.`;
+    place.hidden = false;
+    form.say("Your key is here. It is shown only this once.", "good");
+  });
+  copiesFrom(button, value);
+  // Going back to the page does not show it again, nor say that it is there.
+  addEventListener("pagehide", () => {
+    value.textContent = "";
+    hint.textContent = "";
+    if (!place.hidden) {
+      form.say("");
+    }
+    place.hidden = true;
+  });
+};
+
+/** A field's value as the API takes it. */
+const valueOf = (field) => (field.type === "checkbox" ? field.checked : field.value);
+
+/** Sends the fields as the members of a JSON body, and shows the answer as it came. */
+export const tryIt = (root) => {
+  const form = new Form(root);
+  const output = part(root, "output");
+  form.onSubmit(async () => {
+    output.hidden = true;
+    const fields = [...root.elements].filter((field) => field.name && (field.required || valueOf(field)));
+    const body = Object.fromEntries(fields.map((field) => [field.name, valueOf(field)]));
+    const { answer, value } = await post(root.dataset.path, body);
+    const limit = answer.headers.get("RateLimit");
+    const head = [`HTTP ${answer.status}`, ...(limit === null ? [] : [`RateLimit: ${limit}`])];
+    output.textContent = `${head.join("\n")}\n\n${JSON.stringify(value, null, 2)}`;
+    output.hidden = false;
+    form.say("The answer is below.", "good");
+  });
+};

@@ -1,0 +1,33 @@
+// The beginning.
+
+import { assistant } from "./assistant.js";
+import { key, newsletter, tryIt } from "./forms.js";
+import { addCopyButton, announcer, settleContents } from "./page.js";
+
+const FORMS = new Map(Object.entries({ assistant, key, newsletter, "try-it": tryIt }));
+
+/** Does `work` with every one of `parts`; where it fails the others still get theirs. */
+const each = (parts, work, otherwise = () => {}) => {
+  for (const part of parts) {
+    try {
+      work(part);
+    } catch (error) {
+      console.error(error);
+      otherwise(part);
+    }
+  }
+};
+
+const start = () => {
+  const wire = (form) => FORMS.get(form.dataset.form)(form);
+  // Then its card tells how to do without.
+  const giveUp = (form) => (form.closest(".card") ?? form).classList.add("unwired");
+  each(document.querySelectorAll("form[data-form]"), wire, giveUp);
+  each([announcer], (part) => document.body.append(part));
+  each(document.querySelectorAll(".contents"), settleContents);
+  each(document.querySelectorAll("main pre"), addCopyButton);
+};
+
+document.addEventListener("DOMContentLoaded", start);
+// All else went well. Before the page is painted, so that nothing moves afterwards.
+document.documentElement.classList.add("scripted");

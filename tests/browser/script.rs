@@ -1,0 +1,92 @@
+//! What the pages do where not all of the script works.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::visit;
+
+/// Has `script` run in each page before anything of the page's own.
+async fn before_all(page: &Browser, script: &str) {
+    let parameters = json!({ "source": script });
+    page.devtools("Page.addScriptToEvaluateOnNewDocument", parameters)
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_that_fails_takes_no_form_along() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        // As in a browser that does not know them.
+        before_all(
+            page,
+            "delete window.matchMedia; window.matchMedia = undefined;
+             HTMLPreElement.prototype.prepend = undefined;",
+        )
+        .await;
+        visit.goto("/docs").await;
+        assert!(page.is_seen("[data-form=try-it]").await);
+        visit.goto("/").await;
+        page.fill("#email", "ada@example.com").await;
+        page.press("\u{e007}").await;
+        page.until_text("[data-form=newsletter]", "is on the list")
+            .await;
+        let complaints = page.complaints().await;
+        assert!(
+            complaints.iter().any(|line| line.contains("matchMedia")),
+            "{complaints:?}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_that_ends_early_leaves_the_page_as_without_one() {
+    visit(&[], |visit| async move {
+        let page = &visit.browser;
+        before_all(page, "document.createElement = undefined").await;
+        visit.goto("/").await;
+        assert_eq!(
+            page.run("return document.documentElement.className").await,
+            ""
+        );
+        for part in ["assistant", "newsletter", "key"] {
+            assert!(!page.is_seen(&format!("[data-form={part}]")).await);
+            let card = page.text(&format!("[aria-labelledby=try-{part}]")).await;
+            assert!(card.contains("from a terminal:"), "{card}");
+        }
+        assert!(!page.complaints().await.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_cannot_work_is_not_shown_and_the_others_are() {
+    const HOME: &str = "{{ lead }}
+        <section class='card' id='unknown'><form class='scripted-only' data-form='poll'></form>
+        <p class='scripted-only'>With</p><p class='unscripted'>Without</p></section>
+        <section class='card' id='broken'><form class='scripted-only' data-form='key'>
+        <button type='submit'>Get</button></form><p class='unscripted'>Without</p></section>
+        <section class='card' id='sound'><form class='scripted-only' data-form='newsletter'>
+        <label for='email'>Mail</label><input id='email' name='email'>
+        <button type='submit'>Go</button><p class='status'></p><p class='countdown'></p></form>
+        <p class='unscripted'>Without</p></section>";
+    let site = tempfile::tempdir().unwrap();
+    fs::write(site.path().join("home.html"), HOME).unwrap();
+    let site_dir = site.path().to_str().unwrap().to_owned();
+    visit(&["--site-dir", &site_dir], |visit| async move {
+        let page = &visit.browser;
+        visit.goto("/").await;
+        for card in ["#unknown", "#broken"] {
+            assert_eq!(page.text(card).await, "Without", "{card}");
+        }
+        assert!(!page.text("#sound").await.contains("Without"));
+        page.fill("#email", "ada@example.com").await;
+        page.press("\u{e007}").await;
+        page.until_text("#sound", "ada@example.com is on the list")
+            .await;
+        assert_eq!(page.complaints().await.len(), 2);
+    })
+    .await;
+}

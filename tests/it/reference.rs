@@ -1,0 +1,309 @@
+//! The API reference: what the description says of each operation stands in both its forms.
+
+use serde_json::Value;
+
+use crate::openapi_contract::contract::document as description;
+use crate::site::{document, variants};
+
+/// One of the two forms.
+struct Form {
+    text: String,
+    is_html: bool,
+}
+
+impl Form {
+    fn html(page: &str) -> Self {
+        let (_, text) = page.split_once("<h2 id=\"api-reference\">").unwrap();
+        Self {
+            text: text.replace("&#x2f;", "/"),
+            is_html: true,
+        }
+    }
+
+    fn markdown(page: &str) -> Self {
+        let (_, text) = page.split_once("\n## API reference\n").unwrap();
+        Self {
+            text: text.to_owned(),
+            is_html: false,
+        }
+    }
+
+    /// What stands from `begin` up to the next of `ends`.
+    fn section(&self, begin: &str, ends: &[&str]) -> &str {
+        let (_, section) = self
+            .text
+            .split_once(begin)
+            .unwrap_or_else(|| panic!("{begin} is missing"));
+        let end = ends.iter().filter_map(|end| section.find(end)).min();
+        &section[..end.unwrap_or(section.len())]
+    }
+
+    fn operation(&self, id: &str, endpoint: (&str, &str)) -> &str {
+        let (method, path) = endpoint;
+        if self.is_html {
+            let ends = ["id=\"operation/", "<h3 "];
+            let section = self.section(&format!("id=\"operation/{id}\""), &ends);
+            let endpoint = format!("<b>{method}</b> <code>{path}</code>");
+            assert!(section.contains(&endpoint), "{endpoint}");
+            section
+        } else {
+            self.section(&format!("\n`{method} {path}`\n"), &["\n### ", "\n#### "])
+        }
+    }
+
+    /// The operation that this one is the same as, as method and path.
+    fn same_as<'a>(&self, section: &'a str) -> Option<(&'a str, &'a str)> {
+        let (_, twin) = section.split_once("It takes and answers the same as ")?;
+        let twin = if self.is_html {
+            twin.split_once('>')?.1.split('<').next()?
+        } else {
+            twin.trim_start_matches('`').split('`').next()?
+        };
+        twin.split_once(' ')
+    }
+
+    /// What every operation of a tag takes.
+    fn of_tag(&self, tag: &str) -> &str {
+        if self.is_html {
+            let ends = ["id=\"operation/", "<h3 "];
+            self.section(&format!("<h3 id=\"tag/{tag}\">"), &ends)
+        } else {
+            let title = tag[..1].to_uppercase() + &tag[1..];
+            self.section(&format!("\n### {title}\n"), &["\n### ", "\n#### "])
+        }
+    }
+
+    /// What the schema `name` is said to hold.
+    fn schema(&self, name: &str) -> &str {
+        if self.is_html {
+            self.section(&format!("<h3 id=\"schema/{name}\">"), &["<h3 "])
+        } else {
+            self.section(&format!("\n### Errors: `{name}`\n"), &["\n### "])
+        }
+    }
+
+    fn member(&self, name: &str) -> String {
+        if self.is_html {
+            format!("<dt><code>{name}</code> <span>")
+        } else {
+            format!("| `{name}` | ")
+        }
+    }
+
+    fn code(&self, name: &str) -> String {
+        if self.is_html {
+            format!("<code>{name}</code>")
+        } else {
+            format!("`{name}`")
+        }
+    }
+
+    fn problem_code(&self, name: &str) -> String {
+        if self.is_html {
+            format!("<a href=\"/problems/{name}\">{name}</a>")
+        } else {
+            format!("`{name}`")
+        }
+    }
+
+    /// `text`, which is Markdown, in this form; only what has no marks can be compared.
+    fn has_text(&self, section: &str, text: &str) -> bool {
+        let is_plain = !text.contains(['`', '[', '*', '<', '&', '"', '\'', '|']);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        !is_plain || words(section).contains(&words(text))
+    }
+}
+
+/// The description, and what is found in it.
+struct Source {
+    root: Value,
+}
+
+impl Source {
+    fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
+        match value["$ref"].as_str() {
+            Some(target) => self.resolve(self.root.pointer(&target[1..]).unwrap()),
+            None => value,
+        }
+    }
+
+    fn entries<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        let object = value.as_object().into_iter().flatten();
+        object.map(|(name, value)| (name.as_str(), self.resolve(value)))
+    }
+
+    fn items<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = &'a Value> {
+        let list = value.as_array().into_iter().flatten();
+        list.map(|item| self.resolve(item))
+    }
+
+    /// The properties of `schema` with their ways, to the last of them.
+    fn properties(&self, schema: &Value, way: &str, found: &mut Vec<(String, Value)>) {
+        let schema = self.resolve(schema);
+        for several in ["allOf", "oneOf", "anyOf"] {
+            for part in self.items(&schema[several]) {
+                self.properties(part, way, found);
+            }
+        }
+        let dot = if way.is_empty() { "" } else { "." };
+        for (name, property) in self.entries(&schema["properties"]) {
+            let name = format!("{way}{dot}{name}");
+            self.properties(property, &name, found);
+            found.push((name, property.clone()));
+        }
+        if schema["items"].is_object() {
+            self.properties(&schema["items"], &format!("{way}[]"), found);
+        }
+        if schema["additionalProperties"].is_object() {
+            let name = format!("{way}{dot}*");
+            self.properties(&schema["additionalProperties"], &name, found);
+        }
+    }
+
+    /// Fails unless `section` tells of every property of `schema` and what is said of it.
+    fn check_schema(&self, form: &Form, section: &str, schema: &Value, of: &str) -> usize {
+        let mut properties = Vec::new();
+        self.properties(schema, "", &mut properties);
+        let text = self.resolve(schema)["description"]
+            .as_str()
+            .unwrap_or_default();
+        assert!(form.has_text(section, text), "{of}: {text}");
+        for (name, property) in &properties {
+            assert!(section.contains(&form.member(name)), "{of}: {name}");
+            let text = property["description"].as_str().unwrap_or_default();
+            assert!(form.has_text(section, text), "{of}: {name}: {text}");
+        }
+        properties.len()
+    }
+
+    /// The same for every status, header, media type and schema of `operation`'s answers.
+    fn check_responses(&self, form: &Form, section: &str, operation: &Value) -> usize {
+        let mut seen = 0;
+        for (status, response) in self.entries(&operation["responses"]) {
+            let of = format!("{} {status}", operation["operationId"]);
+            assert!(section.contains(status), "{of}");
+            let text = response["description"].as_str().unwrap();
+            assert!(form.has_text(section, text), "{of}: {text}");
+            for (name, header) in self.entries(&response["headers"]) {
+                assert!(section.contains(&form.code(name)), "{of}: {name}");
+                // What it means stands in one place for all.
+                assert!(form.text.contains(&form.member(name)), "{of}: {name}");
+                let text = header["description"].as_str().unwrap();
+                assert!(form.has_text(&form.text, text), "{name}: {text}");
+                seen += 1;
+            }
+            for (media_type, body) in self.entries(&response["content"]) {
+                let of = format!("{of} {media_type}");
+                assert!(section.contains(&form.code(media_type)), "{of}");
+                let schema = &body["schema"];
+                let base = schema["allOf"].get(0).unwrap_or(schema);
+                let name = base["$ref"]
+                    .as_str()
+                    .map(|path| path.rsplit('/').next().unwrap());
+                let is_error = status.starts_with(['4', '5']);
+                let place = match name {
+                    Some(name) if is_error => {
+                        assert!(section.contains(name), "{of}: {name}");
+                        form.schema(name)
+                    }
+                    _ => section,
+                };
+                seen += self.check_schema(form, place, base, &of);
+                for code in self.items(&schema["allOf"][1]["properties"]["code"]["enum"]) {
+                    let code = form.problem_code(code.as_str().unwrap());
+                    assert!(section.contains(&code), "{of}: {code}");
+                }
+                if !is_error {
+                    let examples = self.entries(&body["examples"]).count();
+                    let shown = section.matches(if form.is_html { "<pre>" } else { "\n```\n" });
+                    assert!(shown.count() >= examples, "{of}");
+                }
+            }
+        }
+        seen
+    }
+
+    /// The same for what `operation` takes; `of_tag` is said of all operations with its tag.
+    fn check_request(
+        &self,
+        form: &Form,
+        section: &str,
+        of_tag: &str,
+        item: &Value,
+        operation: &Value,
+    ) {
+        let of = &operation["operationId"];
+        let parameters = self.items(&item["parameters"]);
+        for parameter in parameters.chain(self.items(&operation["parameters"])) {
+            let member = form.member(parameter["name"].as_str().unwrap());
+            let is_told = section.contains(&member) || of_tag.contains(&member);
+            assert!(is_told, "{of}: {member}");
+        }
+        let body = self.resolve(&operation["requestBody"]);
+        let text = body["description"].as_str().unwrap_or_default();
+        assert!(form.has_text(section, text), "{of}: {text}");
+        for (media_type, body) in self.entries(&body["content"]) {
+            assert!(
+                section.contains(&form.code(media_type)),
+                "{of}: {media_type}"
+            );
+            self.check_schema(form, section, &body["schema"], &of.to_string());
+            let examples = self.entries(&body["examples"]).count();
+            assert!(section.matches("curl ").count() >= examples, "{of}");
+        }
+    }
+}
+
+#[test]
+fn the_reference_tells_all_that_the_description_says_in_both_forms() {
+    for facts in variants() {
+        let source = Source {
+            root: description(&facts),
+        };
+        let forms = [
+            Form::html(&document(&facts, "/docs")),
+            Form::markdown(&document(&facts, "/docs.md")),
+        ];
+        for form in &forms {
+            let (mut operations_seen, mut members_seen) = (0, 0);
+            for (path, item) in source.entries(&source.root["paths"]) {
+                for (method, operation) in source.entries(item) {
+                    let Some(id) = operation["operationId"].as_str() else {
+                        continue;
+                    };
+                    let method = method.to_uppercase();
+                    let section = form.operation(id, (&method, path));
+                    let text = operation["description"].as_str().unwrap();
+                    assert!(form.has_text(section, text), "{id}: {text}");
+                    operations_seen += 1;
+                    let of_tag = form.of_tag(operation["tags"][0].as_str().unwrap());
+                    let section = match form.same_as(section) {
+                        None => section,
+                        Some((method, path)) => {
+                            let twin = &source.root["paths"][path][method.to_lowercase()];
+                            let id = twin["operationId"].as_str().unwrap();
+                            form.operation(id, (method, path))
+                        }
+                    };
+                    source.check_request(form, section, of_tag, item, operation);
+                    members_seen += source.check_responses(form, section, operation);
+                }
+            }
+            assert!(operations_seen > 40, "{operations_seen}");
+            assert!(members_seen > 800, "{members_seen}");
+        }
+    }
+}
+
+#[test]
+fn a_value_that_may_be_of_several_types_is_said_to_be() {
+    let facts = crate::site::facts();
+    for form in [
+        Form::html(&document(&facts, "/docs")),
+        Form::markdown(&document(&facts, "/docs.md")),
+    ] {
+        let error = form.schema("McpError");
+        let member = format!("{}string or integer (int64)", form.member("id"));
+        assert!(error.contains(&member), "{error}");
+    }
+}
