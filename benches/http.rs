@@ -1,8 +1,7 @@
-//! The real service beside bare hyper, on loopback, in one run: processor time and latency of
-//! `GET /api/v1/health`, and durable sign-ups a second. Only the ratios mean anything on a shared
-//! machine.
+//! The real service beside bare hyper, which answers with the same body, on loopback, in one run:
+//! processor time, throughput and latency. Only the ratios mean anything on a shared machine.
 //!
-//! `cargo bench --bench http`, optionally with `-- ROUNDS SECONDS` (3 rounds of 2 seconds each).
+//! `cargo bench --bench http`, optionally with `-- ROUNDS SECONDS` (5 rounds of a second each).
 //! Linux only: processor time comes from `/proc`.
 #![allow(
     clippy::unwrap_used,
@@ -17,18 +16,55 @@
 
 mod support;
 
+use std::fs::File;
 use std::process::Command;
 use std::time::Duration;
 
 use hyper::body::Bytes;
 
-use support::{Server, directory, health, json, medians, serve_bare, service_command, sign_up};
+use support::{Server, directory, health, json, medians, serve_bare, service_command};
 
 /// Keep-alive connections that ask at once.
 const CONNECTIONS: usize = 64;
 
 /// Set for the child that is bare hyper: the body to answer with.
 const BARE_BODY: &str = "BENCH_BARE_BODY";
+
+/// What is asked.
+struct Case {
+    name: &'static str,
+    request: fn(u64) -> String,
+    /// Whether a line for each request goes to a file.
+    is_logged: bool,
+}
+
+const CASES: [Case; 5] = [
+    Case {
+        name: "health",
+        request: |_| health(),
+        is_logged: false,
+    },
+    Case {
+        name: "health, logged",
+        request: |_| health(),
+        is_logged: true,
+    },
+    Case {
+        name: "document",
+        request: |_| get("/.well-known/api-catalog"),
+        is_logged: false,
+    },
+    Case {
+        name: "chat quota",
+        request: |_| get("/api/v1/assistant/chat"),
+        is_logged: false,
+    },
+    Case {
+        name: "echo",
+        request: |_| echo(),
+        is_logged: false,
+    },
+];
 
 #[tokio::main]
 async fn main() {
@@ -37,33 +73,51 @@ async fn main() {
         return serve_bare(move |_| std::future::ready(Ok(json(body.clone())))).await;
     }
     let numbers: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
-    let rounds = numbers.first().copied().unwrap_or(3);
-    let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(2));
+    let rounds = numbers.first().copied().unwrap_or(5);
+    let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(1));
+    println!("{CONNECTIONS} connections kept alive, medians of {rounds} rounds of {length:?}");
+    for case in CASES {
+        compare(&case, rounds, length).await;
+    }
+}
 
-    let data_dir = directory();
-    let service = Server::start(service_command(data_dir.path()));
-    let body = service.body(health()).await;
+async fn compare(case: &Case, rounds: u64, length: Duration) {
+    let (data_dir, log_dir) = (directory(), directory());
+    let log_level = if case.is_logged { "info" } else { "warn" };
+    let mut command = service_command(data_dir.path(), log_level);
+    command.stderr(File::create(log_dir.path().join("log")).unwrap());
+    let service = Server::start(command);
+    let body = service.body((case.request)(0)).await;
     let mut bare_command = Command::new(std::env::current_exe().unwrap());
     bare_command.env(BARE_BODY, body);
     let bare = Server::start(bare_command);
 
-    println!("GET /api/v1/health, {CONNECTIONS} connections, medians of {rounds} rounds");
     let (mut of_service, mut of_bare) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        of_bare.push(bare.measure(CONNECTIONS, length, |_| health()).await);
-        of_service.push(service.measure(CONNECTIONS, length, |_| health()).await);
+        of_bare.push(bare.measure(CONNECTIONS, length, case.request).await);
+        of_service.push(service.measure(CONNECTIONS, length, case.request).await);
     }
     let (of_service, of_bare) = (medians(&of_service), medians(&of_bare));
-    of_bare.print("bare hyper");
-    of_service.print("landing-api");
+    println!("{}", case.name);
+    of_bare.print("  bare hyper");
+    of_service.print("  landing-api");
     println!(
-        "ratio             cpu {:.2}x  throughput {:.2}x  p99 {:.2}x",
+        "  ratio           cpu {:.2}x  throughput {:.2}x  p99 {:.2}x",
         of_service.cpu_us / of_bare.cpu_us,
         of_service.per_second / of_bare.per_second,
         of_service.p99_us / of_bare.p99_us
     );
+}
 
-    println!("POST /api/v1/newsletter, a new address each, fsynced before its 200");
-    let sign_ups = service.measure(CONNECTIONS, length, sign_up).await;
-    sign_ups.print("64 connections");
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+}
+
+fn echo() -> String {
+    let body = r#"{"message":"Is anybody there?"}"#;
+    let length = body.len();
+    format!(
+        "POST /api/v1/sandbox/echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
 }

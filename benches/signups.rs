@@ -86,7 +86,7 @@ async fn called_directly(rounds: u64, length: Duration) {
 
 async fn over_http(rounds: u64, length: Duration) {
     let (of_service, of_sqlite) = (directory(), directory());
-    let service = Server::start(service_command(of_service.path()));
+    let service = Server::start(service_command(of_service.path(), "warn"));
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(SQLITE_DIR, of_sqlite.path());
     let sqlite = Server::start(command);

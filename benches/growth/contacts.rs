@@ -75,7 +75,7 @@ async fn fill(path: &Path) {
 /// Starts the service, times that to its first answer, and stops it.
 async fn start(path: &Path, what: &str, target: &str) {
     let began = Instant::now();
-    let server = Server::start(service_command(path));
+    let server = Server::start(service_command(path, "warn"));
     let listening = began.elapsed();
     server.body(health()).await;
     let answered = began.elapsed();

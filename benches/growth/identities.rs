@@ -22,7 +22,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run() {
     let directory = directory();
-    let mut command = service_command(directory.path());
+    let mut command = service_command(directory.path(), "warn");
     command.args(["--trusted-proxy", "127.0.0.1", "--limit", "ip=off"]);
     let quota = format!("default=100/{}s", WINDOW.as_secs());
     command.args(["--limit", &quota]);

@@ -71,7 +71,7 @@ fn size() {
 
 async fn idle() {
     let directory = directory();
-    let server = Server::start(service_command(directory.path()));
+    let server = Server::start(service_command(directory.path(), "warn"));
     // Whatever a first request makes is there, too.
     server.body(health()).await;
     tokio::time::sleep(Duration::from_secs(2)).await;

@@ -32,7 +32,7 @@ const MIX: u64 = 20;
 
 pub(crate) async fn run(length: Duration) {
     let directory = directory();
-    let mut command = service_command(directory.path());
+    let mut command = service_command(directory.path(), "warn");
     command.args(["--trusted-proxy", "127.0.0.1"]);
     for policy in PolicyName::ALL {
         let count = policy.default_quota().count();

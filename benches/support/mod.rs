@@ -66,10 +66,10 @@ pub(crate) fn directory() -> TempDir {
 }
 
 /// The service, with every policy counting and none refusing.
-pub(crate) fn service_command(data_dir: &Path) -> Command {
+pub(crate) fn service_command(data_dir: &Path, log_level: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
     command.arg("--data-dir").arg(data_dir);
-    command.args(["--listen", "127.0.0.1:0", "--log-level", "warn"]);
+    command.args(["--listen", "127.0.0.1:0", "--log-level", log_level]);
     for policy in ["default", "ip", "newsletter", "newsletter-ip"] {
         command.args(["--limit", &format!("{policy}=1000000000/60s")]);
     }
