@@ -225,7 +225,6 @@ impl Committer {
     /// Leaves a good index for the next start.
     pub(super) fn finish(mut self) -> Result<(), IndexError> {
         self.ledger.repair()?;
-        self.ledger.close();
         let index = self.shared.replace_index(None);
         match index {
             Some(index) => {
@@ -251,10 +250,11 @@ impl Committer {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.decide(changes, &mut answers)))
             .unwrap_or_else(|_panic| Err(Failure::Index(IndexError("panic".to_owned()))));
         if let Err(failure) = &outcome {
-            self.ledger.roll_back(position);
+            // First, so that nobody reads what is about to be taken back.
             if matches!(failure, Failure::Index(_)) {
                 self.shared.abandon_index();
             }
+            self.ledger.roll_back(position);
             self.shared.set_trouble(Some(failure.to_string()));
         }
         let outcome = outcome.map_err(|failure| StoreError::Unavailable(failure.to_string()));

@@ -56,6 +56,12 @@ pub(super) fn open(
     })
     .map_err(OpenError::io("start a thread for", data_dir.path()))?;
     let ledger = ledger?;
+    let promised = if data_dir.accept_damage().exists() {
+        // It may have been read before it was wiped.
+        Err("damage was accepted".to_owned())
+    } else {
+        promised
+    };
     let (index, meta) = open_index(&index_root, promised, &hash_key, &ledger)?;
     let shared = Arc::new(Shared::default());
     let mut committer = Committer {

@@ -20,7 +20,7 @@ pub(crate) struct Faults {
     disk_full: AtomicBool,
     short_write: AtomicBool,
     sync: AtomicBool,
-    pub(crate) truncate: AtomicBool,
+    truncate: AtomicBool,
     sync_directory: AtomicBool,
     rename: AtomicBool,
     gate: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
@@ -70,10 +70,6 @@ impl FaultyFiles {
         }
     }
 
-    pub(crate) fn fault(&self, fault: Fault) -> &AtomicBool {
-        fault(&self.0)
-    }
-
     pub(crate) fn fail_renames(&self, is_on: bool) {
         set(&self.0.rename, is_on);
     }
@@ -83,7 +79,7 @@ impl FaultyFiles {
     }
 }
 
-pub(crate) fn set(fault: &AtomicBool, is_on: bool) {
+fn set(fault: &AtomicBool, is_on: bool) {
     fault.store(is_on, Ordering::SeqCst);
 }
 
@@ -153,16 +149,16 @@ impl AppendFile for FaultyFile {
     }
 }
 
-pub(crate) fn assert_unavailable<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
+fn assert_unavailable<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
     match answer {
         Err(StoreError::Unavailable(reason)) => assert!(!reason.contains("example.com")),
         other => panic!("expected Unavailable, got {other:?}"),
     }
 }
 
-pub(crate) type Fault = fn(&Faults) -> &AtomicBool;
+type Fault = fn(&Faults) -> &AtomicBool;
 
-pub(crate) const WRITE_FAULTS: [(&str, Fault); 3] = [
+const WRITE_FAULTS: [(&str, Fault); 3] = [
     ("disk full", |faults| &faults.disk_full),
     ("short write", |faults| &faults.short_write),
     ("failed sync", |faults| &faults.sync),

@@ -6,7 +6,6 @@ mod directory;
 mod faults;
 mod format;
 mod index;
-mod room;
 mod secret;
 mod torn;
 

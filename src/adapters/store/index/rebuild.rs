@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::adapters::sled_db;
 use crate::adapters::store::ledger::{Flaw, Head, each_event};
 use crate::domain::secret::MacKey;
 
@@ -34,13 +35,35 @@ pub(crate) fn rebuild(
 ) -> Result<(Index, Meta), RebuildError> {
     tracing::info!(index.events = total, "rebuilding the index from the ledger");
     let index = Index::fresh(root)?;
+    match fill(&index, hash_key, path, head, total) {
+        Ok(meta) => Ok((index, meta)),
+        Err(error) => {
+            // On a full disk each try would leave one more behind.
+            let directory = index.directory().to_owned();
+            index.abandon();
+            if let Err(error) = sled_db::remove(&directory) {
+                tracing::warn!(%error, "an index that could not be made cannot be removed");
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Puts what the ledger at `path` records into an empty index.
+fn fill(
+    index: &Index,
+    hash_key: &MacKey,
+    path: &Path,
+    head: &Head,
+    total: u64,
+) -> Result<Meta, RebuildError> {
     let mut meta = Meta {
         secret: head.secret.clone(),
         generation: head.generation,
         sequence: 0,
         tally: Tally::default(),
     };
-    let mut overlay = Overlay::new(&index, hash_key, meta.tally);
+    let mut overlay = Overlay::new(index, hash_key, meta.tally);
     each_event(path, |place, event| {
         overlay.apply(&event)?;
         meta.sequence = place;
@@ -60,5 +83,29 @@ pub(crate) fn rebuild(
     let (buckets, tally) = overlay.take();
     meta.tally = tally;
     index.write(&buckets)?;
-    Ok((index, meta))
+    Ok(meta)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::secret::Secret;
+
+    #[test]
+    fn an_index_that_cannot_be_made_leaves_nothing_behind() {
+        let root = tempfile::tempdir().unwrap();
+        let head = Head {
+            format: 2,
+            generation: 1,
+            base: 0,
+            secret: String::new(),
+        };
+        let hash_key = Secret::new([1; 32]).keys().index;
+        let ledger = root.path().with_extension("missing");
+        for _ in 0..3 {
+            let rebuilt = rebuild(root.path(), &hash_key, &ledger, &head, 1);
+            assert!(matches!(rebuilt, Err(RebuildError::Ledger(_))));
+            assert_eq!(root.path().read_dir().unwrap().count(), 0);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::event::Event;
 use super::files::{AppendFile, Files, parent};
 use super::head::Head;
 use super::line::Line;
-use super::reader::{Tail, Verified};
+use super::reader::Verified;
 
 /// What [`Ledger::repair`] writes to learn whether the disk takes writes again: more than fits
 /// into the block that the file ends in.
@@ -61,17 +61,13 @@ impl Ledger {
             length: verified.length,
         };
         let mut file = files.open(path)?;
-        match &verified.tail {
-            Tail::Clean => {}
-            Tail::Room => file.truncate(position.length)?,
-            Tail::Torn(torn) => {
-                tracing::warn!(
-                    ledger.line = torn.line,
-                    ledger.cut_bytes = torn.bytes,
-                    "the ledger ends in an unfinished batch that was never acknowledged: cut"
-                );
-                file.truncate(position.length)?;
-            }
+        if let Some(torn) = &verified.torn {
+            tracing::warn!(
+                ledger.line = torn.line,
+                ledger.cut_bytes = torn.bytes,
+                "the ledger ends in an unfinished batch that was never acknowledged: cut"
+            );
+            file.truncate(position.length)?;
         }
         // The last process may have been killed between writing and syncing.
         file.sync()?;
@@ -177,16 +173,6 @@ impl Ledger {
             self.state = State::Sound;
         }
         Ok(())
-    }
-
-    /// Cuts what room was made for further batches.
-    pub(crate) fn close(&mut self) {
-        if self.is_sound()
-            && let Err(error) = self.file.truncate(self.position.length)
-        {
-            // The next start does it.
-            tracing::warn!(%error, "the ledger cannot be cut to its length");
-        }
     }
 
     /// Whether the next append may be tried.

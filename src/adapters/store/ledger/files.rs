@@ -3,8 +3,8 @@
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Only the service's own user may read or write what it keeps.
@@ -44,8 +44,7 @@ pub trait Files: Debug + Send + Sync {
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 }
 
-/// A file that grows at its end. It may be longer than what was appended: then spaces follow, until
-/// it is cut.
+/// A file that grows at its end.
 pub trait AppendFile: Debug + Send {
     /// Writes once behind the end and says how many bytes were taken: fewer than given when the
     /// disk is full.
@@ -74,17 +73,17 @@ pub struct SystemFiles;
 impl Files for SystemFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let file = OpenOptions::new()
-            .write(true)
+            .append(true)
             .create(true)
-            .truncate(true)
             .mode(PRIVATE_FILE)
             .open(path)?;
-        Ok(Box::new(SystemFile::new(file)?))
+        file.set_len(0)?;
+        Ok(Box::new(file))
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        let file = OpenOptions::new().write(true).open(path)?;
-        Ok(Box::new(SystemFile::new(file)?))
+        let file = OpenOptions::new().append(true).open(path)?;
+        Ok(Box::new(file))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -96,73 +95,18 @@ impl Files for SystemFiles {
     }
 }
 
-/// What stands in room that was made and not used yet.
-pub(super) const ROOM: u8 = b' ';
-
-/// How much room is made at a time.
-const ROOM_BYTES: u64 = 1024 * 1024;
-
-/// A file that was synced so often is a busy one.
-const SYNCS_BEFORE_ROOM: u32 = 64;
-
-/// A file of the operating system. When it is busy, room is made behind its end before that is
-/// needed: to sync bytes that replace others takes three quarters of the time, because the file
-/// system has nothing to note down.
-#[derive(Debug)]
-struct SystemFile {
-    file: File,
-    /// Where the next bytes go.
-    end: u64,
-    /// Where the room behind that ends.
-    room_end: u64,
-    syncs: u32,
-}
-
-impl SystemFile {
-    fn new(file: File) -> io::Result<Self> {
-        let end = file.metadata()?.len();
-        Ok(Self {
-            file,
-            end,
-            room_end: end,
-            syncs: 0,
-        })
-    }
-
-    /// Makes as much room as the disk gives: without any, a file grows as it is written.
-    fn make_room(&mut self) {
-        static PIECE: [u8; BUFFER_BYTES] = [ROOM; BUFFER_BYTES];
-        self.room_end = self.end;
-        while self.room_end < self.end + ROOM_BYTES {
-            match self.file.write_at(&PIECE, self.room_end) {
-                Ok(0) | Err(_) => return,
-                Ok(taken) => self.room_end += taken as u64,
-            }
-        }
-    }
-}
-
-impl AppendFile for SystemFile {
+impl AppendFile for File {
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = self.file.write_at(bytes, self.end)?;
-        self.end += taken as u64;
-        if self.end > self.room_end && self.syncs >= SYNCS_BEFORE_ROOM {
-            self.make_room();
-        }
-        Ok(taken)
+        self.write(bytes)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()?;
-        self.syncs = self.syncs.saturating_add(1);
-        Ok(())
+        self.sync_data()
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.end = length;
-        self.room_end = length;
-        self.file.set_len(length)?;
-        self.file.sync_all()
+        self.set_len(length)?;
+        self.sync_all()
     }
 }
 

@@ -2,11 +2,11 @@
 //! it records.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufReader};
 use std::path::Path;
 
 use super::event::Event;
-use super::files::{BUFFER_BYTES, ROOM};
+use super::files::BUFFER_BYTES;
 use super::head::{Head, HeadFlaw};
 use super::line::{self, CRC_OPEN, Found, Line};
 
@@ -31,19 +31,8 @@ pub(crate) struct Verified {
     pub(crate) batch: u64,
     /// Where it ends, in bytes.
     pub(crate) length: u64,
-    /// What stands behind it.
-    pub(crate) tail: Tail,
-}
-
-/// What stands behind the last acknowledged batch.
-#[derive(Debug)]
-pub(crate) enum Tail {
-    /// Nothing.
-    Clean,
-    /// Room for further ones: nobody stopped the last process cleanly.
-    Room,
-    /// The rest of a batch that was never acknowledged.
-    Torn(Torn),
+    /// What stands behind it: the rest of a batch that was never acknowledged.
+    pub(crate) torn: Option<Torn>,
 }
 
 /// The rest of a batch that was never acknowledged.
@@ -64,7 +53,7 @@ pub(crate) fn verify(path: &Path) -> Result<Verified, Flaw> {
         sequence: 0,
         batch: 0,
         length: reader.offset,
-        tail: Tail::Clean,
+        torn: None,
     };
     let mut sequence = 0;
     let mut left = 0;
@@ -125,16 +114,10 @@ fn finish(mut verified: Verified, mut reader: Reader, found: Found) -> Result<Ve
         });
     }
     let bytes = reader.offset - verified.length;
-    verified.tail = if bytes == 0 {
-        Tail::Clean
-    } else if bytes == reader.room {
-        Tail::Room
-    } else {
-        Tail::Torn(Torn {
-            line: flaw_line,
-            bytes,
-        })
-    };
+    verified.torn = (bytes > 0).then_some(Torn {
+        line: flaw_line,
+        bytes,
+    });
     Ok(verified)
 }
 
@@ -212,8 +195,6 @@ struct Reader {
     number: u64,
     /// Where it ends, in bytes.
     offset: u64,
-    /// The bytes of room in front of it.
-    room: u64,
 }
 
 impl Reader {
@@ -223,34 +204,14 @@ impl Reader {
             buffer: Vec::new(),
             number: 0,
             offset: 0,
-            room: 0,
         })
     }
 
     fn next(&mut self) -> io::Result<Found> {
-        self.room = self.skip_room()?;
         let (found, bytes) = line::read_line(&mut self.file, &mut self.buffer)?;
         self.number += 1;
-        self.offset += self.room + bytes;
-        match found {
-            // A line stands at the beginning of the room, or nowhere.
-            Found::Whole if self.room > 0 => Ok(Found::Bad),
-            Found::Whole | Found::Bad | Found::End => Ok(found),
-        }
-    }
-
-    fn skip_room(&mut self) -> io::Result<u64> {
-        let mut skipped = 0;
-        loop {
-            let bytes = self.file.fill_buf()?;
-            let room = bytes.iter().take_while(|byte| **byte == ROOM).count();
-            let is_all = room > 0 && room == bytes.len();
-            self.file.consume(room);
-            skipped += room as u64;
-            if !is_all {
-                return Ok(skipped);
-            }
-        }
+        self.offset += bytes;
+        Ok(found)
     }
 
     /// The line last read, if it is good.
