@@ -266,7 +266,9 @@ impl Deltas for Unread {
 /// let them wait.
 pub trait RateLimiter: Send + Sync {
     /// Charges one under every policy of `charges`, or none if any of them refuses. At most
-    /// [`POLICIES_PER_REQUEST_MAX`] charges, each of another policy. A refusal records nothing.
+    /// [`POLICIES_PER_REQUEST_MAX`] charges, each of another policy. A refusal records nothing, and
+    /// an answer that is not ready charges nothing before it is awaited: it may be dropped and asked
+    /// for again.
     fn acquire<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Acquired>;
 
     /// How the policies stand; charges nothing.

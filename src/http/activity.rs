@@ -132,9 +132,9 @@ impl Activity {
         }
     }
 
-    pub(super) fn begin(&self) -> Busy<'_> {
+    pub(super) fn begin(self: &Arc<Self>) -> Busy {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        Busy(self)
+        Busy(Arc::clone(self))
     }
 
     /// Takes note that something has just been done.
@@ -157,9 +157,9 @@ impl Activity {
 }
 
 /// A request in flight.
-pub(super) struct Busy<'a>(&'a Activity);
+pub(super) struct Busy(Arc<Activity>);
 
-impl Drop for Busy<'_> {
+impl Drop for Busy {
     fn drop(&mut self) {
         self.0.touch();
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);

@@ -208,17 +208,18 @@ impl Endpoint {
         matches!(self, Self::Mcp)
     }
 
-    /// Whether it has no body to read and, most of the time, nothing to wait for.
+    /// Whether nothing has to be read, asked or checked for it beyond the door, and it seldom waits
+    /// for anything.
     #[must_use]
-    pub const fn waits_for_nothing(self) -> bool {
+    pub const fn is_plain(self) -> bool {
         match self {
             Self::Health
             | Self::DescribeKeys
             | Self::DescribeEcho
-            | Self::Claim
             | Self::Authorize
             | Self::Document => true,
-            Self::IssueKey
+            Self::Claim
+            | Self::IssueKey
             | Self::Echo
             | Self::Subscribe
             | Self::Chat
@@ -255,6 +256,25 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::routes::Routes;
+
+    #[test]
+    fn what_is_plain_needs_nothing_beyond_the_door() {
+        let routes = Routes::default();
+        let of_paths = routes.iter().map(|(_, _, operation)| operation.endpoint);
+        let plain = of_paths
+            .chain([Endpoint::Document])
+            .filter(|endpoint| endpoint.is_plain());
+        for endpoint in plain {
+            assert_eq!(endpoint.body(), None, "{endpoint:?}");
+            let needs = [
+                endpoint.checks_origin(),
+                endpoint.shows_quota(),
+                endpoint.has_effects(),
+            ];
+            assert_eq!(needs, [false; 3], "{endpoint:?}");
+        }
+    }
 
     #[test]
     fn areas_are_told_by_the_first_segment() {

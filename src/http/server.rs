@@ -37,8 +37,8 @@ pub struct ServerLimits {
     /// How long the head of a request may take on HTTP/1.1, counted from the previous answer or
     /// from the start of the connection: the time a connection may idle, too.
     pub head_deadline: Duration,
-    /// How long a connection may go without a request in flight or some of an answer sent, on either
-    /// version: also what ends one whose client does not read its answers.
+    /// How long a connection may go without a request in flight or some of an answer sent: what ends
+    /// one whose client does not read its answers, and on HTTP/2 one that idles.
     pub idle_deadline: Duration,
     /// How long everything may take to finish once the service has been told to stop, before it is
     /// interrupted. It should be longer than any answer may take.
@@ -261,10 +261,14 @@ impl Connection {
                 self.activity.touch();
                 Answer::decided(response.into_inner().map(|response| self.active(response)))
             }
-            Answer::Pending(response) => Answer::pending(async move {
-                let _busy = self.activity.begin();
-                response.await.map(|response| self.active(response))
-            }),
+            Answer::Pending(response) => {
+                // Before it is polled: over HTTP/2 that may come later.
+                let busy = self.activity.begin();
+                Answer::pending(async move {
+                    let _busy = busy;
+                    response.await.map(|response| self.active(response))
+                })
+            }
         }
     }
 
@@ -287,8 +291,8 @@ impl Connection {
         let mut idle = pin!(sleep_until(self.activity.opened + rest));
         loop {
             tokio::select! {
+                // The stop first: a connection that is always busy would keep it from being seen.
                 biased;
-                ended = &mut connection => return Ok(ended?),
                 _ = stopped.wait_for(|&stopped| stopped), if !is_stopping => {
                     is_stopping = true;
                     shut_down(connection.as_mut());
@@ -296,6 +300,7 @@ impl Connection {
                     rest = STOP_GRACE;
                     idle.as_mut().reset(Instant::now() + rest);
                 }
+                ended = &mut connection => return Ok(ended?),
                 () = &mut idle => {
                     let deadline = if self.activity.is_answering() {
                         self.limits.idle_deadline

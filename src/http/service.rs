@@ -131,6 +131,21 @@ impl LandingService {
         B::Error: Into<BodyError>,
     {
         let id = self.ids.next();
+        // Over HTTP/2 a panic here would end every stream of the connection.
+        catch_unwind(AssertUnwindSafe(|| self.begin(id, peer, request)))
+            .unwrap_or_else(|panic| Answer::ready(self.apologise(id, &panicked(&*panic))))
+    }
+
+    fn begin<B>(
+        self: &Arc<Self>,
+        id: RequestId,
+        peer: IpAddr,
+        request: Request<B>,
+    ) -> Answer<'static, Response<ReplyBody>, Infallible>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BodyError>,
+    {
         let (parts, body) = request.into_parts();
         let area = Area::of(parts.uri.path());
         let route = self.routes.find(&parts.method, parts.uri.path(), |path| {
@@ -139,7 +154,6 @@ impl LandingService {
         if let Some(headers) = self.origins.preflight(&parts, route) {
             return Answer::ready(preflight(id, headers));
         }
-        let log_line = LogLine::begin(id, route);
         let mut visit = Visit {
             id,
             now: self.app().clock.now(),
@@ -152,22 +166,39 @@ impl LandingService {
             parts,
         };
         self.watch_proxies(peer, &visit);
+        let log_line = LogLine::begin(id, route);
 
         let mut decision = Decision::default();
-        let at_once = catch_unwind(AssertUnwindSafe(|| self.at_once(&mut visit, &mut decision)))
+        let begun = catch_unwind(AssertUnwindSafe(|| self.at_once(&mut visit, &mut decision)))
             .unwrap_or_else(|panic| Some(Answer::decided(Err(panicked(&*panic)))));
-        if let Some(Answer::Ready(outcome)) = at_once {
+        if let Some(Answer::Ready(outcome)) = begun {
             return Answer::ready(self.finish(visit, log_line, outcome.into_inner(), decision));
         }
         let this = Arc::clone(self);
         Answer::pending(async move {
-            let outcome = match at_once {
+            let outcome = match begun {
                 Some(operation) => catch_panic(operation).await,
                 None => catch_panic(this.exchange(&mut visit, &mut decision, body)).await,
             };
             let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
             Ok(this.finish(visit, log_line, outcome, decision))
         })
+    }
+
+    /// The answer when none could be begun.
+    fn apologise(&self, id: RequestId, problem: &Problem) -> Response<ReplyBody> {
+        let cause = problem.cause.as_deref();
+        let status = problem.code.kind().status;
+        tracing::warn!(request.id = %id, status = status.as_u16(), cause, "request");
+        let base_url = &self.app().settings.base_url;
+        let body = problem.body(base_url, id, &Decision::default(), Area::Site);
+        let mut response = Response::new(ReplyBody::from(Bytes::from(body)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, PROBLEM_JSON);
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        headers.insert(X_REQUEST_ID, id.to_header());
+        response
     }
 
     /// Step 6.
@@ -201,7 +232,7 @@ impl LandingService {
             return None;
         };
         let headers = &visit.parts.headers;
-        let is_plain = endpoint.waits_for_nothing() && !identity::presents_any(headers);
+        let is_plain = endpoint.is_plain() && !identity::presents_any(headers);
         if !is_plain || visit.wanted.check().is_err() {
             return None;
         }
@@ -296,7 +327,7 @@ impl LandingService {
         })
     }
 
-    /// What an operation is told of a request. Takes the headers out of it.
+    /// What an operation is told of a request. Takes headers and URI out of it.
     fn call(&self, visit: &mut Visit, client: Client, asker: Asker) -> Call {
         Call {
             id: visit.id,

@@ -88,10 +88,7 @@ pub async fn authenticate(
 pub const DOOR: [PolicyName; 2] = [PolicyName::Default, PolicyName::Ip];
 
 /// Counts a request at the door, under the policies of [`DOOR`]; not before the answer is awaited,
-/// if it has to be.
-///
-/// # Errors
-/// [`LimiterError`](crate::ports::LimiterError) when the limiter cannot decide. A refusal is a decision, not an error.
+/// if it has to be. A refusal is a decision, not an error.
 pub fn admit<'a>(meter: Meter<'a>, now: Timestamp, client: &Client) -> LimiterAnswer<'a, Decision> {
     let [default, ip] = DOOR;
     let subjects = [

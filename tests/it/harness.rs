@@ -25,7 +25,9 @@ use landing_api::http::forwarded::TrustedProxies;
 use landing_api::http::problem;
 use landing_api::http::routes::Routes;
 use landing_api::http::service::LandingService;
-use landing_api::ports::{Deltas, ModelClient, ModelError, RateLimiter, SubscriptionNotifier};
+use landing_api::ports::{
+    Clock, Deltas, ModelClient, ModelError, RateLimiter, SubscriptionNotifier,
+};
 use landing_api::site::{Site, SiteFacts, SiteFile};
 use serde_json::Value;
 
@@ -49,6 +51,8 @@ pub(crate) struct Setup {
     pub(crate) trusted_proxies: &'static [&'static str],
     pub(crate) site_files: Vec<SiteFile>,
     pub(crate) routes: Routes,
+    /// In place of the one that a test sets.
+    pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
 impl Default for Setup {
@@ -64,6 +68,7 @@ impl Default for Setup {
             trusted_proxies: &[],
             site_files: Vec::new(),
             routes: Routes::default(),
+            clock: None,
         }
     }
 }
@@ -110,7 +115,7 @@ impl Setup {
             revocations: revocations.clone(),
             model: self.model,
             limiter: self.limiter,
-            clock: clock.clone(),
+            clock: self.clock.unwrap_or_else(|| clock.clone()),
             entropy: Arc::new(SeededEntropy::default()),
             secrets: Secret::new([7; 32]).keys(),
             settings,

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use http_body_util::BodyExt;
 use hyper::{Method, StatusCode};
+use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::time::Timestamp;
 use landing_api::http::problem::Code;
-use landing_api::ports::{Acquired, Charge, Grant, LimiterAnswer, LimiterError, RateLimiter};
+use landing_api::ports::{
+    Acquired, Charge, Clock, Grant, LimiterAnswer, LimiterError, RateLimiter,
+};
 
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 
@@ -260,4 +264,69 @@ async fn without_a_limiter_nothing_is_served() {
         assert_eq!(response.status(), status);
         assert!(!response.headers().contains_key("ratelimit"));
     }
+}
+
+/// A limiter on a network: no answer is ready, and none is begun before it is awaited.
+#[derive(Default)]
+struct DistantRateLimiter(MemoryRateLimiter);
+
+impl RateLimiter for DistantRateLimiter {
+    fn acquire<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Acquired> {
+        LimiterAnswer::pending(async move { self.0.acquire(charges, now).await })
+    }
+
+    fn peek<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Decision> {
+        LimiterAnswer::pending(async move { self.0.peek(charges, now).await })
+    }
+
+    fn refund(&self, grant: Grant, now: Timestamp) -> LimiterAnswer<'_, Decision> {
+        LimiterAnswer::pending(async move { self.0.refund(grant, now).await })
+    }
+}
+
+#[tokio::test]
+async fn a_distant_limiter_counts_each_request_once() {
+    let app = Setup {
+        limiter: Arc::new(DistantRateLimiter::default()),
+        ..Setup::default()
+    }
+    .start();
+    let first = app.send(Call::get("/api/v1/health")).await.remaining();
+    for (path, left) in [("/api/v1/health", 1), ("/api/v1/keys", 2), ("/api/v1", 3)] {
+        assert_eq!(
+            app.send(Call::get(path)).await.remaining(),
+            first - left,
+            "{path}"
+        );
+    }
+}
+
+/// A clock with a bug.
+struct PanickingClock;
+
+impl Clock for PanickingClock {
+    fn now(&self) -> Timestamp {
+        panic!("the secret cause")
+    }
+}
+
+#[tokio::test]
+async fn what_panics_before_the_door_is_a_problem_too() {
+    let app = Setup {
+        clock: Some(Arc::new(PanickingClock)),
+        ..Setup::default()
+    }
+    .start();
+    let request = hyper::Request::get("/api/v1/health");
+    let request = request.body(String::new()).unwrap();
+    let Ok(response) = app
+        .service
+        .respond("192.0.2.1".parse().unwrap(), request)
+        .await;
+    assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(response.headers().contains_key("x-request-id"));
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let problem: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(problem["code"], "internal_error");
+    assert!(!problem.to_string().contains("secret cause"));
 }

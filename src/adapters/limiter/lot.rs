@@ -12,9 +12,9 @@ use super::record::{push_number, take_number};
 
 const VERSION: u8 = 1;
 
-/// A lot has at most so many bytes, unless a single change has more. sled keeps up to 17 entries in
-/// a page, and one that is larger than a quarter of a segment of 64 KiB becomes a file of its own,
-/// which costs many times as much.
+/// A lot has at most so many bytes, unless a single change has more: a window of some 200 marks. sled
+/// keeps up to 17 entries in a page, and one that is larger than a quarter of a segment of 64 KiB
+/// becomes a file of its own, which costs many times as much; only pages of such windows do.
 const BYTES_MAX: usize = 900;
 
 /// The version.

@@ -127,7 +127,12 @@ impl SledStore {
         parse: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Result<Option<T>, StoreError> {
         let index = self.shared.index();
-        let index = index.as_ref().ok_or_else(|| self.shared.unavailable())?;
+        let Some(index) = index.as_ref() else {
+            // Its trouble is asked without holding the index: the committer holds them the other
+            // way round.
+            drop(index);
+            return Err(self.shared.unavailable());
+        };
         index
             .find(&self.hash_key, name, parse)
             .map_err(|error| StoreError::Unavailable(error.to_string()))

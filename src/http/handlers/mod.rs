@@ -78,7 +78,7 @@ pub(crate) struct Call {
     pub(crate) asker: Asker,
     pub(crate) headers: HeaderMap,
     pub(crate) uri: Uri,
-    /// Read after the body had arrived.
+    /// When it came; with a body, when that had arrived.
     pub(crate) now: Timestamp,
 }
 
