@@ -17,7 +17,7 @@ use super::problem::{Code, Problem};
 const JSON: &str = "application/json";
 
 /// Room for the headers that an answer usually has, so that it is made once.
-pub(crate) const HEADERS_USUAL: usize = 12;
+const HEADERS_USUAL: usize = 12;
 
 /// An answer, before the headers that every answer has.
 #[derive(Debug)]

@@ -62,6 +62,9 @@ const LOGOUT_TOKEN: &str = "application/logout+jwt";
 /// Tells nginx to pass a stream on as it comes.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// An answer that never fails, and is mostly there at once.
+type Responding = Answer<'static, Response<ReplyBody>, Infallible>;
+
 /// The service: what answers requests, whatever they came over.
 #[derive(Debug)]
 pub struct LandingService {
@@ -121,11 +124,7 @@ impl LandingService {
 
     /// Answers one request that came from `peer`: at once if nothing has to be waited for, which is
     /// most requests. Always answers: what fails is a problem, and so is what panics.
-    pub fn respond<B>(
-        self: &Arc<Self>,
-        peer: IpAddr,
-        request: Request<B>,
-    ) -> Answer<'static, Response<ReplyBody>, Infallible>
+    pub fn respond<B>(self: &Arc<Self>, peer: IpAddr, request: Request<B>) -> Responding
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BodyError>,
@@ -136,12 +135,7 @@ impl LandingService {
             .unwrap_or_else(|panic| Answer::ready(self.apologise(id, &panicked(&*panic))))
     }
 
-    fn begin<B>(
-        self: &Arc<Self>,
-        id: RequestId,
-        peer: IpAddr,
-        request: Request<B>,
-    ) -> Answer<'static, Response<ReplyBody>, Infallible>
+    fn begin<B>(self: &Arc<Self>, id: RequestId, peer: IpAddr, request: Request<B>) -> Responding
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BodyError>,
@@ -192,13 +186,11 @@ impl LandingService {
         tracing::warn!(request.id = %id, status = status.as_u16(), cause, "request");
         let base_url = &self.app().settings.base_url;
         let body = problem.body(base_url, id, &Decision::default(), Area::Site);
-        let mut response = Response::new(ReplyBody::from(Bytes::from(body)));
-        *response.status_mut() = status;
-        let headers = response.headers_mut();
+        let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, PROBLEM_JSON);
         headers.insert(CACHE_CONTROL, NO_STORE);
         headers.insert(X_REQUEST_ID, id.to_header());
-        response
+        response(status, headers, ReplyBody::from(Bytes::from(body)))
     }
 
     /// Step 6.
@@ -244,9 +236,8 @@ impl LandingService {
             },
             Answer::Pending(_) => return None,
         }
-        if decision.is_refused() {
-            let problem = Problem::refused(Code::RateLimited, decision);
-            return Some(Answer::decided(Err(problem)));
+        if let Err(refusal) = let_in(decision) {
+            return Some(Answer::decided(Err(refusal)));
         }
         let call = self.call(visit, client, Asker::Program);
         Some(self.run(endpoint, call, Bytes::new()))
@@ -396,9 +387,7 @@ impl LandingService {
         let credential = authenticated.as_ref().ok().copied().flatten();
         let client = client(&visit.source, credential);
         *decision = admit::admit(self.app().meter(), now, &client).await?;
-        if decision.is_refused() {
-            return Err(Problem::refused(Code::RateLimited, decision));
-        }
+        let_in(decision)?;
         authenticated.map(|_credential| client)
     }
 
@@ -410,7 +399,7 @@ impl LandingService {
         decision: &mut Decision,
     ) -> Response<ReplyBody> {
         let (id, area) = (visit.id, visit.area);
-        let (status, headers, body) = match outcome {
+        let (status, mut headers, body) = match outcome {
             Ok(reply) => {
                 decision.merge(&reply.decision);
                 let body = std::mem::take(&mut reply.body);
@@ -432,10 +421,6 @@ impl LandingService {
         } else {
             body
         };
-        let mut response = Response::new(body);
-        *response.status_mut() = status;
-        *response.headers_mut() = headers;
-        let headers = response.headers_mut();
         match length {
             // Whose length is not that of what the client has.
             Some(_) if status == StatusCode::NOT_MODIFIED => {}
@@ -464,9 +449,9 @@ impl LandingService {
             headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
         }
         if area.is_for_programs() || decision.is_refused() {
-            self.rate_limits.write(decision, status, headers);
+            self.rate_limits.write(decision, status, &mut headers);
         }
-        response
+        response(status, headers, body)
     }
 }
 
@@ -494,12 +479,24 @@ fn client(source: &Source, credential: Option<Fingerprint>) -> Client {
     }
 }
 
+/// Whether the door's decision lets a request in.
+fn let_in(decision: &Decision) -> Result<(), Problem> {
+    if decision.is_refused() {
+        return Err(Problem::refused(Code::RateLimited, decision));
+    }
+    Ok(())
+}
+
 /// The answer to a CORS preflight: `headers` and no body.
 fn preflight(id: RequestId, mut headers: HeaderMap) -> Response<ReplyBody> {
     let status = StatusCode::NO_CONTENT;
     tracing::info!(request.id = %id, endpoint = "preflight", status = status.as_u16(), "request");
     headers.insert(X_REQUEST_ID, id.to_header());
-    let mut response = Response::new(ReplyBody::default());
+    response(status, headers, ReplyBody::default())
+}
+
+fn response(status: StatusCode, headers: HeaderMap, body: ReplyBody) -> Response<ReplyBody> {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     response
