@@ -45,6 +45,7 @@ impl App {
             limiter: &*self.limiter,
             policies: &self.settings.policies,
             key: &self.secrets.limiter,
+            known: None,
         }
     }
 

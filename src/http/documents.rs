@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
-use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
     IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY,
 };
+use hyper::{HeaderMap, StatusCode};
 
 use crate::site::{self, Document, Representation};
 
+use super::cors;
+use super::headers;
 use super::negotiate;
 use super::reply::Reply;
 
@@ -81,16 +83,19 @@ impl Documents {
         let media_types = forms.iter().map(|form| form.media_type);
         let form = forms.get(negotiate::choose(request, media_types))?;
         Some(if has(request, &form.etag) {
-            Reply::unchanged(form.headers_unchanged.clone())
+            // RFC 9110, section 15.4.5.
+            let headers = form.headers_unchanged.clone();
+            Reply::prepared(StatusCode::NOT_MODIFIED, headers, Bytes::new())
         } else {
-            Reply::prepared(form.headers.clone(), form.body.clone())
+            Reply::prepared(StatusCode::OK, form.headers.clone(), form.body.clone())
         })
     }
 }
 
 impl Form {
     fn new(document: &Document, form: &Representation) -> Self {
-        let mut headers_unchanged = HeaderMap::new();
+        let mut headers_unchanged = headers::usual();
+        cors::open(&mut headers_unchanged);
         let max_age_s = document.max_age_s;
         insert(
             &mut headers_unchanged,
@@ -130,6 +135,9 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
 /// Whether `If-None-Match` names `etag` or anything at all (RFC 9110, section 13.1.2). The
 /// comparison is weak, as that section demands. What is malformed names nothing from there on.
 fn has(request: &HeaderMap, etag: &str) -> bool {
+    if !headers::has_any(request, &[IF_NONE_MATCH]) {
+        return false;
+    }
     request
         .get_all(IF_NONE_MATCH)
         .into_iter()

@@ -10,6 +10,7 @@ use crate::domain::time::Timestamp;
 use crate::usecases::admit::{self, AuthenticateError, Credentials};
 
 use super::form;
+use super::headers;
 use super::problem::{Code, Problem};
 use super::route::Area;
 
@@ -28,7 +29,7 @@ enum Presented<'a> {
 
 /// Whether a request presents anything that could be a credential.
 pub(crate) fn presents_any(headers: &HeaderMap) -> bool {
-    headers.contains_key(AUTHORIZATION) || headers.contains_key(&API_KEY)
+    headers::has_any(headers, &[AUTHORIZATION, API_KEY])
 }
 
 /// Whom the request is counted as for its credential; nobody if it presents none, or none that is

@@ -14,6 +14,7 @@
 //! | `mcp` | the same operations as tools of the Model Context Protocol |
 //! | [`problem`] | what goes wrong, in the client's words |
 //! | `reply`, `events`, [`ratelimit`], `cookie` | what is sent back, whole or piece by piece |
+//! | `render`, `headers` | writing the answer, and header maps at little cost |
 //! | `negotiate` | which form of an answer the client would rather have |
 //! | `panics` | what a panic costs |
 //! | `request_id`, `log` | the name of one request, and its line in the log |
@@ -27,6 +28,7 @@ mod events;
 mod form;
 pub mod forwarded;
 mod handlers;
+mod headers;
 mod identity;
 mod log;
 mod mcp;
@@ -35,6 +37,7 @@ mod panics;
 pub mod problem;
 mod proxy_watch;
 pub mod ratelimit;
+mod render;
 mod reply;
 mod request_id;
 mod room;

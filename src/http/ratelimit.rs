@@ -1,18 +1,23 @@
 //! The rate-limit headers, the only serialiser of them: three integers for every client that was
 //! ever written, and the structured fields of draft-ietf-httpapi-ratelimit-headers-11.
 
-use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, StatusCode};
 
 use crate::domain::decision::Decision;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::usecases::admit::DOOR;
 
-const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
-const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
-const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+use super::headers;
+
+const LIMIT: &str = "ratelimit-limit";
+const REMAINING: &str = "ratelimit-remaining";
+const RESET: &str = "ratelimit-reset";
+const RATE_LIMIT: &str = "ratelimit";
+const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
+
+const CACHE_CONTROL: &str = "cache-control";
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// Writes the headers.
 #[derive(Debug)]
@@ -47,15 +52,32 @@ impl RateLimitHeaders {
             return;
         };
         let (remaining, reset_s) = (binding.remaining(), binding.reset_s());
-        headers.insert(LIMIT, number(binding.quota.count().into()));
-        headers.insert(REMAINING, number(remaining.into()));
-        headers.insert(RESET, number(reset_s));
-        headers.insert(RATE_LIMIT, rate_limit(binding.policy, remaining, reset_s));
-        headers.insert(RATE_LIMIT_POLICY, self.policies(decision));
+        let mut fields = [
+            (LIMIT, number(binding.quota.count().into())),
+            (REMAINING, number(remaining.into())),
+            (RESET, number(reset_s)),
+            (RATE_LIMIT, rate_limit(binding.policy, remaining, reset_s)),
+            (RATE_LIMIT_POLICY, self.policies(decision)),
+            (CACHE_CONTROL, NO_STORE),
+        ];
+        headers::set(headers, &mut fields);
         if status == StatusCode::TOO_MANY_REQUESTS {
             headers.insert(RETRY_AFTER, number(reset_s));
         }
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+
+    /// Puts the headers there that [`RateLimitHeaders::write`] sets, in its order.
+    pub(crate) fn begin(headers: &mut HeaderMap) {
+        for name in [
+            LIMIT,
+            REMAINING,
+            RESET,
+            RATE_LIMIT,
+            RATE_LIMIT_POLICY,
+            CACHE_CONTROL,
+        ] {
+            headers.insert(HeaderName::from_static(name), headers::UNSET);
+        }
     }
 
     fn policies(&self, decision: &Decision) -> HeaderValue {
@@ -179,8 +201,8 @@ mod tests {
                 "ratelimit-reset: 900",
                 "ratelimit: \"newsletter\";r=0;t=900",
                 "ratelimit-policy: \"default\";q=600;w=60, \"newsletter\";q=8;w=900",
-                "retry-after: 900",
                 "cache-control: no-store",
+                "retry-after: 900",
             ]
         );
     }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use http_body_util::Full;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 
@@ -14,22 +14,30 @@ use crate::domain::decision::Decision;
 use super::events::{BrokenOff, EventStream};
 use super::problem::{Code, Problem};
 
-const JSON: &str = "application/json";
-
-/// Room for the headers that an answer usually has, so that it is made once.
-const HEADERS_USUAL: usize = 12;
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// An answer, before the headers that every answer has.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    /// Its own headers, `Content-Type` among them.
-    pub(crate) headers: HeaderMap,
+    pub(crate) begin: Begin,
+    /// Headers of its own.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) body: ReplyBody,
     /// What policies beyond the door said, if they were asked.
-    pub(crate) decision: Decision,
+    pub(crate) decision: Option<Box<Decision>>,
     /// What the log is told beside.
     pub(crate) aside: Aside,
+}
+
+/// What the headers of an answer begin with.
+#[derive(Debug)]
+pub(crate) enum Begin {
+    /// Those that every answer has, and this `Content-Type`, if there is anything to read.
+    Usual(Option<HeaderValue>),
+    /// These, made of [`super::headers::usual`] when the service started.
+    Prepared(HeaderMap),
 }
 
 /// What the log is told of an answer that speaks for another operation.
@@ -56,55 +64,52 @@ impl Reply {
         }
     }
 
-    /// An answer whose headers are complete.
-    pub(crate) fn prepared(headers: HeaderMap, body: Bytes) -> Self {
+    /// An answer whose headers were made when the service started.
+    pub(crate) fn prepared(status: StatusCode, headers: HeaderMap, body: Bytes) -> Self {
         Self {
-            status: StatusCode::OK,
-            headers,
-            body: ReplyBody::from(body),
-            decision: Decision::default(),
-            aside: Aside::default(),
+            status,
+            ..Self::new(Begin::Prepared(headers), ReplyBody::from(body))
         }
     }
 
     /// JSON that is written already, or no body at all.
     pub(crate) fn written(status: StatusCode, body: Bytes) -> Self {
         let reply = if body.is_empty() {
-            Self::prepared(HeaderMap::new(), body)
+            Self::empty()
         } else {
             Self::of_type(JSON, body)
         };
         Self { status, ..reply }
     }
 
-    /// Word that the client has it already (RFC 9110, section 15.4.5).
-    pub(crate) fn unchanged(headers: HeaderMap) -> Self {
-        Self {
-            status: StatusCode::NOT_MODIFIED,
-            ..Self::prepared(headers, Bytes::new())
-        }
-    }
-
     /// Word that it went well, and nothing else.
     pub(crate) fn empty() -> Self {
-        Self::prepared(HeaderMap::new(), Bytes::new())
-    }
-
-    fn of_type(media_type: &'static str, body: Bytes) -> Self {
-        let mut headers = HeaderMap::with_capacity(HEADERS_USUAL);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-        Self::prepared(headers, body)
+        Self::new(Begin::Usual(None), ReplyBody::default())
     }
 
     /// An answer that comes in pieces.
     pub(crate) fn events(stream: EventStream) -> Self {
-        let mut reply = Self::of_type("text/event-stream", Bytes::new());
-        reply.body = ReplyBody(Form::Streamed(stream));
-        reply
+        let body = ReplyBody(Form::Streamed(stream));
+        Self::new(Begin::Usual(Some(EVENTS)), body)
+    }
+
+    fn of_type(media_type: HeaderValue, body: Bytes) -> Self {
+        Self::new(Begin::Usual(Some(media_type)), ReplyBody::from(body))
+    }
+
+    fn new(begin: Begin, body: ReplyBody) -> Self {
+        Self {
+            status: StatusCode::OK,
+            begin,
+            headers: Vec::new(),
+            body,
+            decision: None,
+            aside: Aside::default(),
+        }
     }
 
     pub(crate) fn with_decision(mut self, decision: Decision) -> Self {
-        self.decision = decision;
+        self.decision = Some(Box::new(decision));
         self
     }
 }

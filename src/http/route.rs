@@ -55,11 +55,18 @@ impl Area {
     /// The area that a path is in: by its first segment, but for the documents below `/mcp`.
     #[must_use]
     pub fn of(path: &str) -> Self {
-        match path.split('/').nth(1) {
-            Some("api") => Self::Api,
-            Some("agent" | "oauth2") => Self::OAuth,
-            Some("mcp") if path == "/mcp" => Self::Mcp,
-            Some(_) | None => Self::Site,
+        let is_below = |root| {
+            let rest = path.strip_prefix(root);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if is_below("/api") {
+            Self::Api
+        } else if is_below("/agent") || is_below("/oauth2") {
+            Self::OAuth
+        } else if path == "/mcp" {
+            Self::Mcp
+        } else {
+            Self::Site
         }
     }
 

@@ -7,7 +7,6 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +26,7 @@ use crate::ports::Answer;
 
 use super::activity::{ActiveBody, Activity};
 use super::reply::ReplyBody;
-use super::service::LandingService;
+use super::service::{LandingService, Peer};
 
 /// How much, how many, how long.
 #[derive(Clone, Copy, Debug)]
@@ -140,7 +139,7 @@ async fn accept_loop(
             Ok((stream, peer)) => {
                 let connection = Arc::new(Connection {
                     service: Arc::clone(service),
-                    peer: peer.ip(),
+                    peer: service.peer(peer.ip()),
                     limits,
                     activity: Arc::new(Activity::new()),
                 });
@@ -187,7 +186,7 @@ enum ConnectionError {
 
 struct Connection {
     service: Arc<LandingService>,
-    peer: IpAddr,
+    peer: Peer,
     limits: ServerLimits,
     activity: Arc<Activity>,
 }

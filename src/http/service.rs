@@ -19,15 +19,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::{Body, Bytes};
-use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, PRAGMA,
-    WWW_AUTHENTICATE,
-};
+use hyper::header::{ALLOW, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use crate::app::App;
-use crate::domain::client::{Client, Network};
+use crate::domain::client::{Client, HashedNetwork, Network};
 use crate::domain::credential::Fingerprint;
 use crate::domain::decision::Decision;
 use crate::domain::time::Timestamp;
@@ -35,33 +32,28 @@ use crate::ports::Answer;
 use crate::site::Site;
 use crate::usecases::admit;
 use crate::usecases::chat::{self, Asker};
+use crate::usecases::meter::Meter;
 
 use super::body::{self, BodyError, BodyReader};
 use super::cookie::QuotaCookie;
-use super::cors::{self, AllowedOrigins};
+use super::cors::AllowedOrigins;
 use super::forwarded::{Source, TrustedProxies};
 use super::handlers::{self, Call, Context, Outcome};
+use super::headers::X_REQUEST_ID;
 use super::identity;
 use super::log::LogLine;
 use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
 use super::proxy_watch::ProxyWatch;
-use super::ratelimit::RateLimitHeaders;
+use super::render::{self, Renderer};
 use super::reply::{Reply, ReplyBody};
 use super::request_id::{RequestId, RequestIds};
 use super::route::{Area, BodyRule, Endpoint};
 use super::routes::{Operation, Route, Routes};
-use super::version::{self, Wanted};
+use super::version::Wanted;
 
-const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
 /// What an identity provider revokes with, in the auth.md proposal (v0.1).
 const LOGOUT_TOKEN: &str = "application/logout+jwt";
-/// Tells nginx to pass a stream on as it comes.
-const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-
 /// An answer that never fails, and is mostly there at once.
 type Responding = Answer<'static, Response<ReplyBody>, Infallible>;
 
@@ -75,7 +67,7 @@ pub struct LandingService {
     origins: AllowedOrigins,
     proxies: TrustedProxies,
     proxy_watch: ProxyWatch,
-    rate_limits: RateLimitHeaders,
+    renderer: Renderer,
 }
 
 impl LandingService {
@@ -84,7 +76,7 @@ impl LandingService {
     #[must_use]
     pub fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16], body_deadline: Duration) -> Self {
         Self {
-            rate_limits: RateLimitHeaders::new(&app.settings.policies),
+            renderer: Renderer::new(&app.settings),
             context: Arc::new(Context::new(app, site)),
             routes: Routes::default(),
             ids: RequestIds::new(id_seed),
@@ -122,9 +114,19 @@ impl LandingService {
         self.context.detached.wait().await;
     }
 
+    /// Whoever speaks from `address`. Made once for a connection, as it hashes the network.
+    #[must_use]
+    pub fn peer(&self, address: IpAddr) -> Peer {
+        let network = Network::from(address);
+        Peer {
+            address,
+            network: HashedNetwork::new(network, &self.app().secrets.limiter),
+        }
+    }
+
     /// Answers one request that came from `peer`: at once if nothing has to be waited for, which is
     /// most requests. Always answers: what fails is a problem, and so is what panics.
-    pub fn respond<B>(self: &Arc<Self>, peer: IpAddr, request: Request<B>) -> Responding
+    pub fn respond<B>(self: &Arc<Self>, peer: Peer, request: Request<B>) -> Responding
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BodyError>,
@@ -135,7 +137,7 @@ impl LandingService {
             .unwrap_or_else(|panic| Answer::ready(self.apologise(id, &panicked(&*panic))))
     }
 
-    fn begin<B>(self: &Arc<Self>, id: RequestId, peer: IpAddr, request: Request<B>) -> Responding
+    fn begin<B>(self: &Arc<Self>, id: RequestId, peer: Peer, request: Request<B>) -> Responding
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BodyError>,
@@ -151,7 +153,8 @@ impl LandingService {
         let mut visit = Visit {
             id,
             now: self.app().clock.now(),
-            source: self.proxies.source(peer, &parts.headers),
+            peer,
+            source: self.proxies.source(peer.address, &parts.headers),
             area,
             route,
             wanted: Wanted::of(area, &parts.headers),
@@ -159,7 +162,7 @@ impl LandingService {
             origin: self.origins.of(&parts.headers).cloned(),
             parts,
         };
-        self.watch_proxies(peer, &visit);
+        self.watch_proxies(&visit);
         let log_line = LogLine::begin(id, route);
 
         let mut decision = Decision::default();
@@ -184,13 +187,7 @@ impl LandingService {
         let cause = problem.cause.as_deref();
         let status = problem.code.kind().status;
         tracing::warn!(request.id = %id, status = status.as_u16(), cause, "request");
-        let base_url = &self.app().settings.base_url;
-        let body = problem.body(base_url, id, &Decision::default(), Area::Site);
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, PROBLEM_JSON);
-        headers.insert(CACHE_CONTROL, NO_STORE);
-        headers.insert(X_REQUEST_ID, id.to_header());
-        response(status, headers, ReplyBody::from(Bytes::from(body)))
+        self.renderer.apology(id, problem)
     }
 
     /// Step 6.
@@ -201,16 +198,9 @@ impl LandingService {
         mut outcome: Result<Reply, Problem>,
         mut decision: Decision,
     ) -> Response<ReplyBody> {
-        let mut response = self.render(&visit, &mut outcome, &mut decision);
-        let headers = response.headers_mut();
-        visit.wanted.confirm(headers);
-        if visit.route.is_document() {
-            cors::open(headers);
-        } else if visit.area.is_for_programs() {
-            self.origins.write(visit.origin, headers);
-        }
-        if let Some(deprecation) = visit.route.deprecation() {
-            version::give_notice(deprecation, headers);
+        let mut response = self.renderer.render(&visit, &mut outcome, &mut decision);
+        if visit.is_for_programs() {
+            self.origins.write(visit.origin, response.headers_mut());
         }
         log_line.write(response.status(), &outcome, &decision);
         response
@@ -229,7 +219,7 @@ impl LandingService {
             return None;
         }
         let client = client(&visit.source, None);
-        match admit::admit(self.app().meter(), visit.now, &client) {
+        match admit::admit(self.meter(visit), visit.now, &client) {
             Answer::Ready(admitted) => match admitted.into_inner() {
                 Ok(admitted) => *decision = admitted,
                 Err(error) => return Some(Answer::decided(Err(error.into()))),
@@ -359,6 +349,13 @@ impl LandingService {
         &self.context.app
     }
 
+    fn meter(&self, visit: &Visit) -> Meter<'_> {
+        Meter {
+            known: Some(visit.peer.network),
+            ..self.app().meter()
+        }
+    }
+
     fn own_origin(&self) -> &str {
         &self.app().settings.base_url
     }
@@ -370,11 +367,11 @@ impl LandingService {
     }
 
     /// Tells the operator of a proxy that has to be named or configured.
-    fn watch_proxies(&self, peer: IpAddr, visit: &Visit) {
+    fn watch_proxies(&self, visit: &Visit) {
         let is_probe = visit.route.leads_to(Endpoint::Health);
         let forwarding = visit.source.forwarding;
         let watch = &self.proxy_watch;
-        if let Some(advice) = watch.observe(visit.now, peer, forwarding, is_probe) {
+        if let Some(advice) = watch.observe(visit.now, visit.peer.address, forwarding, is_probe) {
             tracing::warn!("{}", advice.text());
         }
     }
@@ -386,88 +383,40 @@ impl LandingService {
         let authenticated = identity::authenticate(credentials, now, headers, visit.area).await;
         let credential = authenticated.as_ref().ok().copied().flatten();
         let client = client(&visit.source, credential);
-        *decision = admit::admit(self.app().meter(), now, &client).await?;
+        *decision = admit::admit(self.meter(visit), now, &client).await?;
         let_in(decision)?;
         authenticated.map(|_credential| client)
     }
+}
 
-    /// Writes the answer with the headers that every answer has.
-    fn render(
-        &self,
-        visit: &Visit,
-        outcome: &mut Result<Reply, Problem>,
-        decision: &mut Decision,
-    ) -> Response<ReplyBody> {
-        let (id, area) = (visit.id, visit.area);
-        let (status, mut headers, body) = match outcome {
-            Ok(reply) => {
-                decision.merge(&reply.decision);
-                let body = std::mem::take(&mut reply.body);
-                (reply.status, std::mem::take(&mut reply.headers), body)
-            }
-            Err(problem) => {
-                decision.merge(&problem.decision);
-                let body = problem.body(&self.app().settings.base_url, id, decision, area);
-                let mut headers = HeaderMap::new();
-                headers.insert(CONTENT_TYPE, PROBLEM_JSON);
-                headers.extend(problem.headers.drain(..));
-                let status = problem.code.kind().status;
-                (status, headers, ReplyBody::from(Bytes::from(body)))
-            }
-        };
-        let length = body.size_hint().exact();
-        let body = if visit.is_head {
-            ReplyBody::default()
-        } else {
-            body
-        };
-        match length {
-            // Whose length is not that of what the client has.
-            Some(_) if status == StatusCode::NOT_MODIFIED => {}
-            Some(length) => {
-                headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-            }
-            // A stream is one reader's at one moment.
-            None => {
-                headers.insert(CACHE_CONTROL, NO_STORE);
-                headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-            }
-        }
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.insert(X_REQUEST_ID, id.to_header());
-        if let Err(problem) = outcome
-            && status == StatusCode::UNAUTHORIZED
-        {
-            let metadata = self.app().settings.protected_resource();
-            if let Ok(challenge) = HeaderValue::try_from(problem.challenge(&metadata)) {
-                headers.insert(WWW_AUTHENTICATE, challenge);
-            }
-        }
-        if area == Area::OAuth {
-            // RFC 6749, section 5.1.
-            headers.insert(CACHE_CONTROL, NO_STORE);
-            headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
-        }
-        if area.is_for_programs() || decision.is_refused() {
-            self.rate_limits.write(decision, status, &mut headers);
-        }
-        response(status, headers, body)
-    }
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    address: IpAddr,
+    network: HashedNetwork,
 }
 
 /// One request, as it stands at the door: all of it but its body.
-struct Visit {
-    id: RequestId,
+pub(super) struct Visit {
+    pub(super) id: RequestId,
     /// When it came.
     now: Timestamp,
+    peer: Peer,
     source: Source,
-    area: Area,
-    route: Route,
-    wanted: Wanted,
-    is_head: bool,
+    pub(super) area: Area,
+    pub(super) route: Route,
+    pub(super) wanted: Wanted,
+    pub(super) is_head: bool,
     /// The allowed origin whose page sent it.
     origin: Option<HeaderValue>,
     parts: Parts,
+}
+
+impl Visit {
+    /// Whether programs call what is there, and it is no document, which any page may read.
+    fn is_for_programs(&self) -> bool {
+        self.area.is_for_programs() && !self.route.is_document()
+    }
 }
 
 /// Who asks from `source`.
@@ -491,13 +440,6 @@ fn let_in(decision: &Decision) -> Result<(), Problem> {
 fn preflight(id: RequestId, mut headers: HeaderMap) -> Response<ReplyBody> {
     let status = StatusCode::NO_CONTENT;
     tracing::info!(request.id = %id, endpoint = "preflight", status = status.as_u16(), "request");
-    headers.insert(X_REQUEST_ID, id.to_header());
-    response(status, headers, ReplyBody::default())
-}
-
-fn response(status: StatusCode, headers: HeaderMap, body: ReplyBody) -> Response<ReplyBody> {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    *response.headers_mut() = headers;
-    response
+    headers.insert(HeaderName::from_static(X_REQUEST_ID), id.to_header());
+    render::response(status, headers, ReplyBody::default())
 }

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::domain::client::{LimitKey, Network, Subject};
+use crate::domain::client::{HashedNetwork, LimitKey, Network, Subject};
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::policy::{Policies, PolicyName};
 use crate::domain::secret::MacKey;
@@ -21,6 +21,8 @@ pub struct Meter<'a> {
     pub policies: &'a Policies,
     /// Hides who is counted.
     pub key: &'a MacKey,
+    /// A network whose hash under `key` is known: most likely the one that is counted.
+    pub known: Option<HashedNetwork>,
 }
 
 impl Meter<'_> {
@@ -51,7 +53,8 @@ impl Meter<'_> {
     #[must_use]
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges {
         // Neighbours are often the same subject: it is hashed once.
-        let mut hashed: Option<(Subject<'_>, [u8; 16])> = None;
+        let known = self.known;
+        let mut hashed = known.map(|known| (Subject::Network(known.network), known.hash));
         subjects
             .iter()
             .filter_map(|&(policy, subject)| {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
+use hyper::body::{Body as _, Bytes};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use landing_api::adapters::memory::{
     ManualClock, MemoryContactStore, MemoryKeyIssuer, MemoryRateLimiter, MemoryRevocationList,
@@ -309,8 +309,20 @@ impl TestApp {
             request = request.header(name, value.as_slice());
         }
         let request = request.body(Full::new(call.body)).unwrap();
-        let Ok(response) = self.service.respond(call.peer, request).await;
-        let (parts, body) = response.into_parts();
+        let peer = self.service.peer(call.peer);
+        let Ok(response) = self.service.respond(peer, request).await;
+        let (mut parts, body) = response.into_parts();
+        // What hyper writes: the length that it is told.
+        if let Some(length) = body.size_hint().exact().filter(|&length| length > 0) {
+            let is_first = parts
+                .headers
+                .insert("content-length", length.into())
+                .is_none();
+            assert!(
+                is_first,
+                "the length of a body that is sent is hyper's to write"
+            );
+        }
         let reply = Reply {
             status: parts.status,
             headers: parts.headers,

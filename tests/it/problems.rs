@@ -259,7 +259,7 @@ async fn without_a_limiter_nothing_is_served() {
         let request = hyper::Request::get("/api/v1/health")
             .body(String::new())
             .unwrap();
-        let peer = "192.0.2.1".parse().unwrap();
+        let peer = app.service.peer("192.0.2.1".parse().unwrap());
         let Ok(response) = app.service.respond(peer, request).await;
         assert_eq!(response.status(), status);
         assert!(!response.headers().contains_key("ratelimit"));
@@ -319,10 +319,8 @@ async fn what_panics_before_the_door_is_a_problem_too() {
     .start();
     let request = hyper::Request::get("/api/v1/health");
     let request = request.body(String::new()).unwrap();
-    let Ok(response) = app
-        .service
-        .respond("192.0.2.1".parse().unwrap(), request)
-        .await;
+    let peer = app.service.peer("192.0.2.1".parse().unwrap());
+    let Ok(response) = app.service.respond(peer, request).await;
     assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
     assert!(response.headers().contains_key("x-request-id"));
     let body = response.into_body().collect().await.unwrap().to_bytes();

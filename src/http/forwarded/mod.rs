@@ -16,6 +16,8 @@ use hyper::HeaderMap;
 use hyper::header::HeaderName;
 use ipnet::{IpNet, Ipv4Net};
 
+use super::headers;
+
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED: HeaderName = HeaderName::from_static("forwarded");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
@@ -72,9 +74,7 @@ impl TrustedProxies {
     /// The source of a request that came from `peer`.
     pub(crate) fn source(&self, peer: IpAddr, headers: &HeaderMap) -> Source {
         let peer = peer.to_canonical();
-        let is_forwarded = [X_FORWARDED_FOR, FORWARDED, X_REAL_IP]
-            .iter()
-            .any(|name| headers.contains_key(name));
+        let is_forwarded = headers::has_any(headers, &[X_FORWARDED_FOR, FORWARDED, X_REAL_IP]);
         let from_peer = |forwarding| Source {
             address: peer,
             forwarding,

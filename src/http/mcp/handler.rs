@@ -91,7 +91,8 @@ impl Handler {
         let body = reply.body.collect().await;
         let body = body.map_err(|error| fault(error.to_string()))?.to_bytes();
         let value = serde_json::from_slice(&body).map_err(|error| fault(error.to_string()))?;
-        Ok((reply.decision, value))
+        let decision = reply.decision.map(|decision| *decision);
+        Ok((decision.unwrap_or_default(), value))
     }
 
     /// Who answers: told with every result since 2026-07-28.

@@ -252,7 +252,8 @@ where
         request = request.header("service-api-version", "v1");
     }
     let request = request.body(body).unwrap();
-    let Ok(response) = app.service.respond(VISITOR.parse().unwrap(), request).await;
+    let peer = app.service.peer(VISITOR.parse().unwrap());
+    let Ok(response) = app.service.respond(peer, request).await;
     let (parts, body) = response.into_parts();
     Reply {
         status: parts.status,

@@ -1,0 +1,180 @@
+//! Writing an answer: its status, the headers that every answer has, its body.
+
+use hyper::body::{Body as _, Bytes};
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, PRAGMA, WWW_AUTHENTICATE,
+};
+use hyper::{HeaderMap, Response, StatusCode};
+
+use crate::domain::decision::Decision;
+use crate::domain::settings::Settings;
+
+use super::cors;
+use super::headers::{self, UNSET, X_REQUEST_ID};
+use super::problem::Problem;
+use super::ratelimit::RateLimitHeaders;
+use super::reply::{Begin, Reply, ReplyBody};
+use super::request_id::RequestId;
+use super::route::Area;
+use super::service::Visit;
+use super::version;
+
+const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+/// Tells nginx to pass a stream on as it comes.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Writes answers.
+#[derive(Debug)]
+pub(super) struct Renderer {
+    base_url: String,
+    /// Where the description of how to authenticate is.
+    metadata: String,
+    rate_limits: RateLimitHeaders,
+    /// What headers begin with, and what they begin with if they show the rate limits.
+    usual: HeaderMap,
+    counted: HeaderMap,
+}
+
+impl Renderer {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let mut usual = HeaderMap::new();
+        usual.insert(CONTENT_TYPE, UNSET);
+        usual.extend(headers::usual());
+        let mut counted = usual.clone();
+        RateLimitHeaders::begin(&mut counted);
+        Self {
+            base_url: settings.base_url.clone(),
+            metadata: settings.protected_resource(),
+            rate_limits: RateLimitHeaders::new(&settings.policies),
+            usual,
+            counted,
+        }
+    }
+
+    /// The answer to `visit`, but for what CORS adds to it. What policies beyond the door said is
+    /// merged into `decision`; of `outcome`, what the log wants to know is left.
+    pub(super) fn render(
+        &self,
+        visit: &Visit,
+        outcome: &mut Result<Reply, Problem>,
+        decision: &mut Decision,
+    ) -> Response<ReplyBody> {
+        let (id, area) = (visit.id, visit.area);
+        let (status, begin, own, body) = match outcome {
+            Ok(reply) => {
+                if let Some(later) = &reply.decision {
+                    decision.merge(later);
+                }
+                let begin = std::mem::replace(&mut reply.begin, Begin::Usual(None));
+                let own = std::mem::take(&mut reply.headers);
+                (reply.status, begin, own, std::mem::take(&mut reply.body))
+            }
+            Err(problem) => {
+                decision.merge(&problem.decision);
+                let body = problem.body(&self.base_url, id, decision, area);
+                let begin = Begin::Usual(Some(PROBLEM_JSON));
+                let own = std::mem::take(&mut problem.headers);
+                let body = ReplyBody::from(Bytes::from(body));
+                (problem.code.kind().status, begin, own, body)
+            }
+        };
+        let shows_limits = area.is_for_programs() || decision.is_refused();
+        let is_prepared = matches!(begin, Begin::Prepared(_));
+        let mut headers = self.begin(begin, id, shows_limits && decision.binding().is_some());
+        for (name, value) in own {
+            headers.append(name, value);
+        }
+        let body = end(visit, status, body, &mut headers);
+        if let Err(problem) = outcome
+            && status == StatusCode::UNAUTHORIZED
+            && let Ok(challenge) = HeaderValue::try_from(problem.challenge(&self.metadata))
+        {
+            headers.insert(WWW_AUTHENTICATE, challenge);
+        }
+        if area == Area::OAuth {
+            // RFC 6749, section 5.1.
+            headers.insert(CACHE_CONTROL, NO_STORE);
+            headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+        }
+        if shows_limits {
+            self.rate_limits.write(decision, status, &mut headers);
+        }
+        visit.wanted.confirm(&mut headers);
+        if visit.route.is_document() && !is_prepared {
+            cors::open(&mut headers);
+        }
+        if let Some(deprecation) = visit.route.deprecation() {
+            version::give_notice(deprecation, &mut headers);
+        }
+        response(status, headers, body)
+    }
+
+    /// The answer that tells of `problem` when nothing is known of the request but its id.
+    pub(super) fn apology(&self, id: RequestId, problem: &Problem) -> Response<ReplyBody> {
+        let body = problem.body(&self.base_url, id, &Decision::default(), Area::Site);
+        let mut headers = self.begin(Begin::Usual(Some(PROBLEM_JSON)), id, false);
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        let status = problem.code.kind().status;
+        response(status, headers, ReplyBody::from(Bytes::from(body)))
+    }
+
+    /// The headers that every answer has.
+    fn begin(&self, begin: Begin, id: RequestId, is_counted: bool) -> HeaderMap {
+        let id = (X_REQUEST_ID, id.to_header());
+        let (mut headers, media_type) = match begin {
+            Begin::Prepared(headers) => (headers, None),
+            Begin::Usual(media_type) => {
+                let begin = if is_counted {
+                    &self.counted
+                } else {
+                    &self.usual
+                };
+                let mut headers = begin.clone();
+                if media_type.is_none() {
+                    headers.remove(CONTENT_TYPE);
+                }
+                (headers, media_type)
+            }
+        };
+        match media_type {
+            Some(media_type) => headers::set(&mut headers, &mut [("content-type", media_type), id]),
+            None => headers::set(&mut headers, &mut [id]),
+        }
+        headers
+    }
+}
+
+/// The body as `visit` gets it. What is true of it is told in `headers`.
+fn end(visit: &Visit, status: StatusCode, body: ReplyBody, headers: &mut HeaderMap) -> ReplyBody {
+    match body.size_hint().exact() {
+        // Whose length is not that of what the client has.
+        Some(_) if status == StatusCode::NOT_MODIFIED => {}
+        // Of a body that is sent, hyper writes the length.
+        Some(length) if visit.is_head || length == 0 => {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        Some(_) => {}
+        // A stream is one reader's at one moment.
+        None => {
+            headers.insert(CACHE_CONTROL, NO_STORE);
+            headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+        }
+    }
+    if visit.is_head {
+        return ReplyBody::default();
+    }
+    body
+}
+
+/// An answer of these parts.
+pub(super) fn response(
+    status: StatusCode,
+    headers: HeaderMap,
+    body: ReplyBody,
+) -> Response<ReplyBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
