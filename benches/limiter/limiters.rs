@@ -163,11 +163,11 @@ impl Limiter for DirectSled {
 }
 
 fn encode(window: &Window) -> Vec<u8> {
-    let bytes_of = |mark: &Mark| -> [u8; 12] {
+    let bytes_of = |mark: Mark| -> [u8; 12] {
         let wide = (u128::from(mark.newest.as_ms()) << 32) | u128::from(mark.count);
         wide.to_be_bytes()[4..].try_into().unwrap()
     };
-    window.marks().iter().flat_map(bytes_of).collect()
+    window.marks().flat_map(bytes_of).collect()
 }
 
 fn decode(bytes: &[u8]) -> Window {

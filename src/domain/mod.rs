@@ -16,6 +16,7 @@
 //! | [`quota_token`] | the visitor's name in the quota cookie |
 //! | [`policy`] | the named rate limits and how one is written on the command line |
 //! | [`window`] | the sliding window itself |
+//! | `marks` | what a window remembers |
 //! | [`decision`] | what the limiter said about one request |
 //! | [`settings`] | what the operator decided |
 //! | [`deprecation`] | the notice that an operation will be removed |
@@ -29,6 +30,7 @@ pub mod credential;
 pub mod decision;
 pub mod deprecation;
 pub mod email;
+mod marks;
 pub mod passage;
 pub mod policy;
 pub mod quota_token;

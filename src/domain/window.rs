@@ -16,11 +16,10 @@
 //! that it left in the future are moved to now, so that nobody waits longer than one window. That
 //! must be done on a refusal too: were they left in the future, their age would stand still.
 
-use std::ops::Deref;
+use thin_vec::ThinVec;
 
-use arrayvec::ArrayVec;
-use thin_vec::{ThinVec, thin_vec};
-
+pub use super::marks::Mark;
+use super::marks::Marks;
 use super::policy::Quota;
 use super::time::Timestamp;
 
@@ -33,15 +32,6 @@ pub const SLOTS: u64 = 64;
 /// By how much a request's `now` may lie before the newest mark and still be taken for a thread
 /// that read the clock early and came late.
 pub const LATECOMER_MS_MAX: u64 = 100;
-
-/// Admissions that share an instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// When the newest of them was admitted.
-    pub newest: Timestamp,
-    /// How many they are, at least 1.
-    pub count: u32,
-}
 
 /// How full a window is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,51 +54,8 @@ pub struct Admission {
 
 /// What was admitted and when. It does not know its quota: that is an argument, so that a changed
 /// one holds at once.
-///
-/// There are very many of them, most with a single mark: those take 16 bytes and no heap.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window(Log);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Log {
-    /// One mark; none if its count is 0.
-    Short { count: u32, newest: Timestamp },
-    /// Two or more, oldest first.
-    Long {
-        /// The sum of their counts, at most `u32::MAX`: a damaged store may hold anything.
-        counted: u32,
-        marks: ThinVec<Mark>,
-    },
-}
-
-const _: () = assert!(size_of::<Window>() == 16);
-
-/// A window's marks, oldest first.
-#[derive(Clone, Debug)]
-pub struct Marks<'a> {
-    short: ArrayVec<Mark, 1>,
-    long: &'a [Mark],
-}
-
-impl Deref for Marks<'_> {
-    type Target = [Mark];
-
-    fn deref(&self) -> &[Mark] {
-        match self.long {
-            [] => &self.short,
-            long => long,
-        }
-    }
-}
-
-impl Default for Window {
-    fn default() -> Self {
-        Self(Log::Short {
-            count: 0,
-            newest: Timestamp::default(),
-        })
-    }
-}
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window(Marks);
 
 impl Window {
     /// A window from marks that a store kept. They are put in order; empty ones are dropped.
@@ -116,64 +63,24 @@ impl Window {
     pub fn from_marks(marks: impl IntoIterator<Item = Mark>) -> Self {
         let mut marks: ThinVec<Mark> = marks.into_iter().filter(|mark| mark.count > 0).collect();
         marks.sort_by_key(|mark| mark.newest);
-        Self::from_sorted(marks)
-    }
-
-    fn from_sorted(mut marks: ThinVec<Mark>) -> Self {
-        if marks.len() > 1 {
-            let counted = total(&marks);
-            return Self(Log::Long { counted, marks });
-        }
-        marks.pop().map_or_else(Self::default, |mark| {
-            Self(Log::Short {
-                count: mark.count,
-                newest: mark.newest,
-            })
-        })
+        Self(Marks::from_sorted(marks))
     }
 
     /// The marks, oldest first.
+    pub fn marks(&self) -> impl Iterator<Item = Mark> {
+        self.0.iter()
+    }
+
+    /// How many marks there are.
     #[must_use]
-    pub fn marks(&self) -> Marks<'_> {
-        let (short, long) = match &self.0 {
-            Log::Short { count: 0, .. } => (None, [].as_slice()),
-            Log::Short { count, newest } => {
-                let mark = Mark {
-                    newest: *newest,
-                    count: *count,
-                };
-                (Some(mark), [].as_slice())
-            }
-            Log::Long { marks, .. } => (None, marks.as_slice()),
-        };
-        Marks {
-            short: short.into_iter().collect(),
-            long,
-        }
+    pub fn marks_count(&self) -> usize {
+        self.0.len()
     }
 
     /// When the newest admission was; nothing if none is counted.
     #[must_use]
     pub fn newest(&self) -> Option<Timestamp> {
-        match &self.0 {
-            Log::Short { count, newest } => (*count > 0).then_some(*newest),
-            Log::Long { marks, .. } => marks.last().map(|mark| mark.newest),
-        }
-    }
-
-    fn oldest(&self) -> Option<Timestamp> {
-        match &self.0 {
-            Log::Short { count, newest } => (*count > 0).then_some(*newest),
-            Log::Long { marks, .. } => marks.first().map(|mark| mark.newest),
-        }
-    }
-
-    /// How many are counted.
-    fn counted(&self) -> u32 {
-        match &self.0 {
-            Log::Short { count, .. } => *count,
-            Log::Long { counted, .. } => *counted,
-        }
+        self.0.newest()
     }
 
     /// Whether nothing is counted any more at `now`.
@@ -195,7 +102,7 @@ impl Window {
     /// How full the window is, when there is no room; nothing has been recorded then.
     pub fn admit(&mut self, quota: Quota, now: Timestamp) -> Result<Admission, Usage> {
         let now = self.settle(quota, now);
-        if self.counted() >= quota.count() {
+        if self.0.counted() >= quota.count() {
             return Err(self.usage(quota, now));
         }
         self.record(quota, now);
@@ -207,31 +114,9 @@ impl Window {
 
     /// Adds one at `now`, which no mark is newer than.
     fn record(&mut self, quota: Quota, now: Timestamp) {
-        let one = Mark {
-            newest: now,
-            count: 1,
-        };
-        match &mut self.0 {
-            Log::Short { count, newest } if *count == 0 || shares_slot(*newest, quota, now) => {
-                *newest = now;
-                *count += 1;
-            }
-            &mut Log::Short { count, newest } => {
-                self.0 = Log::Long {
-                    counted: count.saturating_add(1),
-                    marks: thin_vec![Mark { newest, count }, one],
-                };
-            }
-            Log::Long { counted, marks } => {
-                match marks.last_mut() {
-                    Some(last) if shares_slot(last.newest, quota, now) => {
-                        last.newest = now;
-                        last.count += 1;
-                    }
-                    Some(_) | None => marks.push(one),
-                }
-                *counted += 1;
-            }
+        match self.newest() {
+            Some(newest) if shares_slot(newest, quota, now) => self.0.raise_newest(now),
+            Some(_) | None => self.0.push_one(now),
         }
     }
 
@@ -243,17 +128,15 @@ impl Window {
         // The entry is in the first mark that is not older, or, after the clock was set back, in
         // the mark at now that all later ones were merged into.
         let admitted = admitted.min(now);
-        let marks = self.marks();
-        let found = marks
-            .iter()
-            .position(|mark| mark.newest >= admitted)
-            .filter(|&index| {
-                marks.get(index).is_some_and(|mark| {
-                    mark.newest == admitted || shares_slot(admitted, quota, mark.newest)
-                })
+        let found = self
+            .marks()
+            .enumerate()
+            .find(|(_, mark)| mark.newest >= admitted)
+            .filter(|(_, mark)| {
+                mark.newest == admitted || shares_slot(admitted, quota, mark.newest)
             });
-        if let Some(index) = found {
-            self.edit(|marks| {
+        if let Some((index, _)) = found {
+            self.0.edit(|marks| {
                 if let Some(mark) = marks.get_mut(index) {
                     mark.count -= 1;
                     if mark.count == 0 {
@@ -270,47 +153,18 @@ impl Window {
     fn settle(&mut self, quota: Quota, now: Timestamp) -> Timestamp {
         let now = self.arrival(now);
         if self.newest().is_some_and(|newest| newest > now) {
-            self.edit(|marks| {
+            self.0.edit(|marks| {
                 let future = marks.partition_point(|mark| mark.newest <= now);
-                let count = total(marks.get(future..).unwrap_or_default());
-                marks.truncate(future);
+                let later = marks.drain(future..).map(|mark| mark.count);
+                let count = later.fold(0, u32::saturating_add);
                 marks.push(Mark { newest: now, count });
             });
         }
-        if self
-            .oldest()
-            .is_some_and(|oldest| has_left(oldest, quota, now))
-        {
-            self.drop_oldest(|mark| has_left(mark.newest, quota, now));
+        let has_left = |admitted| has_left(admitted, quota, now);
+        if self.0.oldest().is_some_and(has_left) {
+            self.0.drop_oldest(has_left);
         }
         now
-    }
-
-    /// Drops the marks for which `is_gone` holds, which are the oldest.
-    fn drop_oldest(&mut self, is_gone: impl Fn(&Mark) -> bool) {
-        match &mut self.0 {
-            Log::Short { .. } => *self = Self::default(),
-            Log::Long { counted, marks } => {
-                let gone = marks.partition_point(is_gone);
-                if marks.len() - gone > 1 && *counted < u32::MAX {
-                    *counted -= total(marks.get(..gone).unwrap_or_default());
-                    marks.drain(..gone);
-                } else {
-                    self.edit(|marks| drop(marks.drain(..gone)));
-                }
-            }
-        }
-    }
-
-    /// Changes the marks in any way that leaves them in order.
-    fn edit(&mut self, change: impl FnOnce(&mut ThinVec<Mark>)) {
-        let mut marks = match std::mem::take(self).0 {
-            Log::Long { marks, .. } => marks,
-            Log::Short { count: 0, .. } => ThinVec::new(),
-            Log::Short { count, newest } => thin_vec![Mark { newest, count }],
-        };
-        change(&mut marks);
-        *self = Self::from_sorted(marks);
     }
 
     /// The newest mark's instant for a latecomer; `now` for everybody else.
@@ -323,20 +177,19 @@ impl Window {
 
     fn usage(&self, quota: Quota, now: Timestamp) -> Usage {
         // With a lowered limit several places must become free before one more is admitted.
-        let counted = match &self.0 {
+        let counted = self.0.counted();
+        let sum = match counted {
             // There may be more.
-            Log::Long { marks, .. } if self.counted() == u32::MAX => {
-                marks.iter().map(|mark| u64::from(mark.count)).sum()
-            }
-            Log::Short { .. } | Log::Long { .. } => u64::from(self.counted()),
+            u32::MAX => self.0.sum(),
+            _ => counted.into(),
         };
-        let must_leave = (counted + 1).saturating_sub(quota.count().into()).max(1);
+        let must_leave = (sum + 1).saturating_sub(quota.count().into()).max(1);
         let frees_up = match must_leave {
-            1 => self.oldest(),
+            1 => self.0.oldest(),
             several => self.leaves_last_of(several),
         };
         Usage {
-            counted: self.counted(),
+            counted,
             reset_ms: match frees_up {
                 Some(newest) => quota.window_ms() - now.ms_since(newest),
                 None => quota.window_ms(),
@@ -347,8 +200,7 @@ impl Window {
     /// The instant of the mark with which `several` admissions have left.
     fn leaves_last_of(&self, several: u64) -> Option<Timestamp> {
         let mut left = 0;
-        let marks = self.marks();
-        let last = marks.iter().find(|mark| {
+        let last = self.marks().find(|mark| {
             left += u64::from(mark.count);
             left >= several
         });
@@ -356,22 +208,16 @@ impl Window {
     }
 }
 
-/// The sum of the marks' counts, at most `u32::MAX`.
-fn total(marks: &[Mark]) -> u32 {
-    let add = |sum: u32, mark: &Mark| sum.saturating_add(mark.count);
-    marks.iter().fold(0, add)
-}
-
 /// Whether an admission at `admitted` no longer counts at `now`.
 fn has_left(admitted: Timestamp, quota: Quota, now: Timestamp) -> bool {
     now.ms_since(admitted) >= quota.window_ms()
 }
 
-/// Whether admissions at `earlier` and `later` are kept as one mark.
+/// Whether admissions at `earlier` and, not before it, `later` are kept as one mark.
 fn shares_slot(earlier: Timestamp, quota: Quota, later: Timestamp) -> bool {
     if quota.count() <= EXACT_COUNT_MAX {
         return earlier == later;
     }
     let slot_ms = quota.window_ms().div_ceil(SLOTS);
-    earlier.as_ms() / slot_ms == later.as_ms() / slot_ms
+    later.ms_since(earlier) <= later.as_ms() % slot_ms
 }

@@ -6,9 +6,9 @@
 //! Lots are read in the order in which they were written.
 
 use crate::domain::client::LimitKey;
+use crate::domain::window::Window;
 
-use super::persistence::Change;
-use super::record::{push_number, take_number};
+use super::record::{self, push_number, take_number};
 
 const VERSION: u8 = 1;
 
@@ -23,34 +23,83 @@ const HEAD_BYTES: usize = 1;
 /// What a change takes beside the window's bytes: its key and their length.
 const KEY_BYTES: usize = 16 + 2;
 
-/// Hands the bytes of each lot to `take`, in order.
-///
-/// # Errors
-/// The first that `take` returns.
-pub(super) fn encode<E>(
-    changes: &[Change],
-    mut take: impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut lot = Vec::with_capacity(BYTES_MAX);
-    lot.push(VERSION);
-    for (key, value) in changes {
-        let change_bytes = KEY_BYTES + value.as_ref().map_or(0, Vec::len);
-        if lot.len() > HEAD_BYTES && lot.len() + change_bytes > BYTES_MAX {
-            take(&lot)?;
-            lot.truncate(HEAD_BYTES);
+/// Changes of windows, in the order in which they were made, as lots.
+#[derive(Debug, Default)]
+pub struct Changes {
+    count: usize,
+    /// Lots, one after another.
+    bytes: Vec<u8>,
+    /// Where each lot but the last ends.
+    ends: Vec<usize>,
+    /// Where the last lot begins.
+    last_start: usize,
+    /// A window's bytes while their length is not known.
+    value: Vec<u8>,
+}
+
+impl Changes {
+    /// Adds a window's newest version, as the store keeps it; nothing to remove it.
+    pub fn push(&mut self, key: &LimitKey, value: Option<&[u8]>) {
+        let change_bytes = KEY_BYTES + value.map_or(0, <[u8]>::len);
+        let lot_bytes = self.bytes.len() - self.last_start;
+        if lot_bytes > HEAD_BYTES && lot_bytes + change_bytes > BYTES_MAX {
+            self.last_start = self.bytes.len();
+            self.ends.push(self.last_start);
         }
-        lot.extend_from_slice(key.as_bytes());
+        if self.bytes.len() == self.last_start {
+            self.bytes.push(VERSION);
+        }
+        self.bytes.extend_from_slice(key.as_bytes());
         match value {
             Some(value) => {
-                push_number(&mut lot, value.len() as u64 + 1);
-                lot.extend_from_slice(value);
+                push_number(&mut self.bytes, value.len() as u64 + 1);
+                self.bytes.extend_from_slice(value);
             }
-            None => lot.push(0),
+            None => self.bytes.push(0),
         }
+        self.count += 1;
     }
-    match lot.len() > HEAD_BYTES {
-        true => take(&lot),
-        false => Ok(()),
+
+    pub(super) fn push_window(&mut self, key: &LimitKey, window: &Window) {
+        let mut value = std::mem::take(&mut self.value);
+        value.clear();
+        record::encode(window, &mut value);
+        self.push(key, Some(&value));
+        self.value = value;
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Forgets them, but keeps the memory for others.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        (self.count, self.last_start) = (0, 0);
+    }
+
+    /// The bytes of each lot.
+    pub(super) fn lots(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let ends = self.ends.iter().copied().chain([self.bytes.len()]);
+        let lots = starts.zip(ends);
+        lots.filter_map(|(start, end)| self.bytes.get(start..end).filter(|lot| !lot.is_empty()))
+    }
+
+    /// Hands each change to `take`, in order.
+    pub fn for_each(&self, mut take: impl FnMut(LimitKey, Option<&[u8]>)) {
+        for lot in self.lots() {
+            decode(lot, &mut take);
+        }
     }
 }
 
@@ -91,14 +140,18 @@ mod tests {
 
     use super::*;
 
+    type Change = (LimitKey, Option<Vec<u8>>);
+
     fn lots(changes: &[Change]) -> Vec<Vec<u8>> {
-        let mut lots = Vec::new();
-        let taken: Result<(), ()> = encode(changes, |lot| {
-            lots.push(lot.to_vec());
-            Ok(())
-        });
-        taken.unwrap();
-        lots
+        let mut written = Changes::default();
+        // They are used again.
+        written.push(&LimitKey::from_bytes([0; 16]), None);
+        written.clear();
+        for (key, value) in changes {
+            written.push(key, value.as_deref());
+        }
+        assert_eq!(written.len(), changes.len());
+        written.lots().map(<[u8]>::to_vec).collect()
     }
 
     fn change() -> impl Strategy<Value = Change> {

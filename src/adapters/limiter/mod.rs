@@ -5,8 +5,9 @@
 //! | `table` | every decision, in a sharded table of windows |
 //! | `shard` | a part of the table: windows, and which of them are newer than what is stored |
 //! | `writer` | writes what is new, removes what has expired, copes with a store that fails |
+//! | `windows` | windows by their keys |
 //! | `persistence` | where windows survive the process |
-//! | `lot` | many windows' bytes in one value |
+//! | `lot` | changes of windows, many in one value |
 //! | `record` | a window's bytes |
 //!
 //! All live windows are in memory from the start, so no request waits for the store and its
@@ -19,6 +20,7 @@ mod persistence;
 mod record;
 mod shard;
 mod table;
+mod windows;
 mod writer;
 
 use std::path::Path;
@@ -30,7 +32,8 @@ use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{Acquired, Charge, Clock, Grant, LimiterAnswer, RateLimiter};
 
-pub use self::persistence::{Change, SledWindowStore, WindowStore, WindowStoreError};
+pub use self::lot::Changes;
+pub use self::persistence::{SledWindowStore, WindowStore, WindowStoreError};
 use self::table::Table;
 pub use self::table::TableLimits;
 use self::writer::{Attendant, Writer};

@@ -14,7 +14,8 @@ use crate::adapters::sled_db;
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
 
-use super::{lot, record};
+use super::lot::{self, Changes};
+use super::record;
 
 /// Keeps windows across restarts. One thread uses it.
 pub trait WindowStore: Send {
@@ -44,7 +45,7 @@ pub trait WindowStore: Send {
     ///
     /// # Errors
     /// [`WindowStoreError`] when they may be lost, and earlier ones too.
-    fn write(&mut self, changes: Vec<Change>) -> Result<(), WindowStoreError>;
+    fn write(&mut self, changes: &Changes) -> Result<(), WindowStoreError>;
 
     /// How many windows are kept. Slow: for tests.
     fn count(&self) -> usize;
@@ -52,9 +53,6 @@ pub trait WindowStore: Send {
     /// Bytes on disk.
     fn bytes_on_disk(&self) -> u64;
 }
-
-/// A window's newest version; nothing to remove it.
-pub type Change = (LimitKey, Option<Vec<u8>>);
 
 /// The store did not do what was asked. The text is for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -198,17 +196,16 @@ impl WindowStore for SledWindowStore {
             .map_err(|error| WindowStoreError::new("cannot remove", &old, &error))
     }
 
-    fn write(&mut self, changes: Vec<Change>) -> Result<(), WindowStoreError> {
+    fn write(&mut self, changes: &Changes) -> Result<(), WindowStoreError> {
         let Some(db) = &self.db else {
             return Err(WindowStoreError("closed".to_owned()));
         };
         let next_lot = &mut self.next_lot;
         attempt("cannot write", &self.dir, || {
-            lot::encode(&changes, |lot| {
-                let number = *next_lot;
+            for lot in changes.lots() {
+                db.insert(next_lot.to_be_bytes(), lot)?;
                 *next_lot += 1;
-                db.insert(number.to_be_bytes(), lot).map(|_none| ())
-            })?;
+            }
             db.flush().map(|_bytes| ())
         })
     }

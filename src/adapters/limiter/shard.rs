@@ -1,13 +1,9 @@
 //! A part of the table: windows, and which of them are newer than what is stored.
 //!
 //! What holds after every method:
-//! - A window that is newer than what the store was given is dirty, and its key is listed, or has
-//!   been handed to the writer, who comes back for it.
+//! - A window that is newer than what the store was given is dirty, and its key is listed.
 //! - A window that the store may have some version of is known as stored, so that its removal is
 //!   passed on when it leaves.
-
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::domain::client::LimitKey;
 use crate::domain::policy::Quota;
@@ -15,35 +11,27 @@ use crate::domain::time::Timestamp;
 use crate::domain::window::{Admission, Usage, Window};
 use crate::ports::Charge;
 
-use super::persistence::Change;
+use super::lot::Changes;
 use super::record;
+use super::windows::{Entry, Windows};
 
 #[derive(Default)]
 pub(super) struct Shard {
-    windows: HashMap<LimitKey, Entry, BuildHasherDefault<KeyHasher>>,
-    /// The keys whose windows are newer than what is stored. A key that has left the table may
-    /// still be listed.
+    windows: Windows,
+    /// The keys of the dirty windows, in the order in which they became so. A key that has left the
+    /// table may still be listed.
     dirty: Vec<LimitKey>,
-}
-
-#[derive(Default)]
-struct Entry {
-    window: Window,
-    /// Listed in its shard's `dirty`.
-    is_dirty: bool,
-    /// The store has some version of it.
-    is_stored: bool,
 }
 
 /// What the requests do.
 impl Shard {
     pub(super) fn holds(&self, key: &LimitKey) -> bool {
-        self.windows.contains_key(key)
+        self.windows.holds(key)
     }
 
-    pub(super) fn peek(&mut self, charge: &Charge, key: &LimitKey, now: Timestamp) -> Usage {
-        match self.windows.get_mut(key) {
-            Some(Entry { window, .. }) => window.peek(charge.quota, now),
+    pub(super) fn peek(&mut self, charge: &Charge, now: Timestamp) -> Usage {
+        match self.windows.get_mut(&charge.key) {
+            Some(entry) => entry.window.peek(charge.quota, now),
             None => Window::default().peek(charge.quota, now),
         }
     }
@@ -52,14 +40,13 @@ impl Shard {
     pub(super) fn admit(
         &mut self,
         charge: &Charge,
-        key: LimitKey,
         now: Timestamp,
     ) -> Result<(Admission, bool), Usage> {
         let before = self.windows.len();
         // An empty window admits: none is left behind by a refusal.
-        let entry = self.windows.entry(key).or_default();
+        let entry = self.windows.get_or_add(charge.key);
         let admission = entry.window.admit(charge.quota, now)?;
-        entry.note_change(key, &mut self.dirty);
+        entry.note_change(&mut self.dirty);
         Ok((admission, self.windows.len() > before))
     }
 
@@ -67,7 +54,7 @@ impl Shard {
         let Some(entry) = self.windows.get_mut(&charge.key) else {
             return Window::default().peek(charge.quota, now);
         };
-        entry.note_change(charge.key, &mut self.dirty);
+        entry.note_change(&mut self.dirty);
         entry.window.refund(admitted, charge.quota, now)
     }
 }
@@ -81,23 +68,14 @@ impl Shard {
 
     /// Puts a window in that the store has just as it is.
     pub(super) fn restore(&mut self, key: LimitKey, window: Window) {
-        let entry = Entry {
-            window,
-            is_dirty: false,
-            is_stored: true,
-        };
-        self.windows.insert(key, entry);
+        let entry = self.windows.get_or_add(key);
+        entry.window = window;
+        entry.is_stored = true;
     }
 
     /// Forgets what was put in under `key`.
     pub(super) fn forget(&mut self, key: &LimitKey) {
         self.windows.remove(key);
-    }
-
-    /// Forgets everything, for a store that is forgotten too.
-    pub(super) fn clear(&mut self) {
-        self.windows.clear();
-        self.dirty.clear();
     }
 
     /// Removes expired windows, and those without a quota, and says how many bytes the others take
@@ -109,102 +87,80 @@ impl Shard {
         removals: &mut Vec<LimitKey>,
     ) -> u64 {
         let mut live_bytes = 0;
-        let dirty = &mut self.dirty;
-        self.windows.retain(|key, entry| {
+        self.windows.retain(|entry| {
+            let Entry { key, window, .. } = entry;
             let is_live = quota_of(key).is_some_and(|quota| {
-                if entry.window.newest() > Some(now) {
+                if window.newest() > Some(now) {
                     // The clock was set back: marks left in the future would outlive their window.
-                    entry.window.peek(quota, now);
+                    window.peek(quota, now);
                 }
-                !entry.window.is_expired(quota, now)
+                !window.is_expired(quota, now)
             });
             if is_live {
-                live_bytes += record::size_estimate(&entry.window);
+                live_bytes += record::size_estimate(window);
             } else if entry.is_stored {
                 removals.push(*key);
             }
             is_live
         });
-        // While the store fails nobody takes the list, and keys that left and came back would
+        // While the store fails nobody takes from the list, and keys that left and came back would
         // lengthen it for ever.
-        if dirty.len() > self.windows.len() {
-            dirty.clear();
-            let listed = self.windows.iter().filter(|(_, entry)| entry.is_dirty);
-            dirty.extend(listed.map(|(key, _)| *key));
-            dirty.shrink_to_fit();
-        }
-        // A crowd that has gone gives its memory back.
-        if self.windows.len() < self.windows.capacity() / 8 {
-            self.windows.shrink_to_fit();
+        if self.dirty.len() > self.windows.len() {
+            self.dirty.clear();
+            let dirty = self.windows.iter().filter(|entry| entry.is_dirty);
+            self.dirty.extend(dirty.map(|entry| entry.key));
+            self.dirty.shrink_to_fit();
         }
         live_bytes
     }
 
-    /// Takes the list of what is new. Whoever has it must come back for all of it with
-    /// [`Shard::take_changes`], or for everything with [`Shard::take_all`].
-    pub(super) fn take_dirty(&mut self) -> Vec<LimitKey> {
-        std::mem::take(&mut self.dirty)
+    /// How many keys are listed as dirty.
+    pub(super) fn dirty_count(&self) -> usize {
+        self.dirty.len()
     }
 
-    /// Adds what is new of `keys` to `changes`.
-    pub(super) fn take_changes(&mut self, keys: &[LimitKey], changes: &mut Vec<Change>) {
-        for key in keys {
+    /// Adds the dirty windows of the first `count` keys listed to `changes`.
+    pub(super) fn take_changes(&mut self, count: usize, changes: &mut Changes) {
+        let count = count.min(self.dirty.len());
+        for key in self.dirty.drain(..count) {
             // Absent or clean if it expired before it was written, and perhaps came back.
-            if let Some(entry) = self.windows.get_mut(key)
+            if let Some(entry) = self.windows.get_mut(&key)
                 && entry.is_dirty
             {
-                changes.push((*key, entry.take_change()));
+                entry.take_change(changes);
             }
         }
     }
 
     /// Adds everything to `changes`, and says how many bytes it takes when written.
-    pub(super) fn take_all(&mut self, changes: &mut Vec<Change>) -> u64 {
-        self.dirty = Vec::new();
+    pub(super) fn take_all(&mut self, changes: &mut Changes) -> u64 {
+        self.dirty.clear();
         let mut live_bytes = 0;
-        for (key, entry) in &mut self.windows {
+        for entry in self.windows.iter_mut() {
             live_bytes += record::size_estimate(&entry.window);
-            changes.push((*key, entry.take_change()));
+            entry.take_change(changes);
         }
         live_bytes
     }
 }
 
 impl Entry {
-    /// Says that the window, which is that of `key`, is newer than what is stored.
-    fn note_change(&mut self, key: LimitKey, dirty: &mut Vec<LimitKey>) {
+    /// Says that the window is newer than what is stored.
+    fn note_change(&mut self, dirty: &mut Vec<LimitKey>) {
         if !self.is_dirty {
             self.is_dirty = true;
-            dirty.push(key);
+            dirty.push(self.key);
         }
     }
 
-    fn take_change(&mut self) -> Option<Vec<u8>> {
+    fn take_change(&mut self, changes: &mut Changes) {
         self.is_dirty = false;
         // Refunds may have emptied it.
         self.is_stored = self.window.newest().is_some();
-        self.is_stored.then(|| record::encode(&self.window))
-    }
-}
-
-/// Takes the last eight bytes of a limiter key as its hash: they come from keyed BLAKE3, so nobody
-/// can choose them. The tag is mixed in, as one network has the same hash under every policy.
-#[derive(Default)]
-struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        if let (Some(tag), Some(hash)) = (bytes.first(), bytes.last_chunk()) {
-            let spread = u64::from(*tag).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            self.0 = u64::from_le_bytes(*hash) ^ spread;
+        match self.is_stored {
+            true => changes.push_window(&self.key, &self.window),
+            false => changes.push(&self.key, None),
         }
-    }
-
-    /// The length that is written before the bytes; it is always the same.
-    fn write_usize(&mut self, _length: usize) {}
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 
@@ -261,11 +217,10 @@ mod tests {
             let mut removals = Vec::new();
             let mut now = START;
             for step in steps {
-                let mut changes = Vec::new();
+                let mut changes = Changes::default();
                 match step {
                     Step::Admit(number) => {
-                        let charge = charge(quota, number);
-                        let _ = shard.admit(&charge, charge.key, now);
+                        let _ = shard.admit(&charge(quota, number), now);
                         continue;
                     }
                     Step::Refund(number) => {
@@ -282,9 +237,12 @@ mod tests {
                         continue;
                     }
                     Step::Write => {
-                        changes.extend(removals.drain(..).map(|key| (key, None)));
-                        let keys = shard.take_dirty();
-                        shard.take_changes(&keys, &mut changes);
+                        for key in removals.drain(..) {
+                            changes.push(&key, None);
+                        }
+                        while shard.dirty_count() > 0 {
+                            shard.take_changes(2, &mut changes);
+                        }
                     }
                     Step::WriteAll => {
                         removals.clear();
@@ -292,19 +250,19 @@ mod tests {
                         shard.take_all(&mut changes);
                     }
                 }
-                for (key, value) in changes {
+                changes.for_each(|key, value| {
                     match value {
-                        Some(value) => store.insert(key, value),
+                        Some(value) => store.insert(key, value.to_vec()),
                         None => store.remove(&key),
                     };
-                }
+                });
                 let newest = |bytes: &Vec<u8>| record::decode(bytes).unwrap().newest();
                 let stored: BTreeMap<_, _> =
                     store.iter().map(|(key, bytes)| (*key, newest(bytes))).collect();
                 let held: BTreeMap<_, _> = shard
                     .windows
                     .iter()
-                    .map(|(key, entry)| (*key, entry.window.newest()))
+                    .map(|entry| (entry.key, entry.window.newest()))
                     .filter(|(_, newest)| newest.is_some())
                     .collect();
                 prop_assert_eq!(stored, held);

@@ -46,8 +46,9 @@ impl TableLimits {
     }
 }
 
-/// One for each value of a byte.
-pub(super) const SHARDS: usize = 256;
+/// So many that two threads, or one and the writer, seldom meet in one.
+pub(super) const SHARDS: u16 = 1 << SHARD_BITS;
+const SHARD_BITS: u32 = 10;
 
 /// A charge has at most three windows to choose from: its own, the coarse one, the overflow.
 const LOCKS_MAX: usize = 3 * POLICIES_PER_REQUEST_MAX;
@@ -65,14 +66,14 @@ pub(super) struct Table {
 #[repr(align(128))]
 struct Padded(Mutex<Shard>);
 
-/// Each with its number.
-type LockedShards<'a> = ArrayVec<(u8, MutexGuard<'a, Shard>), LOCKS_MAX>;
+/// A shard with its number.
+type LockedShard<'a> = (u16, MutexGuard<'a, Shard>);
 
-/// The windows that count each charge of a request, behind locks.
-struct Seats<'a> {
-    shards: LockedShards<'a>,
-    /// One for each charge, in order.
-    keys: ArrayVec<LimitKey, POLICIES_PER_REQUEST_MAX>,
+/// The windows that count a request, behind locks.
+struct Seats<'s, 'a> {
+    shards: &'s mut [LockedShard<'a>],
+    /// With the keys of the windows that really count them.
+    charges: &'s [Charge],
 }
 
 impl Table {
@@ -86,39 +87,38 @@ impl Table {
     }
 
     pub(super) fn acquire(&self, charges: &[Charge], now: Timestamp) -> Acquired {
-        let mut seats = self.seat(charges);
-        let mut acquired = Acquired {
-            decision: Decision::default(),
-            grant: Grant::default(),
-        };
-        // One charge needs no look before it is made: a refusal leaves nothing of it.
-        if charges.len() > 1 {
-            acquired.decision = seats.peek(charges, now, true);
-            if acquired.decision.is_refused() {
-                return acquired;
-            }
-            acquired.decision = Decision::default();
-        }
-        for (charge, &key) in charges.iter().zip(&seats.keys) {
-            match shard_of(&mut seats.shards, &key).admit(charge, key, now) {
-                Ok((admission, is_new)) => {
-                    if is_new {
-                        self.keys.fetch_add(1, Ordering::Relaxed);
-                    }
-                    acquired
-                        .decision
-                        .push(charge.standing(admission.usage, false));
-                    let charged = Charge { key, ..*charge };
-                    acquired.grant.entries.push((charged, admission.at));
+        self.with_seats(charges, |mut seats| {
+            let mut acquired = Acquired {
+                decision: Decision::default(),
+                grant: Grant::default(),
+            };
+            // One charge needs no look before it is made: a refusal leaves nothing of it.
+            if charges.len() > 1 {
+                acquired.decision = seats.peek(now, true);
+                if acquired.decision.is_refused() {
+                    return acquired;
                 }
-                Err(usage) => acquired.decision.push(charge.standing(usage, true)),
+                acquired.decision = Decision::default();
             }
-        }
-        acquired
+            for charge in seats.charges {
+                match shard_of(seats.shards, &charge.key).admit(charge, now) {
+                    Ok((admission, is_new)) => {
+                        if is_new {
+                            self.keys.fetch_add(1, Ordering::Relaxed);
+                        }
+                        let standing = charge.standing(admission.usage, false);
+                        acquired.decision.push(standing);
+                        acquired.grant.entries.push((*charge, admission.at));
+                    }
+                    Err(usage) => acquired.decision.push(charge.standing(usage, true)),
+                }
+            }
+            acquired
+        })
     }
 
     pub(super) fn peek(&self, charges: &[Charge], now: Timestamp) -> Decision {
-        self.seat(charges).peek(charges, now, false)
+        self.with_seats(charges, |mut seats| seats.peek(now, false))
     }
 
     pub(super) fn refund(&self, grant: &Grant, now: Timestamp) -> Decision {
@@ -137,7 +137,7 @@ impl Table {
     }
 
     /// Works on one shard at a time, for the writer. `index` is below [`SHARDS`].
-    pub(super) fn with_shard<T>(&self, index: u8, work: impl FnOnce(&mut Shard) -> T) -> T {
+    pub(super) fn with_shard<T>(&self, index: u16, work: impl FnOnce(&mut Shard) -> T) -> T {
         let mut shard = self.lock_shard(index);
         let before = shard.count();
         let result = work(&mut shard);
@@ -149,25 +149,37 @@ impl Table {
 
     /// Finds and locks the window that counts each charge: the charge's own; or, for an identity
     /// that has none when the table is full, one that it shares with its neighbours.
-    fn seat(&self, charges: &[Charge]) -> Seats<'_> {
-        let own_keys = charges.iter().map(|charge| charge.key);
-        let mut shards = self.lock(own_keys.clone());
+    fn with_seats<T>(&self, charges: &[Charge], work: impl FnOnce(Seats<'_, '_>) -> T) -> T {
         let keys = self.keys.load(Ordering::Relaxed);
-        let has_its_own =
-            |charge: &Charge| charge.network.is_none() || holds(&mut shards, &charge.key);
+        // Most requests' charges count one network, and so lie in one shard.
+        if !self.limits.is_full(keys)
+            && let Some(index) = common_shard(charges)
+        {
+            let shards = &mut [(index, self.lock_shard(index))];
+            return work(Seats { shards, charges });
+        }
+        let mut shards = self.lock(charges.iter().map(|charge| charge.key));
+        let has_its_own = |charge: &Charge| {
+            charge.network.is_none() || shard_of(&mut shards, &charge.key).holds(&charge.key)
+        };
         if self.limits.is_full(keys) && !charges.iter().all(has_its_own) {
             drop(shards);
-            return self.seat_crowded(charges, self.limits.is_reserve_full(keys));
+            return self.with_crowded_seats(charges, self.limits.is_reserve_full(keys), work);
         }
-        Seats {
-            shards,
-            keys: own_keys.collect(),
-        }
+        work(Seats {
+            shards: &mut shards,
+            charges,
+        })
     }
 
     #[cold]
-    fn seat_crowded(&self, charges: &[Charge], is_reserve_full: bool) -> Seats<'_> {
-        let choices: ArrayVec<(LimitKey, Option<(LimitKey, LimitKey)>), POLICIES_PER_REQUEST_MAX> =
+    fn with_crowded_seats<T>(
+        &self,
+        charges: &[Charge],
+        is_reserve_full: bool,
+        work: impl FnOnce(Seats<'_, '_>) -> T,
+    ) -> T {
+        let choices: ArrayVec<(Charge, Option<(LimitKey, LimitKey)>), POLICIES_PER_REQUEST_MAX> =
             charges
                 .iter()
                 .map(|charge| {
@@ -177,32 +189,41 @@ impl Table {
                             LimitKey::overflow(&self.mac_key, charge.policy),
                         )
                     });
-                    (charge.key, shared)
+                    (*charge, shared)
                 })
                 .collect();
         // All that may count a charge are locked before one is chosen, so that two requests of one
         // newcomer choose alike.
-        let mut shards = self.lock(choices.iter().flat_map(|&(own, shared)| {
-            let (coarse, overflow) = shared.unwrap_or((own, own));
-            [own, coarse, overflow]
-        }));
-        let keys = choices
+        let mut shards = self.lock(choices.iter().flat_map(
+            |&(Charge { key: own, .. }, shared)| {
+                let (coarse, overflow) = shared.unwrap_or((own, own));
+                [own, coarse, overflow]
+            },
+        ));
+        let mut holds = |key: &LimitKey| shard_of(&mut shards, key).holds(key);
+        let seated: ArrayVec<Charge, POLICIES_PER_REQUEST_MAX> = choices
             .iter()
-            .map(|&(own, shared)| match shared {
-                None => own,
-                Some(_) if holds(&mut shards, &own) => own,
-                Some((coarse, _)) if !is_reserve_full || holds(&mut shards, &coarse) => coarse,
-                Some((_, overflow)) => overflow,
+            .map(|&(charge, shared)| {
+                let key = match shared {
+                    None => charge.key,
+                    Some(_) if holds(&charge.key) => charge.key,
+                    Some((coarse, _)) if !is_reserve_full || holds(&coarse) => coarse,
+                    Some((_, overflow)) => overflow,
+                };
+                Charge { key, ..charge }
             })
             .collect();
-        Seats { shards, keys }
+        work(Seats {
+            shards: &mut shards,
+            charges: &seated,
+        })
     }
 
     /// Locks the shards of `keys`, each once, in the order of their numbers.
-    fn lock(&self, keys: impl Iterator<Item = LimitKey>) -> LockedShards<'_> {
-        let mut order: ArrayVec<u8, LOCKS_MAX> = keys.map(|key| shard_index(&key)).collect();
+    fn lock(&self, keys: impl Iterator<Item = LimitKey>) -> ArrayVec<LockedShard<'_>, LOCKS_MAX> {
+        let mut order: ArrayVec<u16, LOCKS_MAX> = keys.map(|key| shard_index(&key)).collect();
         order.sort_unstable();
-        let mut shards = LockedShards::new();
+        let mut shards = ArrayVec::<LockedShard<'_>, LOCKS_MAX>::new();
         for index in order {
             if shards.last().is_none_or(|(last, _)| *last != index) {
                 shards.push((index, self.lock_shard(index)));
@@ -211,22 +232,22 @@ impl Table {
         shards
     }
 
-    #[allow(clippy::expect_used, reason = "there is a shard for every byte")]
-    fn lock_shard(&self, index: u8) -> MutexGuard<'_, Shard> {
+    #[allow(clippy::expect_used, reason = "there is a shard for every index")]
+    fn lock_shard(&self, index: u16) -> MutexGuard<'_, Shard> {
         let Padded(shard) = self
             .shards
             .get(usize::from(index))
-            .expect("there is a shard for every byte");
+            .expect("there is a shard for every index");
         // A shard is whole after a panic elsewhere: a window's changes are made in one step.
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seats<'_> {
-    fn peek(&mut self, charges: &[Charge], now: Timestamp, is_asking: bool) -> Decision {
+impl Seats<'_, '_> {
+    fn peek(&mut self, now: Timestamp, is_asking: bool) -> Decision {
         let mut decision = Decision::default();
-        for (charge, key) in charges.iter().zip(&self.keys) {
-            let usage = shard_of(&mut self.shards, key).peek(charge, key, now);
+        for charge in self.charges {
+            let usage = shard_of(self.shards, &charge.key).peek(charge, now);
             let is_violated = is_asking && usage.counted >= charge.quota.count();
             decision.push(charge.standing(usage, is_violated));
         }
@@ -239,7 +260,7 @@ impl Seats<'_> {
     clippy::expect_used,
     reason = "callers lock the shard of every key they ask for"
 )]
-fn shard_of<'s>(shards: &'s mut LockedShards<'_>, key: &LimitKey) -> &'s mut Shard {
+fn shard_of<'s>(shards: &'s mut [LockedShard<'_>], key: &LimitKey) -> &'s mut Shard {
     let wanted = shard_index(key);
     shards
         .iter_mut()
@@ -248,12 +269,15 @@ fn shard_of<'s>(shards: &'s mut LockedShards<'_>, key: &LimitKey) -> &'s mut Sha
         .expect("callers lock the shard of every key they ask for")
 }
 
-fn holds(shards: &mut LockedShards<'_>, key: &LimitKey) -> bool {
-    shard_of(shards, key).holds(key)
+/// The shard in which all charges count.
+fn common_shard(charges: &[Charge]) -> Option<u16> {
+    let mut indices = charges.iter().map(|charge| shard_index(&charge.key));
+    let first = indices.next()?;
+    indices.all(|index| index == first).then_some(first)
 }
 
-/// The first byte of the hash, which stands after the policy's tag.
-pub(super) fn shard_index(key: &LimitKey) -> u8 {
-    let [_tag, index, ..] = *key.as_bytes();
-    index
+/// From the first bytes of the hash, which stand after the policy's tag.
+pub(super) fn shard_index(key: &LimitKey) -> u16 {
+    let [_tag, high, low, ..] = *key.as_bytes();
+    u16::from_be_bytes([high, low]) >> (u16::BITS - SHARD_BITS)
 }

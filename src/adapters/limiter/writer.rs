@@ -10,22 +10,24 @@ use crate::domain::client::LimitKey;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::time::Timestamp;
 
-use super::persistence::{Change, WindowStore, WindowStoreError};
+use super::lot::Changes;
+use super::persistence::{WindowStore, WindowStoreError};
 use super::shard::Shard;
 use super::table::{SHARDS, Table, shard_index};
 
 /// A process that is killed forgets what was decided since the last tick, and during one.
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
-/// The whole table is swept every 3.2 seconds, a 256th of it under each lock.
-const SHARDS_PER_TICK: usize = 8;
+/// The whole table is swept every 3.2 seconds, a 1024th of it under each lock.
+const SHARDS_PER_TICK: usize = 32;
 
-/// Changes are handed to the store in lots of this size, give or take a shard, so that neither
+/// Changes are handed to the store in batches of this size, give or take a shard, so that neither
 /// memory nor the time until they are safe grows with the table.
 const BATCH: usize = 4096;
 
-/// So many are taken at once, so that a request never waits long for a shard.
-const TAKEN_UNDER_LOCK: usize = 32;
+/// So many are taken at once: a request that meets the writer in a shard then waits for about a
+/// microsecond, and is not put to sleep.
+const TAKEN_UNDER_LOCK: usize = 8;
 
 /// A store that failed is tried again every second, and named in the log once a minute.
 const TICKS_PER_RETRY: u64 = 10;
@@ -44,7 +46,7 @@ pub(super) struct Writer {
     ticks: u64,
     warned_at_tick: Option<u64>,
     /// The shard that is swept next.
-    next_shard: u8,
+    next_shard: u16,
     /// What the shards swept since shard 0 take when written.
     live_bytes: u64,
     /// How large the store was when it last started over, and what it then held.
@@ -52,6 +54,8 @@ pub(super) struct Writer {
     live_bytes_at_start: u64,
     /// Stored windows that have left memory.
     removals: Vec<LimitKey>,
+    /// What is handed to the store next.
+    changes: Changes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,8 +88,8 @@ impl Writer {
         });
         if let Err(error) = loaded {
             tracing::warn!(%error, "limiter windows set aside, starting empty");
-            for index in shard_indices() {
-                table.with_shard(index, Shard::clear);
+            for index in 0..SHARDS {
+                table.with_shard(index, |shard| *shard = Shard::default());
             }
         }
         let mut writer = Self {
@@ -100,6 +104,7 @@ impl Writer {
             bytes_at_start: 0,
             live_bytes_at_start: 0,
             removals: Vec::new(),
+            changes: Changes::default(),
         };
         writer.write_all()?;
         Ok(writer)
@@ -158,7 +163,7 @@ impl Writer {
         self.live_bytes += self.table.with_shard(index, |shard| {
             shard.sweep(|key| quota_of(policies, key), now, removals)
         });
-        self.next_shard = index.wrapping_add(1);
+        self.next_shard = (index + 1) % SHARDS;
         if self.next_shard == 0 {
             let live_bytes = std::mem::take(&mut self.live_bytes);
             self.shed_garbage(live_bytes);
@@ -209,16 +214,21 @@ impl Writer {
     /// Writes what is new.
     fn write_changes(&mut self) -> Result<(), WindowStoreError> {
         // First, as a removed window may have come back.
-        let mut changes: Vec<Change> = self.removals.drain(..).map(|key| (key, None)).collect();
-        for index in shard_indices() {
-            let keys = self.table.with_shard(index, Shard::take_dirty);
-            for keys in keys.chunks(TAKEN_UNDER_LOCK) {
-                let take = |shard: &mut Shard| shard.take_changes(keys, &mut changes);
-                self.table.with_shard(index, take);
-            }
-            self.write_lot(&mut changes, BATCH)?;
+        for key in self.removals.drain(..) {
+            self.changes.push(&key, None);
         }
-        self.write_lot(&mut changes, 1)
+        for index in 0..SHARDS {
+            // What is new by now: busy windows must not keep the writer here.
+            let mut left = self.table.with_shard(index, |shard| shard.dirty_count());
+            while left > 0 {
+                let changes = &mut self.changes;
+                self.table
+                    .with_shard(index, |shard| shard.take_changes(TAKEN_UNDER_LOCK, changes));
+                left = left.saturating_sub(TAKEN_UNDER_LOCK);
+            }
+            self.write_batch(BATCH)?;
+        }
+        self.write_batch(1)
     }
 
     /// Writes everything into an empty store.
@@ -228,15 +238,16 @@ impl Writer {
         };
         store.start_over()?;
         self.removals.clear();
-        let mut changes = Vec::new();
+        self.changes.clear();
         self.live_bytes_at_start = 0;
-        for index in shard_indices() {
+        for index in 0..SHARDS {
+            let changes = &mut self.changes;
             self.live_bytes_at_start += self
                 .table
-                .with_shard(index, |shard| shard.take_all(&mut changes));
-            self.write_lot(&mut changes, BATCH)?;
+                .with_shard(index, |shard| shard.take_all(changes));
+            self.write_batch(BATCH)?;
         }
-        self.write_lot(&mut changes, 1)?;
+        self.write_batch(1)?;
         if let Some(store) = &mut self.store {
             store.settle()?;
             self.bytes_at_start = store.bytes_on_disk();
@@ -244,13 +255,14 @@ impl Writer {
         Ok(())
     }
 
-    fn write_lot(
-        &mut self,
-        changes: &mut Vec<Change>,
-        at_least: usize,
-    ) -> Result<(), WindowStoreError> {
+    /// Hands the changes over once there are so many.
+    fn write_batch(&mut self, at_least: usize) -> Result<(), WindowStoreError> {
         match &mut self.store {
-            Some(store) if changes.len() >= at_least => store.write(std::mem::take(changes)),
+            Some(store) if self.changes.len() >= at_least => {
+                let written = store.write(&self.changes);
+                self.changes.clear();
+                written
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -296,9 +308,4 @@ impl Drop for Attendant {
 fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
     let [tag, ..] = *key.as_bytes();
     policies.quota(*PolicyName::ALL.get(usize::from(tag))?)
-}
-
-/// Every shard.
-fn shard_indices() -> impl Iterator<Item = u8> {
-    (0..SHARDS).map_while(|index| u8::try_from(index).ok())
 }

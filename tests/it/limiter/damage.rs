@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use landing_api::adapters::limiter::{
-    LimiterOpenError, SledRateLimiter, SledWindowStore, TableLimits, WindowStore,
+    Changes, LimiterOpenError, SledRateLimiter, SledWindowStore, TableLimits, WindowStore,
 };
 use landing_api::adapters::memory::ManualClock;
 use landing_api::domain::client::LimitKey;
@@ -95,13 +95,12 @@ fn values_that_are_no_windows_are_skipped() {
     store.start_over().unwrap();
     let other = charge(PolicyName::Ip, QUOTA, 2);
     let foreign = LimitKey::from_bytes([0xff; 16]);
-    let good = vec![1, 0x80, 0x80, 1, 1];
-    let garbage = vec![
-        (charged.key, Some(b"garbage".to_vec())),
-        (other.key, Some(Vec::new())),
-        (foreign, Some(good)),
-    ];
-    store.write(garbage).unwrap();
+    let good = [1, 0x80, 0x80, 1, 1];
+    let mut garbage = Changes::default();
+    garbage.push(&charged.key, Some(b"garbage"));
+    garbage.push(&other.key, Some(b""));
+    garbage.push(&foreign, Some(&good));
+    store.write(&garbage).unwrap();
     store.settle().unwrap();
     drop(store);
     assert_eq!(data.open(QUOTA, START).stats().windows, 0);

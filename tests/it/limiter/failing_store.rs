@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use landing_api::adapters::limiter::{
-    Change, SledRateLimiter, TableLimits, WindowStore, WindowStoreError,
+    Changes, SledRateLimiter, TableLimits, WindowStore, WindowStoreError,
 };
 use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::PolicyName;
@@ -53,16 +53,16 @@ impl WindowStore for ScriptedStore {
         Ok(())
     }
 
-    fn write(&mut self, changes: Vec<Change>) -> Result<(), WindowStoreError> {
+    fn write(&mut self, changes: &Changes) -> Result<(), WindowStoreError> {
         let mut script = self.0.lock().unwrap();
         script.writes += 1;
         script.fail()?;
-        for (key, value) in changes {
+        changes.for_each(|key, value| {
             match value {
-                Some(value) => script.windows.insert(key, value),
+                Some(value) => script.windows.insert(key, value.to_vec()),
                 None => script.windows.remove(&key),
             };
-        }
+        });
         Ok(())
     }
 

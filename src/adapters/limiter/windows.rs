@@ -1,0 +1,276 @@
+//! Windows by their keys.
+//!
+//! A window stands with its key and what the store knows of it in one line of the cache, and a
+//! key's hash tells where: a decision on one of a million waits for memory about once. An entry
+//! whose place is taken stands in the next free one behind it (linear probing), and moves up when
+//! one before it leaves. Any number of places will do, so that few are empty.
+
+use crate::domain::client::LimitKey;
+use crate::domain::window::Window;
+
+#[derive(Default)]
+pub(super) struct Windows {
+    /// So many places belong to a part of the hashes each. Those behind them take what overflows
+    /// at the end.
+    homes: u32,
+    places: Vec<Option<Entry>>,
+    len: usize,
+}
+
+#[repr(align(64))]
+pub(super) struct Entry {
+    pub(super) key: LimitKey,
+    pub(super) window: Window,
+    /// Listed as newer than what is stored.
+    pub(super) is_dirty: bool,
+    /// The store has some version of it.
+    pub(super) is_stored: bool,
+}
+
+const _: () = assert!(size_of::<Option<Entry>>() == 64);
+
+/// There is room for this many entries that overflow before memory is moved.
+const OVERFLOW: usize = 16;
+
+impl Windows {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn holds(&self, key: &LimitKey) -> bool {
+        self.locate(key).is_ok()
+    }
+
+    pub(super) fn get_mut(&mut self, key: &LimitKey) -> Option<&mut Entry> {
+        let position = self.locate(key).ok()?;
+        self.places.get_mut(position)?.as_mut()
+    }
+
+    /// The entry of `key`, an empty one if there was none.
+    pub(super) fn get_or_add(&mut self, key: LimitKey) -> &mut Entry {
+        let position = self.locate(&key).unwrap_or_else(|_| self.make_room(&key));
+        let place = place_at(&mut self.places, position);
+        self.len += usize::from(place.is_none());
+        place.get_or_insert_with(|| Entry {
+            key,
+            window: Window::default(),
+            is_dirty: false,
+            is_stored: false,
+        })
+    }
+
+    pub(super) fn remove(&mut self, key: &LimitKey) {
+        if let Ok(position) = self.locate(key) {
+            self.remove_at(position);
+        }
+    }
+
+    /// Removes the entries that `keep` does not want.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Entry) -> bool) {
+        let mut position = 0;
+        while let Some(place) = self.places.get_mut(position) {
+            if place.as_mut().is_none_or(&mut keep) {
+                position += 1;
+            } else {
+                // Another one may move here.
+                self.remove_at(position);
+            }
+        }
+        // A crowd that has gone gives its memory back.
+        if self.len < self.homes as usize / 8 {
+            self.move_to(homes_for(self.len));
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.places.iter().flatten()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.places.iter_mut().flatten()
+    }
+
+    /// Where `key` stands, or where it would.
+    fn locate(&self, key: &LimitKey) -> Result<usize, usize> {
+        let mut position = self.home(key);
+        while let Some(Some(entry)) = self.places.get(position) {
+            if entry.key == *key {
+                return Ok(position);
+            }
+            position += 1;
+        }
+        Err(position)
+    }
+
+    /// A free place for `key`, which has none.
+    #[cold]
+    fn make_room(&mut self, key: &LimitKey) -> usize {
+        if self.len >= most_in(self.homes) {
+            self.move_to(homes_for(self.len + 1));
+        }
+        let (Ok(position) | Err(position)) = self.locate(key);
+        if position == self.places.len() {
+            if self.places.len() == self.places.capacity() {
+                self.places.reserve_exact(OVERFLOW);
+            }
+            self.places.push(None);
+        }
+        position
+    }
+
+    fn move_to(&mut self, homes: u32) {
+        let mut places = Vec::with_capacity(homes as usize + OVERFLOW);
+        places.resize_with(homes as usize, || None);
+        let old = std::mem::replace(&mut self.places, places);
+        self.homes = homes;
+        for entry in old.into_iter().flatten() {
+            let position = self.make_room(&entry.key);
+            *place_at(&mut self.places, position) = Some(entry);
+        }
+    }
+
+    fn remove_at(&mut self, position: usize) {
+        *place_at(&mut self.places, position) = None;
+        self.len -= 1;
+        // Nobody behind may be cut off from its home.
+        let mut free = position;
+        let mut next = position + 1;
+        while let Some(Some(entry)) = self.places.get(next) {
+            if self.home(&entry.key) <= free {
+                self.places.swap(free, next);
+                free = next;
+            }
+            next += 1;
+        }
+    }
+
+    /// The first place that `key` may have.
+    fn home(&self, key: &LimitKey) -> usize {
+        let [.., a, b, c, d] = *key.as_bytes();
+        // The tag is mixed in, as one network has the same hash under every policy.
+        let [tag, ..] = *key.as_bytes();
+        let hash = u32::from_le_bytes([a, b, c, d]) ^ u32::from(tag).wrapping_mul(0x9e37_79b9);
+        ((u64::from(hash) * u64::from(self.homes)) >> u32::BITS) as usize
+    }
+}
+
+/// Four in five: beyond that the ways from home become long.
+fn most_in(homes: u32) -> usize {
+    homes as usize / 5 * 4
+}
+
+/// Enough for `len` entries, and a quarter more.
+#[allow(clippy::expect_used, reason = "so many would take 256 GiB")]
+fn homes_for(len: usize) -> u32 {
+    let homes = (len + len / 4).div_ceil(4) * 5;
+    u32::try_from(homes).expect("so many would take 256 GiB")
+}
+
+#[allow(clippy::expect_used, reason = "callers have located it")]
+fn place_at(places: &mut [Option<Entry>], position: usize) -> &mut Option<Entry> {
+    let place = places.get_mut(position);
+    place.expect("callers have located it")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use crate::domain::time::Timestamp;
+    use crate::domain::window::Mark;
+
+    use super::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Set(LimitKey),
+        Remove(LimitKey),
+        RetainBelow(u64),
+    }
+
+    /// Few keys, most of which have the first or the last place as their home, so that they crowd.
+    fn key() -> impl Strategy<Value = LimitKey> {
+        let home = prop_oneof![2 => Just(0), 2 => Just(0xff), 1 => any::<u8>()];
+        (0_u8..40, home).prop_map(|(number, home)| {
+            let mut bytes = [number; 16];
+            bytes[0] = 0;
+            bytes[12..].fill(home);
+            LimitKey::from_bytes(bytes)
+        })
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            20 => key().prop_map(Step::Set),
+            8 => key().prop_map(Step::Remove),
+            1 => (0_u64..400).prop_map(Step::RetainBelow),
+        ]
+    }
+
+    fn window(ms: u64) -> Window {
+        Window::from_marks([Mark {
+            newest: Timestamp::from_ms(ms),
+            count: 1,
+        }])
+    }
+
+    proptest! {
+        #[test]
+        fn windows_are_found_as_in_any_map(steps in vec(step(), 0..400)) {
+            let mut windows = Windows::default();
+            let mut map: BTreeMap<LimitKey, u64> = BTreeMap::new();
+            for (number, step) in (0_u64..).zip(steps) {
+                match step {
+                    Step::Set(key) => {
+                        windows.get_or_add(key).window = window(number);
+                        map.insert(key, number);
+                    }
+                    Step::Remove(key) => {
+                        windows.remove(&key);
+                        map.remove(&key);
+                    }
+                    Step::RetainBelow(limit) => {
+                        let limit_at = Timestamp::from_ms(limit);
+                        let mut seen = 0;
+                        windows.retain(|entry| {
+                            seen += 1;
+                            entry.window.newest() < Some(limit_at)
+                        });
+                        prop_assert_eq!(seen, map.len(), "each is looked at once");
+                        map.retain(|_, number| *number < limit);
+                    }
+                }
+                prop_assert_eq!(windows.len(), map.len());
+                prop_assert_eq!(windows.iter().count(), map.len());
+                for (key, number) in &map {
+                    prop_assert!(windows.holds(key));
+                    let entry = windows.get_mut(key);
+                    prop_assert_eq!(&entry.unwrap().window, &window(*number));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_crowd_that_has_gone_gives_its_memory_back() {
+        let mut windows = Windows::default();
+        let key = |number: u32| {
+            let number = number.wrapping_mul(0x9e37_79b9).to_be_bytes();
+            LimitKey::from_bytes([number; 4].concat().try_into().unwrap())
+        };
+        for number in 0..10_000 {
+            windows.get_or_add(key(number));
+        }
+        let crowded = windows.places.capacity();
+        assert!((10_000..16_000).contains(&crowded), "{crowded}");
+        windows.retain(|entry| entry.key == key(77));
+        assert_eq!(windows.len(), 1);
+        assert!(windows.holds(&key(77)));
+        let left = windows.places.capacity();
+        assert!(left < 100, "{left}");
+    }
+}
