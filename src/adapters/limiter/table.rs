@@ -28,7 +28,7 @@ pub struct TableLimits {
 }
 
 impl Default for TableLimits {
-    /// A million windows, which take about 120 MiB when each has seen one request.
+    /// A million windows, which take about 110 MiB when each has seen a few requests.
     fn default() -> Self {
         Self {
             keys_max: 1_000_000,

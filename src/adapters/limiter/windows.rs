@@ -3,7 +3,8 @@
 //! A window stands with its key and what the store knows of it in one line of the cache, and a
 //! key's hash tells where: a decision on one of a million waits for memory about once. An entry
 //! whose place is taken stands in the next free one behind it (linear probing), and moves up when
-//! one before it leaves. Any number of places will do, so that few are empty.
+//! one before it leaves. Places come in pages of one size, any number of them, so that few places
+//! are empty and growing leaves no holes in memory.
 
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
@@ -13,7 +14,7 @@ pub(super) struct Windows {
     /// So many places belong to a part of the hashes each. Those behind them take what overflows
     /// at the end.
     homes: u32,
-    places: Vec<Option<Entry>>,
+    pages: Vec<Page>,
     len: usize,
 }
 
@@ -29,8 +30,9 @@ pub(super) struct Entry {
 
 const _: () = assert!(size_of::<Option<Entry>>() == 64);
 
-/// There is room for this many entries that overflow before memory is moved.
-const OVERFLOW: usize = 16;
+const PAGE_PLACES: usize = 32;
+
+type Page = Box<[Option<Entry>; PAGE_PLACES]>;
 
 impl Windows {
     /// How many there are.
@@ -44,13 +46,13 @@ impl Windows {
 
     pub(super) fn get_mut(&mut self, key: &LimitKey) -> Option<&mut Entry> {
         let position = self.locate(key).ok()?;
-        self.places.get_mut(position)?.as_mut()
+        self.place_mut(position)?.as_mut()
     }
 
     /// The entry of `key`, an empty one if there was none.
     pub(super) fn get_or_add(&mut self, key: LimitKey) -> &mut Entry {
         let position = self.locate(&key).unwrap_or_else(|_| self.make_room(&key));
-        let place = place_at(&mut self.places, position);
+        let place = located(&mut self.pages, position);
         self.len += usize::from(place.is_none());
         place.get_or_insert_with(|| Entry {
             key,
@@ -69,7 +71,7 @@ impl Windows {
     /// Removes the entries that `keep` does not want.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Entry) -> bool) {
         let mut position = 0;
-        while let Some(place) = self.places.get_mut(position) {
+        while let Some(place) = self.place_mut(position) {
             if place.as_mut().is_none_or(&mut keep) {
                 position += 1;
             } else {
@@ -79,22 +81,23 @@ impl Windows {
         }
         // A crowd that has gone gives its memory back.
         if self.len < self.homes as usize / 8 {
-            self.move_to(homes_for(self.len));
+            self.resize(homes_for(self.len));
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.places.iter().flatten()
+        self.pages.iter().flat_map(|page| page.iter()).flatten()
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
-        self.places.iter_mut().flatten()
+        let places = self.pages.iter_mut().flat_map(|page| page.iter_mut());
+        places.flatten()
     }
 
     /// Where `key` stands, or where it would.
     fn locate(&self, key: &LimitKey) -> Result<usize, usize> {
         let mut position = self.home(key);
-        while let Some(Some(entry)) = self.places.get(position) {
+        while let Some(Some(entry)) = self.place(position) {
             if entry.key == *key {
                 return Ok(position);
             }
@@ -107,42 +110,56 @@ impl Windows {
     #[cold]
     fn make_room(&mut self, key: &LimitKey) -> usize {
         if self.len >= most_in(self.homes) {
-            self.move_to(homes_for(self.len + 1));
+            self.resize(homes_for(self.len + 1));
         }
         let (Ok(position) | Err(position)) = self.locate(key);
-        if position == self.places.len() {
-            if self.places.len() == self.places.capacity() {
-                self.places.reserve_exact(OVERFLOW);
-            }
-            self.places.push(None);
+        if self.place(position).is_none() {
+            self.pages.push(empty_page());
         }
         position
     }
 
-    fn move_to(&mut self, homes: u32) {
-        let mut places = Vec::with_capacity(homes as usize + OVERFLOW);
-        places.resize_with(homes as usize, || None);
-        let old = std::mem::replace(&mut self.places, places);
+    fn resize(&mut self, homes: u32) {
+        let places = self.pages.iter_mut().flat_map(|page| page.iter_mut());
+        let entries: Vec<Entry> = places.filter_map(Option::take).collect();
         self.homes = homes;
-        for entry in old.into_iter().flatten() {
-            let position = self.make_room(&entry.key);
-            *place_at(&mut self.places, position) = Some(entry);
+        self.pages
+            .resize_with((homes as usize).div_ceil(PAGE_PLACES), empty_page);
+        for entry in entries {
+            let (Ok(position) | Err(position)) = self.locate(&entry.key);
+            if self.place(position).is_none() {
+                self.pages.push(empty_page());
+            }
+            *located(&mut self.pages, position) = Some(entry);
         }
     }
 
     fn remove_at(&mut self, position: usize) {
-        *place_at(&mut self.places, position) = None;
+        *located(&mut self.pages, position) = None;
         self.len -= 1;
         // Nobody behind may be cut off from its home.
         let mut free = position;
         let mut next = position + 1;
-        while let Some(Some(entry)) = self.places.get(next) {
+        while let Some(Some(entry)) = self.place(next) {
             if self.home(&entry.key) <= free {
-                self.places.swap(free, next);
+                let moved = located(&mut self.pages, next).take();
+                *located(&mut self.pages, free) = moved;
                 free = next;
             }
             next += 1;
         }
+    }
+
+    fn place(&self, position: usize) -> Option<&Option<Entry>> {
+        self.pages
+            .get(position / PAGE_PLACES)?
+            .get(position % PAGE_PLACES)
+    }
+
+    fn place_mut(&mut self, position: usize) -> Option<&mut Option<Entry>> {
+        self.pages
+            .get_mut(position / PAGE_PLACES)?
+            .get_mut(position % PAGE_PLACES)
     }
 
     /// The first place that `key` may have.
@@ -167,9 +184,14 @@ fn homes_for(len: usize) -> u32 {
     u32::try_from(homes).expect("so many would take 256 GiB")
 }
 
+fn empty_page() -> Page {
+    Box::new([const { None }; PAGE_PLACES])
+}
+
 #[allow(clippy::expect_used, reason = "callers have located it")]
-fn place_at(places: &mut [Option<Entry>], position: usize) -> &mut Option<Entry> {
-    let place = places.get_mut(position);
+fn located(pages: &mut [Page], position: usize) -> &mut Option<Entry> {
+    let page = pages.get_mut(position / PAGE_PLACES);
+    let place = page.and_then(|page| page.get_mut(position % PAGE_PLACES));
     place.expect("callers have located it")
 }
 
@@ -265,12 +287,12 @@ mod tests {
         for number in 0..10_000 {
             windows.get_or_add(key(number));
         }
-        let crowded = windows.places.capacity();
+        let crowded = windows.pages.len() * PAGE_PLACES;
         assert!((10_000..16_000).contains(&crowded), "{crowded}");
         windows.retain(|entry| entry.key == key(77));
         assert_eq!(windows.len(), 1);
         assert!(windows.holds(&key(77)));
-        let left = windows.places.capacity();
+        let left = windows.pages.len() * PAGE_PLACES;
         assert!(left < 100, "{left}");
     }
 }
