@@ -19,7 +19,7 @@ use landing_api::adapters::operator_file;
 use landing_api::adapters::outbound::{NoRoots, Roots};
 use landing_api::adapters::site_dir::{self, SiteText};
 use landing_api::adapters::store::SledStore;
-use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
+use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections, wall_clock};
 use landing_api::adapters::webhook::signature::WebhookSecret;
 use landing_api::adapters::webhook::{self, InterruptibleNotifier, WebhookNotifier};
 use landing_api::app::App;
@@ -68,15 +68,19 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    telemetry::init(config.log_level, config.is_log_json);
+    let log = telemetry::init(config.log_level, config.is_log_json, wall_clock);
     let inputs = match Inputs::load(&config) {
         Ok(inputs) => inputs,
         Err(line) => {
+            drop(log);
             complain(&format!("error: {line}"));
             return ExitCode::from(2);
         }
     };
-    match run(&config, inputs) {
+    let ran = run(&config, inputs);
+    // Why it ended stands last.
+    drop(log);
+    match ran {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             complain(&format!("error: {error}"));
