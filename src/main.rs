@@ -69,22 +69,18 @@ fn main() -> ExitCode {
         }
     };
     let log = telemetry::init(config.log_level, config.is_log_json, wall_clock);
-    let inputs = match Inputs::load(&config) {
-        Ok(inputs) => inputs,
-        Err(line) => {
-            drop(log);
-            complain(&format!("error: {line}"));
-            return ExitCode::from(2);
-        }
-    };
-    let ran = run(&config, inputs);
+    let ended = Inputs::load(&config)
+        .map_err(|line| (ExitCode::from(2), line))
+        .and_then(|inputs| {
+            run(&config, inputs).map_err(|error| (ExitCode::FAILURE, error.to_string()))
+        });
     // Why it ended stands last.
     drop(log);
-    match ran {
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&format!("error: {error}"));
-            ExitCode::FAILURE
+        Err((code, line)) => {
+            complain(&format!("error: {line}"));
+            code
         }
     }
 }
@@ -258,6 +254,8 @@ async fn listen_and_serve(
         .routing(routes)
         .allowing(AllowedOrigins::new(config.outside.allowed_origins.clone()))
         .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
+    // Whoever needs some of it has that.
+    drop(site);
     let limits = ServerLimits {
         connections_max,
         drain_deadline: config.drain_deadline(WAITS),
