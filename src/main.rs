@@ -19,7 +19,7 @@ use landing_api::adapters::operator_file;
 use landing_api::adapters::outbound::{NoRoots, Roots};
 use landing_api::adapters::site_dir::{self, SiteText};
 use landing_api::adapters::store::SledStore;
-use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
+use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections, wall_clock};
 use landing_api::adapters::webhook::signature::WebhookSecret;
 use landing_api::adapters::webhook::{self, InterruptibleNotifier, WebhookNotifier};
 use landing_api::app::App;
@@ -68,19 +68,19 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    telemetry::init(config.log_level, config.is_log_json);
-    let inputs = match Inputs::load(&config) {
-        Ok(inputs) => inputs,
-        Err(line) => {
-            complain(&format!("error: {line}"));
-            return ExitCode::from(2);
-        }
-    };
-    match run(&config, inputs) {
+    let log = telemetry::init(config.log_level, config.is_log_json, wall_clock);
+    let ended = Inputs::load(&config)
+        .map_err(|line| (ExitCode::from(2), line))
+        .and_then(|inputs| {
+            run(&config, inputs).map_err(|error| (ExitCode::FAILURE, error.to_string()))
+        });
+    // Why it ended stands last.
+    drop(log);
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&format!("error: {error}"));
-            ExitCode::FAILURE
+        Err((code, line)) => {
+            complain(&format!("error: {line}"));
+            code
         }
     }
 }
@@ -254,6 +254,8 @@ async fn listen_and_serve(
         .routing(routes)
         .allowing(AllowedOrigins::new(config.outside.allowed_origins.clone()))
         .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
+    // Whoever needs some of it has that.
+    drop(site);
     let limits = ServerLimits {
         connections_max,
         drain_deadline: config.drain_deadline(WAITS),

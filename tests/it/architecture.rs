@@ -39,7 +39,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("SystemTime::now", &["adapters/system.rs"]),
     ("std::fs", &["adapters/"]),
     ("std::env", &["main.rs"]),
-    ("std::thread", &["adapters/"]),
+    ("std::thread", &["adapters/", "telemetry/"]),
     ("std::process", &["main.rs"]),
     ("TcpStream", &["http/"]),
     (

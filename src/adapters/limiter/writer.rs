@@ -33,9 +33,10 @@ const TAKEN_UNDER_LOCK: usize = 8;
 const TICKS_PER_RETRY: u64 = 10;
 const TICKS_PER_WARNING: u64 = 600;
 
-/// The store starts over when it takes more than this many times what is live, and is worth it.
-const GARBAGE_FACTOR: u64 = 5;
-const GARBAGE_FLOOR_BYTES: u64 = 8 * 1024 * 1024;
+/// The store starts over when it takes more than this many times what is live, and is worth it. A
+/// fresh one takes about twice what is live, so half of what is written until then is new.
+const GARBAGE_FACTOR: u64 = 4;
+const GARBAGE_FLOOR_BYTES: u64 = 1024 * 1024;
 
 pub(super) struct Writer {
     table: Arc<Table>,

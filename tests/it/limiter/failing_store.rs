@@ -150,15 +150,15 @@ fn a_store_that_is_mostly_garbage_starts_over() {
         sweep(&limiter, now);
         assert_eq!(starts(), expected, "{why}");
     };
-    check(8 << 20, START, 1, "too small to matter");
-    check(9 << 20, START, 2, "large for one window");
-    check(9 << 20, START, 2, "no larger than when it started over");
-    check(19 << 20, START, 3, "grown");
+    check(1 << 20, START, 1, "too small to matter");
+    check(2 << 20, START, 2, "large for one window");
+    check(2 << 20, START, 2, "no larger than when it started over");
+    check(5 << 20, START, 3, "grown");
     assert_eq!(store.count(), 1);
     for host in 0..100 {
         let by_ip = charge(PolicyName::Ip, QUOTA, host);
         is_admitted(&limiter, &[by_ip], START);
     }
-    check(39 << 20, START, 4, "grown again, though it holds more");
-    check(39 << 20, START.plus_ms(60_000), 5, "all expired");
+    check(11 << 20, START, 4, "grown again, though it holds more");
+    check(11 << 20, START.plus_ms(60_000), 5, "all expired");
 }
