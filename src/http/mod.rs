@@ -2,7 +2,7 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`server`], `activity` | connections: caps, deadlines, drain |
+//! | [`server`], `activity`, `woken` | connections: caps, deadlines, drain |
 //! | [`service`] | what happens to a request, from first to last |
 //! | [`route`], [`routes`] | the operations, and the way to them from method and path |
 //! | `version` | which version a request asks for, and which operations will be removed |
@@ -47,3 +47,4 @@ pub mod server;
 pub mod service;
 mod version;
 mod wire;
+mod woken;

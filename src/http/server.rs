@@ -5,12 +5,13 @@
 //! out loud here.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{self, Future};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -27,6 +28,7 @@ use crate::ports::Answer;
 use super::activity::{ActiveBody, Activity};
 use super::reply::ReplyBody;
 use super::service::{LandingService, Peer};
+use super::woken::WhenWoken;
 
 /// How much, how many, how long.
 #[derive(Clone, Copy, Debug)]
@@ -184,6 +186,9 @@ enum ConnectionError {
     Idle,
 }
 
+/// What happens to a connection once, if at all, or after a long time.
+type Rare = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 struct Connection {
     service: Arc<LandingService>,
     peer: Peer,
@@ -255,7 +260,7 @@ impl Connection {
         self: Arc<Self>,
         request: Request<Incoming>,
     ) -> Answer<'static, Response<ActiveBody>, Infallible> {
-        match self.service.respond(self.peer, request) {
+        match self.service.respond(self.peer.clone(), request) {
             Answer::Ready(response) => {
                 self.activity.touch();
                 Answer::decided(response.into_inner().map(|response| self.active(response)))
@@ -285,38 +290,48 @@ impl Connection {
         mut stopped: watch::Receiver<bool>,
         mut rest: Duration,
     ) -> Result<(), ConnectionError> {
-        let mut is_stopping = false;
+        let stop: Rare = Box::pin(async move {
+            // It ends with the service, which stops then.
+            let _ = stopped.wait_for(|&stopped| stopped).await;
+        });
         // Never set anew while requests come: when it is over, it is seen when the last one was.
-        let mut idle = pin!(sleep_until(self.activity.opened + rest));
+        let idle: Rare = Box::pin(sleep_until(self.activity.opened + rest));
+        let mut rare = WhenWoken::new(select(stop, idle));
         loop {
-            tokio::select! {
+            let (stop, next) = tokio::select! {
                 // The stop first: a connection that is always busy would keep it from being seen.
                 biased;
-                _ = stopped.wait_for(|&stopped| stopped), if !is_stopping => {
-                    is_stopping = true;
-                    shut_down(connection.as_mut());
-                    // A request that has not begun by then is not waited for.
-                    rest = STOP_GRACE;
-                    idle.as_mut().reset(Instant::now() + rest);
-                }
-                ended = &mut connection => return Ok(ended?),
-                () = &mut idle => {
-                    let deadline = if self.activity.is_answering() {
-                        self.limits.idle_deadline
-                    } else {
-                        rest
-                    };
-                    let since = self.activity.idle_since();
-                    if since.is_some_and(|since| since.elapsed() >= deadline) {
-                        return Err(ConnectionError::Idle);
+                came = &mut rare => match came {
+                    Either::Left(((), _idle)) => {
+                        shut_down(connection.as_mut());
+                        // A request that has not begun by then is not waited for.
+                        rest = STOP_GRACE;
+                        let never: Rare = Box::pin(future::pending());
+                        (never, Instant::now() + rest)
                     }
-                    let now = Instant::now();
-                    // Once its answers have been sent it may rest no longer than that.
-                    let next = (since.unwrap_or(now) + deadline).min(now + rest);
-                    idle.as_mut().reset(next);
-                }
-            }
+                    Either::Right(((), stop)) => (stop, self.next_look(rest)?),
+                },
+                ended = &mut connection => return Ok(ended?),
+            };
+            let idle: Rare = Box::pin(sleep_until(next));
+            rare = WhenWoken::new(select(stop, idle));
         }
+    }
+
+    /// When to look again whether the connection idles.
+    fn next_look(&self, rest: Duration) -> Result<Instant, ConnectionError> {
+        let deadline = if self.activity.is_answering() {
+            self.limits.idle_deadline
+        } else {
+            rest
+        };
+        let since = self.activity.idle_since();
+        if since.is_some_and(|since| since.elapsed() >= deadline) {
+            return Err(ConnectionError::Idle);
+        }
+        let now = Instant::now();
+        // Once its answers have been sent it may rest no longer than that.
+        Ok((since.unwrap_or(now) + deadline).min(now + rest))
     }
 }
 

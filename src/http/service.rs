@@ -121,6 +121,7 @@ impl LandingService {
         Peer {
             address,
             network: HashedNetwork::new(network, &self.app().secrets.limiter),
+            context: Arc::new(Arc::clone(&self.context)),
         }
     }
 
@@ -153,8 +154,8 @@ impl LandingService {
         let mut visit = Visit {
             id,
             now: self.app().clock.now(),
-            peer,
             source: self.proxies.source(peer.address, &parts.headers),
+            peer,
             area,
             route,
             wanted: Wanted::of(area, &parts.headers),
@@ -312,7 +313,7 @@ impl LandingService {
     fn call(&self, visit: &mut Visit, client: Client, asker: Asker) -> Call {
         Call {
             id: visit.id,
-            context: Arc::clone(&self.context),
+            context: Arc::clone(&visit.peer.context),
             unawaited: None,
             client,
             asker,
@@ -390,10 +391,13 @@ impl LandingService {
 }
 
 /// The other end of a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Peer {
     address: IpAddr,
     network: HashedNetwork,
+    /// Counted for this connection alone: a count that every core changes with each request makes
+    /// them wait for each other.
+    context: Arc<Arc<Context>>,
 }
 
 /// One request, as it stands at the door: all of it but its body.

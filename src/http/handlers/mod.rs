@@ -69,7 +69,7 @@ impl Context {
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) id: RequestId,
-    pub(crate) context: Arc<Context>,
+    pub(crate) context: Arc<Arc<Context>>,
     /// Cancelled once nobody waits for the answer's head any more: it has gone, or the client has.
     /// Nothing for an operation that ends with its client anyway.
     pub(crate) unawaited: Option<CancellationToken>,

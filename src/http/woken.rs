@@ -1,0 +1,107 @@
+//! Waiting for what hardly ever comes, beside what comes all the time.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures_util::task::AtomicWaker;
+
+/// Polls a future only when that has been woken. A task that waits for several polls all of them
+/// whenever one of them has something; to ask the others costs a lock or a look at a timer each,
+/// and may make cores wait for each other.
+#[derive(Debug)]
+pub(super) struct WhenWoken<F> {
+    future: F,
+    bell: Arc<Bell>,
+    /// Rings the bell.
+    waker: Waker,
+}
+
+#[derive(Debug)]
+struct Bell {
+    has_rung: AtomicBool,
+    /// The task that waits.
+    task: AtomicWaker,
+}
+
+impl<F> WhenWoken<F> {
+    pub(super) fn new(future: F) -> Self {
+        let bell = Arc::new(Bell {
+            // The first poll tells the future whom to wake.
+            has_rung: AtomicBool::new(true),
+            task: AtomicWaker::new(),
+        });
+        Self {
+            future,
+            waker: Waker::from(Arc::clone(&bell)),
+            bell,
+        }
+    }
+}
+
+impl<F: Future + Unpin> Future for WhenWoken<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.get_mut();
+        // Before the look at the bell, so that none that rings later is missed.
+        this.bell.task.register(context.waker());
+        if !this.bell.has_rung.swap(false, Ordering::AcqRel) {
+            return Poll::Pending;
+        }
+        Pin::new(&mut this.future).poll(&mut Context::from_waker(&this.waker))
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.has_rung.store(true, Ordering::Release);
+        self.task.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use futures_util::future::poll_fn;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_future_is_polled_once_for_each_time_that_it_is_woken() {
+        let (wake, mut woken) = oneshot::channel();
+        let polls = AtomicU32::new(0);
+        let mut rare = WhenWoken::new(poll_fn(|context| {
+            polls.fetch_add(1, Ordering::Relaxed);
+            Pin::new(&mut woken).poll(context)
+        }));
+        for _ in 0..5 {
+            let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut rare).poll(context))).await;
+            assert!(polled.is_pending());
+        }
+        assert_eq!(polls.load(Ordering::Relaxed), 1);
+        wake.send(7).unwrap();
+        assert_eq!(rare.await, Ok(7));
+        assert_eq!(polls.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_last_is_woken() {
+        let (wake, woken) = oneshot::channel();
+        let mut rare = WhenWoken::new(woken);
+        let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut rare).poll(context))).await;
+        assert!(polled.is_pending());
+        let waiting = tokio::spawn(rare);
+        tokio::task::yield_now().await;
+        wake.send(7).unwrap();
+        assert_eq!(waiting.await.unwrap(), Ok(7));
+    }
+}
