@@ -6,8 +6,6 @@
 
 use std::num::NonZeroU8;
 
-use thin_vec::ThinVec;
-
 use super::time::Timestamp;
 
 /// Admissions that share an instant.
@@ -31,7 +29,7 @@ enum Kept {
     Many {
         /// The sum of their counts, at most `u32::MAX`: a damaged store may hold anything.
         counted: u32,
-        marks: ThinVec<Mark>,
+        marks: Vec<Mark>,
     },
 }
 
@@ -69,7 +67,7 @@ impl Default for Marks {
 
 impl Marks {
     /// Takes marks that are in order and count something each.
-    pub(super) fn from_sorted(marks: ThinVec<Mark>) -> Self {
+    pub(super) fn from_sorted(marks: Vec<Mark>) -> Self {
         let mut few = Few::default();
         match marks.iter().all(|mark| few.push(*mark)) {
             true => Self(Kept::Few(few)),
@@ -174,7 +172,7 @@ impl Marks {
     }
 
     /// Changes the marks in any way that leaves them in order and counting something each.
-    pub(super) fn edit(&mut self, change: impl FnOnce(&mut ThinVec<Mark>)) {
+    pub(super) fn edit(&mut self, change: impl FnOnce(&mut Vec<Mark>)) {
         let mut marks = match std::mem::take(self).0 {
             Kept::Few(few) => few.iter().collect(),
             Kept::Many { marks, .. } => marks,
@@ -307,7 +305,7 @@ mod tests {
             steps in vec(step(), 0..40),
         ) {
             list.sort_by_key(|mark| mark.newest);
-            let mut marks = Marks::from_sorted(list.iter().copied().collect());
+            let mut marks = Marks::from_sorted(list.clone());
             let mut now_ms = 500;
             for step in steps {
                 match step {
@@ -331,7 +329,7 @@ mod tests {
                         list.retain(|mark| !is_gone(mark.newest));
                     }
                 }
-                prop_assert_eq!(&marks, &Marks::from_sorted(list.iter().copied().collect()));
+                prop_assert_eq!(&marks, &Marks::from_sorted(list.clone()));
                 prop_assert_eq!(marks.iter().collect::<Vec<_>>(), list.clone());
                 prop_assert_eq!(marks.len(), list.len());
                 prop_assert_eq!(marks.oldest(), list.first().map(|mark| mark.newest));

@@ -16,8 +16,6 @@
 //! that it left in the future are moved to now, so that nobody waits longer than one window. That
 //! must be done on a refusal too: were they left in the future, their age would stand still.
 
-use thin_vec::ThinVec;
-
 pub use super::marks::Mark;
 use super::marks::Marks;
 use super::policy::Quota;
@@ -61,7 +59,7 @@ impl Window {
     /// A window from marks that a store kept. They are put in order; empty ones are dropped.
     #[must_use]
     pub fn from_marks(marks: impl IntoIterator<Item = Mark>) -> Self {
-        let mut marks: ThinVec<Mark> = marks.into_iter().filter(|mark| mark.count > 0).collect();
+        let mut marks: Vec<Mark> = marks.into_iter().filter(|mark| mark.count > 0).collect();
         marks.sort_by_key(|mark| mark.newest);
         Self(Marks::from_sorted(marks))
     }

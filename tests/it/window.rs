@@ -95,21 +95,35 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
 /// Quotas of both kinds, many with a window that is no multiple of its slots.
 fn any_quota() -> impl Strategy<Value = Quota> {
     let count = prop_oneof![
-        3 => 1_u32..12,
-        1 => Just(EXACT_COUNT_MAX),
-        3 => EXACT_COUNT_MAX + 1..600,
+        6 => 1_u32..12,
+        2 => Just(EXACT_COUNT_MAX),
+        7 => slotted_count(),
     ];
-    (count, 1000_u64..70_000).prop_map(|(count, window_ms)| quota(count, window_ms))
+    (count, any_window_ms()).prop_map(|(count, window_ms)| quota(count, window_ms))
+}
+
+/// Some are more than 16 bits hold.
+fn slotted_count() -> impl Strategy<Value = u32> {
+    prop_oneof![6 => EXACT_COUNT_MAX + 1..600, 1 => 60_000_u32..150_000]
+}
+
+/// Some have more milliseconds than 32 bits hold: 49 days.
+fn any_window_ms() -> impl Strategy<Value = u64> {
+    prop_oneof![6 => 1000_u64..70_000, 1 => 40 * DAY_MS..Quota::WINDOW_MS_MAX]
 }
 
 /// Bursts with gaps before them, in sixty-fourths of the window and a few milliseconds: short and
-/// long ones, and ones that end just before or after a slot or the window does.
+/// long ones, and ones that end just before or after a slot or the window does. A few bursts are
+/// more than 16 bits hold.
 fn schedule() -> impl Strategy<Value = Vec<(u64, u64, u32)>> {
     let slots = prop_oneof![Just(0), Just(1), Just(SLOTS - 1), Just(SLOTS), 0..SLOTS + 2];
-    vec((slots, 0_u64..4, 1_u32..400), 1..30)
+    let burst = prop_oneof![40 => 1_u32..400, 1 => 65_000_u32..66_000];
+    vec((slots, 0_u64..4, burst), 1..30)
 }
 
 /// Sends the schedule's requests; hands every admission to `admitted`, every refusal to `refused`.
@@ -203,8 +217,8 @@ proptest! {
 
     #[test]
     fn slots_cost_patience_of_one_slot_at_most(
-        count in EXACT_COUNT_MAX + 1..600,
-        window_ms in 1000_u64..70_000,
+        count in slotted_count(),
+        window_ms in any_window_ms(),
         schedule in schedule(),
     ) {
         let quota = quota(count, window_ms);

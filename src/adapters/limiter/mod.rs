@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `table` | every decision, in a sharded table of windows |
 //! | `shard` | a part of the table: windows, and which of them are newer than what is stored |
-//! | `writer` | writes what is new, removes what has expired, copes with a store that fails |
 //! | `windows` | windows by their keys |
+//! | `writer` | writes what is new, removes what has expired, copes with a store that fails |
 //! | `persistence` | where windows survive the process |
 //! | `lot` | changes of windows, many in one value |
 //! | `record` | a window's bytes |

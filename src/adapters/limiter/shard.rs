@@ -15,11 +15,14 @@ use super::lot::Changes;
 use super::record;
 use super::windows::{Entry, Windows};
 
+/// The list of so many dirty windows is kept however few there are.
+const DIRTY_KEPT: usize = 64;
+
 #[derive(Default)]
 pub(super) struct Shard {
     windows: Windows,
-    /// The keys of the dirty windows, in the order in which they became so. A key that has left the
-    /// table may still be listed.
+    /// The keys of the dirty windows. One that has left the table may still be listed, and twice if
+    /// it came back.
     dirty: Vec<LimitKey>,
 }
 
@@ -109,7 +112,10 @@ impl Shard {
             self.dirty.clear();
             let dirty = self.windows.iter().filter(|entry| entry.is_dirty);
             self.dirty.extend(dirty.map(|entry| entry.key));
-            self.dirty.shrink_to_fit();
+        }
+        // A crowd that has gone, or has been written, gives the memory of its list back.
+        if self.dirty.capacity() > DIRTY_KEPT.max(2 * self.windows.len()) {
+            self.dirty.shrink_to(self.windows.len());
         }
         live_bytes
     }
@@ -187,10 +193,15 @@ mod tests {
         Advance(u64),
     }
 
+    /// Many keys, a few of which come often enough to be refused.
+    fn key() -> impl Strategy<Value = u8> {
+        prop_oneof![0_u8..4, 0_u8..40]
+    }
+
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            6 => (0_u8..4).prop_map(Step::Admit),
-            2 => (0_u8..4).prop_map(Step::Refund),
+            12 => key().prop_map(Step::Admit),
+            4 => key().prop_map(Step::Refund),
             2 => Just(Step::Sweep),
             2 => Just(Step::Write),
             1 => Just(Step::WriteAll),
@@ -210,7 +221,7 @@ mod tests {
     proptest! {
         /// A store that is given what a shard hands out has, after each write, what the shard has.
         #[test]
-        fn what_is_handed_out_keeps_a_store_up_to_date(steps in vec(step(), 1..120)) {
+        fn what_is_handed_out_keeps_a_store_up_to_date(steps in vec(step(), 1..240)) {
             let quota = Quota::new(3, 1000).unwrap();
             let mut shard = Shard::default();
             let mut store: BTreeMap<LimitKey, Vec<u8>> = BTreeMap::new();
@@ -256,17 +267,40 @@ mod tests {
                         None => store.remove(&key),
                     };
                 });
-                let newest = |bytes: &Vec<u8>| record::decode(bytes).unwrap().newest();
-                let stored: BTreeMap<_, _> =
-                    store.iter().map(|(key, bytes)| (*key, newest(bytes))).collect();
+                // What has left since it was written counts no more.
+                let marks = |window: &Window| {
+                    let mut window = window.clone();
+                    window.peek(quota, now);
+                    window.marks().collect::<Vec<_>>()
+                };
+                let stored: BTreeMap<_, _> = store
+                    .iter()
+                    .map(|(key, bytes)| (*key, marks(&record::decode(bytes).unwrap())))
+                    .collect();
                 let held: BTreeMap<_, _> = shard
                     .windows
                     .iter()
-                    .map(|entry| (entry.key, entry.window.newest()))
-                    .filter(|(_, newest)| newest.is_some())
+                    .filter(|entry| entry.window.newest().is_some())
+                    .map(|entry| (entry.key, marks(&entry.window)))
                     .collect();
                 prop_assert_eq!(stored, held);
             }
         }
+    }
+
+    #[test]
+    fn a_crowd_that_has_gone_leaves_no_long_list() {
+        let quota = Quota::new(3, 1000).unwrap();
+        let mut shard = Shard::default();
+        for number in 0..=u8::MAX {
+            shard.admit(&charge(quota, number), START).unwrap();
+        }
+        shard.take_all(&mut Changes::default());
+        assert!(shard.dirty.capacity() > DIRTY_KEPT);
+        let mut removals = Vec::new();
+        let now = START.plus_ms(1000);
+        shard.sweep(|_key| Some(quota), now, &mut removals);
+        assert_eq!((shard.count(), removals.len()), (0, 256));
+        assert_eq!(shard.dirty.capacity(), 0);
     }
 }

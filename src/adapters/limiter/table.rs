@@ -54,17 +54,17 @@ const SHARD_BITS: u32 = 10;
 const LOCKS_MAX: usize = 3 * POLICIES_PER_REQUEST_MAX;
 
 pub(super) struct Table {
-    shards: Box<[Padded]>,
-    /// How many windows there are in all shards.
-    keys: AtomicUsize,
+    shards: Box<[Padded<Mutex<Shard>>]>,
+    /// How many windows there are in all shards. Every request reads it.
+    keys: Padded<AtomicUsize>,
     limits: TableLimits,
     mac_key: MacKey,
 }
 
-/// Two threads on neighbouring shards must not share a cache line.
+/// What one thread writes must not share a cache line with what another one uses.
 #[derive(Default)]
 #[repr(align(128))]
-struct Padded(Mutex<Shard>);
+struct Padded<T>(T);
 
 /// A shard with its number.
 type LockedShard<'a> = (u16, MutexGuard<'a, Shard>);
@@ -80,7 +80,7 @@ impl Table {
     pub(super) fn new(limits: TableLimits, mac_key: MacKey) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Padded::default()).collect(),
-            keys: AtomicUsize::new(0),
+            keys: Padded::default(),
             limits,
             mac_key,
         }
@@ -104,7 +104,7 @@ impl Table {
                 match shard_of(seats.shards, &charge.key).admit(charge, now) {
                     Ok((admission, is_new)) => {
                         if is_new {
-                            self.keys.fetch_add(1, Ordering::Relaxed);
+                            self.keys.0.fetch_add(1, Ordering::Relaxed);
                         }
                         let standing = charge.standing(admission.usage, false);
                         acquired.decision.push(standing);
@@ -133,7 +133,7 @@ impl Table {
 
     /// How many windows there are.
     pub(super) fn count(&self) -> usize {
-        self.keys.load(Ordering::Relaxed)
+        self.keys.0.load(Ordering::Relaxed)
     }
 
     /// Works on one shard at a time, for the writer. `index` is below [`SHARDS`].
@@ -142,41 +142,45 @@ impl Table {
         let before = shard.count();
         let result = work(&mut shard);
         let after = shard.count();
-        self.keys
-            .fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+        if after != before {
+            let more = after.wrapping_sub(before);
+            self.keys.0.fetch_add(more, Ordering::Relaxed);
+        }
         result
     }
 
     /// Finds and locks the window that counts each charge: the charge's own; or, for an identity
     /// that has none when the table is full, one that it shares with its neighbours.
     fn with_seats<T>(&self, charges: &[Charge], work: impl FnOnce(Seats<'_, '_>) -> T) -> T {
-        let keys = self.keys.load(Ordering::Relaxed);
         // Most requests' charges count one network, and so lie in one shard.
-        if !self.limits.is_full(keys)
-            && let Some(index) = common_shard(charges)
-        {
+        if let Some(index) = common_shard(charges) {
             let shards = &mut [(index, self.lock_shard(index))];
-            return work(Seats { shards, charges });
+            if self.have_own_seats(charges, shards) {
+                return work(Seats { shards, charges });
+            }
+        } else {
+            let shards = &mut self.lock(charges.iter().map(|charge| charge.key));
+            if self.have_own_seats(charges, shards) {
+                return work(Seats { shards, charges });
+            }
         }
-        let mut shards = self.lock(charges.iter().map(|charge| charge.key));
+        self.with_crowded_seats(charges, work)
+    }
+
+    /// Whether each charge's own window is to count it. It is asked behind the locks, so that of two
+    /// requests of one newcomer the later one does not find room where the earlier one found none,
+    /// unless the sweep has made some.
+    fn have_own_seats(&self, charges: &[Charge], shards: &mut [LockedShard<'_>]) -> bool {
         let has_its_own = |charge: &Charge| {
-            charge.network.is_none() || shard_of(&mut shards, &charge.key).holds(&charge.key)
+            charge.network.is_none() || shard_of(shards, &charge.key).holds(&charge.key)
         };
-        if self.limits.is_full(keys) && !charges.iter().all(has_its_own) {
-            drop(shards);
-            return self.with_crowded_seats(charges, self.limits.is_reserve_full(keys), work);
-        }
-        work(Seats {
-            shards: &mut shards,
-            charges,
-        })
+        !self.limits.is_full(self.count()) || charges.iter().all(has_its_own)
     }
 
     #[cold]
     fn with_crowded_seats<T>(
         &self,
         charges: &[Charge],
-        is_reserve_full: bool,
         work: impl FnOnce(Seats<'_, '_>) -> T,
     ) -> T {
         let choices: ArrayVec<(Charge, Option<(LimitKey, LimitKey)>), POLICIES_PER_REQUEST_MAX> =
@@ -200,6 +204,7 @@ impl Table {
                 [own, coarse, overflow]
             },
         ));
+        let is_reserve_full = self.limits.is_reserve_full(self.count());
         let mut holds = |key: &LimitKey| shard_of(&mut shards, key).holds(key);
         let seated: ArrayVec<Charge, POLICIES_PER_REQUEST_MAX> = choices
             .iter()

@@ -46,15 +46,13 @@ impl Windows {
 
     pub(super) fn get_mut(&mut self, key: &LimitKey) -> Option<&mut Entry> {
         let position = self.locate(key).ok()?;
-        self.place_mut(position)?.as_mut()
+        self.place_mut(position).as_mut()
     }
 
     /// The entry of `key`, an empty one if there was none.
     pub(super) fn get_or_add(&mut self, key: LimitKey) -> &mut Entry {
         let position = self.locate(&key).unwrap_or_else(|_| self.make_room(&key));
-        let place = located(&mut self.pages, position);
-        self.len += usize::from(place.is_none());
-        place.get_or_insert_with(|| Entry {
+        self.place_mut(position).get_or_insert_with(|| Entry {
             key,
             window: Window::default(),
             is_dirty: false,
@@ -63,24 +61,42 @@ impl Windows {
     }
 
     pub(super) fn remove(&mut self, key: &LimitKey) {
-        if let Ok(position) = self.locate(key) {
-            self.remove_at(position);
+        let Ok(mut position) = self.locate(key) else {
+            return;
+        };
+        *self.place_mut(position) = None;
+        self.len -= 1;
+        position += 1;
+        // Nobody behind may be cut off from its home.
+        while let Some(Some(_)) = self.place(position) {
+            self.move_up(position);
+            position += 1;
         }
     }
 
     /// Removes the entries that `keep` does not want.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Entry) -> bool) {
-        let mut position = 0;
-        while let Some(place) = self.place_mut(position) {
-            if place.as_mut().is_none_or(&mut keep) {
-                position += 1;
-            } else {
-                // Another one may move here.
-                self.remove_at(position);
+        // Whether one has left its place in this row: those behind it may be cut off from their
+        // homes.
+        let mut is_torn = false;
+        for position in 0..self.pages.len() * PAGE_PLACES {
+            let place = self.place_mut(position);
+            let Some(entry) = place else {
+                is_torn = false;
+                continue;
+            };
+            if !keep(entry) {
+                *place = None;
+                self.len -= 1;
+                is_torn = true;
+            } else if is_torn {
+                self.move_up(position);
             }
         }
         // A crowd that has gone gives its memory back.
-        if self.len < self.homes as usize / 8 {
+        if self.len == 0 {
+            *self = Self::default();
+        } else if self.homes > HOMES_MIN && self.len < self.homes as usize / 8 {
             self.resize(homes_for(self.len));
         }
     }
@@ -106,48 +122,47 @@ impl Windows {
         Err(position)
     }
 
-    /// A free place for `key`, which has none.
+    /// A free place for `key`, which has none and gets this one.
     #[cold]
     fn make_room(&mut self, key: &LimitKey) -> usize {
         if self.len >= most_in(self.homes) {
             self.resize(homes_for(self.len + 1));
         }
+        self.len += 1;
+        self.free_place(key)
+    }
+
+    fn resize(&mut self, homes: u32) {
+        let mut entries = Vec::with_capacity(self.len);
+        let places = self.pages.iter_mut().flat_map(|page| page.iter_mut());
+        entries.extend(places.filter_map(Option::take));
+        self.homes = homes;
+        self.pages
+            .resize_with((homes as usize).div_ceil(PAGE_PLACES), empty_page);
+        for entry in entries {
+            self.put(entry);
+        }
+    }
+
+    /// Moves an entry as near to its home as those before it allow.
+    fn move_up(&mut self, position: usize) {
+        if let Some(entry) = self.place_mut(position).take() {
+            self.put(entry);
+        }
+    }
+
+    fn put(&mut self, entry: Entry) {
+        let position = self.free_place(&entry.key);
+        *self.place_mut(position) = Some(entry);
+    }
+
+    /// The first free place for `key`, which has none.
+    fn free_place(&mut self, key: &LimitKey) -> usize {
         let (Ok(position) | Err(position)) = self.locate(key);
         if self.place(position).is_none() {
             self.pages.push(empty_page());
         }
         position
-    }
-
-    fn resize(&mut self, homes: u32) {
-        let places = self.pages.iter_mut().flat_map(|page| page.iter_mut());
-        let entries: Vec<Entry> = places.filter_map(Option::take).collect();
-        self.homes = homes;
-        self.pages
-            .resize_with((homes as usize).div_ceil(PAGE_PLACES), empty_page);
-        for entry in entries {
-            let (Ok(position) | Err(position)) = self.locate(&entry.key);
-            if self.place(position).is_none() {
-                self.pages.push(empty_page());
-            }
-            *located(&mut self.pages, position) = Some(entry);
-        }
-    }
-
-    fn remove_at(&mut self, position: usize) {
-        *located(&mut self.pages, position) = None;
-        self.len -= 1;
-        // Nobody behind may be cut off from its home.
-        let mut free = position;
-        let mut next = position + 1;
-        while let Some(Some(entry)) = self.place(next) {
-            if self.home(&entry.key) <= free {
-                let moved = located(&mut self.pages, next).take();
-                *located(&mut self.pages, free) = moved;
-                free = next;
-            }
-            next += 1;
-        }
     }
 
     fn place(&self, position: usize) -> Option<&Option<Entry>> {
@@ -156,10 +171,14 @@ impl Windows {
             .get(position % PAGE_PLACES)
     }
 
-    fn place_mut(&mut self, position: usize) -> Option<&mut Option<Entry>> {
-        self.pages
-            .get_mut(position / PAGE_PLACES)?
-            .get_mut(position % PAGE_PLACES)
+    #[allow(
+        clippy::expect_used,
+        reason = "callers know that there is such a place"
+    )]
+    fn place_mut(&mut self, position: usize) -> &mut Option<Entry> {
+        let page = self.pages.get_mut(position / PAGE_PLACES);
+        page.and_then(|page| page.get_mut(position % PAGE_PLACES))
+            .expect("callers know that there is such a place")
     }
 
     /// The first place that `key` may have.
@@ -172,27 +191,26 @@ impl Windows {
     }
 }
 
+/// A page's worth, with places to spare behind them: the fewest that are kept for any window.
+const HOMES_MIN: u32 = 30;
+
 /// Four in five: beyond that the ways from home become long.
 fn most_in(homes: u32) -> usize {
     homes as usize / 5 * 4
 }
 
-/// Enough for `len` entries, and a quarter more.
+/// Enough for `len` entries and a quarter more, and never few: a handful of windows that come and
+/// go cause no resizing.
 #[allow(clippy::expect_used, reason = "so many would take 256 GiB")]
 fn homes_for(len: usize) -> u32 {
     let homes = (len + len / 4).div_ceil(4) * 5;
-    u32::try_from(homes).expect("so many would take 256 GiB")
+    u32::try_from(homes)
+        .expect("so many would take 256 GiB")
+        .max(HOMES_MIN)
 }
 
 fn empty_page() -> Page {
     Box::new([const { None }; PAGE_PLACES])
-}
-
-#[allow(clippy::expect_used, reason = "callers have located it")]
-fn located(pages: &mut [Page], position: usize) -> &mut Option<Entry> {
-    let page = pages.get_mut(position / PAGE_PLACES);
-    let place = page.and_then(|page| page.get_mut(position % PAGE_PLACES));
-    place.expect("callers have located it")
 }
 
 #[cfg(test)]
@@ -293,6 +311,24 @@ mod tests {
         assert_eq!(windows.len(), 1);
         assert!(windows.holds(&key(77)));
         let left = windows.pages.len() * PAGE_PLACES;
-        assert!(left < 100, "{left}");
+        assert_eq!(left, PAGE_PLACES);
+        windows.retain(|_| false);
+        assert_eq!((windows.len(), windows.pages.capacity()), (0, 0));
+        // And another may come.
+        windows.get_or_add(key(5));
+        assert!(windows.holds(&key(5)));
+    }
+
+    #[test]
+    fn a_handful_that_comes_and_goes_stays_in_one_page() {
+        let mut windows = Windows::default();
+        let key = |number: u8| LimitKey::from_bytes([number.wrapping_mul(157); 16]);
+        windows.get_or_add(key(0));
+        let first_homes = windows.homes;
+        for number in 1..20 {
+            windows.get_or_add(key(number));
+        }
+        windows.retain(|entry| entry.key == key(0));
+        assert_eq!((windows.homes, windows.pages.len()), (first_homes, 1));
     }
 }

@@ -25,8 +25,9 @@ const SHARDS_PER_TICK: usize = 32;
 /// memory nor the time until they are safe grows with the table.
 const BATCH: usize = 4096;
 
-/// So many are taken at once: a request that meets the writer in a shard then waits for about a
-/// microsecond, and is not put to sleep.
+/// So many are taken at once: a request that meets the writer there waits for about a microsecond,
+/// and is not put to sleep. It waits longer, with the windows of the shard, for the sweep and when
+/// the store starts over.
 const TAKEN_UNDER_LOCK: usize = 8;
 
 /// A store that failed is tried again every second, and named in the log once a minute.
@@ -214,9 +215,13 @@ impl Writer {
 
     /// Writes what is new.
     fn write_changes(&mut self) -> Result<(), WindowStoreError> {
-        // First, as a removed window may have come back.
-        for key in self.removals.drain(..) {
-            self.changes.push(&key, None);
+        // First, as a removed window may have come back. The memory is let go of: a crowd that
+        // expired does not come again soon.
+        for keys in std::mem::take(&mut self.removals).chunks(BATCH) {
+            for key in keys {
+                self.changes.push(key, None);
+            }
+            self.write_batch(BATCH)?;
         }
         for index in 0..SHARDS {
             // What is new by now: busy windows must not keep the writer here.
@@ -238,7 +243,8 @@ impl Writer {
             return Ok(());
         };
         store.start_over()?;
-        self.removals.clear();
+        // There may be very many after an outage.
+        self.removals = Vec::new();
         self.changes.clear();
         self.live_bytes_at_start = 0;
         for index in 0..SHARDS {
@@ -309,4 +315,82 @@ impl Drop for Attendant {
 fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
     let [tag, ..] = *key.as_bytes();
     policies.quota(*PolicyName::ALL.get(usize::from(tag))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use crate::domain::secret::Secret;
+    use crate::domain::window::Window;
+
+    use super::super::table::TableLimits;
+    use super::*;
+
+    /// A store that fails while it is told to.
+    struct SwitchedStore(Arc<AtomicBool>);
+
+    impl SwitchedStore {
+        fn answer(&self) -> Result<(), WindowStoreError> {
+            let works = !self.0.load(Ordering::Relaxed);
+            works
+                .then_some(())
+                .ok_or_else(|| WindowStoreError("told to fail".to_owned()))
+        }
+    }
+
+    impl WindowStore for SwitchedStore {
+        fn load(&mut self, _: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
+            self.answer()
+        }
+
+        fn start_over(&mut self) -> Result<(), WindowStoreError> {
+            self.answer()
+        }
+
+        fn settle(&mut self) -> Result<(), WindowStoreError> {
+            self.answer()
+        }
+
+        fn write(&mut self, _: &Changes) -> Result<(), WindowStoreError> {
+            self.answer()
+        }
+
+        fn count(&self) -> usize {
+            0
+        }
+
+        fn bytes_on_disk(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn what_expired_during_an_outage_leaves_no_memory_behind() {
+        let now = Timestamp::from_ms(1_000_000);
+        let mac_key = Secret::new([7; 32]).keys().limiter;
+        let table = Arc::new(Table::new(TableLimits::default(), mac_key));
+        let is_failing = Arc::new(AtomicBool::new(false));
+        let store = Box::new(SwitchedStore(Arc::clone(&is_failing)));
+        let mut writer = Writer::open(Arc::clone(&table), Policies::default(), store, now).unwrap();
+        for number in 0..200 {
+            let key = LimitKey::tagged(PolicyName::Ip, [number; 16]);
+            table.with_shard(shard_index(&key), |shard| {
+                // Stored, and empty: as good as expired.
+                shard.restore(key, Window::default());
+            });
+        }
+        is_failing.store(true, Ordering::Relaxed);
+        for _ in 0..usize::from(SHARDS) / SHARDS_PER_TICK {
+            writer.tick(now);
+        }
+        // The first were taken before it was known that the store fails.
+        assert!(writer.removals.len() > 100, "{}", writer.removals.len());
+        is_failing.store(false, Ordering::Relaxed);
+        for _ in 0..TICKS_PER_RETRY {
+            writer.tick(now);
+        }
+        assert!(!writer.is_store_failing());
+        assert_eq!((table.count(), writer.removals.capacity()), (0, 0));
+    }
 }
