@@ -38,7 +38,7 @@ use super::body::{self, BodyError, BodyReader};
 use super::cookie::QuotaCookie;
 use super::cors::AllowedOrigins;
 use super::forwarded::{Source, TrustedProxies};
-use super::handlers::{self, Call, Context, Outcome};
+use super::handlers::{self, Call, Context, HeldContext, Outcome};
 use super::headers::X_REQUEST_ID;
 use super::identity;
 use super::log::LogLine;
@@ -121,7 +121,7 @@ impl LandingService {
         Peer {
             address,
             network: HashedNetwork::new(network, &self.app().secrets.limiter),
-            context: Arc::new(Arc::clone(&self.context)),
+            context: Arc::new(HeldContext(Arc::clone(&self.context))),
         }
     }
 
@@ -395,9 +395,7 @@ impl LandingService {
 pub struct Peer {
     address: IpAddr,
     network: HashedNetwork,
-    /// Counted for this connection alone: a count that every core changes with each request makes
-    /// them wait for each other.
-    context: Arc<Arc<Context>>,
+    context: Arc<HeldContext>,
 }
 
 /// One request, as it stands at the door: all of it but its body.

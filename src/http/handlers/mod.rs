@@ -11,6 +11,7 @@ mod sandbox;
 mod stream;
 mod tools;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use hyper::body::Bytes;
@@ -65,11 +66,24 @@ impl Context {
     }
 }
 
+/// The context as one connection holds it. Its requests count themselves here: a count that every
+/// core changes with each request would make them wait for each other.
+#[derive(Debug)]
+pub(crate) struct HeldContext(pub(crate) Arc<Context>);
+
+impl Deref for HeldContext {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.0
+    }
+}
+
 /// One request that has come through the door.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) id: RequestId,
-    pub(crate) context: Arc<Arc<Context>>,
+    pub(crate) context: Arc<HeldContext>,
     /// Cancelled once nobody waits for the answer's head any more: it has gone, or the client has.
     /// Nothing for an operation that ends with its client anyway.
     pub(crate) unawaited: Option<CancellationToken>,
