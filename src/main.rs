@@ -19,7 +19,9 @@ use landing_api::adapters::operator_file;
 use landing_api::adapters::outbound::{NoRoots, Roots};
 use landing_api::adapters::site_dir::{self, SiteText};
 use landing_api::adapters::store::SledStore;
-use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections, wall_clock};
+use landing_api::adapters::system::{
+    SystemClock, SystemEntropy, aside, fit_connections, wall_clock,
+};
 use landing_api::adapters::webhook::signature::WebhookSecret;
 use landing_api::adapters::webhook::{self, InterruptibleNotifier, WebhookNotifier};
 use landing_api::app::App;
@@ -122,7 +124,9 @@ fn load_site_files(config: &Config) -> Result<Vec<SiteFile>, String> {
     let files: Vec<_> = files.collect();
     // On trial: the address bound may differ yet, but not what is wrong with a file.
     let facts = site_facts(config, config.settings(config.listen), &Routes::default());
-    Site::render(&facts, &problem::pages(), &files).map_err(|error| wrong(&error))?;
+    aside(|| Site::render(&facts, &problem::pages(), &files).map(drop))
+        .map_err(|error| error.to_string())?
+        .map_err(|error| wrong(&error))?;
     Ok(files)
 }
 
@@ -227,7 +231,7 @@ async fn listen_and_serve(
     let settings = settings(config, bound);
     let routes = Routes::default();
     let facts = site_facts(config, settings.clone(), &routes);
-    let site = Site::render(&facts, &problem::pages(), &inputs.site_files)?;
+    let site = aside(|| Site::render(&facts, &problem::pages(), &inputs.site_files))??;
     let model: Arc<dyn ModelClient> = match inputs.model {
         Some(model) => Arc::new(model.client(&settings.service_name, &site)?),
         None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
@@ -254,8 +258,8 @@ async fn listen_and_serve(
         .routing(routes)
         .allowing(AllowedOrigins::new(config.outside.allowed_origins.clone()))
         .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
-    // Whoever needs some of it has that.
-    drop(site);
+    // Whoever needs some of it has a copy.
+    aside(move || drop(site))?;
     let limits = ServerLimits {
         connections_max,
         drain_deadline: config.drain_deadline(WAITS),

@@ -1,6 +1,8 @@
 //! Time, chance and open files from the operating system: the only place that asks for any of them.
+//! And work done [`aside`], for the sake of memory.
 
 use std::time::{SystemTime, UNIX_EPOCH};
+use std::{io, panic, thread};
 
 use crate::domain::time::Timestamp;
 use crate::ports::{Clock, Entropy, EntropyError};
@@ -56,4 +58,38 @@ pub fn fit_connections(wanted: u64) -> usize {
         );
     }
     usize::try_from(fitting).unwrap_or(usize::MAX)
+}
+
+/// What comes of `work` on a thread of its own: for what takes much memory for a moment.
+///
+/// glibc gives a thread memory apart from that of the others, and gives its end back to the system as
+/// far as nothing stands there any more. Amid what is kept, all of it would stay as holes. What `work`
+/// returns is to be copied and then dropped the same way: of what a thread frees it holds on to some
+/// as long as it lives.
+///
+/// # Errors
+/// When there can be no more threads.
+pub fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let working = thread::Builder::new().spawn_scoped(scope, work)?;
+        let result = working.join();
+        Ok(result.unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_aside_is_done_on_another_thread() {
+        let here = thread::current().id();
+        assert_ne!(aside(|| thread::current().id()).unwrap(), here);
+    }
+
+    #[test]
+    fn a_panic_aside_is_one_here() {
+        let panicked = panic::catch_unwind(|| aside(|| panic!("aside")).is_ok());
+        assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"aside"));
+    }
 }

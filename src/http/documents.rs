@@ -1,6 +1,6 @@
 //! The site's documents as answers: their headers are made once, when the service starts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use hyper::body::Bytes;
 use hyper::header::{
@@ -58,10 +58,14 @@ struct Form {
 }
 
 impl Documents {
+    /// Copies of `documents`, nothing of which is kept: the memory they were rendered in goes back.
     pub(crate) fn new(documents: &[Document]) -> Self {
-        let forms = |document: &Document| {
+        let mut copies = HashSet::new();
+        let mut forms = |document: &Document| {
             let forms = document.representations.iter();
-            forms.map(|form| Form::new(document, form)).collect()
+            forms
+                .map(|form| Form::new(document, form, &mut copies))
+                .collect()
         };
         Self {
             by_path: documents
@@ -92,8 +96,18 @@ impl Documents {
     }
 }
 
+/// A copy of `body`, the same one for all that are alike.
+fn copied(body: &Bytes, copies: &mut HashSet<Bytes>) -> Bytes {
+    if let Some(copy) = copies.get(body) {
+        return copy.clone();
+    }
+    let copy = Bytes::copy_from_slice(body);
+    copies.insert(copy.clone());
+    copy
+}
+
 impl Form {
-    fn new(document: &Document, form: &Representation) -> Self {
+    fn new(document: &Document, form: &Representation, copies: &mut HashSet<Bytes>) -> Self {
         let mut headers_unchanged = headers::usual();
         cors::open(&mut headers_unchanged);
         let max_age_s = document.max_age_s;
@@ -118,7 +132,7 @@ impl Form {
         Self {
             media_type: form.media_type,
             etag: form.etag.clone(),
-            body: form.body.clone(),
+            body: copied(&form.body, copies),
             headers,
             headers_unchanged,
         }
@@ -162,6 +176,18 @@ fn tags(list: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn forms_that_are_alike_share_one_copy() {
+        let text = Bytes::from("# A page");
+        let mut copies = HashSet::new();
+        let copy = copied(&text, &mut copies);
+        assert_eq!(copy, text);
+        assert_ne!(copy.as_ptr(), text.as_ptr());
+        let twin = copied(&Bytes::from("# A page"), &mut copies);
+        assert_eq!(twin.as_ptr(), copy.as_ptr());
+        assert_eq!(copied(&Bytes::from("# Another"), &mut copies), "# Another");
+    }
 
     #[test]
     fn entity_tags_are_compared_weakly_one_by_one() {
