@@ -6,6 +6,8 @@ mod directory;
 mod faults;
 mod format;
 mod index;
+mod journal;
+mod power;
 mod secret;
 mod torn;
 
