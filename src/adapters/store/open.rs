@@ -225,6 +225,10 @@ fn flawed(data_dir: &DataDir, flaw: Flaw) -> OpenError {
     let path: PathBuf = data_dir.path().join(LEDGER);
     match flaw {
         Flaw::Io(error) => OpenError::io("read or write", &path)(error),
+        Flaw::Journal(source) => OpenError::Journal {
+            path: ledger::journal_path(&path),
+            source,
+        },
         Flaw::Newer(format) => OpenError::NewerFormat {
             path,
             format,

@@ -13,14 +13,14 @@ use super::power::PowerFiles;
 use crate::fixtures::{House, Opened};
 
 /// Room for a journal of 16 KiB, which is full after some eighty sign-ups.
-const LITTLE_ROOM: u64 = 1024 * 1024;
+pub(super) const LITTLE_ROOM: u64 = 1024 * 1024;
 
-fn journal(house: &House) -> PathBuf {
+pub(super) fn journal(house: &House) -> PathBuf {
     house.file("ledger.journal")
 }
 
 /// Opens a store and signs "ada" up so often that there is a journal with something in it.
-async fn open_busy(house: &House, tuning: Tuning) -> Opened {
+pub(super) async fn open_busy(house: &House, tuning: Tuning) -> Opened {
     let opened = house.try_open(tuning).unwrap();
     for _ in 0..70 {
         opened.sign_up("ada").await.unwrap();
@@ -30,7 +30,7 @@ async fn open_busy(house: &House, tuning: Tuning) -> Opened {
 }
 
 /// Where each line of the ledger ends, in bytes.
-fn ends(ledger: &[u8]) -> Vec<usize> {
+pub(super) fn ends(ledger: &[u8]) -> Vec<usize> {
     (1..=ledger.len())
         .filter(|end| ledger[end - 1] == b'\n')
         .collect()
@@ -107,81 +107,6 @@ async fn what_the_ledger_lost_is_written_from_the_journal() {
             assert!(!journal(&house).exists());
             opened.assert_has(&["ada", "bob", "cy"], &[]).await;
             opened.crash();
-        }
-    }
-}
-
-/// What the end of a process leaves.
-#[derive(Clone, Copy, Debug)]
-enum End {
-    PowerCut,
-    Kill,
-    /// The same, and only ledger and secret were copied.
-    Copy,
-}
-
-#[tokio::test]
-async fn an_end_in_any_operation_loses_nothing_acknowledged() {
-    for operations in (0..10).chain([60, 200, 300]) {
-        for end in [End::PowerCut, End::Kill, End::Copy] {
-            check_end(operations, end).await;
-        }
-    }
-    // Those in which the journal is made: 64 syncs behind the start.
-    for operations in 130..150 {
-        check_end(operations, End::PowerCut).await;
-    }
-}
-
-/// Signs addresses up until there is no power in the operation behind so many, and looks what the
-/// next start has.
-async fn check_end(operations: u64, end: End) {
-    let house = House::new();
-    let files = PowerFiles::new(operations, LITTLE_ROOM);
-    files.fail_after(operations);
-    let mut acknowledged = 0;
-    if let Ok(opened) = house.try_open(files.tuning()) {
-        while files.is_on() {
-            let name = format!("x{acknowledged}");
-            acknowledged += u32::from(opened.sign_up(&name).await.is_ok());
-        }
-    }
-    match end {
-        End::PowerCut => files.cut(),
-        End::Kill => {}
-        End::Copy => drop(fs::remove_file(journal(&house))),
-    }
-    let opened = house.open();
-    for number in 0..acknowledged {
-        let name = format!("x{number}");
-        assert!(opened.has(&name).await, "{operations}, {end:?}: {name}");
-    }
-    assert!(!opened.has(&format!("x{}", acknowledged + 1)).await);
-    assert!(!house.file("ledger.journal.1").exists(), "{operations}");
-}
-
-#[tokio::test]
-async fn a_sync_that_loses_what_was_written_loses_nothing_acknowledged() {
-    // The first sixty-odd are of single sign-ups, the others of a journal that was full.
-    for syncs in [0, 63, 64, 65, 66, 67] {
-        let house = House::new();
-        house.open().stop();
-        let files = PowerFiles::new(syncs, LITTLE_ROOM);
-        let opened = house.try_open(files.tuning()).unwrap();
-        files.fail_sync_after(syncs);
-        let mut acknowledged = Vec::new();
-        for number in 0..400 {
-            let name = format!("x{number}");
-            if opened.sign_up(&name).await.is_ok() {
-                acknowledged.push(name);
-            }
-        }
-        assert_eq!(acknowledged.len(), 399, "{syncs}");
-        opened.crash();
-        files.cut();
-        let opened = house.open();
-        for name in acknowledged {
-            assert!(opened.has(&name).await, "{syncs}: {name}");
         }
     }
 }
@@ -279,26 +204,17 @@ async fn a_disk_with_little_left_has_a_short_journal_or_none() {
 }
 
 #[tokio::test]
-async fn a_journal_of_later_lines_than_the_ledger_has_is_set_aside() {
+async fn a_journal_that_cannot_be_read_is_named_and_can_be_moved_away() {
     let house = House::new();
-    let opened = open_busy(&house, Tuning::default()).await;
-    opened.sign_up("bob").await.unwrap();
-    opened.crash();
-    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
-    let ends = ends(&whole);
-    // A copy of the ledger that was made before the journal began, whole or not.
-    for length in [ends[40], ends[40] + 20] {
-        house.write_ledger(&whole[..length]);
-        fs::write(journal(&house), &copy).unwrap();
-        let (opened, log) = house.open_logged();
-        assert!(log.contains("set aside"), "{log}");
-        assert_eq!(house.ledger(), &whole[..ends[40]]);
-        opened.assert_has(&["ada"], &["bob"]).await;
-        opened.stop();
-    }
-    assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), copy);
-    assert_eq!(fs::read(house.file("ledger.journal.2")).unwrap(), copy);
-    assert!(!journal(&house).exists());
+    house.open().stop();
+    fs::create_dir(journal(&house)).unwrap();
+    let refusal = house.refusal();
+    assert!(
+        refusal.contains("ledger.journal: ") && refusal.contains("move it away"),
+        "{refusal}"
+    );
+    fs::rename(journal(&house), house.file("away")).unwrap();
+    house.open().stop();
 }
 
 #[tokio::test]
@@ -354,30 +270,6 @@ async fn accepting_damage_keeps_what_the_journal_has() {
     fs::write(house.file("accept-damage"), "").unwrap();
     house.open().assert_has(&["ada", "bob"], &[]).await;
     assert!(house.file("ledger.journal.1").exists());
-}
-
-#[tokio::test]
-async fn a_journal_of_another_ledger_changes_nothing() {
-    let house = House::new();
-    open_busy(&house, Tuning::default()).await.crash();
-    let copy = fs::read(journal(&house)).unwrap();
-    // One that was written anew since.
-    let opened = house.open();
-    opened.forget("ada").await.unwrap();
-    opened.stop();
-    house.open().stop();
-    let compacted = house.ledger();
-    fs::write(journal(&house), &copy).unwrap();
-    let (opened, log) = house.open_logged();
-    assert!(!log.contains("WARN"), "{log}");
-    opened.stop();
-    assert_eq!(house.ledger(), compacted);
-    assert!(!house.file("ledger.journal.1").exists());
-    // And none at all.
-    fs::remove_file(house.file("ledger.jsonl")).unwrap();
-    fs::write(journal(&house), &copy).unwrap();
-    house.open().assert_has(&[], &["ada"]).await;
-    assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), copy);
 }
 
 #[tokio::test]

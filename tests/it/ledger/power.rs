@@ -22,13 +22,21 @@ struct Disk {
     /// How many operations are done before one that the power fails in: what that writes may
     /// survive, but nobody is told. All later ones fail.
     operations_left: Option<u64>,
-    /// How many syncs of ledgers are done before one that loses what was written.
-    syncs_left: Option<u64>,
+    /// Of which file a sync loses what was written, how many are done before, and what then.
+    bad_sync: Option<(&'static str, u64, Then)>,
     free_bytes: u64,
     random: u64,
 }
 
-/// What is certain of a file.
+/// What follows a sync that loses what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    GoOn,
+    /// The process is killed, as if there was no power any more.
+    Kill,
+}
+
+/// What is certain of a file, for as long as there is power: processes come and go.
 #[derive(Debug)]
 struct Kept {
     path: PathBuf,
@@ -65,7 +73,7 @@ impl PowerFiles {
         Self(Arc::new(Mutex::new(Disk {
             kept: Vec::new(),
             operations_left: None,
-            syncs_left: None,
+            bad_sync: None,
             free_bytes,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         })))
@@ -81,9 +89,16 @@ impl PowerFiles {
         self.disk().operations_left.is_none_or(|left| left > 0)
     }
 
-    /// The sync of a ledger behind so many fails once, and loses what was written.
-    pub(crate) fn fail_sync_after(&self, syncs: u64) {
-        self.disk().syncs_left = Some(syncs);
+    /// The sync of the file `name` behind so many fails once, and loses what was written.
+    pub(crate) fn fail_sync_after(&self, name: &'static str, syncs: u64, then: Then) {
+        self.disk().bad_sync = Some((name, syncs, then));
+    }
+
+    /// All works for the next process. What the last one wrote is as certain as it was.
+    pub(crate) fn restart(&self) {
+        let disk = &mut *self.disk();
+        disk.operations_left = None;
+        disk.bad_sync = None;
     }
 
     pub(crate) fn tuning(&self) -> Tuning {
@@ -163,6 +178,15 @@ impl Disk {
         done
     }
 
+    /// The file that is there. If nothing was done to it yet, all of it is certain.
+    fn find(&mut self, path: &Path) -> io::Result<usize> {
+        let is_it = |kept: &Kept| kept.path == path && kept.presence == Presence::There;
+        match self.kept.iter().position(is_it) {
+            Some(number) => Ok(number),
+            None => Ok(self.add(path, fs::read(path)?)),
+        }
+    }
+
     fn add(&mut self, path: &Path, synced: Vec<u8>) -> usize {
         for kept in &mut self.kept {
             if kept.path == path {
@@ -184,15 +208,18 @@ impl Disk {
             return Ok(());
         }
         let kept = &mut self.kept[number];
-        if kept.path.ends_with("ledger.jsonl")
-            && let Some(left) = &mut self.syncs_left
+        if let Some((name, left, then)) = &mut self.bad_sync
+            && kept.path.ends_with(name)
         {
-            let is_due = *left == 0;
-            self.syncs_left = left.checked_sub(1);
-            if is_due {
+            if *left == 0 {
+                if *then == Then::Kill {
+                    self.operations_left = Some(0);
+                }
+                self.bad_sync = None;
                 kept.dirty.clear();
                 return Err(io::Error::other("injected"));
             }
+            *left -= 1;
         }
         kept.sync(&fs::read(&kept.path)?);
         Ok(())
@@ -220,7 +247,7 @@ impl Files for PowerFiles {
     fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let (number, file) = self
             .disk()
-            .work(|disk| Ok((disk.add(path, fs::read(path)?), SystemFiles.open(path)?)))?;
+            .work(|disk| Ok((disk.find(path)?, SystemFiles.open(path)?)))?;
         Ok(self.file(number, file))
     }
 
@@ -254,10 +281,9 @@ impl Files for PowerFiles {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.disk().work(|disk| {
-            for kept in &mut disk.kept {
-                if kept.path == path && kept.presence == Presence::There {
-                    kept.presence = Presence::Removed;
-                }
+            if path.exists() {
+                let number = disk.find(path)?;
+                disk.kept[number].presence = Presence::Removed;
             }
             SystemFiles.remove(path)
         })

@@ -4,12 +4,14 @@
 //! the journal holds is written again before the file is trusted after a failure: a sync that
 //! failed may have lost any of it, and the next one would not tell.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::event::Event;
-use super::files::{AppendFile, Files, parent};
+use super::files::{AppendFile, BUFFER_BYTES, Files, parent};
 use super::head::Head;
 use super::journal::{Journal, journal_path};
 use super::line::Line;
@@ -55,8 +57,8 @@ enum State {
 }
 
 impl Ledger {
-    /// Opens a ledger, writes what its file has lost again, and cuts the rest of a batch that was
-    /// never acknowledged.
+    /// Opens a ledger, writes again what its file may have lost, and cuts the rest of a batch that
+    /// was never acknowledged.
     pub(crate) fn open(
         files: Arc<dyn Files>,
         path: &Path,
@@ -69,14 +71,20 @@ impl Ledger {
             length: verified.length,
         };
         let mut file = files.open(path)?;
-        if let Some(lost) = &recovered.lost {
+        let lacking = recovered.kept.as_ref().filter(|kept| kept.is_lacking);
+        if let Some(lacking) = lacking {
             tracing::warn!(
-                ledger.journal_bytes = lost.bytes.len(),
+                ledger.journal_bytes = lacking.bytes.len(),
                 ledger.events = position.sequence,
                 "the ledger had not reached the disk whole: its end was written from the journal"
             );
-            file.overwrite(lost.at, &lost.bytes)?;
         }
+        // The last process may have been killed between writing and syncing, or behind a sync that
+        // failed and lost what it was for. That was the journal's lines, or the last batch.
+        if let Some(kept) = &recovered.kept {
+            file.overwrite(kept.at, &kept.bytes)?;
+        }
+        write_again(file.as_mut(), path, verified.batch_begin, verified.length)?;
         if let Some(torn) = &verified.torn {
             tracing::warn!(
                 ledger.line = torn.line,
@@ -84,10 +92,9 @@ impl Ledger {
                 "the ledger ends in an unfinished batch that was never acknowledged: cut"
             );
         }
-        if recovered.lost.is_some() || verified.torn.is_some() {
+        if lacking.is_some() || verified.torn.is_some() {
             file.truncate(position.length)?;
         }
-        // The last process may have been killed between writing and syncing.
         file.sync()?;
         files.sync_directory(parent(path))?;
         if recovered.is_journal_foreign {
@@ -263,8 +270,20 @@ pub(crate) fn set_journal_aside(files: &dyn Files, path: &Path) -> io::Result<()
     files.sync_directory(parent(path))?;
     tracing::warn!(
         path = %aside.display(),
-        "the ledger's journal holds lines that do not continue this ledger: it was set aside"
+        "the ledger's journal was set aside: it may hold lines that the ledger does not have"
     );
+    Ok(())
+}
+
+/// Writes the bytes from `begin` to `end` of the file at `path` in their own place, so that the
+/// next sync is for them, too.
+fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> io::Result<()> {
+    let there = File::open(path)?;
+    for at in (begin..end).step_by(BUFFER_BYTES) {
+        let mut bytes = vec![0; BUFFER_BYTES.min(usize::try_from(end - at).unwrap_or(usize::MAX))];
+        there.read_exact_at(&mut bytes, at)?;
+        file.overwrite(at, &bytes)?;
+    }
     Ok(())
 }
 

@@ -61,6 +61,11 @@ impl Begin {
         }
     }
 
+    /// Whether the ledger that begins with `head` is the one.
+    pub(super) fn is_of(&self, head: &Head) -> bool {
+        self.generation == head.generation && self.secret == head.secret
+    }
+
     /// Reads a first line without its newline.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         line::checked(line)?;

@@ -32,6 +32,7 @@ pub(crate) use files::{
     BUFFER_BYTES, PRIVATE_DIRECTORY, PRIVATE_FILE, remove_for_good, sync_parent, write_whole,
 };
 pub(crate) use head::{FORMAT, Head};
+pub(crate) use journal::journal_path;
 pub(crate) use reader::{Flaw, Glimpse, each_event, glimpse};
 pub(crate) use recovery::{recover, salvage};
 

@@ -15,6 +15,9 @@ use super::line::{self, CRC_OPEN, Found, Line};
 pub(crate) enum Flaw {
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// Of the file beside it.
+    #[error("its journal: {0}")]
+    Journal(io::Error),
     #[error("format {0} is newer than this version")]
     Newer(u64),
     #[error("line {line}: {what}")]
@@ -29,6 +32,8 @@ pub(crate) struct Verified {
     pub(crate) sequence: u64,
     /// The batch it came with, or 0.
     pub(crate) batch: u64,
+    /// Where that begins, in bytes.
+    pub(crate) batch_begin: u64,
     /// Where it ends, in bytes.
     pub(crate) length: u64,
     /// What stands behind it: the rest of a batch that was never acknowledged.
@@ -86,6 +91,7 @@ pub(super) fn verify_lines(mut reader: Reader<impl BufRead>) -> Result<Verified,
         head,
         sequence: 0,
         batch: 0,
+        batch_begin: reader.offset,
         length: reader.offset,
         torn: None,
     };
@@ -111,6 +117,7 @@ pub(super) fn verify_lines(mut reader: Reader<impl BufRead>) -> Result<Verified,
         if chain.push(&line) {
             verified.sequence = chain.sequence;
             verified.batch = chain.batch;
+            verified.batch_begin = verified.length;
             verified.length = reader.offset;
         }
     }
@@ -210,7 +217,7 @@ pub(crate) fn glimpse(path: &Path) -> io::Result<Option<Glimpse>> {
     };
     let secret = match reader.head() {
         Ok(head) => Some(head.secret),
-        Err(Flaw::Io(error)) => return Err(error),
+        Err(Flaw::Io(error) | Flaw::Journal(error)) => return Err(error),
         Err(Flaw::Newer(_) | Flaw::Damaged { .. }) => None,
     };
     let has_events = reader.next()? != Found::End;

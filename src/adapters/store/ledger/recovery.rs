@@ -1,11 +1,15 @@
 //! What a start makes of the ledger and of the journal that a process left when it did not stop
 //! cleanly.
 //!
-//! After a crash of the process alone, the ledger holds all that the journal holds. After a power
-//! cut it may lack any block that was written since it was last synced: the journal has those
-//! lines, and where they belong. A journal that does not go with its ledger tells of acknowledged
-//! lines that are not there, as when somebody has put an earlier copy of the ledger in its place.
-//! It never keeps the service from starting, and is never removed.
+//! After a crash of the process alone, the ledger holds all that the journal holds, but a sync that
+//! failed before may have lost any of it, and no later one tells. After a power cut the ledger may
+//! lack any block that was written since it was last synced. So the journal's lines are written
+//! again, lacking or not, before the journal goes.
+//!
+//! That holds only where both tell the same: what the ledger has itself is never replaced by
+//! something else. A journal that does not go with its ledger tells of acknowledged lines that are
+//! not there, as when somebody has put an earlier copy of the ledger in its place. It is never
+//! removed, and never keeps the service from starting.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -15,67 +19,72 @@ use super::append::set_journal_aside;
 use super::files::{BUFFER_BYTES, Files};
 use super::head::Head;
 use super::journal::{Begin, JOURNAL_BYTES_MAX, journal_path};
-use super::line::Found;
+use super::line::{CRC_OPEN, Found, LINE_BYTES_MAX, Line};
 use super::reader::{Chain, Flaw, Reader, Verified, verify, verify_lines};
 
 /// A ledger without damage, and what is to be done so that its file is one.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) verified: Verified,
-    /// What the file may lack.
-    pub(super) lost: Option<Lost>,
-    /// Whether the journal holds lines that the ledger will lack nevertheless.
+    /// What of it the journal has.
+    pub(super) kept: Option<Kept>,
+    /// Whether the journal may hold lines that the ledger will lack nevertheless.
     pub(super) is_journal_foreign: bool,
 }
 
-/// Lines that a ledger's file may lack.
+/// Lines that were synced in the journal, and maybe nowhere else.
 #[derive(Debug)]
-pub(super) struct Lost {
-    /// Where they belong, in bytes.
+pub(super) struct Kept {
+    /// Where they belong in the ledger, in bytes.
     pub(super) at: u64,
     pub(super) bytes: Vec<u8>,
+    /// Whether the ledger does not have all of them.
+    pub(super) is_lacking: bool,
 }
 
 /// Verifies every line of the ledger at `path`, those included that only its journal has. Changes
 /// nothing.
 pub(crate) fn recover(path: &Path) -> Result<Recovered, Flaw> {
     let alone = verify(path);
-    let (head, sequence) = match &alone {
-        Ok(verified) => (verified.head.clone(), Some(verified.sequence)),
-        Err(Flaw::Damaged { .. }) => match Reader::open(path)?.head() {
-            Ok(head) => (head, None),
-            Err(flaw) => return Err(flaw),
-        },
-        Err(Flaw::Io(_) | Flaw::Newer(_)) => return alone.map(Recovered::without_journal),
+    let head = match &alone {
+        Ok(verified) => verified.head.clone(),
+        Err(Flaw::Damaged { .. }) => Reader::open(path)?.head()?,
+        Err(Flaw::Io(_) | Flaw::Journal(_) | Flaw::Newer(_)) => {
+            return alone.map(Recovered::without_journal);
+        }
     };
-    let Some(left) = Left::read(&journal_path(path))? else {
+    let Some(left) = Left::of_ledger(path)? else {
         return alone.map(Recovered::without_journal);
     };
-    // What the ledger has itself is never touched.
-    let lacks = sequence.is_none_or(|sequence| sequence < left.end.sequence);
-    let lost = left.lost(&head).filter(|_| lacks);
-    let whole = lost.as_ref().and_then(|lost| lost.verify_with(path).ok());
-    let lost = lost.filter(|_| whole.is_some());
-    let verified = whole.map_or(alone, Ok)?;
+    let (kept, verified) = match left.kept(&head, path, alone.as_ref().ok())? {
+        Some(kept) if kept.is_lacking => match kept.verify_with(path, left.end)? {
+            Some(whole) => (Some(kept), whole),
+            None => (None, alone?),
+        },
+        kept @ (Some(_) | None) => (kept, alone?),
+    };
     Ok(Recovered {
-        is_journal_foreign: left.is_foreign(&verified),
+        is_journal_foreign: left.is_foreign(&verified, kept.as_ref()),
         verified,
-        lost,
+        kept,
     })
 }
 
-/// Puts what the journal of a damaged ledger holds in its place, as far as it has one, and sets the
-/// journal aside. Hands out a generation that neither of them had.
+/// Puts what the journal of a damaged ledger holds in its place, if it is certain where that is,
+/// and sets the journal aside. Hands out a generation that neither of them had.
 pub(crate) fn salvage(files: &dyn Files, path: &Path) -> Result<u64, Flaw> {
-    let head = Reader::open(path)?.head().ok();
-    let left = Left::read(&journal_path(path))?;
-    let lost = head
-        .as_ref()
-        .zip(left.as_ref())
-        .and_then(|(head, left)| left.lost(head));
-    if let Some(lost) = lost {
+    let head = match Reader::open(path)?.head() {
+        Ok(head) => Some(head),
+        Err(Flaw::Damaged { .. } | Flaw::Newer(_)) => None,
+        Err(flaw @ (Flaw::Io(_) | Flaw::Journal(_))) => return Err(flaw),
+    };
+    let left = Left::of_ledger(path)?;
+    if let Some((head, left)) = head.as_ref().zip(left.as_ref())
+        && let Some(kept) = left.kept(head, path, None)?
+        && left.is_behind_its_line(path)?
+    {
         let mut file = files.open(path)?;
-        file.overwrite(lost.at, &lost.bytes)?;
+        file.overwrite(kept.at, &kept.bytes)?;
         file.sync()?;
     }
     set_journal_aside(files, path)?;
@@ -90,30 +99,58 @@ impl Recovered {
     fn without_journal(verified: Verified) -> Self {
         Self {
             verified,
-            lost: None,
+            kept: None,
             is_journal_foreign: false,
         }
     }
 }
 
-impl Lost {
-    /// Verifies the ledger at `path` as it is with these lines.
-    fn verify_with(&self, path: &Path) -> Result<Verified, Flaw> {
+impl Kept {
+    /// Verifies the ledger at `path` as it is with these lines, the last of which is `end`; nothing
+    /// if they do not make it whole.
+    fn verify_with(&self, path: &Path, end: Chain) -> Result<Option<Verified>, Flaw> {
         let before = BufReader::with_capacity(BUFFER_BYTES, File::open(path)?).take(self.at);
         let mut behind = File::open(path)?;
         behind.seek(SeekFrom::Start(self.at + self.bytes.len() as u64))?;
         let whole = before
             .chain(self.bytes.as_slice())
             .chain(BufReader::with_capacity(BUFFER_BYTES, behind));
-        verify_lines(Reader::new(whole))
+        match verify_lines(Reader::new(whole)) {
+            Ok(verified) => Ok(Some(verified).filter(|verified| verified.batch >= end.batch)),
+            Err(Flaw::Damaged { .. } | Flaw::Newer(_)) => Ok(None),
+            Err(flaw @ (Flaw::Io(_) | Flaw::Journal(_))) => Err(flaw),
+        }
     }
+}
+
+/// Whether every good line in `there` that begins among `bytes` is one of theirs, in its place.
+fn is_remnant(there: &[u8], bytes: &[u8]) -> bool {
+    let starts = there.windows(CRC_OPEN.len()).enumerate().take(bytes.len());
+    starts
+        .filter(|(_, window)| *window == CRC_OPEN)
+        .filter_map(|(start, _)| {
+            let rest = there.get(start..)?;
+            let longest = rest.get(..LINE_BYTES_MAX).unwrap_or(rest);
+            let line = longest.split(|byte| *byte == b'\n').next()?;
+            Line::parse(line).map(|_| (start, line))
+        })
+        .all(|(start, line)| bytes.get(start..start + line.len()) == Some(line))
+}
+
+/// Reads the bytes of the file at `path` from `begin` on: `bytes_max`, or as many as there are.
+fn read_at(path: &Path, begin: u64, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(begin))?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// What a journal holds.
 #[derive(Debug)]
 struct Left {
-    /// Where it begins; nothing if its first line did not reach the disk. Nothing in it was
-    /// acknowledged then.
+    /// Where it begins; nothing if its first line is not as it was written. If that did not reach
+    /// the disk, nothing was acknowledged since the journal began anew.
     begin: Option<Begin>,
     /// Whole batches from there on.
     bytes: Vec<u8>,
@@ -125,7 +162,11 @@ struct Left {
 }
 
 impl Left {
-    /// Reads a journal; nothing if there is none.
+    /// Reads the journal of the ledger at `path`; nothing if there is none.
+    fn of_ledger(path: &Path) -> Result<Option<Self>, Flaw> {
+        Self::read(&journal_path(path)).map_err(Flaw::Journal)
+    }
+
     fn read(path: &Path) -> io::Result<Option<Self>> {
         let file = match File::open(path) {
             Ok(file) => file.take(JOURNAL_BYTES_MAX),
@@ -174,34 +215,55 @@ impl Left {
         }
     }
 
-    /// The lines and their place in a ledger that begins with `head`; nothing if it is not theirs.
-    fn lost(&self, head: &Head) -> Option<Lost> {
-        let begin = self.begin.as_ref()?;
-        let is_of_ledger = begin.generation == head.generation && begin.secret == head.secret;
-        is_of_ledger.then(|| Lost {
+    /// The lines, and their place in the ledger at `path` that begins with `head`; nothing if they
+    /// are not of it, or if that tells something else there. If it is whole `alone`, it is only
+    /// read up to where it ends.
+    fn kept(&self, head: &Head, path: &Path, alone: Option<&Verified>) -> io::Result<Option<Kept>> {
+        let Some(begin) = self.begin.as_ref().filter(|begin| begin.is_of(head)) else {
+            return Ok(None);
+        };
+        let end = match alone {
+            Some(verified) => verified.length,
+            None => File::open(path)?.metadata()?.len(),
+        };
+        let Some(length) = end.checked_sub(begin.length) else {
+            return Ok(None);
+        };
+        // The last line that begins among ours may end behind them.
+        let bytes_max = (self.bytes.len() + LINE_BYTES_MAX) as u64;
+        let there = read_at(path, begin.length, length.min(bytes_max))?;
+        let is_lacking = !there.starts_with(&self.bytes);
+        let is_same = match alone {
+            Some(_) => !is_lacking || self.bytes.starts_with(&there),
+            None => is_remnant(&there, &self.bytes),
+        };
+        Ok(is_same.then(|| Kept {
             at: begin.length,
             bytes: self.bytes.clone(),
-        })
+            is_lacking,
+        }))
     }
 
-    /// Whether there are lines in it that were acknowledged and are not in `ledger`.
-    fn is_foreign(&self, ledger: &Verified) -> bool {
-        match &self.begin {
-            // The generation it was of was whole when the ledger's was made of it.
-            Some(begin)
-                if begin.generation < ledger.head.generation
-                    && begin.secret == ledger.head.secret =>
-            {
-                false
-            }
-            Some(begin)
-                if begin.generation != ledger.head.generation
-                    || begin.secret != ledger.head.secret =>
-            {
-                true
-            }
-            // A batch right behind the last one may be there in part: it was never acknowledged.
-            Some(_) | None => self.end.batch > ledger.batch || self.latest_batch > ledger.batch + 1,
-        }
+    /// Whether the line that these continue ends where they begin in the ledger at `path`.
+    fn is_behind_its_line(&self, path: &Path) -> io::Result<bool> {
+        let Some(begin) = &self.begin else {
+            return Ok(false);
+        };
+        let from = begin.length.saturating_sub(LINE_BYTES_MAX as u64);
+        let before = read_at(path, from, begin.length - from)?;
+        let last = before
+            .strip_suffix(b"\n")
+            .and_then(|lines| lines.rsplit(|byte| *byte == b'\n').next());
+        Ok(last.and_then(Line::parse).is_some_and(|line| {
+            line.sequence == begin.sequence && line.batch == begin.batch && line.left == 0
+        }))
+    }
+
+    /// Whether there may be lines in it that were acknowledged and are not in `ledger`, which has
+    /// what was `kept`.
+    fn is_foreign(&self, ledger: &Verified, kept: Option<&Kept>) -> bool {
+        let is_without = self.begin.is_some() && kept.is_none();
+        // A batch right behind the last one may be there in part: it was never acknowledged.
+        is_without || self.latest_batch > ledger.batch + 1
     }
 }
