@@ -204,6 +204,24 @@ async fn a_disk_with_little_left_has_a_short_journal_or_none() {
 }
 
 #[tokio::test]
+async fn a_journal_is_kept_until_half_its_room_is_gone() {
+    let house = House::new();
+    let files = PowerFiles::new(0, LITTLE_ROOM);
+    let opened = open_busy(&house, files.tuning()).await;
+    for (free_bytes, length) in [
+        (LITTLE_ROOM - 64 * 1024, 16 * 1024),
+        (LITTLE_ROOM / 2 + 4096, 16 * 1024),
+        (LITTLE_ROOM / 2 - 4096, 4 * 1024),
+    ] {
+        files.set_free_bytes(free_bytes);
+        for _ in 0..200 {
+            opened.sign_up("ada").await.unwrap();
+        }
+        assert_eq!(fs::metadata(journal(&house)).unwrap().len(), length);
+    }
+}
+
+#[tokio::test]
 async fn a_journal_that_cannot_be_read_is_named_and_can_be_moved_away() {
     let house = House::new();
     house.open().stop();

@@ -101,6 +101,10 @@ impl PowerFiles {
         disk.bad_sync = None;
     }
 
+    pub(crate) fn set_free_bytes(&self, free_bytes: u64) {
+        self.disk().free_bytes = free_bytes;
+    }
+
     pub(crate) fn tuning(&self) -> Tuning {
         Tuning {
             files: Arc::new(self.clone()),

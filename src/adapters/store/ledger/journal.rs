@@ -28,7 +28,8 @@ pub(super) const JOURNAL_BYTES_MAX: u64 = 1024 * 1024;
 /// A ledger that was synced so often without a journal is a busy one.
 const SYNCS_BEFORE_JOURNAL: u32 = 64;
 
-/// Which part of what the disk has free it takes at most: the rest is for the lines and the index.
+/// Which part of what the disk has free it is made of at most: the rest is for the lines and the
+/// index.
 const FREE_PART: u64 = 64;
 
 /// What stands in a journal where nothing was written yet. It is made in pieces of this length.
@@ -155,7 +156,8 @@ impl Journal {
         let is_busy = self.syncs >= SYNCS_BEFORE_JOURNAL;
         self.syncs = if is_busy { 0 } else { self.syncs + 1 };
         let changed = match self.file {
-            Some(_) if self.length > self.length_max() => self.discard(),
+            // Not sooner: its own lines are in the ledger now, and made the disk fuller.
+            Some(_) if self.length / 2 > self.length_max() => self.discard(),
             None if is_busy => self.make(),
             Some(_) | None => Ok(()),
         };
@@ -197,7 +199,7 @@ impl Journal {
         self.may_exist
     }
 
-    /// How long it may be, as full as the disk is.
+    /// How long one may be made, as full as the disk is.
     fn length_max(&self) -> u64 {
         let free = self.files.free_bytes(parent(&self.path)).unwrap_or(0);
         let pieces = (free / FREE_PART).min(JOURNAL_BYTES_MAX) / BLANK.len() as u64;
