@@ -7,6 +7,9 @@ use std::{io, panic, thread};
 use crate::domain::time::Timestamp;
 use crate::ports::{Clock, Entropy, EntropyError};
 
+/// What the main thread usually has.
+const STACK_BYTES: usize = 8 << 20;
+
 /// Open files beyond connections: the store's, the log's, the listener's.
 const FILES_RESERVED: u64 = 256;
 
@@ -71,7 +74,8 @@ pub fn fit_connections(wanted: u64) -> usize {
 /// When there can be no more threads.
 pub fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
-        let working = thread::Builder::new().spawn_scoped(scope, work)?;
+        let thread = thread::Builder::new().stack_size(STACK_BYTES);
+        let working = thread.spawn_scoped(scope, work)?;
         let result = working.join();
         Ok(result.unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
     })

@@ -225,6 +225,7 @@ impl Committer {
     /// Leaves a good index for the next start.
     pub(super) fn finish(mut self) -> Result<(), IndexError> {
         self.ledger.repair()?;
+        self.ledger.settle()?;
         let index = self.shared.replace_index(None);
         match index {
             Some(index) => {
@@ -318,6 +319,8 @@ impl Committer {
 
     fn compact(&mut self) {
         let compacted = catch_unwind(AssertUnwindSafe(|| {
+            // What is read has to be what is on disk.
+            self.ledger.settle().map_err(|error| error.to_string())?;
             ledger::compact(
                 self.ledger.files(),
                 self.ledger.path(),
@@ -335,6 +338,8 @@ impl Committer {
                 let dead = self.meta.sequence.saturating_sub(self.meta.tally.live);
                 self.dead_lines_min = dead.saturating_mul(2);
                 tracing::warn!(error, "the ledger cannot be compacted");
+                let trouble = self.repair().err();
+                self.shared.set_trouble(trouble);
             }
         }
     }

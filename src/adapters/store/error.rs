@@ -68,6 +68,18 @@ pub enum OpenError {
     /// No random bytes to make a secret of.
     #[error("cannot make a secret: {0}")]
     Entropy(#[from] EntropyError),
+    /// What the last process left beside the ledger cannot be read.
+    #[error(
+        "cannot read {}: {source}; after a power cut the last sign-ups may be in it alone: make it \
+         readable, or move it away to start without it",
+        path.display()
+    )]
+    Journal {
+        /// The journal's path.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// The ledger was written by a later version.
     #[error(
         "{} has format {format}, but this version reads up to format {newest}: start the version that wrote it, or a newer one",

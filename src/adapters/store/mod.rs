@@ -10,7 +10,8 @@
 //! | `contacts`, `credentials` | the ports |
 //!
 //! What holds:
-//! - A change is answered after it was synced to the ledger, and never if it was not.
+//! - A change is answered after its line stands in the ledger and was synced, in the ledger's file or
+//!   in its journal, and never if it was not.
 //! - The ledger is the record. Nothing in the index is ever needed to read or rewrite it.
 //! - A position is a generation and a sequence number, never a place in a file.
 

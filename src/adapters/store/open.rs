@@ -14,7 +14,7 @@ use super::committer::{Committer, Queue, Shared, compacted_meta};
 use super::error::OpenError;
 use super::index::{self, INDEX, Index, Meta, RebuildError, marker, rebuild};
 use super::ledger::{
-    self, FORMAT, Files, Flaw, LEDGER, Ledger, SystemFiles, remove_for_good, verify,
+    self, FORMAT, Files, Flaw, LEDGER, Ledger, SystemFiles, recover, remove_for_good,
 };
 
 /// The store's numbers and files.
@@ -106,9 +106,11 @@ fn open_ledger(
         if data_dir.path().join(INDEX).exists() {
             tracing::warn!("there is an index but no ledger: beginning an empty one");
         }
+        ledger::set_journal_aside(files.as_ref(), &path)
+            .map_err(OpenError::io("set the journal aside of", &path))?;
         return named(ledger::create(files, &path, &secret).map_err(flawed)?);
     }
-    let verified = match verify(&path) {
+    let recovered = match recover(&path) {
         Err(Flaw::Damaged { line, what }) if data_dir.accept_damage().exists() => {
             tracing::warn!(
                 ledger.line = line,
@@ -118,12 +120,15 @@ fn open_ledger(
             // The generation may be what is damaged. The index is made again in any case.
             index::wipe(&data_dir.path().join(INDEX), None)
                 .map_err(OpenError::io("remove", &data_dir.path().join(INDEX)))?;
-            return named(ledger::compact(files, &path, 1, &secret, now).map_err(flawed)?);
+            let salvaged = ledger::salvage(files.as_ref(), &path)
+                .and_then(|generation| ledger::compact(files, &path, generation, &secret, now));
+            return named(salvaged.map_err(flawed)?);
         }
-        verified => verified.map_err(flawed)?,
+        recovered => recovered.map_err(flawed)?,
     };
-    let ledger =
-        Ledger::open(Arc::clone(files), &path, &verified).map_err(OpenError::io("write", &path))?;
+    let ledger = Ledger::open(Arc::clone(files), &path, &recovered)
+        .map_err(OpenError::io("write", &path))?;
+    let verified = &recovered.verified;
     if verified.head.secret == secret {
         return Ok(ledger);
     }
@@ -220,6 +225,10 @@ fn flawed(data_dir: &DataDir, flaw: Flaw) -> OpenError {
     let path: PathBuf = data_dir.path().join(LEDGER);
     match flaw {
         Flaw::Io(error) => OpenError::io("read or write", &path)(error),
+        Flaw::Journal(source) => OpenError::Journal {
+            path: ledger::journal_path(&path),
+            source,
+        },
         Flaw::Newer(format) => OpenError::NewerFormat {
             path,
             format,

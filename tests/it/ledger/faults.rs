@@ -1,7 +1,7 @@
 //! A write that failed is never taken for success, and the store recovers without a restart.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -20,7 +20,10 @@ pub(crate) struct Faults {
     disk_full: AtomicBool,
     short_write: AtomicBool,
     sync: AtomicBool,
-    truncate: AtomicBool,
+    pub(crate) truncate: AtomicBool,
+    pub(crate) overwrite: AtomicBool,
+    /// Set to it, the disk is full as long as there is a journal.
+    pub(crate) full_with_journal: AtomicBool,
     sync_directory: AtomicBool,
     rename: AtomicBool,
     gate: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
@@ -70,6 +73,10 @@ impl FaultyFiles {
         }
     }
 
+    pub(crate) fn fault(&self, fault: Fault) -> &AtomicBool {
+        fault(&self.0)
+    }
+
     pub(crate) fn fail_renames(&self, is_on: bool) {
         set(&self.0.rename, is_on);
     }
@@ -79,7 +86,7 @@ impl FaultyFiles {
     }
 }
 
-fn set(fault: &AtomicBool, is_on: bool) {
+pub(crate) fn set(fault: &AtomicBool, is_on: bool) {
     fault.store(is_on, Ordering::SeqCst);
 }
 
@@ -94,6 +101,7 @@ impl Files for FaultyFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         Ok(Box::new(FaultyFile {
             file: SystemFiles.create(path)?,
+            journal: path.with_extension("journal"),
             faults: Arc::clone(&self.0),
         }))
     }
@@ -101,6 +109,7 @@ impl Files for FaultyFiles {
     fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         Ok(Box::new(FaultyFile {
             file: SystemFiles.open(path)?,
+            journal: path.with_extension("journal"),
             faults: Arc::clone(&self.0),
         }))
     }
@@ -114,11 +123,21 @@ impl Files for FaultyFiles {
         fail_if(&self.0.sync_directory)?;
         SystemFiles.sync_directory(path)
     }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        SystemFiles.remove(path)
+    }
+
+    fn free_bytes(&self, directory: &Path) -> io::Result<u64> {
+        SystemFiles.free_bytes(directory)
+    }
 }
 
 #[derive(Debug)]
 struct FaultyFile {
     file: Box<dyn AppendFile>,
+    /// Where the journal is, or will be.
+    journal: PathBuf,
     faults: Arc<Faults>,
 }
 
@@ -129,13 +148,19 @@ impl AppendFile for FaultyFile {
             hold.send(()).unwrap();
             release.recv().unwrap();
         }
-        if self.faults.disk_full.load(Ordering::SeqCst) {
+        let is_full = self.faults.full_with_journal.load(Ordering::SeqCst) && self.journal.exists();
+        if is_full || self.faults.disk_full.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         if self.faults.short_write.load(Ordering::SeqCst) {
             return self.file.append(&bytes[..bytes.len() / 2]);
         }
         self.file.append(bytes)
+    }
+
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        fail_if(&self.faults.overwrite)?;
+        self.file.overwrite(at, bytes)
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -149,16 +174,16 @@ impl AppendFile for FaultyFile {
     }
 }
 
-fn assert_unavailable<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
+pub(crate) fn assert_unavailable<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
     match answer {
         Err(StoreError::Unavailable(reason)) => assert!(!reason.contains("example.com")),
         other => panic!("expected Unavailable, got {other:?}"),
     }
 }
 
-type Fault = fn(&Faults) -> &AtomicBool;
+pub(crate) type Fault = fn(&Faults) -> &AtomicBool;
 
-const WRITE_FAULTS: [(&str, Fault); 3] = [
+pub(crate) const WRITE_FAULTS: [(&str, Fault); 3] = [
     ("disk full", |faults| &faults.disk_full),
     ("short write", |faults| &faults.short_write),
     ("failed sync", |faults| &faults.sync),

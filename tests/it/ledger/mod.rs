@@ -4,8 +4,12 @@ mod compaction;
 mod damage;
 mod directory;
 mod faults;
+mod foreign;
 mod format;
 mod index;
+mod journal;
+mod outages;
+mod power;
 mod secret;
 mod torn;
 

@@ -1,14 +1,21 @@
 //! Appending: the file only grows, and is cut back only over what was never acknowledged.
+//!
+//! A batch is safe as soon as either the journal holds it or the file was synced with it. What only
+//! the journal holds is written again before the file is trusted after a failure: a sync that
+//! failed may have lost any of it, and the next one would not tell.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::event::Event;
-use super::files::{AppendFile, Files, parent};
+use super::files::{AppendFile, BUFFER_BYTES, Files, parent};
 use super::head::Head;
+use super::journal::{Journal, journal_path};
 use super::line::Line;
-use super::reader::Verified;
+use super::recovery::Recovered;
 
 /// What [`Ledger::repair`] writes to learn whether the disk takes writes again: more than fits
 /// into the block that the file ends in.
@@ -23,6 +30,7 @@ pub(crate) struct Ledger {
     head: Head,
     position: Position,
     state: State,
+    journal: Journal,
 }
 
 /// How far the ledger is acknowledged.
@@ -49,29 +57,51 @@ enum State {
 }
 
 impl Ledger {
-    /// Opens a ledger, and cuts the rest of a batch that was never acknowledged.
+    /// Opens a ledger, writes again what its file may have lost, and cuts the rest of a batch that
+    /// was never acknowledged.
     pub(crate) fn open(
         files: Arc<dyn Files>,
         path: &Path,
-        verified: &Verified,
+        recovered: &Recovered,
     ) -> io::Result<Self> {
+        let verified = &recovered.verified;
         let position = Position {
             sequence: verified.sequence,
             batch: verified.batch,
             length: verified.length,
         };
         let mut file = files.open(path)?;
+        let lacking = recovered.kept.as_ref().filter(|kept| kept.is_lacking);
+        if let Some(lacking) = lacking {
+            tracing::warn!(
+                ledger.journal_bytes = lacking.bytes.len(),
+                ledger.events = position.sequence,
+                "the ledger had not reached the disk whole: its end was written from the journal"
+            );
+        }
+        // The last process may have been killed between writing and syncing, or behind a sync that
+        // failed and lost what it was for. That was the journal's lines, or the last batch.
+        if let Some(kept) = &recovered.kept {
+            file.overwrite(kept.at, &kept.bytes)?;
+        }
+        write_again(file.as_mut(), path, verified.batch_begin, verified.length)?;
         if let Some(torn) = &verified.torn {
             tracing::warn!(
                 ledger.line = torn.line,
                 ledger.cut_bytes = torn.bytes,
                 "the ledger ends in an unfinished batch that was never acknowledged: cut"
             );
+        }
+        if lacking.is_some() || verified.torn.is_some() {
             file.truncate(position.length)?;
         }
-        // The last process may have been killed between writing and syncing.
         file.sync()?;
         files.sync_directory(parent(path))?;
+        if recovered.is_journal_foreign {
+            set_journal_aside(files.as_ref(), path)?;
+        }
+        let mut journal = Journal::none(Arc::clone(&files), path);
+        journal.discard()?;
         Ok(Self {
             files,
             path: path.to_path_buf(),
@@ -79,6 +109,7 @@ impl Ledger {
             head: verified.head.clone(),
             position,
             state: State::Sound,
+            journal,
         })
     }
 
@@ -96,6 +127,7 @@ impl Ledger {
             length,
         };
         Self {
+            journal: Journal::none(Arc::clone(&files), path),
             files,
             path: path.to_path_buf(),
             file,
@@ -121,7 +153,7 @@ impl Ledger {
         self.position
     }
 
-    /// Appends `events` as one batch and syncs it. After an error nothing of it counts, and
+    /// Appends `events` as one batch and makes it safe. After an error nothing of it counts, and
     /// [`Ledger::repair`] comes first.
     pub(crate) fn append(&mut self, events: &[Event]) -> io::Result<()> {
         let mut bytes = Vec::new();
@@ -140,15 +172,35 @@ impl Ledger {
         }
         next.length += bytes.len() as u64;
         self.state = State::Torn;
-        append_whole(self.file.as_mut(), &bytes)?;
-        self.file.sync()?;
+        self.write(&bytes)?;
+        if !self.journal.keep(&self.head, self.position, &bytes) {
+            self.file.sync()?;
+            self.journal.begin_anew();
+        }
         self.position = next;
         self.state = State::Sound;
         Ok(())
     }
 
+    /// Writes `bytes` behind the end. If there is no room for them, the journal's is given back
+    /// before anybody hears of that.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match append_whole(self.file.as_mut(), bytes) {
+            Err(error)
+                if error.kind() == io::ErrorKind::StorageFull && self.journal.takes_room() =>
+            {
+                self.cut()?;
+                self.state = State::Torn;
+                append_whole(self.file.as_mut(), bytes)
+            }
+            written => written,
+        }
+    }
+
     /// Takes back what was appended after `position`, or as much of it as there is.
     pub(crate) fn roll_back(&mut self, position: Position) {
+        self.journal
+            .take_back(self.position.length.saturating_sub(position.length));
         self.position = position;
         self.state = State::Torn;
         if let Err(error) = self.cut() {
@@ -180,11 +232,59 @@ impl Ledger {
         self.state == State::Sound
     }
 
+    /// Syncs the file with all its lines, so that it needs no journal, and gives that up.
+    pub(crate) fn settle(&mut self) -> io::Result<()> {
+        if self.state == State::Sound {
+            self.state = State::Torn;
+            self.file.sync()?;
+            self.journal.discard()?;
+            self.state = State::Sound;
+        }
+        Ok(())
+    }
+
+    /// Leaves in the file what is acknowledged, synced, and nothing anywhere else.
     fn cut(&mut self) -> io::Result<()> {
+        let unsynced = self.journal.unsynced();
+        if !unsynced.is_empty() {
+            let begin = self.position.length - unsynced.len() as u64;
+            self.file.overwrite(begin, unsynced)?;
+        }
         self.file.truncate(self.position.length)?;
+        self.journal.discard()?;
         self.state = State::Suspect;
         Ok(())
     }
+}
+
+/// Puts the journal of the ledger at `path` where nothing touches it, for people to look at.
+pub(crate) fn set_journal_aside(files: &dyn Files, path: &Path) -> io::Result<()> {
+    let journal = journal_path(path);
+    let aside = (1_u64..)
+        .map(|number| path.with_extension(format!("journal.{number}")))
+        .find(|aside| !aside.exists());
+    let Some(aside) = aside.filter(|_| journal.exists()) else {
+        return Ok(());
+    };
+    files.rename(&journal, &aside)?;
+    files.sync_directory(parent(path))?;
+    tracing::warn!(
+        path = %aside.display(),
+        "the ledger's journal was set aside: it may hold lines that the ledger does not have"
+    );
+    Ok(())
+}
+
+/// Writes the bytes from `begin` to `end` of the file at `path` in their own place, so that the
+/// next sync is for them, too.
+fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> io::Result<()> {
+    let there = File::open(path)?;
+    for at in (begin..end).step_by(BUFFER_BYTES) {
+        let mut bytes = vec![0; BUFFER_BYTES.min(usize::try_from(end - at).unwrap_or(usize::MAX))];
+        there.read_exact_at(&mut bytes, at)?;
+        file.overwrite(at, &bytes)?;
+    }
+    Ok(())
 }
 
 /// Appends all of `bytes` with one write.

@@ -3,8 +3,8 @@
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Only the service's own user may read or write what it keeps.
@@ -42,9 +42,21 @@ pub trait Files: Debug + Send + Sync {
     /// # Errors
     /// When the file system refuses.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes a file, if it is there. A power cut may bring it back, until its directory is synced.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// How many bytes are free for the service in the file system that `directory` is in.
+    ///
+    /// # Errors
+    /// When the file system does not say.
+    fn free_bytes(&self, directory: &Path) -> io::Result<u64>;
 }
 
-/// A file that grows at its end.
+/// A file that grows at its end, and in which bytes may be replaced.
 pub trait AppendFile: Debug + Send {
     /// Writes once behind the end and says how many bytes were taken: fewer than given when the
     /// disk is full.
@@ -53,10 +65,17 @@ pub trait AppendFile: Debug + Send {
     /// When nothing was taken.
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Makes all that was appended survive a power cut.
+    /// Writes all of `bytes` over those that stand from the byte `at` on.
     ///
     /// # Errors
-    /// When it may not survive. What was appended since the last success must be given up then.
+    /// When not all of them may have been replaced.
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes all that was written survive a power cut.
+    ///
+    /// # Errors
+    /// When it may not survive. What was written since the last success must be given up then, or
+    /// written again: the next success tells nothing of it.
     fn sync(&mut self) -> io::Result<()>;
 
     /// Cuts the file to `length` bytes and makes that survive a power cut.
@@ -73,17 +92,18 @@ pub struct SystemFiles;
 impl Files for SystemFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let file = OpenOptions::new()
-            .append(true)
+            .write(true)
             .create(true)
+            .truncate(true)
             .mode(PRIVATE_FILE)
             .open(path)?;
-        file.set_len(0)?;
-        Ok(Box::new(file))
+        Ok(Box::new(SystemFile { file, end: 0 }))
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        let file = OpenOptions::new().append(true).open(path)?;
-        Ok(Box::new(file))
+        let file = OpenOptions::new().write(true).open(path)?;
+        let end = file.metadata()?.len();
+        Ok(Box::new(SystemFile { file, end }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -93,20 +113,47 @@ impl Files for SystemFiles {
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
     }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn free_bytes(&self, directory: &Path) -> io::Result<u64> {
+        let found = rustix::fs::statvfs(directory)?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }
 }
 
-impl AppendFile for File {
+/// A file of the operating system.
+#[derive(Debug)]
+struct SystemFile {
+    file: File,
+    /// Where the next bytes go.
+    end: u64,
+}
+
+impl AppendFile for SystemFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write(bytes)
+        let taken = self.file.write_at(bytes, self.end)?;
+        self.end += taken as u64;
+        Ok(taken)
+    }
+
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, at)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
+        self.file.sync_data()
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.set_len(length)?;
-        self.sync_all()
+        self.end = length;
+        self.file.set_len(length)?;
+        self.file.sync_all()
     }
 }
 

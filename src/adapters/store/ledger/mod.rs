@@ -7,6 +7,8 @@
 //! | `head` | the first line: format, generation, secret |
 //! | `reader` | verifies every line, and reads them |
 //! | `append` | appends batches, and cuts back what was never acknowledged |
+//! | `journal` | makes batches safe before the file itself is synced |
+//! | `recovery` | what a start makes of the file and its journal |
 //! | `compaction` | writes a generation without what no longer counts |
 //! | `files` | the file operations that all of it rests on |
 //!
@@ -17,10 +19,12 @@ mod compaction;
 mod event;
 mod files;
 mod head;
+mod journal;
 mod line;
 mod reader;
+mod recovery;
 
-pub(crate) use append::Ledger;
+pub(crate) use append::{Ledger, set_journal_aside};
 pub(crate) use compaction::{compact, create, unfinished};
 pub(crate) use event::Event;
 pub use files::{AppendFile, Files, SystemFiles};
@@ -28,7 +32,9 @@ pub(crate) use files::{
     BUFFER_BYTES, PRIVATE_DIRECTORY, PRIVATE_FILE, remove_for_good, sync_parent, write_whole,
 };
 pub(crate) use head::{FORMAT, Head};
-pub(crate) use reader::{Flaw, Glimpse, each_event, glimpse, verify};
+pub(crate) use journal::journal_path;
+pub(crate) use reader::{Flaw, Glimpse, each_event, glimpse};
+pub(crate) use recovery::{recover, salvage};
 
 /// The ledger's name in the data directory.
 pub(crate) const LEDGER: &str = "ledger.jsonl";

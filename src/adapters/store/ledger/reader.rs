@@ -2,7 +2,7 @@
 //! it records.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use super::event::Event;
@@ -15,6 +15,9 @@ use super::line::{self, CRC_OPEN, Found, Line};
 pub(crate) enum Flaw {
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// Of the file beside it.
+    #[error("its journal: {0}")]
+    Journal(io::Error),
     #[error("format {0} is newer than this version")]
     Newer(u64),
     #[error("line {line}: {what}")]
@@ -29,6 +32,8 @@ pub(crate) struct Verified {
     pub(crate) sequence: u64,
     /// The batch it came with, or 0.
     pub(crate) batch: u64,
+    /// Where that begins, in bytes.
+    pub(crate) batch_begin: u64,
     /// Where it ends, in bytes.
     pub(crate) length: u64,
     /// What stands behind it: the rest of a batch that was never acknowledged.
@@ -44,59 +49,92 @@ pub(crate) struct Torn {
     pub(crate) bytes: u64,
 }
 
+/// Follows lines from batch to batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Chain {
+    /// The last line.
+    pub(super) sequence: u64,
+    /// The last whole batch.
+    pub(super) batch: u64,
+    /// How many lines the batch behind that lacks, if it has begun.
+    pub(super) left: u64,
+}
+
+impl Chain {
+    /// Whether `line` comes next.
+    pub(super) fn fits(&self, line: &Line<'_>) -> bool {
+        line.sequence == self.sequence + 1
+            && line.batch == self.batch + 1
+            && (self.left == 0 || line.left.checked_add(1) == Some(self.left))
+    }
+
+    /// Takes the next line, and says whether it ends its batch.
+    pub(super) fn push(&mut self, line: &Line<'_>) -> bool {
+        self.sequence = line.sequence;
+        self.left = line.left;
+        if line.left == 0 {
+            self.batch = line.batch;
+        }
+        line.left == 0
+    }
+}
+
 /// Verifies every line.
 pub(crate) fn verify(path: &Path) -> Result<Verified, Flaw> {
-    let mut reader = Reader::open(path)?;
+    verify_lines(Reader::open(path)?)
+}
+
+/// Verifies every line that `reader` finds, the head first.
+pub(super) fn verify_lines(mut reader: Reader<impl BufRead>) -> Result<Verified, Flaw> {
     let head = reader.head()?;
     let mut verified = Verified {
         head,
         sequence: 0,
         batch: 0,
+        batch_begin: reader.offset,
         length: reader.offset,
         torn: None,
     };
-    let mut sequence = 0;
-    let mut left = 0;
+    let mut chain = Chain::default();
     loop {
         let found = reader.next()?;
         let Some(line) = reader.line(found) else {
             return finish(verified, reader, found);
         };
-        let is_first_of_batch = verified.sequence == sequence;
-        let fits = line.sequence == sequence + 1
-            && line.batch == verified.batch + 1
-            && (is_first_of_batch || line.left.checked_add(1) == Some(left));
-        if !fits {
+        if !chain.fits(&line) {
             return Err(Flaw::Damaged {
                 line: reader.number,
                 what: format!(
                     "entry {} of batch {} was expected, but entry {} of batch {} is there: lines \
                      are missing or out of order",
-                    sequence + 1,
-                    verified.batch + 1,
+                    chain.sequence + 1,
+                    chain.batch + 1,
                     line.sequence,
                     line.batch
                 ),
             });
         }
-        sequence = line.sequence;
-        left = line.left;
-        if left == 0 {
-            verified.sequence = sequence;
-            verified.batch = line.batch;
+        if chain.push(&line) {
+            verified.sequence = chain.sequence;
+            verified.batch = chain.batch;
+            verified.batch_begin = verified.length;
             verified.length = reader.offset;
         }
     }
 }
 
 /// Judges what follows the last good line: the end, a torn batch, or damage.
-fn finish(mut verified: Verified, mut reader: Reader, found: Found) -> Result<Verified, Flaw> {
+fn finish(
+    mut verified: Verified,
+    mut reader: Reader<impl BufRead>,
+    found: Found,
+) -> Result<Verified, Flaw> {
     let flaw_line = reader.number;
     let mut next = found;
     while next != Found::End {
         // The flaw is in the batch behind the last acknowledged one. Whoever acknowledged a later
         // one had acknowledged this one too.
-        if reader.holds_batch_after(verified.batch + 1) {
+        if reader.latest_batch() > verified.batch + 1 {
             return Err(Flaw::Damaged {
                 line: flaw_line,
                 what: "it is not as it was written, and later lines were acknowledged".to_owned(),
@@ -179,7 +217,7 @@ pub(crate) fn glimpse(path: &Path) -> io::Result<Option<Glimpse>> {
     };
     let secret = match reader.head() {
         Ok(head) => Some(head.secret),
-        Err(Flaw::Io(error)) => return Err(error),
+        Err(Flaw::Io(error) | Flaw::Journal(error)) => return Err(error),
         Err(Flaw::Newer(_) | Flaw::Damaged { .. }) => None,
     };
     let has_events = reader.next()? != Found::End;
@@ -187,8 +225,8 @@ pub(crate) fn glimpse(path: &Path) -> io::Result<Option<Glimpse>> {
 }
 
 #[derive(Debug)]
-struct Reader {
-    file: BufReader<File>,
+pub(super) struct Reader<R> {
+    file: R,
     /// The line last read.
     buffer: Vec<u8>,
     /// Its number; the head is line 1.
@@ -197,17 +235,24 @@ struct Reader {
     offset: u64,
 }
 
-impl Reader {
-    fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self {
-            file: BufReader::with_capacity(BUFFER_BYTES, File::open(path)?),
+impl Reader<BufReader<File>> {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self::new(BufReader::with_capacity(BUFFER_BYTES, file)))
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    pub(super) fn new(file: R) -> Self {
+        Self {
+            file,
             buffer: Vec::new(),
             number: 0,
             offset: 0,
-        })
+        }
     }
 
-    fn next(&mut self) -> io::Result<Found> {
+    pub(super) fn next(&mut self) -> io::Result<Found> {
         let (found, bytes) = line::read_line(&mut self.file, &mut self.buffer)?;
         self.number += 1;
         self.offset += bytes;
@@ -215,24 +260,31 @@ impl Reader {
     }
 
     /// The line last read, if it is good.
-    fn line(&self, found: Found) -> Option<Line<'_>> {
+    pub(super) fn line(&self, found: Found) -> Option<Line<'_>> {
         match found {
             Found::Whole => Line::parse(&self.buffer),
             Found::Bad | Found::End => None,
         }
     }
 
-    /// Whether a good line of a later batch is in what was read last: all of it, or, if a newline
-    /// was lost, the rest of it.
-    fn holds_batch_after(&self, batch: u64) -> bool {
+    /// What was read last, without its newline.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// The latest batch that a good line in what was read last is of, or 0: all of that may be
+    /// one, or, if a newline was lost, the rest of it.
+    pub(super) fn latest_batch(&self) -> u64 {
         let starts = self.buffer.windows(CRC_OPEN.len()).enumerate();
         starts
             .filter(|(_, window)| *window == CRC_OPEN)
             .filter_map(|(start, _)| Line::parse(self.buffer.get(start..)?))
-            .any(|line| line.batch > batch)
+            .map(|line| line.batch)
+            .max()
+            .unwrap_or(0)
     }
 
-    fn head(&mut self) -> Result<Head, Flaw> {
+    pub(super) fn head(&mut self) -> Result<Head, Flaw> {
         let found = self.next()?;
         match Head::parse(&self.buffer) {
             Err(HeadFlaw::Newer(format)) => Err(Flaw::Newer(format)),

@@ -1,0 +1,128 @@
+//! A journal that does not continue its ledger: neither takes anything from the other.
+
+use std::fs;
+
+use landing_api::adapters::store::Tuning;
+
+use super::journal::{ends, journal, open_busy};
+use crate::fixtures::House;
+
+/// A ledger that went on without its journal, from before that begun: "ada" and `names` are in it.
+/// "bob" is in the journal alone, which is handed out.
+async fn diverge(house: &House, names: &[&str]) -> Vec<u8> {
+    let opened = open_busy(house, Tuning::default()).await;
+    opened.sign_up("bob").await.unwrap();
+    opened.crash();
+    let (whole, copy) = (house.ledger(), fs::read(journal(house)).unwrap());
+    fs::remove_file(journal(house)).unwrap();
+    house.write_ledger(&whole[..ends(&whole)[65]]);
+    let opened = house.open();
+    for name in names {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.crash();
+    fs::write(journal(house), &copy).unwrap();
+    copy
+}
+
+#[tokio::test]
+async fn lines_that_a_ledger_went_on_with_are_not_replaced_by_its_journal() {
+    // Fewer than the journal has, and more.
+    for names in [&["cy"][..], &["cy", "dan", "e", "f", "g", "h", "i", "j"]] {
+        let house = House::new();
+        let copy = diverge(&house, names).await;
+        let before = house.ledger();
+        let (opened, log) = house.open_logged();
+        assert!(log.contains("set aside"), "{log}");
+        assert_eq!(house.ledger(), before);
+        opened.assert_has(names, &["bob"]).await;
+        assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), copy);
+    }
+}
+
+#[tokio::test]
+async fn accepting_damage_replaces_no_good_line() {
+    let house = House::new();
+    let copy = diverge(&house, &["cy", "dan"]).await;
+    let mut bytes = house.ledger();
+    let ends = ends(&bytes);
+    // The line behind the place where the journal begins is lost, the next one is not.
+    bytes[ends[65] + 30] ^= 1;
+    house.write_ledger(&bytes);
+    assert!(house.refusal().contains("damaged at line 67"));
+    assert_eq!(house.ledger(), bytes);
+    fs::write(house.file("accept-damage"), "").unwrap();
+    house
+        .open()
+        .assert_has(&["ada", "dan"], &["bob", "cy"])
+        .await;
+    assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), copy);
+}
+
+#[tokio::test]
+async fn accepting_damage_puts_nothing_behind_a_line_that_is_not_the_journals() {
+    let house = House::new();
+    let opened = open_busy(&house, Tuning::default()).await;
+    opened.sign_up("bob").await.unwrap();
+    opened.crash();
+    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
+    let ends = ends(&whole);
+    // In the last one that was synced, and in the byte that ends it.
+    for damaged in [ends[64] + 30, ends[65] - 1] {
+        let mut bytes = whole[..ends[65]].to_vec();
+        bytes[damaged] ^= 1;
+        bytes[ends[3] + 30] ^= 1;
+        house.write_ledger(&bytes);
+        fs::write(journal(&house), &copy).unwrap();
+        fs::write(house.file("accept-damage"), "").unwrap();
+        house.open().assert_has(&["ada"], &["bob"]).await;
+    }
+    assert_eq!(fs::read(house.file("ledger.journal.2")).unwrap(), copy);
+}
+
+#[tokio::test]
+async fn a_journal_of_later_lines_than_the_ledger_has_is_set_aside() {
+    let house = House::new();
+    let opened = open_busy(&house, Tuning::default()).await;
+    opened.sign_up("bob").await.unwrap();
+    opened.crash();
+    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
+    let ends = ends(&whole);
+    // A copy of the ledger that was made before the journal began, whole or not.
+    for length in [ends[40], ends[40] + 20] {
+        house.write_ledger(&whole[..length]);
+        fs::write(journal(&house), &copy).unwrap();
+        let (opened, log) = house.open_logged();
+        assert!(log.contains("set aside"), "{log}");
+        assert_eq!(house.ledger(), &whole[..ends[40]]);
+        opened.assert_has(&["ada"], &["bob"]).await;
+        opened.stop();
+    }
+    assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), copy);
+    assert_eq!(fs::read(house.file("ledger.journal.2")).unwrap(), copy);
+    assert!(!journal(&house).exists());
+}
+
+#[tokio::test]
+async fn a_journal_of_another_ledger_changes_nothing() {
+    let house = House::new();
+    open_busy(&house, Tuning::default()).await.crash();
+    let copy = fs::read(journal(&house)).unwrap();
+    // One that was written anew since.
+    let opened = house.open();
+    opened.forget("ada").await.unwrap();
+    opened.stop();
+    house.open().stop();
+    let compacted = house.ledger();
+    fs::write(journal(&house), &copy).unwrap();
+    let (opened, log) = house.open_logged();
+    assert!(log.contains("set aside"), "{log}");
+    opened.stop();
+    assert_eq!(house.ledger(), compacted);
+    assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), copy);
+    // And none at all.
+    fs::remove_file(house.file("ledger.jsonl")).unwrap();
+    fs::write(journal(&house), &copy).unwrap();
+    house.open().assert_has(&[], &["ada"]).await;
+    assert_eq!(fs::read(house.file("ledger.journal.2")).unwrap(), copy);
+}

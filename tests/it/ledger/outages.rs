@@ -1,0 +1,155 @@
+//! Whatever the last process was doing when it ended, and however it did, the next one has all that
+//! was acknowledged.
+
+use std::fs;
+
+use super::journal::LITTLE_ROOM;
+use super::power::{PowerFiles, Then};
+use crate::fixtures::{House, Opened};
+
+const LEDGER: &str = "ledger.jsonl";
+const JOURNAL: &str = "ledger.journal";
+
+/// What the end of a process leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    PowerCut,
+    /// And the power fails again in the operation of the next start that is behind so many.
+    PowerCuts(u64),
+    Kill,
+    /// The same, and only ledger and secret were copied.
+    Copy,
+}
+
+#[tokio::test]
+async fn an_end_in_any_operation_loses_nothing_acknowledged() {
+    for operations in (0..10).chain([60, 200, 300]) {
+        for end in [End::PowerCut, End::Kill, End::Copy] {
+            check_end(operations, end).await;
+        }
+    }
+    // Those in which the journal is made, 64 syncs behind the start, and in which it begins anew.
+    let others = [450, 540, 630, 720, 810, 900];
+    for operations in (130..150).chain(380..400).chain(others) {
+        check_end(operations, End::PowerCut).await;
+    }
+}
+
+#[tokio::test]
+async fn an_end_in_any_operation_of_a_recovery_loses_nothing_acknowledged() {
+    let mut lacking = 0;
+    for operations in [200, 300, 387] {
+        for of_recovery in 0..12 {
+            lacking += check_end(operations, End::PowerCuts(of_recovery)).await;
+        }
+    }
+    assert!(lacking > 0, "there was nothing to recover");
+}
+
+/// Signs addresses up until there is no power in the operation behind so many, and looks what the
+/// next start has. Hands out how many bytes the ledger lacked.
+async fn check_end(operations: u64, end: End) -> usize {
+    let house = House::new();
+    let files = PowerFiles::new(operations, LITTLE_ROOM);
+    files.fail_after(operations);
+    let mut acknowledged = Vec::new();
+    if let Ok(opened) = house.try_open(files.tuning()) {
+        acknowledged = sign_up(&opened, &files, "x").await;
+    }
+    match end {
+        End::PowerCut | End::PowerCuts(_) => files.cut(),
+        End::Kill => {}
+        End::Copy => drop(fs::remove_file(house.file(JOURNAL))),
+    }
+    let length = fs::metadata(house.file(LEDGER)).map_or(0, |found| found.len());
+    if let End::PowerCuts(of_recovery) = end {
+        let files = PowerFiles::new(operations + of_recovery, LITTLE_ROOM);
+        files.fail_after(of_recovery);
+        if let Ok(opened) = house.try_open(files.tuning()) {
+            acknowledged.extend(sign_up(&opened, &files, "y").await);
+        }
+        files.cut();
+    }
+    let opened = house.open();
+    for name in &acknowledged {
+        assert!(opened.has(name).await, "{operations}, {end:?}: {name}");
+    }
+    let unknown = format!("x{}", acknowledged.len() + 1);
+    assert!(!opened.has(&unknown).await, "{operations}, {end:?}");
+    assert!(!house.file("ledger.journal.1").exists(), "{operations}");
+    house
+        .ledger()
+        .len()
+        .saturating_sub(length.try_into().unwrap())
+}
+
+/// Signs addresses up while there is power. Hands out those that were acknowledged.
+async fn sign_up(opened: &Opened, files: &PowerFiles, prefix: &str) -> Vec<String> {
+    let mut acknowledged = Vec::new();
+    while files.is_on() {
+        let name = format!("{prefix}{}", acknowledged.len());
+        if opened.sign_up(&name).await.is_ok() {
+            acknowledged.push(name);
+        }
+    }
+    acknowledged
+}
+
+#[tokio::test]
+async fn a_sync_that_loses_what_was_written_loses_nothing_acknowledged() {
+    // The first sixty-odd of the ledger are of single sign-ups, the others of a journal that was
+    // full. The journal is synced when it is made, and then for each sign-up.
+    for (file, syncs, refused) in [0, 63, 64, 65, 66, 67]
+        .map(|syncs| (LEDGER, syncs, 1))
+        .into_iter()
+        .chain([0, 1, 2, 50].map(|syncs| (JOURNAL, syncs, 0)))
+    {
+        let house = House::new();
+        house.open().stop();
+        let files = PowerFiles::new(syncs, LITTLE_ROOM);
+        let opened = house.try_open(files.tuning()).unwrap();
+        files.fail_sync_after(file, syncs, Then::GoOn);
+        let mut acknowledged = Vec::new();
+        for number in 0..400 {
+            let name = format!("x{number}");
+            if opened.sign_up(&name).await.is_ok() {
+                acknowledged.push(name);
+            }
+        }
+        assert_eq!(acknowledged.len(), 400 - refused, "{file}, {syncs}");
+        opened.crash();
+        files.cut();
+        let opened = house.open();
+        for name in acknowledged {
+            assert!(opened.has(&name).await, "{file}, {syncs}: {name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_failed_sync_lost_is_written_again_by_the_next_process() {
+    for syncs in [0, 1, 63, 64, 65, 66] {
+        for late in [&[][..], &["late", "later"]] {
+            let house = House::new();
+            house.open().stop();
+            let files = PowerFiles::new(syncs, LITTLE_ROOM);
+            let opened = house.try_open(files.tuning()).unwrap();
+            files.fail_sync_after(LEDGER, syncs, Then::Kill);
+            let mut acknowledged = sign_up(&opened, &files, "x").await;
+            opened.crash();
+            files.restart();
+            let opened = house.try_open(files.tuning()).unwrap();
+            for name in late {
+                opened.sign_up(name).await.unwrap();
+                acknowledged.push((*name).to_owned());
+            }
+            opened.crash();
+            files.cut();
+            let (opened, log) = house.open_logged();
+            assert!(!log.contains("WARN"), "{syncs}: {log}");
+            for name in acknowledged {
+                assert!(opened.has(&name).await, "{syncs}, {late:?}: {name}");
+            }
+        }
+    }
+}
