@@ -4,16 +4,13 @@ use std::fs;
 
 use landing_api::adapters::store::Tuning;
 
-use super::journal::{ends, journal, open_busy};
+use super::journal::{crash_with_bob, ends, journal, open_busy};
 use crate::fixtures::House;
 
 /// A ledger that went on without its journal, from before that begun: "ada" and `names` are in it.
 /// "bob" is in the journal alone, which is handed out.
 async fn diverge(house: &House, names: &[&str]) -> Vec<u8> {
-    let opened = open_busy(house, Tuning::default()).await;
-    opened.sign_up("bob").await.unwrap();
-    opened.crash();
-    let (whole, copy) = (house.ledger(), fs::read(journal(house)).unwrap());
+    let (whole, copy) = crash_with_bob(house).await;
     fs::remove_file(journal(house)).unwrap();
     house.write_ledger(&whole[..ends(&whole)[65]]);
     let opened = house.open();
@@ -62,10 +59,7 @@ async fn accepting_damage_replaces_no_good_line() {
 #[tokio::test]
 async fn accepting_damage_puts_nothing_behind_a_line_that_is_not_the_journals() {
     let house = House::new();
-    let opened = open_busy(&house, Tuning::default()).await;
-    opened.sign_up("bob").await.unwrap();
-    opened.crash();
-    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
+    let (whole, copy) = crash_with_bob(&house).await;
     let ends = ends(&whole);
     // In the last one that was synced, and in the byte that ends it.
     for damaged in [ends[64] + 30, ends[65] - 1] {
@@ -83,10 +77,7 @@ async fn accepting_damage_puts_nothing_behind_a_line_that_is_not_the_journals() 
 #[tokio::test]
 async fn a_journal_of_later_lines_than_the_ledger_has_is_set_aside() {
     let house = House::new();
-    let opened = open_busy(&house, Tuning::default()).await;
-    opened.sign_up("bob").await.unwrap();
-    opened.crash();
-    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
+    let (whole, copy) = crash_with_bob(&house).await;
     let ends = ends(&whole);
     // A copy of the ledger that was made before the journal began, whole or not.
     for length in [ends[40], ends[40] + 20] {

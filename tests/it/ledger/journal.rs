@@ -29,6 +29,15 @@ pub(super) async fn open_busy(house: &House, tuning: Tuning) -> Opened {
     opened
 }
 
+/// What a busy process leaves behind that is killed: its ledger, whose last line is of "bob", and
+/// its journal, which begins behind line 66.
+pub(super) async fn crash_with_bob(house: &House) -> (Vec<u8>, Vec<u8>) {
+    let opened = open_busy(house, Tuning::default()).await;
+    opened.sign_up("bob").await.unwrap();
+    opened.crash();
+    (house.ledger(), fs::read(journal(house)).unwrap())
+}
+
 /// Where each line of the ledger ends, in bytes.
 pub(super) fn ends(ledger: &[u8]) -> Vec<usize> {
     (1..=ledger.len())
@@ -55,10 +64,7 @@ async fn a_clean_stop_takes_the_journal_away() {
 #[tokio::test]
 async fn after_a_crash_the_journal_goes_without_a_word() {
     let house = House::new();
-    let opened = open_busy(&house, Tuning::default()).await;
-    opened.sign_up("bob").await.unwrap();
-    opened.crash();
-    let before = house.ledger();
+    let (before, _) = crash_with_bob(&house).await;
     let (opened, log) = house.open_logged();
     assert!(!log.contains("WARN"), "{log}");
     assert!(!journal(&house).exists());
@@ -276,10 +282,7 @@ async fn behind_a_damaged_line_of_the_journal_nothing_is_restored_and_nothing_th
 #[tokio::test]
 async fn accepting_damage_keeps_what_the_journal_has() {
     let house = House::new();
-    let opened = open_busy(&house, Tuning::default()).await;
-    opened.sign_up("bob").await.unwrap();
-    opened.crash();
-    let whole = house.ledger();
+    let (whole, _) = crash_with_bob(&house).await;
     let ends = ends(&whole);
     let mut bytes = whole[..ends[65]].to_vec();
     bytes[ends[3] + 30] ^= 1;
