@@ -76,9 +76,12 @@ impl TextVisitor<'_> {
 
 impl Visit for TextVisitor<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
-        // Others may have an exponent, which is written otherwise.
-        if (1e-4..1e15).contains(&value.abs()) {
-            self.write(field, "", zmij::Buffer::new().format(value));
+        let mut buffer = zmij::Buffer::new();
+        let digits = buffer.format(value);
+        // Others may have an exponent, or more than 15 digits, and then two numbers of as many may
+        // be as near: both are written otherwise.
+        if (1e-4..1e15).contains(&value.abs()) && digits.len() <= 16 {
+            self.write(field, "", digits);
         } else {
             self.record_debug(field, &value);
         }
@@ -173,6 +176,18 @@ mod tests {
             let ours = written(Fields, log);
             prop_assert!(ours.contains("signed="));
             prop_assert_eq!(ours, written(DefaultFields::new(), log));
+        }
+    }
+
+    #[test]
+    fn a_number_between_two_of_as_many_digits_reads_the_same() {
+        for float in [
+            268_705_893_204_100.0 + 0.125,
+            -524_288.0 - 1.0 / 2048.0,
+            0.1 + 0.2,
+        ] {
+            let log = || tracing::info!(float);
+            assert_eq!(written(Fields, log), written(DefaultFields::new(), log));
         }
     }
 
