@@ -12,6 +12,9 @@ use hyper::header::{HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 
 pub(crate) const X_REQUEST_ID: &str = "x-request-id";
 
+/// The value of `Cache-Control` that lets nobody keep an answer.
+pub(crate) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
 /// The value of a header that stands there to be [`set`].
 pub(crate) const UNSET: HeaderValue = HeaderValue::from_static("");
 

@@ -1,23 +1,14 @@
 //! The rate-limit headers, the only serialiser of them: three integers for every client that was
 //! ever written, and the structured fields of draft-ietf-httpapi-ratelimit-headers-11.
 
-use hyper::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, StatusCode};
 
 use crate::domain::decision::Decision;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::usecases::admit::DOOR;
 
-use super::headers;
-
-const LIMIT: &str = "ratelimit-limit";
-const REMAINING: &str = "ratelimit-remaining";
-const RESET: &str = "ratelimit-reset";
-const RATE_LIMIT: &str = "ratelimit";
-const RATE_LIMIT_POLICY: &str = "ratelimit-policy";
-
-const CACHE_CONTROL: &str = "cache-control";
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+use super::headers::{self, NO_STORE, UNSET};
 
 /// Writes the headers.
 #[derive(Debug)]
@@ -52,14 +43,13 @@ impl RateLimitHeaders {
             return;
         };
         let (remaining, reset_s) = (binding.remaining(), binding.reset_s());
-        let mut fields = [
-            (LIMIT, number(binding.quota.count().into())),
-            (REMAINING, number(remaining.into())),
-            (RESET, number(reset_s)),
-            (RATE_LIMIT, rate_limit(binding.policy, remaining, reset_s)),
-            (RATE_LIMIT_POLICY, self.policies(decision)),
-            (CACHE_CONTROL, NO_STORE),
-        ];
+        let mut fields = fields([
+            number(binding.quota.count().into()),
+            number(remaining.into()),
+            number(reset_s),
+            rate_limit(binding.policy, remaining, reset_s),
+            self.policies(decision),
+        ]);
         headers::set(headers, &mut fields);
         if status == StatusCode::TOO_MANY_REQUESTS {
             headers.insert(RETRY_AFTER, number(reset_s));
@@ -68,16 +58,7 @@ impl RateLimitHeaders {
 
     /// Puts the headers there that [`RateLimitHeaders::write`] sets, in its order.
     pub(crate) fn begin(headers: &mut HeaderMap) {
-        for name in [
-            LIMIT,
-            REMAINING,
-            RESET,
-            RATE_LIMIT,
-            RATE_LIMIT_POLICY,
-            CACHE_CONTROL,
-        ] {
-            headers.insert(HeaderName::from_static(name), headers::UNSET);
-        }
+        headers::set(headers, &mut fields([UNSET; 5]));
     }
 
     fn policies(&self, decision: &Decision) -> HeaderValue {
@@ -93,6 +74,19 @@ impl RateLimitHeaders {
             standings.map(|standing| (standing.policy, standing.quota)),
         ))
     }
+}
+
+/// The headers of every answer that shows rate limits, in order, with what differs in `values`.
+fn fields(values: [HeaderValue; 5]) -> [(&'static str, HeaderValue); 6] {
+    let [limit, remaining, reset, rate_limit, policies] = values;
+    [
+        ("ratelimit-limit", limit),
+        ("ratelimit-remaining", remaining),
+        ("ratelimit-reset", reset),
+        ("ratelimit", rate_limit),
+        ("ratelimit-policy", policies),
+        ("cache-control", NO_STORE),
+    ]
 }
 
 /// `RateLimit`: one item with the parameters `r` and `t`.
@@ -141,6 +135,8 @@ fn value(text: &str) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderName;
+
     use super::*;
     use crate::domain::decision::Standing;
     use crate::domain::policy::PolicyName;

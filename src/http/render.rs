@@ -10,7 +10,7 @@ use crate::domain::decision::Decision;
 use crate::domain::settings::Settings;
 
 use super::cors;
-use super::headers::{self, UNSET, X_REQUEST_ID};
+use super::headers::{self, NO_STORE, UNSET, X_REQUEST_ID};
 use super::problem::Problem;
 use super::ratelimit::RateLimitHeaders;
 use super::reply::{Begin, Reply, ReplyBody};
@@ -20,7 +20,6 @@ use super::service::Visit;
 use super::version;
 
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// Tells nginx to pass a stream on as it comes.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
