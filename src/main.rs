@@ -39,9 +39,13 @@ use landing_api::http::service::LandingService;
 use landing_api::ports::{Clock as _, Entropy as _, ModelClient, SubscriptionNotifier};
 use landing_api::site::{Site, SiteFacts, SiteFile};
 use landing_api::telemetry;
+use tikv_jemallocator::Jemalloc;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 /// What a request may wait for beside its model.
 const WAITS: Waits = Waits {
