@@ -46,5 +46,6 @@ pub mod routes;
 pub mod server;
 pub mod service;
 mod version;
+pub mod visit;
 mod wire;
 mod woken;

@@ -16,8 +16,8 @@ use super::ratelimit::RateLimitHeaders;
 use super::reply::{Begin, Reply, ReplyBody};
 use super::request_id::RequestId;
 use super::route::Area;
-use super::service::Visit;
 use super::version;
+use super::visit::Visit;
 
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 /// Tells nginx to pass a stream on as it comes.

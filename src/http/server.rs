@@ -27,7 +27,8 @@ use crate::ports::Answer;
 
 use super::activity::{ActiveBody, Activity};
 use super::reply::ReplyBody;
-use super::service::{LandingService, Peer};
+use super::service::LandingService;
+use super::visit::Peer;
 use super::woken::WhenWoken;
 
 /// How much, how many, how long.

@@ -19,15 +19,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::{Body, Bytes};
-use hyper::header::{ALLOW, HeaderName, HeaderValue};
-use hyper::http::request::Parts;
+use hyper::header::HeaderName;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use crate::app::App;
 use crate::domain::client::{Client, HashedNetwork, Network};
-use crate::domain::credential::Fingerprint;
 use crate::domain::decision::Decision;
-use crate::domain::time::Timestamp;
 use crate::ports::Answer;
 use crate::site::Site;
 use crate::usecases::admit;
@@ -37,7 +34,7 @@ use crate::usecases::meter::Meter;
 use super::body::{self, BodyError, BodyReader};
 use super::cookie::QuotaCookie;
 use super::cors::AllowedOrigins;
-use super::forwarded::{Source, TrustedProxies};
+use super::forwarded::TrustedProxies;
 use super::handlers::{self, Call, Context, HeldContext, Outcome};
 use super::headers::X_REQUEST_ID;
 use super::identity;
@@ -49,8 +46,9 @@ use super::render::{self, Renderer};
 use super::reply::{Reply, ReplyBody};
 use super::request_id::{RequestId, RequestIds};
 use super::route::{Area, BodyRule, Endpoint};
-use super::routes::{Operation, Route, Routes};
+use super::routes::Routes;
 use super::version::Wanted;
+use super::visit::{Peer, Visit};
 
 /// What an identity provider revokes with, in the auth.md proposal (v0.1).
 const LOGOUT_TOKEN: &str = "application/logout+jwt";
@@ -168,15 +166,20 @@ impl LandingService {
 
         let mut decision = Decision::default();
         let begun = catch_unwind(AssertUnwindSafe(|| self.at_once(&mut visit, &mut decision)))
-            .unwrap_or_else(|panic| Some(Answer::decided(Err(panicked(&*panic)))));
-        if let Some(Answer::Ready(outcome)) = begun {
+            .unwrap_or_else(|panic| Begun::Running(Answer::decided(Err(panicked(&*panic)))));
+        if let Begun::Running(Answer::Ready(outcome)) = begun {
             return Answer::ready(self.finish(visit, log_line, outcome.into_inner(), decision));
         }
         let this = Arc::clone(self);
         Answer::pending(async move {
             let outcome = match begun {
-                Some(operation) => catch_panic(operation).await,
-                None => catch_panic(this.exchange(&mut visit, &mut decision, body)).await,
+                Begun::Running(operation) => catch_panic(operation).await,
+                Begun::Inside(client) => catch_panic(this.attend(&mut visit, client, body)).await,
+                // It takes much room, which most requests do without.
+                Begun::Outside => {
+                    let exchange = this.exchange(&mut visit, &mut decision, body);
+                    catch_panic(Box::pin(exchange)).await
+                }
             };
             let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
             Ok(this.finish(visit, log_line, outcome, decision))
@@ -207,31 +210,30 @@ impl LandingService {
         response
     }
 
-    /// Steps 2 to 5 of a request that presents no credential, has no body to be read, and asks for
-    /// what is most likely answered at once; nothing, and nothing is counted, for any other. What
-    /// the door says is left in `decision`.
-    fn at_once(&self, visit: &mut Visit, decision: &mut Decision) -> Option<Outcome> {
-        let Route::Found(Operation { endpoint, .. }) = visit.route else {
-            return None;
+    /// Steps 2 to 5, as far as nothing has to be waited for. What the door says is left in
+    /// `decision`.
+    fn at_once(&self, visit: &mut Visit, decision: &mut Decision) -> Begun {
+        if identity::presents_any(&visit.parts.headers) {
+            return Begun::Outside;
+        }
+        let client = visit.client(None);
+        let admitted = match admit::admit(self.meter(visit), visit.now, &client) {
+            Answer::Ready(admitted) => admitted.into_inner(),
+            Answer::Pending(_) => return Begun::Outside,
         };
-        let headers = &visit.parts.headers;
-        let is_plain = endpoint.is_plain() && !identity::presents_any(headers);
-        if !is_plain || visit.wanted.check().is_err() {
-            return None;
+        let endpoint = admitted.map_err(Problem::from).and_then(|admitted| {
+            *decision = admitted;
+            let_in(decision)?;
+            visit.endpoint()
+        });
+        match endpoint {
+            Err(problem) => Begun::Running(Answer::decided(Err(problem))),
+            Ok(endpoint) if endpoint.is_plain() && visit.wanted.check().is_ok() => {
+                let call = self.call(visit, client, Asker::Program);
+                Begun::Running(self.run(endpoint, call, Bytes::new()))
+            }
+            Ok(_) => Begun::Inside(client),
         }
-        let client = client(&visit.source, None);
-        match admit::admit(self.meter(visit), visit.now, &client) {
-            Answer::Ready(admitted) => match admitted.into_inner() {
-                Ok(admitted) => *decision = admitted,
-                Err(error) => return Some(Answer::decided(Err(error.into()))),
-            },
-            Answer::Pending(_) => return None,
-        }
-        if let Err(refusal) = let_in(decision) {
-            return Some(Answer::decided(Err(refusal)));
-        }
-        let call = self.call(visit, client, Asker::Program);
-        Some(self.run(endpoint, call, Bytes::new()))
     }
 
     /// Steps 2 to 5. What the door says is left in `decision`, whatever happens later.
@@ -246,14 +248,16 @@ impl LandingService {
         B::Error: Into<BodyError>,
     {
         let client = self.open_door(decision, visit).await?;
-        let endpoint = match visit.route {
-            Route::Found(operation) => operation.endpoint,
-            Route::WrongMethod { allow, .. } => {
-                let allow = HeaderValue::from_static(allow);
-                return Err(Problem::of(Code::MethodNotAllowed).with_header(ALLOW, allow));
-            }
-            Route::Unknown => return Err(Problem::of(Code::NotFound)),
-        };
+        self.attend(visit, client, body).await
+    }
+
+    /// Steps 3 to 5 of a request that has been let in.
+    async fn attend<B>(&self, visit: &mut Visit, client: Client, body: B) -> Result<Reply, Problem>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<BodyError>,
+    {
+        let endpoint = visit.endpoint()?;
         let asker = if endpoint.shows_quota() {
             self.visitor(&visit.parts.headers)
         } else {
@@ -383,51 +387,21 @@ impl LandingService {
         let credentials = self.app().credentials();
         let authenticated = identity::authenticate(credentials, now, headers, visit.area).await;
         let credential = authenticated.as_ref().ok().copied().flatten();
-        let client = client(&visit.source, credential);
+        let client = visit.client(credential);
         *decision = admit::admit(self.meter(visit), now, &client).await?;
         let_in(decision)?;
         authenticated.map(|_credential| client)
     }
 }
 
-/// The other end of a connection.
-#[derive(Clone, Debug)]
-pub struct Peer {
-    address: IpAddr,
-    network: HashedNetwork,
-    context: Arc<HeldContext>,
-}
-
-/// One request, as it stands at the door: all of it but its body.
-pub(super) struct Visit {
-    pub(super) id: RequestId,
-    /// When it came.
-    now: Timestamp,
-    peer: Peer,
-    source: Source,
-    pub(super) area: Area,
-    pub(super) route: Route,
-    pub(super) wanted: Wanted,
-    pub(super) is_head: bool,
-    /// The allowed origin whose page sent it.
-    origin: Option<HeaderValue>,
-    parts: Parts,
-}
-
-impl Visit {
-    /// Whether programs call what is there, and it is no document, which any page may read.
-    fn is_for_programs(&self) -> bool {
-        self.area.is_for_programs() && !self.route.is_document()
-    }
-}
-
-/// Who asks from `source`.
-fn client(source: &Source, credential: Option<Fingerprint>) -> Client {
-    Client {
-        network: Network::from(source.address),
-        credential,
-        forwarding_untrusted: source.is_doubtful(),
-    }
+/// How far a request has come without waiting.
+enum Begun {
+    /// It waits at the door, mostly for its credential to be looked up.
+    Outside,
+    /// It has been let in.
+    Inside(Client),
+    /// Its operation runs, or it has come to an end.
+    Running(Outcome),
 }
 
 /// Whether the door's decision lets a request in.
