@@ -140,7 +140,7 @@ impl Journal {
                 true
             }
             Err(error) => {
-                // Whatever it holds stands in the ledger, too: it is in nobody's way there.
+                // Whatever it holds stands in the ledger, too.
                 tracing::warn!(%error, "the ledger's journal takes no writes");
                 self.file = None;
                 false
@@ -158,6 +158,8 @@ impl Journal {
         let changed = match self.file {
             // Not sooner: its own lines are in the ledger now, and made the disk fuller.
             Some(_) if self.length / 2 > self.length_max() => self.discard(),
+            // One that takes no writes may not be readable either, and a start would need it.
+            None if self.may_exist => self.discard(),
             None if is_busy => self.make(),
             Some(_) | None => Ok(()),
         };
