@@ -98,7 +98,10 @@ impl DataDir {
         let accept = directory.join(ACCEPT_NEW_SECRET);
         let ledger = directory.join(LEDGER);
         let glimpse = glimpse(&ledger).map_err(OpenError::io("read", &ledger))?;
-        let bound = glimpse.filter(|glimpse| glimpse.has_events && !accept.exists());
+        let is_accepted = accept
+            .try_exists()
+            .map_err(OpenError::io("look at", &accept))?;
+        let bound = glimpse.filter(|glimpse| glimpse.has_events && !is_accepted);
         match (read_secret(&path)?, bound) {
             (None, Some(_)) => Err(OpenError::SecretMissing {
                 secret: path,

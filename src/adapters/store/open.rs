@@ -56,7 +56,7 @@ pub(super) fn open(
     })
     .map_err(OpenError::io("start a thread for", data_dir.path()))?;
     let ledger = ledger?;
-    let promised = if data_dir.accept_damage().exists() {
+    let promised = if is_damage_accepted(data_dir)? {
         // It may have been read before it was wiped.
         Err("damage was accepted".to_owned())
     } else {
@@ -102,8 +102,8 @@ fn open_ledger(
     // A compaction may have been interrupted.
     let unfinished = ledger::unfinished(&path);
     remove_for_good(&unfinished).map_err(OpenError::io("remove", &unfinished))?;
-    if !path.exists() {
-        if data_dir.path().join(INDEX).exists() {
+    if !is_there(&path)? {
+        if is_there(&data_dir.path().join(INDEX))? {
             tracing::warn!("there is an index but no ledger: beginning an empty one");
         }
         ledger::set_journal_aside(files.as_ref(), &path)
@@ -111,7 +111,7 @@ fn open_ledger(
         return named(ledger::create(files, &path, &secret).map_err(flawed)?);
     }
     let recovered = match recover(&path) {
-        Err(Flaw::Damaged { line, what }) if data_dir.accept_damage().exists() => {
+        Err(Flaw::Damaged { line, what }) if is_damage_accepted(data_dir)? => {
             tracing::warn!(
                 ledger.line = line,
                 what,
@@ -212,6 +212,15 @@ fn open_trusted(
             Err(error.to_string())
         }
     }
+}
+
+/// Whether there is anything at `path`.
+fn is_there(path: &Path) -> Result<bool, OpenError> {
+    path.try_exists().map_err(OpenError::io("look at", path))
+}
+
+fn is_damage_accepted(data_dir: &DataDir) -> Result<bool, OpenError> {
+    is_there(&data_dir.accept_damage())
 }
 
 fn index_failed(root: &Path, error: &index::IndexError) -> OpenError {

@@ -1,11 +1,15 @@
 //! Who may use the data directory, and what in it is ours.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::memory::SeededEntropy;
+use landing_api::adapters::store::{OpenError, SledStore};
+
 use super::contents;
-use crate::fixtures::{House, Opened};
+use crate::fixtures::{House, Opened, START};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -85,4 +89,32 @@ async fn a_path_that_cannot_be_a_directory_is_one_clear_line() {
     let refusal = house.refusal();
     assert!(refusal.contains("cannot open"), "{refusal}");
     assert!(refusal.contains("data"), "{refusal}");
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_not_taken_for_missing() {
+    let house = House::new();
+    house.open().stop();
+    let [ledger, journal, aside] =
+        ["ledger.jsonl", "ledger.journal", "ledger.journal.1"].map(|name| house.file(name));
+    fs::remove_file(&ledger).unwrap();
+    // A link to itself: the system answers with an error that is not "not found".
+    symlink(&journal, &journal).unwrap();
+    let refusal = house.refusal();
+    assert!(refusal.contains("set the journal aside"), "{refusal}");
+    fs::remove_file(&journal).unwrap();
+
+    fs::write(&journal, "mine").unwrap();
+    symlink(&aside, &aside).unwrap();
+    let refusal = house.refusal();
+    assert!(refusal.contains("set the journal aside"), "{refusal}");
+    assert!(aside.is_symlink());
+    assert_eq!(fs::read(&journal).unwrap(), b"mine");
+    fs::remove_file(&aside).unwrap();
+
+    let data_dir = DataDir::open(&house.path, &SeededEntropy::default()).unwrap();
+    symlink(&ledger, &ledger).unwrap();
+    let opened = SledStore::open(&data_dir, START);
+    assert!(matches!(opened, Err(OpenError::Io { .. })), "{opened:?}");
+    assert!(ledger.is_symlink());
 }

@@ -260,11 +260,16 @@ impl Ledger {
 /// Puts the journal of the ledger at `path` where nothing touches it, for people to look at.
 pub(crate) fn set_journal_aside(files: &dyn Files, path: &Path) -> io::Result<()> {
     let journal = journal_path(path);
-    let aside = (1_u64..)
-        .map(|number| path.with_extension(format!("journal.{number}")))
-        .find(|aside| !aside.exists());
-    let Some(aside) = aside.filter(|_| journal.exists()) else {
+    if !journal.try_exists()? {
         return Ok(());
+    }
+    let mut number = 1_u64;
+    let aside = loop {
+        let aside = path.with_extension(format!("journal.{number}"));
+        if !aside.try_exists()? {
+            break aside;
+        }
+        number += 1;
     };
     files.rename(&journal, &aside)?;
     files.sync_directory(parent(path))?;

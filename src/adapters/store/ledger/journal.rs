@@ -105,7 +105,7 @@ impl Journal {
         Self {
             files,
             file: None,
-            may_exist: path.exists(),
+            may_exist: path.try_exists().unwrap_or(true),
             path,
             length: 0,
             used: 0,
