@@ -15,7 +15,8 @@ async fn ledger_of_four(house: &House) -> Vec<u8> {
     house.ledger()
 }
 
-fn check_refused(house: &House, bytes: &[u8], line: usize) {
+/// The start with this ledger is refused for that line, and changes nothing.
+pub(super) fn check_refused(house: &House, bytes: &[u8], line: usize) {
     house.write_ledger(bytes);
     let before = contents(&house.path);
     let refusal = house.refusal();

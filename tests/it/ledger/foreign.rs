@@ -57,17 +57,45 @@ async fn accepting_damage_replaces_no_good_line() {
 }
 
 #[tokio::test]
+async fn accepting_damage_replaces_no_good_line_across_the_place_of_the_journal() {
+    let house = House::new();
+    let (whole, copy) = crash_with_bob(&house).await;
+    fs::remove_file(journal(&house)).unwrap();
+    let place = ends(&whole)[65];
+    house.write_ledger(&whole[..ends(&whole)[63]]);
+    let opened = house.open();
+    for name in ["cy", "dan"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.crash();
+    let mut bytes = house.ledger();
+    let ends = ends(&bytes);
+    assert!((ends[64] + 1..ends[65]).contains(&place));
+    bytes[ends[3] + 30] ^= 1;
+    house.write_ledger(&bytes);
+    fs::write(journal(&house), &copy).unwrap();
+    fs::write(house.file("accept-damage"), "").unwrap();
+    house
+        .open()
+        .assert_has(&["ada", "cy", "dan"], &["bob"])
+        .await;
+    assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), copy);
+}
+
+#[tokio::test]
 async fn accepting_damage_puts_nothing_behind_a_line_that_is_not_the_journals() {
     let house = House::new();
     let (whole, copy) = crash_with_bob(&house).await;
     let ends = ends(&whole);
-    // In the last one that was synced, and in the byte that ends it.
-    for damaged in [ends[64] + 30, ends[65] - 1] {
-        let mut bytes = whole[..ends[65]].to_vec();
-        bytes[damaged] ^= 1;
-        bytes[ends[3] + 30] ^= 1;
+    // Another one than the journal continues, or a later one before a line that cannot be read.
+    let earlier = [&whole[..ends[64]], &whole[ends[63]..ends[64]]].concat();
+    let mut later = [&whole[..ends[63]], &whole[ends[65]..ends[66]], &earlier].concat();
+    later.truncate(ends[65]);
+    for bytes in [earlier, later] {
+        assert_eq!(bytes.len(), ends[65]);
         house.write_ledger(&bytes);
         fs::write(journal(&house), &copy).unwrap();
+        assert!(house.refusal().contains("damaged at line"));
         fs::write(house.file("accept-damage"), "").unwrap();
         house.open().assert_has(&["ada"], &["bob"]).await;
     }

@@ -260,28 +260,6 @@ async fn a_changed_byte_in_the_journal_harms_no_ledger_that_is_whole() {
 }
 
 #[tokio::test]
-async fn behind_a_damaged_line_of_the_journal_nothing_is_restored_and_nothing_thrown_away() {
-    let house = House::new();
-    let opened = open_busy(&house, Tuning::default()).await;
-    for name in ["bob", "cy", "dan", "eve"] {
-        opened.sign_up(name).await.unwrap();
-    }
-    opened.crash();
-    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
-    let ends = ends(&whole);
-    let mut damaged = copy.clone();
-    let cy = copy.windows(3).position(|three| three == b"cy@").unwrap();
-    damaged[cy] ^= 1;
-    fs::write(journal(&house), &damaged).unwrap();
-    house.write_ledger(&whole[..ends[65]]);
-    let (opened, log) = house.open_logged();
-    assert!(log.contains("set aside"), "{log}");
-    let lost = ["cy", "dan", "eve"];
-    opened.assert_has(&["ada", "bob"], &lost).await;
-    assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), damaged);
-}
-
-#[tokio::test]
 async fn accepting_damage_keeps_what_the_journal_has() {
     let house = House::new();
     let (whole, _) = crash_with_bob(&house).await;

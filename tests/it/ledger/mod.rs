@@ -10,6 +10,7 @@ mod index;
 mod journal;
 mod outages;
 mod power;
+mod rot;
 mod secret;
 mod torn;
 

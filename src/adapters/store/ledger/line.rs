@@ -46,6 +46,15 @@ impl<'a> Line<'a> {
         })
     }
 
+    /// Finds the good line that `bytes` without a newline end with, and where it begins: all of
+    /// them may be one, or, if a newline was lost, the rest of them.
+    pub(super) fn parse_last(bytes: &'a [u8]) -> Option<(usize, Self)> {
+        let starts = bytes.windows(CRC_OPEN.len()).enumerate();
+        starts
+            .filter(|(_, window)| *window == CRC_OPEN)
+            .find_map(|(start, _)| Some((start, Self::parse(bytes.get(start..)?)?)))
+    }
+
     /// Appends the line with its newline to `out`.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let members = format!(

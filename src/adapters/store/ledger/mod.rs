@@ -8,6 +8,7 @@
 //! | `reader` | verifies every line, and reads them |
 //! | `append` | appends batches, and cuts back what was never acknowledged |
 //! | `journal` | makes batches safe before the file itself is synced |
+//! | `leftover` | what the journal holds that a process left |
 //! | `recovery` | what a start makes of the file and its journal |
 //! | `compaction` | writes a generation without what no longer counts |
 //! | `files` | the file operations that all of it rests on |
@@ -20,6 +21,7 @@ mod event;
 mod files;
 mod head;
 mod journal;
+mod leftover;
 mod line;
 mod reader;
 mod recovery;

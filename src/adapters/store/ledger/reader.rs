@@ -8,7 +8,7 @@ use std::path::Path;
 use super::event::Event;
 use super::files::BUFFER_BYTES;
 use super::head::{Head, HeadFlaw};
-use super::line::{self, CRC_OPEN, Found, Line};
+use super::line::{self, Found, Line};
 
 /// Why a ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -272,16 +272,14 @@ impl<R: BufRead> Reader<R> {
         &self.buffer
     }
 
-    /// The latest batch that a good line in what was read last is of, or 0: all of that may be
-    /// one, or, if a newline was lost, the rest of it.
-    pub(super) fn latest_batch(&self) -> u64 {
-        let starts = self.buffer.windows(CRC_OPEN.len()).enumerate();
-        starts
-            .filter(|(_, window)| *window == CRC_OPEN)
-            .filter_map(|(start, _)| Line::parse(self.buffer.get(start..)?))
-            .map(|line| line.batch)
-            .max()
-            .unwrap_or(0)
+    /// Where what was read last ends, in bytes.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The latest batch that a good line in what was read last is of, or 0.
+    fn latest_batch(&self) -> u64 {
+        Line::parse_last(&self.buffer).map_or(0, |(_, line)| line.batch)
     }
 
     pub(super) fn head(&mut self) -> Result<Head, Flaw> {

@@ -9,17 +9,19 @@
 //! That holds only where both tell the same: what the ledger has itself is never replaced by
 //! something else. A journal that does not go with its ledger tells of acknowledged lines that are
 //! not there, as when somebody has put an earlier copy of the ledger in its place. It is never
-//! removed, and never keeps the service from starting.
+//! removed, and never keeps a whole ledger from being used.
+//!
+//! A journal also tells what was acknowledged: all that its first line continues, and every batch
+//! before the last one in it. What of that is whole neither in the ledger nor in the journal is
+//! damage, even at the ledger's end, where it would else pass for a batch that never was.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::append::set_journal_aside;
 use super::files::{BUFFER_BYTES, Files};
-use super::head::Head;
-use super::journal::{Begin, JOURNAL_BYTES_MAX, journal_path};
-use super::line::{CRC_OPEN, Found, LINE_BYTES_MAX, Line};
+use super::leftover::Left;
 use super::reader::{Chain, Flaw, Reader, Verified, verify, verify_lines};
 
 /// A ledger without damage, and what is to be done so that its file is one.
@@ -59,10 +61,17 @@ pub(crate) fn recover(path: &Path) -> Result<Recovered, Flaw> {
     let (kept, verified) = match left.kept(&head, path, alone.as_ref().ok())? {
         Some(kept) if kept.is_lacking => match kept.verify_with(path, left.end)? {
             Some(whole) => (Some(kept), whole),
-            None => (None, alone?),
+            None => (None, alone.and_then(uncut)?),
         },
         kept @ (Some(_) | None) => (kept, alone?),
     };
+    let is_lost = match &kept {
+        Some(_) => left.has_later_than(&verified),
+        None => left.begins_in_cut(&verified),
+    };
+    if is_lost {
+        return Err(lost(&verified));
+    }
     Ok(Recovered {
         is_journal_foreign: left.is_foreign(&verified, kept.as_ref()),
         verified,
@@ -70,8 +79,26 @@ pub(crate) fn recover(path: &Path) -> Result<Recovered, Flaw> {
     })
 }
 
-/// Puts what the journal of a damaged ledger holds in its place, if it is certain where that is,
-/// and sets the journal aside. Hands out a generation that neither of them had.
+/// A ledger whose journal continues it, but not so that both are whole: nothing may be cut from it.
+fn uncut(verified: Verified) -> Result<Verified, Flaw> {
+    match verified.torn {
+        Some(_) => Err(lost(&verified)),
+        None => Ok(verified),
+    }
+}
+
+/// What follows in the ledger was acknowledged, and is nowhere whole.
+fn lost(verified: &Verified) -> Flaw {
+    Flaw::Damaged {
+        // Each event is a line, behind the head.
+        line: verified.sequence + 2,
+        what: "it is not as it was written, and the journal tells that it was acknowledged"
+            .to_owned(),
+    }
+}
+
+/// Puts every good line that the journal of a damaged ledger holds in its place, if it is certain
+/// where that is, and sets the journal aside. Hands out a generation that neither of them had.
 pub(crate) fn salvage(files: &dyn Files, path: &Path) -> Result<u64, Flaw> {
     let head = match Reader::open(path)?.head() {
         Ok(head) => Some(head),
@@ -80,11 +107,10 @@ pub(crate) fn salvage(files: &dyn Files, path: &Path) -> Result<u64, Flaw> {
     };
     let left = Left::of_ledger(path)?;
     if let Some((head, left)) = head.as_ref().zip(left.as_ref())
-        && let Some(kept) = left.kept(head, path, None)?
-        && left.is_behind_its_line(path)?
+        && let Some((at, bytes)) = left.pieced(head, path)?
     {
         let mut file = files.open(path)?;
-        file.overwrite(kept.at, &kept.bytes)?;
+        file.overwrite(at, &bytes)?;
         file.sync()?;
     }
     set_journal_aside(files, path)?;
@@ -120,150 +146,5 @@ impl Kept {
             Err(Flaw::Damaged { .. } | Flaw::Newer(_)) => Ok(None),
             Err(flaw @ (Flaw::Io(_) | Flaw::Journal(_))) => Err(flaw),
         }
-    }
-}
-
-/// Whether every good line in `there` that begins among `bytes` is one of theirs, in its place.
-fn is_remnant(there: &[u8], bytes: &[u8]) -> bool {
-    let starts = there.windows(CRC_OPEN.len()).enumerate().take(bytes.len());
-    starts
-        .filter(|(_, window)| *window == CRC_OPEN)
-        .filter_map(|(start, _)| {
-            let rest = there.get(start..)?;
-            let longest = rest.get(..LINE_BYTES_MAX).unwrap_or(rest);
-            let line = longest.split(|byte| *byte == b'\n').next()?;
-            Line::parse(line).map(|_| (start, line))
-        })
-        .all(|(start, line)| bytes.get(start..start + line.len()) == Some(line))
-}
-
-/// Reads the bytes of the file at `path` from `begin` on: `bytes_max`, or as many as there are.
-fn read_at(path: &Path, begin: u64, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(begin))?;
-    let mut bytes = Vec::new();
-    file.take(bytes_max).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// What a journal holds.
-#[derive(Debug)]
-struct Left {
-    /// Where it begins; nothing if its first line is not as it was written. If that did not reach
-    /// the disk, nothing was acknowledged since the journal began anew.
-    begin: Option<Begin>,
-    /// Whole batches from there on.
-    bytes: Vec<u8>,
-    /// Where those end.
-    end: Chain,
-    /// The latest batch that a good line anywhere in it is of. Behind the end, lines of earlier
-    /// batches are left from before the journal began anew.
-    latest_batch: u64,
-}
-
-impl Left {
-    /// Reads the journal of the ledger at `path`; nothing if there is none.
-    fn of_ledger(path: &Path) -> Result<Option<Self>, Flaw> {
-        Self::read(&journal_path(path)).map_err(Flaw::Journal)
-    }
-
-    fn read(path: &Path) -> io::Result<Option<Self>> {
-        let file = match File::open(path) {
-            Ok(file) => file.take(JOURNAL_BYTES_MAX),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let mut reader = Reader::new(BufReader::with_capacity(BUFFER_BYTES, file));
-        let mut found = reader.next()?;
-        let begin = Begin::parse(reader.bytes()).filter(|_| found == Found::Whole);
-        let mut left = Self {
-            bytes: Vec::new(),
-            end: begin.as_ref().map_or_else(Chain::default, |begin| Chain {
-                sequence: begin.sequence,
-                batch: begin.batch,
-                left: 0,
-            }),
-            latest_batch: reader.latest_batch(),
-            begin,
-        };
-        if left.begin.is_some() {
-            found = left.follow(&mut reader)?;
-        }
-        while found != Found::End {
-            left.latest_batch = left.latest_batch.max(reader.latest_batch());
-            found = reader.next()?;
-        }
-        Ok(Some(left))
-    }
-
-    /// Takes whole batches, up to a line that does not come next. Hands out what was found there.
-    fn follow(&mut self, reader: &mut Reader<impl BufRead>) -> io::Result<Found> {
-        let mut chain = self.end;
-        let mut batch = Vec::new();
-        loop {
-            let found = reader.next()?;
-            let Some(line) = reader.line(found).filter(|line| chain.fits(line)) else {
-                return Ok(found);
-            };
-            self.latest_batch = line.batch;
-            batch.extend_from_slice(reader.bytes());
-            batch.push(b'\n');
-            if chain.push(&line) {
-                self.bytes.append(&mut batch);
-                self.end = chain;
-            }
-        }
-    }
-
-    /// The lines, and their place in the ledger at `path` that begins with `head`; nothing if they
-    /// are not of it, or if that tells something else there. If it is whole `alone`, it is only
-    /// read up to where it ends.
-    fn kept(&self, head: &Head, path: &Path, alone: Option<&Verified>) -> io::Result<Option<Kept>> {
-        let Some(begin) = self.begin.as_ref().filter(|begin| begin.is_of(head)) else {
-            return Ok(None);
-        };
-        let end = match alone {
-            Some(verified) => verified.length,
-            None => File::open(path)?.metadata()?.len(),
-        };
-        let Some(length) = end.checked_sub(begin.length) else {
-            return Ok(None);
-        };
-        // The last line that begins among ours may end behind them.
-        let bytes_max = (self.bytes.len() + LINE_BYTES_MAX) as u64;
-        let there = read_at(path, begin.length, length.min(bytes_max))?;
-        let is_lacking = !there.starts_with(&self.bytes);
-        let is_same = match alone {
-            Some(_) => !is_lacking || self.bytes.starts_with(&there),
-            None => is_remnant(&there, &self.bytes),
-        };
-        Ok(is_same.then(|| Kept {
-            at: begin.length,
-            bytes: self.bytes.clone(),
-            is_lacking,
-        }))
-    }
-
-    /// Whether the line that these continue ends where they begin in the ledger at `path`.
-    fn is_behind_its_line(&self, path: &Path) -> io::Result<bool> {
-        let Some(begin) = &self.begin else {
-            return Ok(false);
-        };
-        let from = begin.length.saturating_sub(LINE_BYTES_MAX as u64);
-        let before = read_at(path, from, begin.length - from)?;
-        let last = before
-            .strip_suffix(b"\n")
-            .and_then(|lines| lines.rsplit(|byte| *byte == b'\n').next());
-        Ok(last.and_then(Line::parse).is_some_and(|line| {
-            line.sequence == begin.sequence && line.batch == begin.batch && line.left == 0
-        }))
-    }
-
-    /// Whether there may be lines in it that were acknowledged and are not in `ledger`, which has
-    /// what was `kept`.
-    fn is_foreign(&self, ledger: &Verified, kept: Option<&Kept>) -> bool {
-        let is_without = self.begin.is_some() && kept.is_none();
-        // A batch right behind the last one may be there in part: it was never acknowledged.
-        is_without || self.latest_batch > ledger.batch + 1
     }
 }

@@ -1,0 +1,143 @@
+//! A rotten byte and a power cut at once: what stands whole in the ledger or in its journal is kept,
+//! and what was acknowledged and does so nowhere is not cut: the start is refused.
+
+use std::fs;
+
+use landing_api::adapters::store::Tuning;
+
+use super::damage::check_refused;
+use super::journal::{ends, journal, open_busy};
+use crate::fixtures::House;
+
+/// What a busy process leaves behind that is killed: its ledger, whose last lines are of "bob",
+/// "cy", "dan" and "eve", and its journal, which begins behind line 66.
+async fn crash_with_four(house: &House) -> (Vec<u8>, Vec<u8>) {
+    let opened = open_busy(house, Tuning::default()).await;
+    for name in ["bob", "cy", "dan", "eve"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.crash();
+    (house.ledger(), fs::read(journal(house)).unwrap())
+}
+
+/// Where `name` is signed up in `bytes`.
+fn place(bytes: &[u8], name: &str) -> usize {
+    let address = format!("\"{name}@");
+    bytes
+        .windows(address.len())
+        .position(|window| window == address.as_bytes())
+        .unwrap()
+}
+
+/// A good line of no event.
+fn line(sequence: u64, batch: u64) -> String {
+    let members = format!(",\"seq\":{sequence},\"batch\":{batch},\"left\":0,\"event\":{{}}}}");
+    format!(
+        "{{\"crc\":\"{:08x}\"{members}\n",
+        crc32fast::hash(members.as_bytes())
+    )
+}
+
+#[tokio::test]
+async fn a_rotten_batch_that_the_journal_continues_is_not_cut() {
+    let house = House::new();
+    let opened = house.open();
+    for name in ["ada"; 65].iter().chain(&["bob", "cy"]) {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.crash();
+    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
+    let ends = ends(&whole);
+    // In the last line that was synced, and in the byte that ends it.
+    for rotten in [ends[64], ends[64] + 30, ends[65] - 1] {
+        // What a power cut may leave of what was not synced.
+        for behind in [&[][..], &[0; 5000], &whole[ends[65]..ends[65] + 20]] {
+            let mut bytes = [&whole[..ends[65]], behind].concat();
+            bytes[rotten] ^= 1;
+            fs::write(journal(&house), &copy).unwrap();
+            check_refused(&house, &bytes, 66);
+            fs::write(house.file("accept-damage"), "").unwrap();
+            house.open().assert_has(&["ada", "bob", "cy"], &[]).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_is_lost_in_ledger_and_journal_refuses_the_start() {
+    let house = House::new();
+    let (whole, copy) = crash_with_four(&house).await;
+    let ends = ends(&whole);
+    let cy = place(&copy, "cy");
+    let end_of_cy = cy + copy[cy..].iter().position(|b| *b == b'\n').unwrap();
+    for rotten in [cy, end_of_cy] {
+        let mut damaged = copy.clone();
+        damaged[rotten] ^= 1;
+        // Nothing of them in the ledger, all before "cy", some of that, zeros in its place.
+        for (length, zeros) in [
+            (ends[65], 0),
+            (ends[71], 0),
+            (ends[71] + 30, 0),
+            (ends[71], 5000),
+        ] {
+            fs::write(journal(&house), &damaged).unwrap();
+            let bytes = [&whole[..length], &vec![0; zeros]].concat();
+            check_refused(&house, &bytes, 73);
+            fs::write(house.file("accept-damage"), "").unwrap();
+            let opened = house.open();
+            let kept = ["ada", "bob", "dan", "eve"];
+            opened.assert_has(&kept, &["cy"]).await;
+        }
+    }
+    assert!(house.file("ledger.journal.8").exists());
+}
+
+#[tokio::test]
+async fn a_line_that_is_lost_in_the_journal_alone_is_kept_when_damage_is_accepted() {
+    let house = House::new();
+    let (whole, mut copy) = crash_with_four(&house).await;
+    let ends = ends(&whole);
+    let cy = place(&copy, "cy");
+    copy[cy] ^= 1;
+    fs::write(journal(&house), &copy).unwrap();
+    let mut bytes = whole.clone();
+    bytes[ends[72]..].fill(0);
+    check_refused(&house, &bytes, 74);
+    fs::write(house.file("accept-damage"), "").unwrap();
+    let all = ["ada", "bob", "cy", "dan", "eve"];
+    house.open().assert_has(&all, &[]).await;
+}
+
+#[tokio::test]
+async fn nothing_is_cut_where_the_journal_goes_on_but_makes_no_whole_ledger() {
+    let house = House::new();
+    let (whole, _) = crash_with_four(&house).await;
+    let ends = ends(&whole);
+    let mut bytes = whole.clone();
+    bytes[ends[66]..].fill(0);
+    // Right behind what the journal has.
+    bytes.extend_from_slice(&whole[ends[20]..ends[21]]);
+    check_refused(&house, &bytes, 68);
+    fs::write(house.file("accept-damage"), "").unwrap();
+    let all = ["ada", "bob", "cy", "dan", "eve"];
+    house.open().assert_has(&all, &[]).await;
+}
+
+#[tokio::test]
+async fn lines_of_two_uses_of_the_journal_take_no_place_of_the_ledgers_own() {
+    let house = House::new();
+    let (whole, mut copy) = crash_with_four(&house).await;
+    let ends = ends(&whole);
+    // The power failed when the journal began anew: its first block is still the old one.
+    let cy = place(&copy, "cy");
+    let begin = 1 + copy[..cy].iter().rposition(|byte| *byte == b'\n').unwrap();
+    let later = line(90, 90);
+    copy[begin..begin + later.len()].copy_from_slice(later.as_bytes());
+    fs::write(journal(&house), &copy).unwrap();
+    let mut bytes = whole.clone();
+    bytes[ends[3] + 30] ^= 1;
+    bytes[ends[70]..ends[71]].fill(0);
+    check_refused(&house, &bytes, 5);
+    fs::write(house.file("accept-damage"), "").unwrap();
+    let all = ["ada", "bob", "cy", "dan", "eve"];
+    house.open().assert_has(&all, &[]).await;
+}
