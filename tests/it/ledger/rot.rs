@@ -108,6 +108,32 @@ async fn a_line_that_is_lost_in_the_journal_alone_is_kept_when_damage_is_accepte
 }
 
 #[tokio::test]
+async fn what_a_power_cut_shows_of_earlier_lines_refuses_no_start() {
+    let house = House::new();
+    let (whole, copy) = crash_with_four(&house).await;
+    let ends = ends(&whole);
+    // Blocks of a removed journal have come to stand where the ledger lost some lines.
+    let mut bytes = whole.clone();
+    bytes[ends[66]..ends[71]].fill(0);
+    bytes[ends[67]..ends[69]].copy_from_slice(&whole[ends[20]..ends[22]]);
+    house.write_ledger(&bytes);
+    let (opened, log) = house.open_logged();
+    assert!(log.contains("written from the journal"), "{log}");
+    assert_eq!(house.ledger(), whole);
+    opened.crash();
+    // And in the journal some of an earlier generation, whose batches were shorter.
+    let mut bytes = copy;
+    let earlier = line(60, 500);
+    let blank = 1000 + bytes.iter().rposition(|byte| *byte == b'\n').unwrap();
+    bytes[blank..blank + earlier.len()].copy_from_slice(earlier.as_bytes());
+    fs::write(journal(&house), &bytes).unwrap();
+    let (opened, log) = house.open_logged();
+    assert!(!log.contains("WARN"), "{log}");
+    assert_eq!(house.ledger(), whole);
+    opened.crash();
+}
+
+#[tokio::test]
 async fn nothing_is_cut_where_the_journal_goes_on_but_makes_no_whole_ledger() {
     let house = House::new();
     let (whole, _) = crash_with_four(&house).await;

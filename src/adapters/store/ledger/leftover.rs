@@ -135,7 +135,7 @@ impl Left {
         let is_lacking = !there.starts_with(&bytes);
         let is_same = match alone {
             Some(_) => !is_lacking || bytes.starts_with(&there),
-            None => is_remnant(&there, &bytes),
+            None => is_remnant(&there, &bytes, begin.sequence),
         };
         Ok(is_same.then_some(Kept {
             at: begin.length,
@@ -163,7 +163,7 @@ impl Left {
         let pieced = [self.lines.as_slice(), self.batches()]
             .into_iter()
             .map(|lines| lay(there.clone(), lines))
-            .find(|bytes| is_remnant(&there, bytes));
+            .find(|bytes| is_remnant(&there, bytes, begin.sequence));
         // The line before ends there, damaged or not.
         Ok(pieced.map(|bytes| (begin.length - 1, [b"\n", bytes.as_slice()].concat())))
     }
@@ -190,7 +190,9 @@ impl Left {
 }
 
 /// Whether every good line in `there` that begins among `bytes` is one of theirs, in its place.
-fn is_remnant(there: &[u8], bytes: &[u8]) -> bool {
+/// Those up to the event `before` do not count: they stand earlier in the ledger, and are here only
+/// because the disk shows what its blocks held for another file.
+fn is_remnant(there: &[u8], bytes: &[u8], before: u64) -> bool {
     let starts = there.windows(CRC_OPEN.len()).enumerate().take(bytes.len());
     starts
         .filter(|(_, window)| *window == CRC_OPEN)
@@ -198,9 +200,10 @@ fn is_remnant(there: &[u8], bytes: &[u8]) -> bool {
             let rest = there.get(start..)?;
             let longest = rest.get(..LINE_BYTES_MAX).unwrap_or(rest);
             let line = longest.split(|byte| *byte == b'\n').next()?;
-            Line::parse(line).map(|_| (start, line))
+            Some((start, line, Line::parse(line)?))
         })
-        .all(|(start, line)| bytes.get(start..start + line.len()) == Some(line))
+        .filter(|(_, _, line)| line.sequence > before)
+        .all(|(start, line, _)| bytes.get(start..start + line.len()) == Some(line))
 }
 
 /// Reads the bytes of the file at `path` from `begin` on: `bytes_max`, or as many as there are.
