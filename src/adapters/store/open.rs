@@ -14,7 +14,7 @@ use super::committer::{Committer, Queue, Shared, compacted_meta};
 use super::error::OpenError;
 use super::index::{self, INDEX, Index, Meta, RebuildError, marker, rebuild};
 use super::ledger::{
-    self, FORMAT, Files, Flaw, LEDGER, Ledger, SystemFiles, recover, remove_for_good,
+    self, FORMAT, Files, Flaw, LEDGER, Ledger, SystemFiles, Verified, recover, remove_for_good,
 };
 
 /// The store's numbers and files.
@@ -110,7 +110,7 @@ fn open_ledger(
             .map_err(OpenError::io("set the journal aside of", &path))?;
         return named(ledger::create(files, &path, &secret).map_err(flawed)?);
     }
-    let recovered = match recover(&path) {
+    let (ledger, verified) = match open_recovered(files, &path) {
         Err(Flaw::Damaged { line, what }) if is_damage_accepted(data_dir)? => {
             tracing::warn!(
                 ledger.line = line,
@@ -124,11 +124,14 @@ fn open_ledger(
                 .and_then(|generation| ledger::compact(files, &path, generation, &secret, now));
             return named(salvaged.map_err(flawed)?);
         }
-        recovered => recovered.map_err(flawed)?,
+        Err(Flaw::Io(error)) => {
+            // The first sync also tells of what the last process wrote and was lost behind its
+            // back. It tells once, and then all that was not synced is to be written again.
+            tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
+            open_recovered(files, &path).map_err(flawed)?
+        }
+        opened => opened.map_err(flawed)?,
     };
-    let ledger = Ledger::open(Arc::clone(files), &path, &recovered)
-        .map_err(OpenError::io("write", &path))?;
-    let verified = &recovered.verified;
     if verified.head.secret == secret {
         return Ok(ledger);
     }
@@ -139,6 +142,13 @@ fn open_ledger(
         );
     }
     compact(data_dir, &ledger, now)
+}
+
+/// Opens the ledger that the last process left.
+fn open_recovered(files: &Arc<dyn Files>, path: &Path) -> Result<(Ledger, Verified), Flaw> {
+    let recovered = recover(path)?;
+    let ledger = Ledger::open(Arc::clone(files), path, &recovered)?;
+    Ok((ledger, recovered.verified))
 }
 
 fn compact(data_dir: &DataDir, ledger: &Ledger, now: Timestamp) -> Result<Ledger, OpenError> {

@@ -153,3 +153,23 @@ async fn what_a_failed_sync_lost_is_written_again_by_the_next_process() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_start_is_not_refused_for_a_failure_that_nobody_was_told_of_before() {
+    let house = House::new();
+    let files = PowerFiles::new(1, LITTLE_ROOM);
+    let opened = house.try_open(files.tuning()).unwrap();
+    for number in 0..100 {
+        opened.sign_up(&format!("x{number}")).await.unwrap();
+    }
+    opened.crash();
+    // What the last process wrote was lost behind its back, and the first sync tells.
+    files.fail_sync_after(LEDGER, 0, Then::GoOn);
+    house.try_open(files.tuning()).unwrap().crash();
+    files.cut();
+    let (opened, log) = house.open_logged();
+    assert!(!log.contains("WARN"), "{log}");
+    for number in 0..100 {
+        assert!(opened.has(&format!("x{number}")).await, "x{number}");
+    }
+}

@@ -35,7 +35,7 @@ pub(crate) use files::{
 };
 pub(crate) use head::{FORMAT, Head};
 pub(crate) use journal::journal_path;
-pub(crate) use reader::{Flaw, Glimpse, each_event, glimpse};
+pub(crate) use reader::{Flaw, Glimpse, Verified, each_event, glimpse};
 pub(crate) use recovery::{recover, salvage};
 
 /// The ledger's name in the data directory.
