@@ -99,6 +99,7 @@ fn open_ledger(
     let path = data_dir.path().join(LEDGER);
     let secret = data_dir.secret().id();
     let flawed = |flaw| flawed(data_dir, flaw);
+    let left = marker::promise(&data_dir.path().join(INDEX));
     // A compaction may have been interrupted.
     let unfinished = ledger::unfinished(&path);
     remove_for_good(&unfinished).map_err(OpenError::io("remove", &unfinished))?;
@@ -110,7 +111,7 @@ fn open_ledger(
             .map_err(OpenError::io("set the journal aside of", &path))?;
         return named(ledger::create(files, &path, &secret).map_err(flawed)?);
     }
-    let (ledger, verified) = match open_recovered(files, &path) {
+    let (ledger, verified) = match open_recovered(files, &path, left.as_ref()) {
         Err(Flaw::Damaged { line, what }) if is_damage_accepted(data_dir)? => {
             tracing::warn!(
                 ledger.line = line,
@@ -128,7 +129,7 @@ fn open_ledger(
             // The first sync also tells of what the last process wrote and was lost behind its
             // back. It tells once, and then all that was not synced is to be written again.
             tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
-            open_recovered(files, &path).map_err(flawed)?
+            open_recovered(files, &path, left.as_ref()).map_err(flawed)?
         }
         opened => opened.map_err(flawed)?,
     };
@@ -144,10 +145,17 @@ fn open_ledger(
     compact(data_dir, &ledger, now)
 }
 
-/// Opens the ledger that the last process left.
-fn open_recovered(files: &Arc<dyn Files>, path: &Path) -> Result<(Ledger, Verified), Flaw> {
+/// Opens the ledger that the last process left. After a clean stop, `left` is what that promised.
+fn open_recovered(
+    files: &Arc<dyn Files>,
+    path: &Path,
+    left: Option<&Meta>,
+) -> Result<(Ledger, Verified), Flaw> {
     let recovered = recover(path)?;
-    let ledger = Ledger::open(Arc::clone(files), path, &recovered)?;
+    let verified = &recovered.verified;
+    // A clean stop syncs the ledger before it promises anything.
+    let is_synced = left.is_some_and(|meta| meta.is_of(&verified.head, verified.sequence));
+    let ledger = Ledger::open(Arc::clone(files), path, &recovered, is_synced)?;
     Ok((ledger, recovered.verified))
 }
 
@@ -202,10 +210,7 @@ fn open_trusted(
     (directory, meta): Promised,
     ledger: &Ledger,
 ) -> Result<(Index, Meta), String> {
-    let is_of_ledger = meta.secret == ledger.head().secret
-        && meta.generation == ledger.head().generation
-        && meta.sequence == ledger.position().sequence;
-    if !is_of_ledger {
+    if !meta.is_of(ledger.head(), ledger.position().sequence) {
         return Err("it is of another state of the ledger".to_owned());
     }
     marker::remove(root).map_err(|error| error.to_string())?;

@@ -3,7 +3,10 @@
 
 use std::fs;
 
-use super::journal::LITTLE_ROOM;
+use landing_api::adapters::store::Tuning;
+
+use super::faults::{FaultyFiles, set};
+use super::journal::{LITTLE_ROOM, open_busy};
 use super::power::{PowerFiles, Then};
 use crate::fixtures::{House, Opened};
 
@@ -172,4 +175,17 @@ async fn a_start_is_not_refused_for_a_failure_that_nobody_was_told_of_before() {
     for number in 0..100 {
         assert!(opened.has(&format!("x{number}")).await, "x{number}");
     }
+}
+
+#[tokio::test]
+async fn behind_a_clean_stop_a_start_writes_nothing_to_the_ledger() {
+    let house = House::new();
+    open_busy(&house, Tuning::default()).await.stop();
+    let files = FaultyFiles::default();
+    set(files.fault(|faults| &faults.overwrite), true);
+    let opened = house.try_open(files.tuning()).unwrap();
+    opened.assert_has(&["ada"], &["bob"]).await;
+    // Behind any other one it has to.
+    opened.crash();
+    assert!(house.try_open(files.tuning()).is_err());
 }

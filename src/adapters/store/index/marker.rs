@@ -48,6 +48,14 @@ pub(crate) fn write(root: &Path, directory: &Path, meta: &Meta) -> io::Result<()
     write_whole(&root.join(MARKER), &serde_json::to_vec(&marker)?)
 }
 
+/// What a clean stop promised, whatever has become of the files since. Until that, the ledger was
+/// synced, and nothing was written to it after.
+pub(crate) fn promise(root: &Path) -> Option<Meta> {
+    let bytes = fs::read(root.join(MARKER)).ok()?;
+    let marker: Marker = serde_json::from_slice(&bytes).ok()?;
+    Some(marker.meta)
+}
+
 /// The directory and content of the index, if a clean stop promised them and the files agree.
 /// Otherwise the reason why there is nothing to trust.
 pub(crate) fn read(root: &Path) -> Result<(PathBuf, Meta), String> {

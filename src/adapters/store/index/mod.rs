@@ -20,6 +20,8 @@ mod sled_index;
 
 use serde::{Deserialize, Serialize};
 
+use super::ledger::Head;
+
 pub(crate) use entry::{
     ContactEntry, KeyEntry, RevocationEntry, contact_name, key_name, revocation_name,
 };
@@ -41,6 +43,13 @@ pub(crate) struct Meta {
     pub(crate) sequence: u64,
     /// What the events up to there add up to.
     pub(crate) tally: Tally,
+}
+
+impl Meta {
+    /// Whether it is of the ledger with this head, up to the event `sequence`.
+    pub(crate) fn is_of(&self, head: &Head, sequence: u64) -> bool {
+        (&self.secret, self.generation, self.sequence) == (&head.secret, head.generation, sequence)
+    }
 }
 
 /// What the ledger's events add up to.

@@ -58,11 +58,12 @@ enum State {
 
 impl Ledger {
     /// Opens a ledger, writes again what its file may have lost, and cuts the rest of a batch that
-    /// was never acknowledged.
+    /// was never acknowledged. Where the file `is_synced`, its own lines are not written again.
     pub(crate) fn open(
         files: Arc<dyn Files>,
         path: &Path,
         recovered: &Recovered,
+        is_synced: bool,
     ) -> io::Result<Self> {
         let verified = &recovered.verified;
         let position = Position {
@@ -84,7 +85,10 @@ impl Ledger {
         if let Some(kept) = &recovered.kept {
             file.overwrite(kept.at, &kept.bytes)?;
         }
-        write_again(file.as_mut(), path, verified.batch_begin, verified.length)?;
+        // A disk that writes nothing in place may have no room for that.
+        if !is_synced {
+            write_again(file.as_mut(), path, verified.batch_begin, verified.length)?;
+        }
         if let Some(torn) = &verified.torn {
             tracing::warn!(
                 ledger.line = torn.line,
