@@ -1,13 +1,11 @@
 //! The one writer. It takes all changes that are waiting, decides them in order, writes what they
-//! record as one batch, syncs once, changes the index, and only then answers.
+//! record as one batch, syncs once, changes the index, and only then lets them be answered.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::thread::{self, JoinHandle};
 
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
@@ -17,30 +15,40 @@ use super::draft::Draft;
 use super::index::{self, Index, IndexError, Meta, marker, rebuild};
 use super::ledger::{self, Event, Ledger};
 
-/// Most changes in one batch.
-const BATCH_CHANGES_MAX: usize = 1024;
-
 /// Decides one change. It is dropped, and with it the way to answer, when nothing came of it.
 pub(super) type Change = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Answer, IndexError> + Send>;
 
-/// Tells whoever asked for a change what became of it, and hands on the rest of the batch.
-pub(super) type Answer = Box<dyn FnOnce(Result<(), StoreError>, Rest) + Send>;
+/// Tells whoever asked for a change what became of it, and is left the other answers of the batch.
+pub(super) type Answer = Box<dyn FnOnce(Result<(), StoreError>, Answers) + Send>;
 
-/// The other answers of a batch, given when this is dropped. Whoever is answered first drops it:
-/// tasks are woken at less cost by one of their own than from outside of their runtime.
-pub(super) struct Rest {
+/// The answers of a batch, given when this is dropped at the latest.
+#[must_use]
+pub(super) struct Answers {
     answers: Vec<Answer>,
     outcome: Result<(), StoreError>,
 }
 
-impl Drop for Rest {
+impl Answers {
+    /// Answers one, and leaves the others to whoever that is: tasks are woken at less cost by one
+    /// of their own than from outside of their runtime.
+    pub(super) fn give(mut self) {
+        if let Some(first) = self.answers.pop() {
+            first(self.outcome.clone(), self);
+        }
+    }
+
+    fn none() -> Self {
+        Self {
+            answers: Vec::new(),
+            outcome: Ok(()),
+        }
+    }
+}
+
+impl Drop for Answers {
     fn drop(&mut self) {
         for answer in self.answers.drain(..) {
-            let none = Self {
-                answers: Vec::new(),
-                outcome: Ok(()),
-            };
-            answer(self.outcome.clone(), none);
+            answer(self.outcome.clone(), Self::none());
         }
     }
 }
@@ -70,6 +78,11 @@ impl Shared {
         self.is_sound.load(Ordering::Acquire)
     }
 
+    /// Nobody is left to write.
+    pub(super) fn set_unsound(&self) {
+        self.is_sound.store(false, Ordering::Release);
+    }
+
     /// Takes note of what has changed.
     fn look_again(&self) {
         // Held to the end, so that who looks last writes last.
@@ -79,7 +92,7 @@ impl Shared {
     }
 
     /// Puts an index there, or takes it away.
-    fn replace_index(&self, index: Option<Index>) -> Option<Index> {
+    pub(super) fn replace_index(&self, index: Option<Index>) -> Option<Index> {
         let before = std::mem::replace(&mut *self.index_mut(), index);
         self.look_again();
         before
@@ -143,85 +156,7 @@ pub(super) struct Committer {
     pub(super) now: Timestamp,
 }
 
-/// The way to a running committer.
-#[derive(Debug)]
-pub(super) struct Queue {
-    sender: Mutex<Option<SyncSender<Change>>>,
-    thread: Mutex<Option<JoinHandle<Committer>>>,
-}
-
-impl Queue {
-    /// Starts `committer` with room for `changes_max` waiting changes.
-    pub(super) fn start(
-        committer: Committer,
-        index: Index,
-        changes_max: usize,
-    ) -> std::io::Result<Self> {
-        committer.shared.replace_index(Some(index));
-        let (sender, receiver) = sync_channel(changes_max);
-        let thread = thread::Builder::new()
-            .name("ledger".to_owned())
-            .spawn(move || committer.run(&receiver))?;
-        Ok(Self {
-            sender: Mutex::new(Some(sender)),
-            thread: Mutex::new(Some(thread)),
-        })
-    }
-
-    pub(super) fn send(&self, change: Change) -> Result<(), StoreError> {
-        let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(sender) = sender.as_ref() else {
-            return Err(StoreError::Unavailable("the store is closed".to_owned()));
-        };
-        sender.try_send(change).map_err(|error| match error {
-            TrySendError::Full(_) => StoreError::Overloaded,
-            TrySendError::Disconnected(_) => {
-                StoreError::Unavailable("the committer is gone".to_owned())
-            }
-        })
-    }
-
-    /// Lets no more changes in, waits for those that wait, and hands out the committer; nothing if
-    /// that was done before.
-    pub(super) fn stop(&self) -> Option<Committer> {
-        drop(
-            self.sender
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        thread?.join().ok()
-    }
-}
-
-/// A committer at work. However it ends, nobody is left to write.
-struct Running(Arc<Shared>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.is_sound.store(false, Ordering::Release);
-    }
-}
-
 impl Committer {
-    fn run(mut self, receiver: &Receiver<Change>) -> Self {
-        let _running = Running(Arc::clone(&self.shared));
-        while let Ok(first) = receiver.recv() {
-            let mut changes = vec![first];
-            changes.extend(receiver.try_iter().take(BATCH_CHANGES_MAX - 1));
-            self.commit(changes);
-            if self.is_compaction_due() {
-                self.compact();
-            }
-        }
-        self
-    }
-
     /// Leaves a good index for the next start.
     pub(super) fn finish(mut self) -> Result<(), IndexError> {
         self.ledger.repair()?;
@@ -236,13 +171,14 @@ impl Committer {
         }
     }
 
-    fn commit(&mut self, changes: Vec<Change>) {
+    /// Takes `changes` to where their answers can be given.
+    pub(super) fn commit(&mut self, changes: Vec<Change>) -> Answers {
         let repaired = catch_unwind(AssertUnwindSafe(|| self.repair()))
             .unwrap_or_else(|_panic| Err("panic".to_owned()));
         if let Err(reason) = repaired {
             // The changes are dropped: whoever waits is told the trouble.
             self.shared.set_trouble(Some(reason));
-            return;
+            return Answers::none();
         }
         self.shared.set_trouble(None);
         let position = self.ledger.position();
@@ -259,9 +195,7 @@ impl Committer {
             self.shared.set_trouble(Some(failure.to_string()));
         }
         let outcome = outcome.map_err(|failure| StoreError::Unavailable(failure.to_string()));
-        if let Some(first) = answers.pop() {
-            first(outcome.clone(), Rest { answers, outcome });
-        }
+        Answers { answers, outcome }
     }
 
     /// Decides, records, indexes. After an error nothing of it may be left.
@@ -317,7 +251,7 @@ impl Committer {
         dead > self.meta.tally.live.max(self.dead_lines_min) && self.ledger.is_sound()
     }
 
-    fn compact(&mut self) {
+    pub(super) fn compact(&mut self) {
         let compacted = catch_unwind(AssertUnwindSafe(|| {
             // What is read has to be what is on disk.
             self.ledger.settle().map_err(|error| error.to_string())?;

@@ -6,6 +6,7 @@
 //! | `index` | look-ups over the ledger, in sled |
 //! | `draft` | a batch while it is decided |
 //! | `committer` | the one writer: decides, records, indexes, answers |
+//! | `desk` | where changes wait for it, and on whose thread it works |
 //! | `open` | from what the last process left to all of these |
 //! | `contacts`, `credentials` | the ports |
 //!
@@ -18,6 +19,7 @@
 mod committer;
 mod contacts;
 mod credentials;
+mod desk;
 mod draft;
 mod error;
 mod index;
@@ -38,14 +40,15 @@ use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{Answer, StoreError};
 
-use committer::{Change, Queue, Shared};
+use committer::{Change, Shared};
+use desk::Desk;
 use draft::Draft;
 use index::IndexError;
 
 /// Contacts, keys and revoked tokens in a data directory.
 #[derive(Debug)]
 pub struct SledStore {
-    queue: Queue,
+    desk: Arc<Desk>,
     shared: Arc<Shared>,
     hash_key: MacKey,
     /// Held until the committer is gone, which [`Drop`] waits for.
@@ -82,7 +85,7 @@ impl SledStore {
     /// # Errors
     /// [`StoreError::Unavailable`] when the index cannot be left good. No change is lost then.
     pub fn close(&self) -> Result<(), StoreError> {
-        self.queue.stop().map_or(Ok(()), |committer| {
+        self.desk.close().map_or(Ok(()), |committer| {
             committer
                 .finish()
                 .map_err(|error| StoreError::Unavailable(error.to_string()))
@@ -106,15 +109,15 @@ impl SledStore {
         let (reply, answer) = oneshot::channel();
         let change: Change = Box::new(move |draft| {
             let decided = decide(draft)?;
-            Ok(Box::new(move |outcome: Result<(), StoreError>, rest| {
+            Ok(Box::new(move |outcome: Result<(), StoreError>, others| {
                 // Whoever asked may have gone; the change stays.
-                let _ = reply.send((outcome.map(|()| decided), rest));
+                let _ = reply.send((outcome.map(|()| decided), others));
             }))
         });
-        self.queue.send(change)?;
+        self.desk.hand_in(change)?;
         match answer.await {
-            Ok((outcome, rest)) => {
-                drop(rest);
+            Ok((outcome, others)) => {
+                drop(others);
                 outcome
             }
             Err(_given_up) => Err(self.shared.unavailable()),
@@ -142,7 +145,7 @@ impl SledStore {
 
 impl Drop for SledStore {
     fn drop(&mut self) {
-        drop(self.queue.stop());
+        drop(self.desk.close());
         self.shared.abandon_index();
     }
 }

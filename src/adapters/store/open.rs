@@ -10,7 +10,8 @@ use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 
 use super::SledStore;
-use super::committer::{Committer, Queue, Shared, compacted_meta};
+use super::committer::{Committer, Shared, compacted_meta};
+use super::desk::Desk;
 use super::error::OpenError;
 use super::index::{self, INDEX, Index, Meta, RebuildError, marker, rebuild};
 use super::ledger::{
@@ -80,10 +81,10 @@ pub(super) fn open(
         committer.meta = compacted_meta(&committer.ledger, &committer.meta);
     }
     data_dir.withdraw_acceptance()?;
-    let queue = Queue::start(committer, index, tuning.waiting_changes_max)
+    let desk = Desk::open(committer, index, tuning.waiting_changes_max)
         .map_err(OpenError::io("start a thread for", data_dir.path()))?;
     Ok(SledStore {
-        queue,
+        desk,
         shared,
         hash_key,
         _lock: data_dir.lock(),

@@ -1,6 +1,8 @@
 //! Faults that cannot be caused from outside.
 
 use std::fs;
+use std::sync::mpsc;
+use std::thread;
 
 use crate::adapters::memory::SeededEntropy;
 use crate::domain::contact::{Origin, SignUp, Subscription};
@@ -77,4 +79,34 @@ async fn a_change_that_panics_does_not_end_the_committer() {
     let created = store.subscribe(sign_up("bob@example.com")).await;
     assert_eq!(created, Ok(Subscription::Created));
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+}
+
+/// Signs "ada" up until the next caller passes for a lone one, where there is such a thing.
+async fn grow_quiet(store: &SledStore) {
+    for _ in 0..20 {
+        store.subscribe(sign_up("ada@example.com")).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lone_change_that_panics_or_fails_is_taken_back() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    for is_panic in [true, false] {
+        grow_quiet(&store).await;
+        let before = fs::read(root.path().join(ledger::LEDGER)).unwrap();
+        let (by, committed_by) = mpsc::channel();
+        let failed = store.commit(move |draft| -> Result<(), IndexError> {
+            by.send(thread::current().id()).unwrap();
+            let email = EmailAddress::parse("bob@example.com").unwrap();
+            draft.record(ledger::Event::seen(&email, NOW))?;
+            assert!(!is_panic, "on purpose");
+            Err(IndexError("injected".to_owned()))
+        });
+        assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
+        assert_eq!(committed_by.recv(), Ok(thread::current().id()));
+        assert_eq!(fs::read(root.path().join(ledger::LEDGER)).unwrap(), before);
+        assert_eq!(store.check().await, Ok(()));
+        assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+    }
 }

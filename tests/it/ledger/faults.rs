@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, ThreadId};
 
 use landing_api::adapters::store::{AppendFile, Files, SystemFiles, Tuning};
 use landing_api::domain::contact::Subscription;
@@ -21,12 +22,31 @@ pub(crate) struct Faults {
     short_write: AtomicBool,
     sync: AtomicBool,
     pub(crate) truncate: AtomicBool,
+    /// Cutting a file back panics, which no disk can cause.
+    pub(crate) truncate_panic: AtomicBool,
     pub(crate) overwrite: AtomicBool,
     /// Set to it, the disk is full as long as there is a journal.
     pub(crate) full_with_journal: AtomicBool,
     sync_directory: AtomicBool,
     rename: AtomicBool,
     gate: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
+    /// Which thread did that last.
+    appended_by: Mutex<Option<ThreadId>>,
+    created_by: Mutex<Option<ThreadId>>,
+}
+
+/// The next append, which will be held in its midst.
+pub(crate) struct Hold {
+    is_held: mpsc::Receiver<()>,
+    released: mpsc::Sender<()>,
+}
+
+impl Hold {
+    /// Waits until it is held; hands out what lets it go on.
+    pub(crate) fn wait(self) -> mpsc::Sender<()> {
+        self.is_held.recv().unwrap();
+        self.released
+    }
 }
 
 /// Changes that gather while the committer is held in the middle of an append.
@@ -48,12 +68,10 @@ impl FaultyFiles {
     /// Holds the committer while it appends the sign-up of "held", and has `names` sign up
     /// meanwhile. The test's runtime must have one thread.
     pub(crate) async fn gather(&self, opened: &Opened, names: &[&'static str]) -> Gathered {
-        let (hold, is_held) = mpsc::channel();
-        let (released, release) = mpsc::channel();
-        *self.0.gate.lock().unwrap() = Some((hold, release));
+        let hold = self.hold();
         let held = opened.spawn_sign_up("held");
         tokio::task::yield_now().await;
-        is_held.recv().unwrap();
+        let released = hold.wait();
         let waiting = names
             .iter()
             .map(|name| opened.spawn_sign_up(name))
@@ -64,6 +82,24 @@ impl FaultyFiles {
             held,
             waiting,
         }
+    }
+
+    /// Holds the next append.
+    pub(crate) fn hold(&self) -> Hold {
+        let (hold, is_held) = mpsc::channel();
+        let (released, release) = mpsc::channel();
+        *self.0.gate.lock().unwrap() = Some((hold, release));
+        Hold { is_held, released }
+    }
+
+    /// Which thread appended last to the ledger, or to a new generation of it.
+    pub(crate) fn appended_by(&self) -> ThreadId {
+        self.0.appended_by.lock().unwrap().unwrap()
+    }
+
+    /// Which thread began the last generation, or the last journal.
+    pub(crate) fn created_by(&self) -> ThreadId {
+        self.0.created_by.lock().unwrap().unwrap()
     }
 
     pub(crate) fn tuning(&self) -> Tuning {
@@ -99,6 +135,7 @@ fn fail_if(fault: &AtomicBool) -> io::Result<()> {
 
 impl Files for FaultyFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        *self.0.created_by.lock().unwrap() = Some(thread::current().id());
         Ok(Box::new(FaultyFile {
             file: SystemFiles.create(path)?,
             journal: path.with_extension("journal"),
@@ -143,6 +180,7 @@ struct FaultyFile {
 
 impl AppendFile for FaultyFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        *self.faults.appended_by.lock().unwrap() = Some(thread::current().id());
         let gate = self.faults.gate.lock().unwrap().take();
         if let Some((hold, release)) = gate {
             hold.send(()).unwrap();
@@ -170,6 +208,7 @@ impl AppendFile for FaultyFile {
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         fail_if(&self.faults.truncate)?;
+        assert!(!self.faults.truncate_panic.load(Ordering::SeqCst));
         self.file.truncate(length)
     }
 }

@@ -1,5 +1,6 @@
 //! The rules of the data directory, each broken in every way that matters.
 
+mod alone;
 mod compaction;
 mod damage;
 mod directory;
