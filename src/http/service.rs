@@ -6,8 +6,9 @@
 //! 3. a bad credential (where one matters), an unknown path, a wrong method, an unknown version or a
 //!    page of a foreign origin ends it here;
 //! 4. its body is read, under a cap and a deadline;
-//! 5. its operation runs; one with effects runs detached, so that it finishes even if the client
-//!    hangs up (a chat that would be streamed is broken off then, and stays charged);
+//! 5. its operation runs; one with effects runs detached once it waits for something, so that it
+//!    finishes even if the client hangs up (a chat that would be streamed is broken off then, and
+//!    stays charged);
 //! 6. whatever came of it, one decision makes the rate-limit headers, pages of allowed origins may
 //!    read them, and one line is logged. An answer that is streamed goes on after that, detached,
 //!    and logs its end by itself.

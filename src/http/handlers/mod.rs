@@ -11,8 +11,11 @@ mod sandbox;
 mod stream;
 mod tools;
 
+use std::future::poll_fn;
 use std::ops::Deref;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Uri};
@@ -145,8 +148,9 @@ pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
     }
 }
 
-/// Runs what `endpoint` does under its deadline, detached if it has effects: then it finishes even
-/// if nobody waits for it any more, of which it is told by the token that it is given.
+/// Runs what `endpoint` does under its deadline. If it has effects, it is detached as soon as it
+/// has to wait for something: then it finishes even if nobody waits for it any more, of which it is
+/// told by the token that it is given.
 pub(crate) fn run(
     detached: &TaskTracker,
     endpoint: Endpoint,
@@ -155,12 +159,17 @@ pub(crate) fn run(
     let deadline = endpoint.deadline();
     if endpoint.has_effects() {
         let unawaited = CancellationToken::new();
-        let task = detached.spawn(operation(Some(unawaited.clone())));
+        let mut operation = operation(Some(unawaited.clone()));
         // Dropped with this future, which the connection drops when the client hangs up.
         let waiting = unawaited.drop_guard();
+        let detached = detached.clone();
         return Answer::pending(async move {
             let _waiting = waiting;
-            timeout(deadline, task)
+            let begun = poll_fn(|context| Poll::Ready(Pin::new(&mut operation).poll(context)));
+            if let Poll::Ready(outcome) = begun.await {
+                return outcome;
+            }
+            timeout(deadline, detached.spawn(operation))
                 .await
                 .map_or_else(too_late, finished)
         });
@@ -184,4 +193,51 @@ fn finished(joined: Result<Result<Reply, Problem>, JoinError>) -> Result<Reply, 
         Ok(panic) => Err(panicked(&*panic)),
         Err(cancelled) => Err(Problem::of(Code::InternalError).because(cancelled)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    /// A sign-up's operation that waits so often, and then tells how many are detached.
+    fn counting(detached: &TaskTracker, waits: usize) -> Outcome {
+        let running = detached.clone();
+        run(detached, Endpoint::Subscribe, |_unawaited| {
+            Answer::pending(async move {
+                for _ in 0..waits {
+                    yield_now().await;
+                }
+                Err(Problem::of(Code::InternalError).because(running.len()))
+            })
+        })
+    }
+
+    #[tokio::test]
+    async fn an_operation_with_effects_is_detached_once_it_waits() {
+        let detached = TaskTracker::new();
+        for (waits, expected) in [(0, "0"), (1, "1"), (2, "1")] {
+            let problem = counting(&detached, waits).await.unwrap_err();
+            assert_eq!(problem.cause.as_deref(), Some(expected), "{waits}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_has_begun_finishes_without_whoever_asked() {
+        let detached = TaskTracker::new();
+        let (finished, is_finished) = oneshot::channel();
+        let mut operation = run(&detached, Endpoint::Subscribe, |unawaited| {
+            Answer::pending(async move {
+                unawaited.unwrap().cancelled().await;
+                finished.send(()).unwrap();
+                Err(Problem::of(Code::InternalError))
+            })
+        });
+        let begun = poll_fn(|context| Poll::Ready(Pin::new(&mut operation).poll(context)));
+        assert!(begun.await.is_pending());
+        drop(operation);
+        assert_eq!(is_finished.await, Ok(()));
+    }
 }
