@@ -307,7 +307,7 @@ impl Charge {
 }
 
 /// What [`RateLimiter::acquire`] says.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Acquired {
     /// How every policy of the charges stands now.
     pub decision: Decision,
@@ -347,7 +347,7 @@ pub type LimiterAnswer<'a, T> = Answer<'a, T, LimiterError>;
 /// The answer of a port that mostly has it at once: nothing is allocated then.
 pub enum Answer<'a, T, E> {
     /// There already.
-    Ready(future::Ready<Result<T, E>>),
+    Ready(Result<T, E>),
     /// Still to come from elsewhere. Nothing is done for it before it is awaited.
     Pending(Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>),
 }
@@ -362,7 +362,21 @@ impl<'a, T, E> Answer<'a, T, E> {
     /// One that is there already, good or not.
     #[must_use]
     pub fn decided(outcome: Result<T, E>) -> Self {
-        Self::Ready(future::ready(outcome))
+        Self::Ready(outcome)
+    }
+
+    /// An answer that is there already, made in its place: a large one would cost more to move than
+    /// to make.
+    #[must_use]
+    pub fn filled(fill: impl FnOnce(&mut T)) -> Self
+    where
+        T: Default,
+    {
+        let mut answer = Self::Ready(Ok(T::default()));
+        if let Self::Ready(Ok(value)) = &mut answer {
+            fill(value);
+        }
+        answer
     }
 
     /// One that `future` will give.
@@ -372,13 +386,19 @@ impl<'a, T, E> Answer<'a, T, E> {
     }
 }
 
-impl<T: Unpin, E: Unpin> Future for Answer<'_, T, E> {
+impl<'a, T: Unpin + 'a, E: Unpin + 'a> Future for Answer<'a, T, E> {
     type Output = Result<T, E>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.get_mut() {
-            Self::Ready(answer) => Pin::new(answer).poll(context),
-            Self::Pending(future) => future.as_mut().poll(context),
+        let answer = self.get_mut();
+        if let Self::Pending(future) = answer {
+            return future.as_mut().poll(context);
+        }
+        // Nobody asks again. What never comes is no data, and its box no memory.
+        let never = Self::Pending(Box::pin(future::pending()));
+        match std::mem::replace(answer, never) {
+            Self::Ready(outcome) => Poll::Ready(outcome),
+            Self::Pending(_) => Poll::Pending,
         }
     }
 }

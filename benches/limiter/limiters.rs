@@ -90,8 +90,8 @@ impl Limiter for Ours {
 
 /// Whether the request was admitted.
 pub(crate) fn acquire(port: &dyn RateLimiter, charges: &[Charge], now: Timestamp) -> bool {
-    match port.acquire(charges, now) {
-        LimiterAnswer::Ready(answer) => !answer.into_inner().unwrap().decision.is_refused(),
+    match &port.acquire(charges, now) {
+        LimiterAnswer::Ready(answer) => !answer.as_ref().unwrap().decision.is_refused(),
         LimiterAnswer::Pending(_) => unreachable!(),
     }
 }

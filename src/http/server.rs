@@ -264,7 +264,7 @@ impl Connection {
         match self.service.respond(self.peer.clone(), request) {
             Answer::Ready(response) => {
                 self.activity.touch();
-                Answer::decided(response.into_inner().map(|response| self.active(response)))
+                Answer::decided(response.map(|response| self.active(response)))
             }
             Answer::Pending(response) => {
                 // Before it is polled: over HTTP/2 that may come later.

@@ -169,7 +169,7 @@ impl LandingService {
         let begun = catch_unwind(AssertUnwindSafe(|| self.at_once(&mut visit, &mut decision)))
             .unwrap_or_else(|panic| Begun::Running(Answer::decided(Err(panicked(&*panic)))));
         if let Begun::Running(Answer::Ready(outcome)) = begun {
-            return Answer::ready(self.finish(visit, log_line, outcome.into_inner(), decision));
+            return Answer::ready(self.finish(visit, log_line, outcome, decision));
         }
         let this = Arc::clone(self);
         Answer::pending(async move {
@@ -219,7 +219,7 @@ impl LandingService {
         }
         let client = visit.client(None);
         let admitted = match admit::admit(self.meter(visit), visit.now, &client) {
-            Answer::Ready(admitted) => admitted.into_inner(),
+            Answer::Ready(admitted) => admitted,
             Answer::Pending(_) => return Begun::Outside,
         };
         let endpoint = admitted.map_err(Problem::from).and_then(|admitted| {

@@ -97,7 +97,7 @@ pub fn admit<'a>(meter: Meter<'a>, now: Timestamp, client: &Client) -> LimiterAn
     ];
     let charges = meter.charges(client.network, &subjects);
     if let Answer::Ready(acquired) = meter.limiter.acquire(&charges, now) {
-        return Answer::decided(acquired.into_inner().map(|acquired| acquired.decision));
+        return Answer::decided(acquired.map(|acquired| acquired.decision));
     }
     Answer::pending(async move { Ok(meter.limiter.acquire(&charges, now).await?.decision) })
 }

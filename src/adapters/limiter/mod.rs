@@ -139,11 +139,11 @@ impl SledRateLimiter {
 
 impl RateLimiter for SledRateLimiter {
     fn acquire<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Acquired> {
-        LimiterAnswer::ready(self.table.acquire(charges, now))
+        LimiterAnswer::filled(|acquired| self.table.acquire(charges, now, acquired))
     }
 
     fn peek<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Decision> {
-        LimiterAnswer::ready(self.table.peek(charges, now))
+        LimiterAnswer::filled(|decision| self.table.peek(charges, now, decision))
     }
 
     fn refund(&self, grant: Grant, now: Timestamp) -> LimiterAnswer<'_, Decision> {

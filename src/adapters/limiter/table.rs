@@ -86,19 +86,13 @@ impl Table {
         }
     }
 
-    pub(super) fn acquire(&self, charges: &[Charge], now: Timestamp) -> Acquired {
+    /// Adds what was decided and charged to `acquired`, which is empty.
+    pub(super) fn acquire(&self, charges: &[Charge], now: Timestamp, acquired: &mut Acquired) {
         self.with_seats(charges, |mut seats| {
-            let mut acquired = Acquired {
-                decision: Decision::default(),
-                grant: Grant::default(),
-            };
             // One charge needs no look before it is made: a refusal leaves nothing of it.
-            if charges.len() > 1 {
-                acquired.decision = seats.peek(now, true);
-                if acquired.decision.is_refused() {
-                    return acquired;
-                }
-                acquired.decision = Decision::default();
+            if charges.len() > 1 && seats.refuse(now) {
+                seats.peek(now, true, &mut acquired.decision);
+                return;
             }
             for charge in seats.charges {
                 match shard_of(seats.shards, &charge.key).admit(charge, now) {
@@ -113,12 +107,12 @@ impl Table {
                     Err(usage) => acquired.decision.push(charge.standing(usage, true)),
                 }
             }
-            acquired
-        })
+        });
     }
 
-    pub(super) fn peek(&self, charges: &[Charge], now: Timestamp) -> Decision {
-        self.with_seats(charges, |mut seats| seats.peek(now, false))
+    /// Adds how the policies stand to `decision`, which is empty.
+    pub(super) fn peek(&self, charges: &[Charge], now: Timestamp, decision: &mut Decision) {
+        self.with_seats(charges, |mut seats| seats.peek(now, false, decision));
     }
 
     pub(super) fn refund(&self, grant: &Grant, now: Timestamp) -> Decision {
@@ -249,14 +243,20 @@ impl Table {
 }
 
 impl Seats<'_, '_> {
-    fn peek(&mut self, now: Timestamp, is_asking: bool) -> Decision {
-        let mut decision = Decision::default();
+    /// Whether any window has no room for one more.
+    fn refuse(&mut self, now: Timestamp) -> bool {
+        self.charges.iter().any(|charge| {
+            let usage = shard_of(self.shards, &charge.key).peek(charge, now);
+            usage.counted >= charge.quota.count()
+        })
+    }
+
+    fn peek(&mut self, now: Timestamp, is_asking: bool, decision: &mut Decision) {
         for charge in self.charges {
             let usage = shard_of(self.shards, &charge.key).peek(charge, now);
             let is_violated = is_asking && usage.counted >= charge.quota.count();
             decision.push(charge.standing(usage, is_violated));
         }
-        decision
     }
 }
 

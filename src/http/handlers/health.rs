@@ -49,11 +49,8 @@ fn check(app: &App) -> [Answer<'_, (), StoreError>; 2] {
 pub(super) fn at_once(call: &Call) -> Option<Result<Reply, Problem>> {
     for answer in check(call.app()) {
         match answer {
-            Answer::Ready(answer) => {
-                if let Err(error) = answer.into_inner() {
-                    return Some(Err(unavailable(error)));
-                }
-            }
+            Answer::Ready(Ok(())) => {}
+            Answer::Ready(Err(error)) => return Some(Err(unavailable(error))),
             Answer::Pending(_) => return None,
         }
     }
