@@ -1,7 +1,7 @@
 //! A part of the table: windows, and which of them are newer than what is stored.
 //!
 //! What holds after every method:
-//! - A window that is newer than what the store was given is dirty, and its key is listed.
+//! - A window that is newer than what the store was given is marked as new.
 //! - A window that the store may have some version of is known as stored, so that its removal is
 //!   passed on when it leaves.
 
@@ -13,17 +13,11 @@ use crate::ports::Charge;
 
 use super::lot::Changes;
 use super::record;
-use super::windows::{Entry, Windows};
-
-/// The list of so many dirty windows is kept however few there are.
-const DIRTY_KEPT: usize = 64;
+use super::windows::{Cursor, Entry, Tagged, Windows};
 
 #[derive(Default)]
 pub(super) struct Shard {
     windows: Windows,
-    /// The keys of the dirty windows. One that has left the table may still be listed, and twice if
-    /// it came back.
-    dirty: Vec<LimitKey>,
 }
 
 /// What the requests do.
@@ -34,7 +28,7 @@ impl Shard {
 
     pub(super) fn peek(&mut self, charge: &Charge, now: Timestamp) -> Usage {
         match self.windows.get_mut(&charge.key) {
-            Some(entry) => entry.window.peek(charge.quota, now),
+            Some(found) => found.entry.window.peek(charge.quota, now),
             None => Window::default().peek(charge.quota, now),
         }
     }
@@ -47,18 +41,18 @@ impl Shard {
     ) -> Result<(Admission, bool), Usage> {
         let before = self.windows.len();
         // An empty window admits: none is left behind by a refusal.
-        let entry = self.windows.get_or_add(charge.key);
-        let admission = entry.window.admit(charge.quota, now)?;
-        entry.note_change(&mut self.dirty);
+        let mut found = self.windows.get_or_add(charge.key);
+        let admission = found.entry.window.admit(charge.quota, now)?;
+        found.set_new(true);
         Ok((admission, self.windows.len() > before))
     }
 
     pub(super) fn refund(&mut self, charge: &Charge, admitted: Timestamp, now: Timestamp) -> Usage {
-        let Some(entry) = self.windows.get_mut(&charge.key) else {
+        let Some(mut found) = self.windows.get_mut(&charge.key) else {
             return Window::default().peek(charge.quota, now);
         };
-        entry.note_change(&mut self.dirty);
-        entry.window.refund(admitted, charge.quota, now)
+        found.set_new(true);
+        found.entry.window.refund(admitted, charge.quota, now)
     }
 }
 
@@ -71,7 +65,7 @@ impl Shard {
 
     /// Puts a window in that the store has just as it is.
     pub(super) fn restore(&mut self, key: LimitKey, window: Window) {
-        let entry = self.windows.get_or_add(key);
+        let Tagged { entry, .. } = self.windows.get_or_add(key);
         entry.window = window;
         entry.is_stored = true;
     }
@@ -106,66 +100,45 @@ impl Shard {
             }
             is_live
         });
-        // While the store fails nobody takes from the list, and keys that left and came back would
-        // lengthen it for ever.
-        if self.dirty.len() > self.windows.len() {
-            self.dirty.clear();
-            let dirty = self.windows.iter().filter(|entry| entry.is_dirty);
-            self.dirty.extend(dirty.map(|entry| entry.key));
-        }
-        // A crowd that has gone, or has been written, gives the memory of its list back.
-        if self.dirty.capacity() > DIRTY_KEPT.max(2 * self.windows.len()) {
-            self.dirty.shrink_to(self.windows.len());
-        }
         live_bytes
     }
 
-    /// How many keys are listed as dirty.
-    pub(super) fn dirty_count(&self) -> usize {
-        self.dirty.len()
-    }
-
-    /// Adds the dirty windows of the first `count` keys listed to `changes`.
-    pub(super) fn take_changes(&mut self, count: usize, changes: &mut Changes) {
-        let count = count.min(self.dirty.len());
-        for key in self.dirty.drain(..count) {
-            // Absent or clean if it expired before it was written, and perhaps came back.
-            if let Some(entry) = self.windows.get_mut(&key)
-                && entry.is_dirty
-            {
-                entry.take_change(changes);
-            }
-        }
+    /// Adds the next new windows behind `cursor`, at most so many, to `changes`. Says where to go
+    /// on; nothing when every window has been added that was new at the start.
+    pub(super) fn take_changes(
+        &mut self,
+        cursor: Cursor,
+        count: usize,
+        changes: &mut Changes,
+    ) -> Option<Cursor> {
+        let take = |found: Tagged<'_>| found.take_change(changes);
+        self.windows.for_each_new(cursor, count, take)
     }
 
     /// Adds everything to `changes`, and says how many bytes it takes when written.
     pub(super) fn take_all(&mut self, changes: &mut Changes) -> u64 {
-        self.dirty.clear();
         let mut live_bytes = 0;
-        for entry in self.windows.iter_mut() {
-            live_bytes += record::size_estimate(&entry.window);
-            entry.take_change(changes);
+        for found in self.windows.iter_mut() {
+            live_bytes += record::size_estimate(&found.entry.window);
+            found.take_change(changes);
         }
         live_bytes
     }
 }
 
-impl Entry {
-    /// Says that the window is newer than what is stored.
-    fn note_change(&mut self, dirty: &mut Vec<LimitKey>) {
-        if !self.is_dirty {
-            self.is_dirty = true;
-            dirty.push(self.key);
-        }
-    }
-
-    fn take_change(&mut self, changes: &mut Changes) {
-        self.is_dirty = false;
+impl Tagged<'_> {
+    fn take_change(mut self, changes: &mut Changes) {
+        self.set_new(false);
+        let Entry {
+            key,
+            window,
+            is_stored,
+        } = self.entry;
         // Refunds may have emptied it.
-        self.is_stored = self.window.newest().is_some();
-        match self.is_stored {
-            true => changes.push_window(&self.key, &self.window),
-            false => changes.push(&self.key, None),
+        *is_stored = window.newest().is_some();
+        match is_stored {
+            true => changes.push_window(key, window),
+            false => changes.push(key, None),
         }
     }
 }
@@ -218,6 +191,14 @@ mod tests {
         }
     }
 
+    /// As the writer takes them, but fewer at once.
+    fn take_all_new(shard: &mut Shard, changes: &mut Changes) {
+        let mut cursor = Some(Cursor::default());
+        while let Some(at) = cursor {
+            cursor = shard.take_changes(at, 2, changes);
+        }
+    }
+
     proptest! {
         /// A store that is given what a shard hands out has, after each write, what the shard has.
         #[test]
@@ -240,7 +221,6 @@ mod tests {
                     }
                     Step::Sweep => {
                         shard.sweep(|_key| Some(quota), now, &mut removals);
-                        prop_assert!(shard.dirty.len() <= shard.count());
                         continue;
                     }
                     Step::Advance(ms) => {
@@ -251,9 +231,7 @@ mod tests {
                         for key in removals.drain(..) {
                             changes.push(&key, None);
                         }
-                        while shard.dirty_count() > 0 {
-                            shard.take_changes(2, &mut changes);
-                        }
+                        take_all_new(&mut shard, &mut changes);
                     }
                     Step::WriteAll => {
                         removals.clear();
@@ -279,9 +257,9 @@ mod tests {
                     .collect();
                 let held: BTreeMap<_, _> = shard
                     .windows
-                    .iter()
-                    .filter(|entry| entry.window.newest().is_some())
-                    .map(|entry| (entry.key, marks(&entry.window)))
+                    .iter_mut()
+                    .filter(|found| found.entry.window.newest().is_some())
+                    .map(|found| (found.entry.key, marks(&found.entry.window)))
                     .collect();
                 prop_assert_eq!(stored, held);
             }
@@ -289,18 +267,32 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_that_has_gone_leaves_no_long_list() {
+    fn none_is_missed_when_the_shard_grows_while_they_are_taken() {
         let quota = Quota::new(3, 1000).unwrap();
-        let mut shard = Shard::default();
-        for number in 0..=u8::MAX {
+        let admit = |shard: &mut Shard, number| {
             shard.admit(&charge(quota, number), START).unwrap();
+        };
+        for taken_before in 0..10 {
+            let mut shard = Shard::default();
+            (0..20).for_each(|number| admit(&mut shard, number));
+            let mut changes = Changes::default();
+            let mut cursor = Cursor::default();
+            for _ in 0..taken_before {
+                cursor = shard.take_changes(cursor, 2, &mut changes).unwrap();
+            }
+            (20..200).for_each(|number| admit(&mut shard, number));
+            let mut cursor = Some(cursor);
+            while let Some(at) = cursor {
+                cursor = shard.take_changes(at, 2, &mut changes);
+            }
+            let mut taken = Vec::new();
+            changes.for_each(|key, _| taken.push(key));
+            taken.sort_unstable();
+            let all: Vec<_> = (0..200).map(|number| charge(quota, number).key).collect();
+            assert_eq!(taken, all, "each once, after {taken_before}");
+            changes.clear();
+            take_all_new(&mut shard, &mut changes);
+            assert!(changes.is_empty(), "after {taken_before}");
         }
-        shard.take_all(&mut Changes::default());
-        assert!(shard.dirty.capacity() > DIRTY_KEPT);
-        let mut removals = Vec::new();
-        let now = START.plus_ms(1000);
-        shard.sweep(|_key| Some(quota), now, &mut removals);
-        assert_eq!((shard.count(), removals.len()), (0, 256));
-        assert_eq!(shard.dirty.capacity(), 0);
     }
 }

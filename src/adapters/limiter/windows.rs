@@ -1,10 +1,11 @@
 //! Windows by their keys.
 //!
-//! A window stands with its key and what the store knows of it in one line of the cache, and a
-//! key's hash tells where: a decision on one of a million waits for memory about once. An entry
-//! whose place is taken stands in the next free one behind it (linear probing), and moves up when
-//! one before it leaves. Places come in pages of one size, any number of them, so that few places
-//! are empty and growing leaves no holes in memory.
+//! A window stands with its key and what the store knows of it in one line of the cache, in a place
+//! that the key's hash tells. An entry whose place is taken stands in the next free one behind it
+//! (linear probing), and moves up when one before it leaves. A byte for each place says what stands
+//! there. These are few enough to stay in a near cache: so a decision on one of a million windows
+//! waits for memory about once, although few places are empty. Places come in pages of one size,
+//! any number of them, so that growing leaves no holes in memory.
 
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
@@ -14,16 +15,16 @@ pub(super) struct Windows {
     /// So many places belong to a part of the hashes each. Those behind them take what overflows
     /// at the end.
     homes: u32,
+    len: u32,
+    /// One for each place of the pages.
+    tags: Vec<Tag>,
     pages: Vec<Page>,
-    len: usize,
 }
 
 #[repr(align(64))]
 pub(super) struct Entry {
     pub(super) key: LimitKey,
     pub(super) window: Window,
-    /// Listed as newer than what is stored.
-    pub(super) is_dirty: bool,
     /// The store has some version of it.
     pub(super) is_stored: bool,
 }
@@ -34,41 +35,54 @@ const PAGE_PLACES: usize = 32;
 
 type Page = Box<[Option<Entry>; PAGE_PLACES]>;
 
+/// What stands in a place: 0 is nothing; else seven bits of the key's hash, never all 0, and whether
+/// the window is newer than what is stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Tag(u8);
+
+/// An entry with the tag of its place.
+pub(super) struct Tagged<'a> {
+    pub(super) entry: &'a mut Entry,
+    tag: &'a mut Tag,
+}
+
+/// How far somebody has come who goes through all places.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cursor {
+    /// Of this many homes: with any other number, all entries have moved.
+    homes: u32,
+    position: usize,
+}
+
 impl Windows {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     pub(super) fn holds(&self, key: &LimitKey) -> bool {
-        self.locate(key).is_ok()
+        self.locate(key).is_some()
     }
 
-    pub(super) fn get_mut(&mut self, key: &LimitKey) -> Option<&mut Entry> {
-        let position = self.locate(key).ok()?;
-        self.place_mut(position).as_mut()
+    pub(super) fn get_mut(&mut self, key: &LimitKey) -> Option<Tagged<'_>> {
+        let position = self.locate(key)?;
+        Some(self.tagged(position))
     }
 
     /// The entry of `key`, an empty one if there was none.
-    pub(super) fn get_or_add(&mut self, key: LimitKey) -> &mut Entry {
-        let position = self.locate(&key).unwrap_or_else(|_| self.make_room(&key));
-        self.place_mut(position).get_or_insert_with(|| Entry {
-            key,
-            window: Window::default(),
-            is_dirty: false,
-            is_stored: false,
-        })
+    pub(super) fn get_or_add(&mut self, key: LimitKey) -> Tagged<'_> {
+        let position = self.locate(&key).unwrap_or_else(|| self.add(key));
+        self.tagged(position)
     }
 
     pub(super) fn remove(&mut self, key: &LimitKey) {
-        let Ok(mut position) = self.locate(key) else {
+        let Some(mut position) = self.locate(key) else {
             return;
         };
-        *self.place_mut(position) = None;
-        self.len -= 1;
+        self.take(position);
         position += 1;
         // Nobody behind may be cut off from its home.
-        while let Some(Some(_)) = self.place(position) {
+        while self.tags.get(position).is_some_and(|tag| !tag.is_free()) {
             self.move_up(position);
             position += 1;
         }
@@ -79,15 +93,13 @@ impl Windows {
         // Whether one has left its place in this row: those behind it may be cut off from their
         // homes.
         let mut is_torn = false;
-        for position in 0..self.pages.len() * PAGE_PLACES {
-            let place = self.place_mut(position);
-            let Some(entry) = place else {
+        for position in 0..self.tags.len() {
+            let (_, Some(entry)) = self.place_mut(position) else {
                 is_torn = false;
                 continue;
             };
             if !keep(entry) {
-                *place = None;
-                self.len -= 1;
+                self.take(position);
                 is_torn = true;
             } else if is_torn {
                 self.move_up(position);
@@ -96,117 +108,212 @@ impl Windows {
         // A crowd that has gone gives its memory back.
         if self.len == 0 {
             *self = Self::default();
-        } else if self.homes > HOMES_MIN && self.len < self.homes as usize / 8 {
+        } else if self.homes > HOMES_MIN && self.len < self.homes / 8 {
             self.resize(homes_for(self.len));
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.pages.iter().flat_map(|page| page.iter()).flatten()
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = Tagged<'_>> {
         let places = self.pages.iter_mut().flat_map(|page| page.iter_mut());
-        places.flatten()
+        let places = self.tags.iter_mut().zip(places);
+        places.filter_map(|(tag, entry)| entry.as_mut().map(|entry| Tagged { entry, tag }))
     }
 
-    /// Where `key` stands, or where it would.
-    fn locate(&self, key: &LimitKey) -> Result<usize, usize> {
-        let mut position = self.home(key);
-        while let Some(Some(entry)) = self.place(position) {
-            if entry.key == *key {
-                return Ok(position);
-            }
+    /// Hands out the next new windows behind `cursor`, at most so many, and says where to go on;
+    /// nothing when all have been seen. Those that come meanwhile may be left for another time, but
+    /// none is that was there at the start.
+    pub(super) fn for_each_new(
+        &mut self,
+        cursor: Cursor,
+        count: usize,
+        mut take: impl FnMut(Tagged<'_>),
+    ) -> Option<Cursor> {
+        let mut position = match cursor.homes == self.homes {
+            true => cursor.position,
+            false => 0,
+        };
+        for _ in 0..count {
+            let ahead = self.tags.get(position..)?;
+            position += next_new(ahead)?;
+            take(self.tagged(position));
             position += 1;
         }
-        Err(position)
+        Some(Cursor {
+            homes: self.homes,
+            position,
+        })
     }
 
-    /// A free place for `key`, which has none and gets this one.
+    /// Where `key` stands.
+    fn locate(&self, key: &LimitKey) -> Option<usize> {
+        let home = self.home(key);
+        let wanted = Tag::of(key);
+        for (offset, tag) in self.tags.get(home..)?.iter().enumerate() {
+            if tag.is_free() {
+                return None;
+            }
+            let position = home + offset;
+            if tag.may_be(wanted) && self.entry(position).is_some_and(|entry| entry.key == *key) {
+                return Some(position);
+            }
+        }
+        None
+    }
+
+    /// Adds an empty window for `key`, which has none.
     #[cold]
-    fn make_room(&mut self, key: &LimitKey) -> usize {
+    fn add(&mut self, key: LimitKey) -> usize {
         if self.len >= most_in(self.homes) {
             self.resize(homes_for(self.len + 1));
         }
-        self.len += 1;
-        self.free_place(key)
+        let entry = Entry {
+            key,
+            window: Window::default(),
+            is_stored: false,
+        };
+        self.put(Tag::of(&key), entry)
     }
 
     fn resize(&mut self, homes: u32) {
-        let mut entries = Vec::with_capacity(self.len);
+        let mut entries = Vec::with_capacity(self.len());
         let places = self.pages.iter_mut().flat_map(|page| page.iter_mut());
         entries.extend(places.filter_map(Option::take));
+        let tags = std::mem::take(&mut self.tags);
+        let tags = tags.into_iter().filter(|tag| !tag.is_free());
+        self.len = 0;
         self.homes = homes;
         self.pages
             .resize_with((homes as usize).div_ceil(PAGE_PLACES), empty_page);
-        for entry in entries {
-            self.put(entry);
+        self.tags = vec![Tag::FREE; self.pages.len() * PAGE_PLACES];
+        for (tag, entry) in tags.zip(entries) {
+            self.put(tag, entry);
         }
     }
 
     /// Moves an entry as near to its home as those before it allow.
     fn move_up(&mut self, position: usize) {
-        if let Some(entry) = self.place_mut(position).take() {
-            self.put(entry);
+        if let Some((tag, entry)) = self.take(position) {
+            self.put(tag, entry);
         }
     }
 
-    fn put(&mut self, entry: Entry) {
-        let position = self.free_place(&entry.key);
-        *self.place_mut(position) = Some(entry);
+    fn take(&mut self, position: usize) -> Option<(Tag, Entry)> {
+        let (tag, place) = self.place_mut(position);
+        let entry = place.take()?;
+        let tag = std::mem::replace(tag, Tag::FREE);
+        self.len -= 1;
+        Some((tag, entry))
     }
 
-    /// The first free place for `key`, which has none.
-    fn free_place(&mut self, key: &LimitKey) -> usize {
-        let (Ok(position) | Err(position)) = self.locate(key);
-        if self.place(position).is_none() {
-            self.pages.push(empty_page());
-        }
+    /// Puts an entry into the first free place for it, and says which.
+    fn put(&mut self, tag: Tag, entry: Entry) -> usize {
+        let home = self.home(&entry.key);
+        let mut row = self.tags.iter().skip(home);
+        let position = match row.position(|tag| tag.is_free()) {
+            Some(offset) => home + offset,
+            None => {
+                self.pages.push(empty_page());
+                let full = self.tags.len();
+                self.tags.resize(full + PAGE_PLACES, Tag::FREE);
+                full
+            }
+        };
+        let place = self.place_mut(position);
+        (*place.0, *place.1) = (tag, Some(entry));
+        self.len += 1;
         position
     }
 
-    fn place(&self, position: usize) -> Option<&Option<Entry>> {
-        self.pages
-            .get(position / PAGE_PLACES)?
-            .get(position % PAGE_PLACES)
+    fn entry(&self, position: usize) -> Option<&Entry> {
+        let page = self.pages.get(position / PAGE_PLACES)?;
+        page.get(position % PAGE_PLACES)?.as_ref()
+    }
+
+    #[allow(clippy::expect_used, reason = "callers know who stands there")]
+    fn tagged(&mut self, position: usize) -> Tagged<'_> {
+        let (tag, place) = self.place_mut(position);
+        let entry = place.as_mut().expect("callers know who stands there");
+        Tagged { entry, tag }
     }
 
     #[allow(
         clippy::expect_used,
         reason = "callers know that there is such a place"
     )]
-    fn place_mut(&mut self, position: usize) -> &mut Option<Entry> {
+    fn place_mut(&mut self, position: usize) -> (&mut Tag, &mut Option<Entry>) {
         let page = self.pages.get_mut(position / PAGE_PLACES);
-        page.and_then(|page| page.get_mut(position % PAGE_PLACES))
+        let place = page.and_then(|page| page.get_mut(position % PAGE_PLACES));
+        let tag = self.tags.get_mut(position);
+        tag.zip(place)
             .expect("callers know that there is such a place")
     }
 
     /// The first place that `key` may have.
     fn home(&self, key: &LimitKey) -> usize {
         let [.., a, b, c, d] = *key.as_bytes();
-        // The tag is mixed in, as one network has the same hash under every policy.
-        let [tag, ..] = *key.as_bytes();
-        let hash = u32::from_le_bytes([a, b, c, d]) ^ u32::from(tag).wrapping_mul(0x9e37_79b9);
+        // The policy is mixed in, as one network has the same hash under each.
+        let [policy, ..] = *key.as_bytes();
+        let hash = u32::from_le_bytes([a, b, c, d]) ^ u32::from(policy).wrapping_mul(0x9e37_79b9);
         ((u64::from(hash) * u64::from(self.homes)) >> u32::BITS) as usize
     }
+}
+
+impl Tagged<'_> {
+    /// Says whether the window is newer than what is stored.
+    pub(super) fn set_new(&mut self, is_new: bool) {
+        let Tag(bits) = *self.tag;
+        self.tag.0 = match is_new {
+            true => bits | Tag::NEW,
+            false => bits & !Tag::NEW,
+        };
+    }
+}
+
+impl Tag {
+    const FREE: Self = Self(0);
+    const NEW: u8 = 0x80;
+
+    /// Of a window that is not new. The bits are others than those that tell shard and home.
+    fn of(key: &LimitKey) -> Self {
+        let [.., bits, _, _, _, _] = *key.as_bytes();
+        Self((bits & !Self::NEW).max(1))
+    }
+
+    fn is_free(self) -> bool {
+        self == Self::FREE
+    }
+
+    fn is_new(self) -> bool {
+        self.0 & Self::NEW != 0
+    }
+
+    /// Whether it may be that of a key with the tag `wanted`.
+    fn may_be(self, wanted: Self) -> bool {
+        self.0 & !Self::NEW == wanted.0
+    }
+}
+
+/// The first new window's place among these. Most shards have none: pages are skipped whole.
+fn next_new(tags: &[Tag]) -> Option<usize> {
+    let pages = tags.chunks(PAGE_PLACES);
+    let has_new = |page: &&[Tag]| page.iter().fold(0, |bits, tag| bits | tag.0) & Tag::NEW != 0;
+    let skipped = pages.take_while(|page| !has_new(page)).count() * PAGE_PLACES;
+    let ahead = tags.get(skipped..)?;
+    Some(skipped + ahead.iter().position(|tag| tag.is_new())?)
 }
 
 /// A page's worth, with places to spare behind them: the fewest that are kept for any window.
 const HOMES_MIN: u32 = 30;
 
-/// Four in five: beyond that the ways from home become long.
-fn most_in(homes: u32) -> usize {
-    homes as usize / 5 * 4
+/// Seven in eight: beyond that the ways from home become long.
+fn most_in(homes: u32) -> u32 {
+    homes / 8 * 7
 }
 
 /// Enough for `len` entries and a quarter more, and never few: a handful of windows that come and
 /// go cause no resizing.
-#[allow(clippy::expect_used, reason = "so many would take 256 GiB")]
-fn homes_for(len: usize) -> u32 {
-    let homes = (len + len / 4).div_ceil(4) * 5;
-    u32::try_from(homes)
-        .expect("so many would take 256 GiB")
-        .max(HOMES_MIN)
+fn homes_for(len: u32) -> u32 {
+    ((len + len / 4).div_ceil(7) * 8).max(HOMES_MIN)
 }
 
 fn empty_page() -> Page {
@@ -232,12 +339,14 @@ mod tests {
         RetainBelow(u64),
     }
 
-    /// Few keys, most of which have the first or the last place as their home, so that they crowd.
+    /// Few keys, most of which have the first or the last place as their home, so that they crowd,
+    /// and many of which have the same tag.
     fn key() -> impl Strategy<Value = LimitKey> {
         let home = prop_oneof![2 => Just(0), 2 => Just(0xff), 1 => any::<u8>()];
         (0_u8..40, home).prop_map(|(number, home)| {
             let mut bytes = [number; 16];
             bytes[0] = 0;
+            bytes[11] %= 5;
             bytes[12..].fill(home);
             LimitKey::from_bytes(bytes)
         })
@@ -266,7 +375,7 @@ mod tests {
             for (number, step) in (0_u64..).zip(steps) {
                 match step {
                     Step::Set(key) => {
-                        windows.get_or_add(key).window = window(number);
+                        windows.get_or_add(key).entry.window = window(number);
                         map.insert(key, number);
                     }
                     Step::Remove(key) => {
@@ -285,11 +394,11 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(windows.len(), map.len());
-                prop_assert_eq!(windows.iter().count(), map.len());
+                prop_assert_eq!(windows.iter_mut().count(), map.len());
                 for (key, number) in &map {
                     prop_assert!(windows.holds(key));
                     let entry = windows.get_mut(key);
-                    prop_assert_eq!(&entry.unwrap().window, &window(*number));
+                    prop_assert_eq!(&entry.unwrap().entry.window, &window(*number));
                 }
             }
         }
@@ -314,6 +423,7 @@ mod tests {
         assert_eq!(left, PAGE_PLACES);
         windows.retain(|_| false);
         assert_eq!((windows.len(), windows.pages.capacity()), (0, 0));
+        assert_eq!(windows.tags.capacity(), 0);
         // And another may come.
         windows.get_or_add(key(5));
         assert!(windows.holds(&key(5)));

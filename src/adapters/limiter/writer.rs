@@ -14,6 +14,7 @@ use super::lot::Changes;
 use super::persistence::{WindowStore, WindowStoreError};
 use super::shard::Shard;
 use super::table::{SHARDS, Table, shard_index};
+use super::windows::Cursor;
 
 /// A process that is killed forgets what was decided since the last tick, and during one.
 pub(super) const TICK: Duration = Duration::from_millis(100);
@@ -224,13 +225,13 @@ impl Writer {
             self.write_batch(BATCH)?;
         }
         for index in 0..SHARDS {
-            // What is new by now: busy windows must not keep the writer here.
-            let mut left = self.table.with_shard(index, |shard| shard.dirty_count());
-            while left > 0 {
+            // Once through the shard: busy windows do not keep the writer here.
+            let mut cursor = Some(Cursor::default());
+            while let Some(at) = cursor {
                 let changes = &mut self.changes;
-                self.table
-                    .with_shard(index, |shard| shard.take_changes(TAKEN_UNDER_LOCK, changes));
-                left = left.saturating_sub(TAKEN_UNDER_LOCK);
+                cursor = self.table.with_shard(index, |shard| {
+                    shard.take_changes(at, TAKEN_UNDER_LOCK, changes)
+                });
             }
             self.write_batch(BATCH)?;
         }
