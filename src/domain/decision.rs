@@ -54,7 +54,9 @@ impl Decision {
     /// Adds what another policy said. A request is never counted by more than
     /// [`POLICIES_PER_REQUEST_MAX`]; one more would be dropped.
     pub fn push(&mut self, standing: Standing) {
-        let _ = self.standings.try_push(standing);
+        if !self.standings.is_full() {
+            self.standings.push(standing);
+        }
     }
 
     /// Adds what later policies said about the same request, and what they want shown.

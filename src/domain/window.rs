@@ -100,12 +100,19 @@ impl Window {
     /// How full the window is, when there is no room; nothing has been recorded then.
     pub fn admit(&mut self, quota: Quota, now: Timestamp) -> Result<Admission, Usage> {
         let now = self.settle(quota, now);
-        if self.0.counted() >= quota.count() {
+        let counted = self.0.counted();
+        if counted >= quota.count() {
             return Err(self.usage(quota, now));
         }
         self.record(quota, now);
+        // Not read back, as it was only just written. There was room, so one more than now is
+        // admitted once the oldest mark has left.
+        let oldest = self.0.oldest().unwrap_or(now);
         Ok(Admission {
-            usage: self.usage(quota, now),
+            usage: Usage {
+                counted: counted + 1,
+                reset_ms: quota.window_ms() - now.ms_since(oldest),
+            },
             at: now,
         })
     }
