@@ -66,6 +66,9 @@ pub(super) struct Table {
 #[repr(align(128))]
 struct Padded<T>(T);
 
+/// A lock and what it guards are in one line of the cache.
+const _: () = assert!(size_of::<Mutex<Shard>>() <= 64);
+
 /// A shard with its number.
 type LockedShard<'a> = (u16, MutexGuard<'a, Shard>);
 
@@ -90,7 +93,7 @@ impl Table {
     pub(super) fn acquire(&self, charges: &[Charge], now: Timestamp, acquired: &mut Acquired) {
         self.with_seats(charges, |mut seats| {
             // One charge needs no look before it is made: a refusal leaves nothing of it.
-            if charges.len() > 1 && seats.refuse(now) {
+            if charges.len() > 1 && seats.are_any_taken(now) {
                 seats.peek(now, true, &mut acquired.decision);
                 return;
             }
@@ -244,7 +247,7 @@ impl Table {
 
 impl Seats<'_, '_> {
     /// Whether any window has no room for one more.
-    fn refuse(&mut self, now: Timestamp) -> bool {
+    fn are_any_taken(&mut self, now: Timestamp) -> bool {
         self.charges.iter().any(|charge| {
             let usage = shard_of(self.shards, &charge.key).peek(charge, now);
             usage.counted >= charge.quota.count()

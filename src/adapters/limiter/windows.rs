@@ -262,10 +262,10 @@ impl Tagged<'_> {
     /// Says whether the window is newer than what is stored.
     pub(super) fn set_new(&mut self, is_new: bool) {
         let Tag(bits) = *self.tag;
-        self.tag.0 = match is_new {
-            true => bits | Tag::NEW,
-            false => bits & !Tag::NEW,
-        };
+        // Written only to change it: another core may use the tags beside it.
+        if self.tag.is_new() != is_new {
+            self.tag.0 = bits ^ Tag::NEW;
+        }
     }
 }
 
