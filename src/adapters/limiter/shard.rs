@@ -41,17 +41,17 @@ impl Shard {
     ) -> Result<(Admission, bool), Usage> {
         let before = self.windows.len();
         // An empty window admits: none is left behind by a refusal.
-        let mut found = self.windows.get_or_add(charge.key);
+        let found = self.windows.get_or_add(charge.key);
         let admission = found.entry.window.admit(charge.quota, now)?;
-        found.set_new(true);
+        found.tag.set_new(true);
         Ok((admission, self.windows.len() > before))
     }
 
     pub(super) fn refund(&mut self, charge: &Charge, admitted: Timestamp, now: Timestamp) -> Usage {
-        let Some(mut found) = self.windows.get_mut(&charge.key) else {
+        let Some(found) = self.windows.get_mut(&charge.key) else {
             return Window::default().peek(charge.quota, now);
         };
-        found.set_new(true);
+        found.tag.set_new(true);
         found.entry.window.refund(admitted, charge.quota, now)
     }
 }
@@ -127,8 +127,8 @@ impl Shard {
 }
 
 impl Tagged<'_> {
-    fn take_change(mut self, changes: &mut Changes) {
-        self.set_new(false);
+    fn take_change(self, changes: &mut Changes) {
+        self.tag.set_new(false);
         let Entry {
             key,
             window,

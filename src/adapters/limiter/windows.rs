@@ -10,6 +10,8 @@
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
 
+use super::tag::{Tag, next_new};
+
 #[derive(Default)]
 pub(super) struct Windows {
     /// So many places belong to a part of the hashes each. Those behind them take what overflows
@@ -35,15 +37,10 @@ const PAGE_PLACES: usize = 32;
 
 type Page = Box<[Option<Entry>; PAGE_PLACES]>;
 
-/// What stands in a place: 0 is nothing; else seven bits of the key's hash, never all 0, and whether
-/// the window is newer than what is stored.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Tag(u8);
-
 /// An entry with the tag of its place.
 pub(super) struct Tagged<'a> {
     pub(super) entry: &'a mut Entry,
-    tag: &'a mut Tag,
+    pub(super) tag: &'a mut Tag,
 }
 
 /// How far somebody has come who goes through all places.
@@ -256,50 +253,6 @@ impl Windows {
         let hash = u32::from_le_bytes([a, b, c, d]) ^ u32::from(policy).wrapping_mul(0x9e37_79b9);
         ((u64::from(hash) * u64::from(self.homes)) >> u32::BITS) as usize
     }
-}
-
-impl Tagged<'_> {
-    /// Says whether the window is newer than what is stored.
-    pub(super) fn set_new(&mut self, is_new: bool) {
-        let Tag(bits) = *self.tag;
-        // Written only to change it: another core may use the tags beside it.
-        if self.tag.is_new() != is_new {
-            self.tag.0 = bits ^ Tag::NEW;
-        }
-    }
-}
-
-impl Tag {
-    const FREE: Self = Self(0);
-    const NEW: u8 = 0x80;
-
-    /// Of a window that is not new. The bits are others than those that tell shard and home.
-    fn of(key: &LimitKey) -> Self {
-        let [.., bits, _, _, _, _] = *key.as_bytes();
-        Self((bits & !Self::NEW).max(1))
-    }
-
-    fn is_free(self) -> bool {
-        self == Self::FREE
-    }
-
-    fn is_new(self) -> bool {
-        self.0 & Self::NEW != 0
-    }
-
-    /// Whether it may be that of a key with the tag `wanted`.
-    fn may_be(self, wanted: Self) -> bool {
-        self.0 & !Self::NEW == wanted.0
-    }
-}
-
-/// The first new window's place among these. Most shards have none: pages are skipped whole.
-fn next_new(tags: &[Tag]) -> Option<usize> {
-    let pages = tags.chunks(PAGE_PLACES);
-    let has_new = |page: &&[Tag]| page.iter().fold(0, |bits, tag| bits | tag.0) & Tag::NEW != 0;
-    let skipped = pages.take_while(|page| !has_new(page)).count() * PAGE_PLACES;
-    let ahead = tags.get(skipped..)?;
-    Some(skipped + ahead.iter().position(|tag| tag.is_new())?)
 }
 
 /// A page's worth, with places to spare behind them: the fewest that are kept for any window.
