@@ -150,7 +150,8 @@ pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
 
 /// Runs what `endpoint` does under its deadline. If it has effects, it is detached as soon as it
 /// has to wait for something: then it finishes even if nobody waits for it any more, of which it is
-/// told by the token that it is given.
+/// told by the token that it is given. What it does until then knows no deadline, as nothing could
+/// interrupt it.
 pub(crate) fn run(
     detached: &TaskTracker,
     endpoint: Endpoint,
