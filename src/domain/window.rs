@@ -105,8 +105,8 @@ impl Window {
             return Err(self.usage(quota, now));
         }
         self.record(quota, now);
-        // Not read back, as it was only just written. There was room, so one more than now is
-        // admitted once the oldest mark has left.
+        // The count is not summed up again. There was room, so one more than now is admitted once
+        // the oldest mark has left.
         let oldest = self.0.oldest().unwrap_or(now);
         Ok(Admission {
             usage: Usage {

@@ -211,6 +211,7 @@ async fn a_panic_costs_one_request() {
     let reply = app.send(Call::post("/api/v1/assistant/chat", body)).await;
     assert_eq!(reply.status, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(reply.code(), "internal_error");
+    assert_eq!(reply.policy(), "assistant");
     assert!(!String::from_utf8_lossy(&reply.body).contains("secret cause"));
     let reply = app.send(Call::get("/api/v1/health")).await;
     assert_eq!(reply.status, StatusCode::OK);

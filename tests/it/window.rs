@@ -137,14 +137,21 @@ fn run(
     let mut now_ms = START_MS;
     for (slots, extra_ms, burst) in schedule {
         now_ms += slots * quota.window_ms() / SLOTS + extra_ms;
+        let mut last = None;
         for _ in 0..*burst {
             match window.admit(quota, at(now_ms)) {
-                Ok(_) => admitted(now_ms),
+                Ok(admission) => {
+                    last = Some(admission.usage);
+                    admitted(now_ms);
+                }
                 Err(usage) => {
                     refused(now_ms, window, usage);
                     break;
                 }
             }
+        }
+        if let Some(usage) = last {
+            assert_eq!(usage, window.clone().peek(quota, at(now_ms)));
         }
     }
     now_ms

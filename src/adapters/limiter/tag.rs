@@ -39,15 +39,31 @@ impl Tag {
     }
 }
 
-/// So many tags are skipped at once.
+/// So many tags are skipped at once: as many as the widest registers hold.
 const SKIPPED: usize = 32;
 
-/// The first new window's place among these. Mostly none is new: many
-/// at once are skipped.
+/// The first new window's place among these. Mostly none is new, so that many are skipped at once.
 pub(super) fn next_new(tags: &[Tag]) -> Option<usize> {
     let groups = tags.chunks(SKIPPED);
     let has_new = |group: &&[Tag]| group.iter().fold(0, |bits, tag| bits | tag.0) & Tag::NEW != 0;
     let skipped = groups.take_while(|group| !has_new(group)).count() * SKIPPED;
     let ahead = tags.get(skipped..)?;
     Some(skipped + ahead.iter().position(|tag| tag.is_new())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_window_is_found_wherever_it_stands() {
+        for len in 0..100 {
+            let mut tags = vec![Tag(!Tag::NEW); len];
+            assert_eq!(next_new(&tags), None, "of {len}");
+            for place in (0..len).rev() {
+                tags[place].set_new(true);
+                assert_eq!(next_new(&tags), Some(place), "of {len}");
+            }
+        }
+    }
 }

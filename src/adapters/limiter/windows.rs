@@ -43,7 +43,8 @@ pub(super) struct Tagged<'a> {
     pub(super) tag: &'a mut Tag,
 }
 
-/// How far somebody has come who goes through all places.
+/// How far somebody has come who goes through all places. Nothing may be removed meanwhile: who
+/// stood behind may move up to before it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cursor {
     /// Of this many homes: with any other number, all entries have moved.
@@ -260,7 +261,7 @@ const HOMES_MIN: u32 = 30;
 
 /// Seven in eight: beyond that the ways from home become long.
 fn most_in(homes: u32) -> u32 {
-    homes / 8 * 7
+    homes - homes.div_ceil(8)
 }
 
 /// Enough for `len` entries and a quarter more, and never few: a handful of windows that come and

@@ -225,7 +225,8 @@ impl Writer {
             self.write_batch(BATCH)?;
         }
         for index in 0..SHARDS {
-            // Once through the shard: busy windows do not keep the writer here.
+            // Once through the shard, or again if it has grown: busy windows do not keep the writer
+            // here.
             let mut cursor = Some(Cursor::default());
             while let Some(at) = cursor {
                 let changes = &mut self.changes;

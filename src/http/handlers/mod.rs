@@ -13,6 +13,7 @@ mod tools;
 
 use std::future::poll_fn;
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -150,8 +151,8 @@ pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
 
 /// Runs what `endpoint` does under its deadline. If it has effects, it is detached as soon as it
 /// has to wait for something: then it finishes even if nobody waits for it any more, of which it is
-/// told by the token that it is given. What it does until then knows no deadline, as nothing could
-/// interrupt it.
+/// told by the token that it is given. What it does until then knows no deadline: whoever asked for a
+/// lone commit waits as long as the disk does.
 pub(crate) fn run(
     detached: &TaskTracker,
     endpoint: Endpoint,
@@ -166,7 +167,11 @@ pub(crate) fn run(
         let detached = detached.clone();
         return Answer::pending(async move {
             let _waiting = waiting;
-            let begun = poll_fn(|context| Poll::Ready(Pin::new(&mut operation).poll(context)));
+            let begun = poll_fn(|context| {
+                let polled =
+                    catch_unwind(AssertUnwindSafe(|| Pin::new(&mut operation).poll(context)));
+                Poll::Ready(polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic)))))
+            });
             if let Poll::Ready(outcome) = begun.await {
                 return outcome;
             }
