@@ -195,7 +195,7 @@ thread_local! {
 ///
 /// One subscriber serves all threads. With one each, tracing now and then switches a line off for
 /// everybody: when a thread that has none is the first to log it.
-fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
+pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         tracing_subscriber::fmt()

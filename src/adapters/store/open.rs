@@ -112,7 +112,17 @@ fn open_ledger(
             .map_err(OpenError::io("set the journal aside of", &path))?;
         return named(ledger::create(files, &path, &secret).map_err(flawed)?);
     }
-    let (ledger, verified) = match open_recovered(files, &path, left.as_ref()) {
+    let opened = match open_recovered(files, &path, left.as_ref()) {
+        Err(Flaw::Io(error)) => {
+            // The first sync also tells of what the last process wrote and was lost behind its
+            // back. It tells once, and then all that was not synced is to be written again,
+            // whatever a clean stop promised.
+            tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
+            open_recovered(files, &path, None)
+        }
+        opened => opened,
+    };
+    let (ledger, verified) = match opened {
         Err(Flaw::Damaged { line, what }) if is_damage_accepted(data_dir)? => {
             tracing::warn!(
                 ledger.line = line,
@@ -125,12 +135,6 @@ fn open_ledger(
             let salvaged = ledger::salvage(files.as_ref(), &path)
                 .and_then(|generation| ledger::compact(files, &path, generation, &secret, now));
             return named(salvaged.map_err(flawed)?);
-        }
-        Err(Flaw::Io(error)) => {
-            // The first sync also tells of what the last process wrote and was lost behind its
-            // back. It tells once, and then all that was not synced is to be written again.
-            tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
-            open_recovered(files, &path, left.as_ref()).map_err(flawed)?
         }
         opened => opened.map_err(flawed)?,
     };
@@ -194,6 +198,8 @@ fn open_index(
     if total > 0 {
         tracing::info!(reason, "the index cannot be used");
     }
+    // First, so that an index that is removed in part promises nothing. It goes in any case.
+    let _ = marker::remove(root);
     index::wipe(root, None).map_err(OpenError::io("remove", root))?;
     rebuild(root, hash_key, ledger.path(), ledger.head(), total).map_err(|error| match error {
         RebuildError::Index(error) => index_failed(root, &error),

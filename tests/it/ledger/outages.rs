@@ -3,12 +3,12 @@
 
 use std::fs;
 
-use landing_api::adapters::store::Tuning;
+use landing_api::adapters::store::{Files, Tuning};
 
 use super::faults::{FaultyFiles, set};
-use super::journal::{LITTLE_ROOM, open_busy};
+use super::journal::{LITTLE_ROOM, ends, open_busy};
 use super::power::{PowerFiles, Then};
-use crate::fixtures::{House, Opened};
+use crate::fixtures::{House, Opened, logged};
 
 const LEDGER: &str = "ledger.jsonl";
 const JOURNAL: &str = "ledger.journal";
@@ -174,6 +174,59 @@ async fn a_start_is_not_refused_for_a_failure_that_nobody_was_told_of_before() {
     assert!(!log.contains("WARN"), "{log}");
     for number in 0..100 {
         assert!(opened.has(&format!("x{number}")).await, "x{number}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_failed_sync_lost_is_written_again_even_behind_a_clean_stop() {
+    for seed in 0..8 {
+        let house = House::new();
+        let opened = house.open();
+        for name in ["ada", "bob"] {
+            opened.sign_up(name).await.unwrap();
+        }
+        opened.stop();
+        // Somebody has put the ledger back since, and the disk does not have all of it.
+        let whole = house.ledger();
+        let last = ends(&whole)[1];
+        let files = PowerFiles::new(seed, LITTLE_ROOM);
+        let mut file = files.open(&house.file(LEDGER)).unwrap();
+        file.truncate(last.try_into().unwrap()).unwrap();
+        file.append(&whole[last..]).unwrap();
+        files.fail_sync_after(LEDGER, 0, Then::GoOn);
+        let (opened, log) = logged(|| house.try_open(files.tuning()));
+        assert!(log.contains("trying once more"), "{log}");
+        opened.unwrap().crash();
+        files.cut();
+        let (opened, log) = house.open_logged();
+        assert!(!log.contains("WARN"), "{seed}: {log}");
+        opened.assert_has(&["ada", "bob"], &[]).await;
+    }
+}
+
+#[tokio::test]
+async fn damage_that_shows_when_a_start_tries_once_more_can_be_accepted() {
+    let house = House::new();
+    let opened = house.open();
+    for name in ["ada", "bob", "cy"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.crash();
+    let whole = house.ledger();
+    let mut rotten = whole.clone();
+    rotten[ends(&whole)[1] + 30] ^= 1;
+    for is_accepted in [false, true] {
+        house.write_ledger(&whole);
+        let files = PowerFiles::new(1, LITTLE_ROOM);
+        files.fail_open_and_hold(&rotten);
+        if is_accepted {
+            fs::write(house.file("accept-damage"), "").unwrap();
+        }
+        match house.try_open(files.tuning()) {
+            Ok(opened) => opened.assert_has(&["ada", "cy"], &["bob"]).await,
+            Err(refusal) => assert!(refusal.to_string().contains("damaged at line 3")),
+        }
+        assert_eq!(house.ledger() != rotten, is_accepted);
     }
 }
 

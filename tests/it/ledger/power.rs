@@ -24,6 +24,8 @@ struct Disk {
     operations_left: Option<u64>,
     /// Of which file a sync loses what was written, how many are done before, and what then.
     bad_sync: Option<(&'static str, u64, Then)>,
+    /// What the file that is opened next turns out to hold, when it cannot be opened once.
+    turned_out: Option<Vec<u8>>,
     free_bytes: u64,
     random: u64,
 }
@@ -74,6 +76,7 @@ impl PowerFiles {
             kept: Vec::new(),
             operations_left: None,
             bad_sync: None,
+            turned_out: None,
             free_bytes,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         })))
@@ -92,6 +95,11 @@ impl PowerFiles {
     /// The sync of the file `name` behind so many fails once, and loses what was written.
     pub(crate) fn fail_sync_after(&self, name: &'static str, syncs: u64, then: Then) {
         self.disk().bad_sync = Some((name, syncs, then));
+    }
+
+    /// The next file that is opened fails once, and holds `bytes` from then on.
+    pub(crate) fn fail_open_and_hold(&self, bytes: &[u8]) {
+        self.disk().turned_out = Some(bytes.to_vec());
     }
 
     /// All works for the next process. What the last one wrote is as certain as it was.
@@ -249,6 +257,10 @@ impl Files for PowerFiles {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        if let Some(bytes) = self.disk().turned_out.take() {
+            fs::write(path, bytes)?;
+            return Err(io::Error::other("injected"));
+        }
         let (number, file) = self
             .disk()
             .work(|disk| Ok((disk.find(path)?, SystemFiles.open(path)?)))?;
