@@ -6,7 +6,8 @@ use std::fs;
 use landing_api::adapters::store::Tuning;
 
 use super::damage::check_refused;
-use super::journal::{ends, journal, open_busy};
+use super::journal::{crash_with_bob, ends, journal, open_busy};
+use super::sealed;
 use crate::fixtures::House;
 
 /// What a busy process leaves behind that is killed: its ledger, whose last lines are of "bob",
@@ -166,4 +167,93 @@ async fn lines_of_two_uses_of_the_journal_take_no_place_of_the_ledgers_own() {
     fs::write(house.file("accept-damage"), "").unwrap();
     let all = ["ada", "bob", "cy", "dan", "eve"];
     house.open().assert_has(&all, &[]).await;
+}
+
+#[tokio::test]
+async fn later_lines_behind_a_rotten_first_line_of_the_journal_refuse_the_start() {
+    let house = House::new();
+    let (whole, copy) = crash_with_bob(&house).await;
+    let ends = ends(&whole);
+    let begin = 1 + copy.iter().position(|byte| *byte == b'\n').unwrap();
+    for (number, rotten) in [0, 30, begin - 1].into_iter().enumerate() {
+        let mut damaged = copy.clone();
+        damaged[rotten] ^= 1;
+        // Without "bob" alone, with some of that, with nothing that was not synced.
+        for (length, line) in [(ends[70], 72), (ends[70] + 30, 72), (ends[65], 67)] {
+            fs::write(journal(&house), &damaged).unwrap();
+            check_refused(&house, &whole[..length], line);
+        }
+        fs::write(house.file("accept-damage"), "").unwrap();
+        house.open().assert_has(&["ada"], &["bob"]).await;
+        let aside = house.file(&format!("ledger.journal.{}", number + 1));
+        assert_eq!(fs::read(aside).unwrap(), damaged);
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_never_was_is_cut_though_the_journal_has_the_end_of_it() {
+    let house = House::new();
+    let (whole, mut copy) = crash_with_bob(&house).await;
+    let ends = ends(&whole);
+    // The first block of the first write to the journal did not reach the disk, the next one did.
+    let used = 1 + copy.iter().rposition(|byte| *byte == b'\n').unwrap();
+    copy[..used].fill(b' ');
+    let last = used - (ends[71] - ends[70]);
+    copy[last - 1] = b'\n';
+    copy[last..used].copy_from_slice(&whole[ends[70]..]);
+    fs::write(journal(&house), &copy).unwrap();
+    house.write_ledger(&whole[..ends[70] + 30]);
+    let (opened, log) = house.open_logged();
+    assert!(log.contains("never acknowledged"), "{log}");
+    opened.assert_has(&["ada"], &["bob"]).await;
+    assert!(!house.file("ledger.journal.1").exists());
+}
+
+#[tokio::test]
+async fn a_first_line_of_the_journal_that_nothing_can_follow_is_a_rotten_one() {
+    let house = House::new();
+    let (whole, copy) = crash_with_bob(&house).await;
+    let text = String::from_utf8(copy).unwrap();
+    let (begin, _) = text.split_once('\n').unwrap();
+    let begin: serde_json::Value = serde_json::from_str(begin).unwrap();
+    for (number, (member, value)) in [("length", 0), ("batch", u64::MAX)].into_iter().enumerate() {
+        let forged = text.replacen(
+            &format!("\"{member}\":{}", begin[member]),
+            &format!("\"{member}\":{value}"),
+            1,
+        );
+        let forged = sealed(&forged);
+        assert_ne!(forged, text);
+        fs::write(journal(&house), &forged).unwrap();
+        check_refused(&house, &whole[..ends(&whole)[0] + 20], 2);
+        fs::write(house.file("accept-damage"), "").unwrap();
+        house.open().assert_has(&[], &["ada", "bob"]).await;
+        let aside = house.file(&format!("ledger.journal.{}", number + 1));
+        assert_eq!(fs::read_to_string(aside).unwrap(), forged);
+    }
+}
+
+#[tokio::test]
+async fn accepting_damage_replaces_no_earlier_line_that_is_whole_nowhere_else() {
+    let house = House::new();
+    let opened = house.open();
+    for name in ["ann"].iter().chain(&["ada"; 69]).chain(&["bob", "cy"]) {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.crash();
+    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
+    let ends = ends(&whole);
+    // Where "ann" belongs it is rotten; where "bob" was, a block of another file shows it.
+    let mut bytes = whole.clone();
+    let ann = &whole[ends[0]..ends[1]];
+    bytes[ends[70]..ends[71] - 1].fill(0);
+    bytes[ends[70]..ends[70] + ann.len()].copy_from_slice(ann);
+    bytes[ends[0] + 30] ^= 1;
+    check_refused(&house, &bytes, 2);
+    fs::write(house.file("accept-damage"), "").unwrap();
+    house
+        .open()
+        .assert_has(&["ann", "ada", "cy"], &["bob"])
+        .await;
+    assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), copy);
 }

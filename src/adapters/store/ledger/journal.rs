@@ -67,10 +67,12 @@ impl Begin {
         self.generation == head.generation && self.secret == head.secret
     }
 
-    /// Reads a first line without its newline.
+    /// Reads a first line without its newline; nothing if no line can follow where it says.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         line::checked(line)?;
-        serde_json::from_slice(line).ok()
+        let begin: Self = serde_json::from_slice(line).ok()?;
+        // A head comes before, and a batch behind.
+        (begin.length > 0 && begin.batch < u64::MAX).then_some(begin)
     }
 
     fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {

@@ -11,12 +11,17 @@ use super::line::{CRC_OPEN, Found, LINE_BYTES_MAX, Line};
 use super::reader::{Chain, Flaw, Reader, Verified};
 use super::recovery::Kept;
 
+/// What a journal begins with as long as its first line has not reached the disk.
+const BLANK_START: [u8; CRC_OPEN.len()] = [b' '; CRC_OPEN.len()];
+
 /// What a journal holds.
 #[derive(Debug)]
 pub(super) struct Left {
     /// Where it begins; nothing if its first line is not as it was written. If that did not reach
     /// the disk, nothing was acknowledged since the journal began anew.
     pub(super) begin: Option<Begin>,
+    /// Whether its first line did reach the disk, but is not as it was written.
+    is_begin_rotten: bool,
     /// Its good lines, but for those left from before it began anew.
     lines: Vec<Placed>,
     /// How many of them are whole batches, one behind the other from there on.
@@ -51,6 +56,7 @@ impl Left {
         let mut reader = Reader::new(BufReader::with_capacity(BUFFER_BYTES, file));
         let mut found = reader.next()?;
         let begin = Begin::parse(reader.bytes()).filter(|_| found == Found::Whole);
+        let is_blank = reader.bytes().starts_with(&BLANK_START);
         let mut left = Self {
             lines: Vec::new(),
             whole: 0,
@@ -60,6 +66,7 @@ impl Left {
                 left: 0,
             }),
             latest_batch: 0,
+            is_begin_rotten: begin.is_none() && !is_blank,
             begin,
         };
         let mut first = 0;
@@ -163,7 +170,8 @@ impl Left {
         let pieced = [self.lines.as_slice(), self.batches()]
             .into_iter()
             .map(|lines| lay(there.clone(), lines))
-            .find(|bytes| is_remnant(&there, bytes, begin.sequence));
+            // Nothing verifies this: an earlier line may be whole nowhere else, and keeps its place.
+            .find(|bytes| is_remnant(&there, bytes, 0));
         // The line before ends there, damaged or not.
         Ok(pieced.map(|bytes| (begin.length - 1, [b"\n", bytes.as_slice()].concat())))
     }
@@ -181,11 +189,16 @@ impl Left {
             .is_some_and(|begin| (ledger.length + 1..=ledger.length + cut).contains(&begin.length))
     }
 
-    /// Whether there may be lines in it that were acknowledged and are not in `ledger`, which has
-    /// what was `kept`.
-    pub(super) fn is_foreign(&self, ledger: &Verified, kept: Option<&Kept>) -> bool {
-        let is_without = self.begin.is_some() && kept.is_none();
-        is_without || self.has_later_than(ledger)
+    /// Whether it has later lines than `ledger`, and the one that tells what they continue is
+    /// rotten. Any of them may have been acknowledged.
+    pub(super) fn is_rotten_before_later_than(&self, ledger: &Verified) -> bool {
+        self.is_begin_rotten && self.latest_batch > ledger.batch
+    }
+
+    /// Whether there may be lines in it that were acknowledged and are not in `ledger`, which
+    /// nothing of it goes with.
+    pub(super) fn is_foreign(&self, ledger: &Verified) -> bool {
+        self.begin.is_some() || self.has_later_than(ledger)
     }
 }
 

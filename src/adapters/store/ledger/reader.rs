@@ -63,8 +63,8 @@ pub(super) struct Chain {
 impl Chain {
     /// Whether `line` comes next.
     pub(super) fn fits(&self, line: &Line<'_>) -> bool {
-        line.sequence == self.sequence + 1
-            && line.batch == self.batch + 1
+        line.sequence.checked_sub(1) == Some(self.sequence)
+            && line.batch.checked_sub(1) == Some(self.batch)
             && (self.left == 0 || line.left.checked_add(1) == Some(self.left))
     }
 

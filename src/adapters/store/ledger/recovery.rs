@@ -13,7 +13,9 @@
 //!
 //! A journal also tells what was acknowledged: all that its first line continues, and every batch
 //! before the last one in it. What of that is whole neither in the ledger nor in the journal is
-//! damage, even at the ledger's end, where it would else pass for a batch that never was.
+//! damage, even at the ledger's end, where it would else pass for a batch that never was. So are
+//! later lines than the ledger's behind a first line that cannot be read: nobody knows where they
+//! belong.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -72,8 +74,14 @@ pub(crate) fn recover(path: &Path) -> Result<Recovered, Flaw> {
     if is_lost {
         return Err(lost(&verified));
     }
+    if left.is_rotten_before_later_than(&verified) {
+        return Err(behind(
+            &verified,
+            "the journal has it or later ones, but its own first line is not as it was written",
+        ));
+    }
     Ok(Recovered {
-        is_journal_foreign: left.is_foreign(&verified, kept.as_ref()),
+        is_journal_foreign: kept.is_none() && left.is_foreign(&verified),
         verified,
         kept,
     })
@@ -89,11 +97,18 @@ fn uncut(verified: Verified) -> Result<Verified, Flaw> {
 
 /// What follows in the ledger was acknowledged, and is nowhere whole.
 fn lost(verified: &Verified) -> Flaw {
+    behind(
+        verified,
+        "it is not as it was written, and the journal tells that it was acknowledged",
+    )
+}
+
+/// What is wrong with the line behind the last acknowledged one.
+fn behind(verified: &Verified, what: &str) -> Flaw {
     Flaw::Damaged {
         // Each event is a line, behind the head.
         line: verified.sequence + 2,
-        what: "it is not as it was written, and the journal tells that it was acknowledged"
-            .to_owned(),
+        what: what.to_owned(),
     }
 }
 
