@@ -130,7 +130,7 @@ impl Desk {
     }
 
     /// Lets no more changes in, waits for those that wait, and hands out the committer; nothing if
-    /// that was done before.
+    /// that was done before, or a panic has left none.
     pub(super) fn close(&self) -> Option<Committer> {
         let mut waiting = lock(&self.waiting);
         waiting.is_closed = true;
@@ -157,28 +157,26 @@ impl Desk {
     fn run(&self) {
         let _end = End(self);
         while self.sleep() {
-            let mut committer = lock(&self.committer);
-            if let Some(committer) = committer.as_mut()
-                && committer.is_compaction_due()
-            {
-                committer.compact();
-            }
+            let mut place = lock(&self.committer);
+            self.with(&mut place, |committer| {
+                if committer.is_compaction_due() {
+                    committer.compact();
+                }
+            });
             let changes = lock(&self.waiting).take();
-            self.commit(committer, changes);
+            self.commit(place, changes);
         }
     }
 
     fn commit(&self, mut place: MutexGuard<'_, Option<Committer>>, changes: Vec<Change>) {
+        let count = changes.len();
+        let committed = self.with(&mut place, |committer| {
+            (committer.commit(changes), committer.is_compaction_due())
+        });
         // Whoever waits for a change that is dropped is told that the store takes none.
-        let Some(mut committer) = place.take() else {
+        let Some((answers, is_more_due)) = committed else {
             return;
         };
-        let count = changes.len();
-        let end_of_panic = End(self);
-        let answers = committer.commit(changes);
-        std::mem::forget(end_of_panic);
-        let is_more_due = committer.is_compaction_due();
-        *place = Some(committer);
         let mut waiting = lock(&self.waiting);
         waiting.note(count);
         if is_more_due {
@@ -189,6 +187,20 @@ impl Desk {
         }
         drop(place);
         answers.give();
+    }
+
+    /// Takes the committer out of its place while it does `work`; nothing if it is not there.
+    fn with<T>(
+        &self,
+        place: &mut Option<Committer>,
+        work: impl FnOnce(&mut Committer) -> T,
+    ) -> Option<T> {
+        let mut committer = place.take()?;
+        let end_of_panic = End(self);
+        let done = work(&mut committer);
+        *place = Some(committer);
+        std::mem::forget(end_of_panic);
+        Some(done)
     }
 
     /// Lets the thread sleep until there is something to do. Says whether there is.
@@ -229,6 +241,9 @@ struct End<'a>(&'a Desk);
 impl Drop for End<'_> {
     fn drop(&mut self) {
         let Self(desk) = self;
+        if thread::panicking() {
+            tracing::error!("the writer panicked: no more is written until the next start");
+        }
         desk.shared.set_unsound();
         let mut waiting = lock(&desk.waiting);
         waiting.is_closed = true;
