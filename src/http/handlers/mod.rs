@@ -13,8 +13,7 @@ mod tools;
 
 use std::future::poll_fn;
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -35,7 +34,7 @@ use crate::usecases::chat::Asker;
 
 use super::documents::Documents;
 use super::mcp::{self, Catalogue};
-use super::panics::panicked;
+use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
 use super::reply::Reply;
 use super::request_id::RequestId;
@@ -168,12 +167,11 @@ pub(crate) fn run(
         return Answer::pending(async move {
             let _waiting = waiting;
             let begun = poll_fn(|context| {
-                let polled =
-                    catch_unwind(AssertUnwindSafe(|| Pin::new(&mut operation).poll(context)));
-                Poll::Ready(polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic)))))
+                let begun = pin!(catch_panic(&mut operation));
+                Poll::Ready(begun.poll(context))
             });
             if let Poll::Ready(outcome) = begun.await {
-                return outcome;
+                return outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
             }
             timeout(deadline, detached.spawn(operation))
                 .await
@@ -203,6 +201,8 @@ fn finished(joined: Result<Result<Reply, Problem>, JoinError>) -> Result<Reply, 
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+
     use tokio::sync::oneshot;
     use tokio::task::yield_now;
 
