@@ -2,11 +2,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-
-use futures_util::task::AtomicWaker;
 
 /// Polls a future only when that has been woken. A task that waits for several polls all of them
 /// whenever one of them has something; to ask the others costs a lock or a look at a timer each,
@@ -17,13 +15,15 @@ pub(super) struct WhenWoken<F> {
     bell: Arc<Bell>,
     /// Rings the bell.
     waker: Waker,
+    /// The task that the bell wakes.
+    task: Waker,
 }
 
 #[derive(Debug)]
 struct Bell {
     has_rung: AtomicBool,
-    /// The task that waits.
-    task: AtomicWaker,
+    /// The task that waits. It stays when it is woken.
+    task: Mutex<Waker>,
 }
 
 impl<F> WhenWoken<F> {
@@ -31,12 +31,13 @@ impl<F> WhenWoken<F> {
         let bell = Arc::new(Bell {
             // The first poll tells the future whom to wake.
             has_rung: AtomicBool::new(true),
-            task: AtomicWaker::new(),
+            task: Mutex::new(Waker::noop().clone()),
         });
         Self {
             future,
             waker: Waker::from(Arc::clone(&bell)),
             bell,
+            task: Waker::noop().clone(),
         }
     }
 }
@@ -46,12 +47,27 @@ impl<F: Future + Unpin> Future for WhenWoken<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.get_mut();
-        // Before the look at the bell, so that none that rings later is missed.
-        this.bell.task.register(context.waker());
-        if !this.bell.has_rung.swap(false, Ordering::AcqRel) {
+        // Before the look at the bell, so that none that rings later is missed. It is nearly always the
+        // same task.
+        if !this.task.will_wake(context.waker()) {
+            this.task.clone_from(context.waker());
+            this.bell.wake_later(&this.task);
+        }
+        let has_rung = &this.bell.has_rung;
+        // To look is cheap. To take is not, and is done before the future is polled: if that is woken
+        // meanwhile, it is polled again.
+        if !has_rung.load(Ordering::Relaxed) || !has_rung.swap(false, Ordering::AcqRel) {
             return Poll::Pending;
         }
         Pin::new(&mut this.future).poll(&mut Context::from_waker(&this.waker))
+    }
+}
+
+impl Bell {
+    /// Wakes `task` from now on.
+    fn wake_later(&self, task: &Waker) {
+        let mut waiting = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.clone_from(task);
     }
 }
 
@@ -61,8 +77,12 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.has_rung.store(true, Ordering::Release);
-        self.task.wake();
+        // What was done before each of several rings is seen by who takes them together.
+        self.has_rung.fetch_or(true, Ordering::AcqRel);
+        let waiting = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let task = waiting.clone();
+        drop(waiting);
+        task.wake();
     }
 }
 
