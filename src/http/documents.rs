@@ -141,7 +141,7 @@ impl Form {
 
 /// Puts a value there that the site made: all of them are visible ASCII.
 fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::try_from(value) {
+    if let Ok(value) = headers::lasting(value) {
         headers.insert(name, value);
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! To look a header up or to put one there hashes its name, which costs more than all else about
 //! it. So the headers that every answer has are put into a map when the service starts: an answer
-//! begins with a copy, and [`set`] changes the values that are its own. And what most requests do
-//! not have is looked for by walking the few headers that they do have.
+//! begins with a copy, and [`set`] changes the values that are its own. What is [`lasting`] is copied
+//! without counting the copies. And what most requests do not have is looked for by walking the few
+//! headers that they do have.
 
 use std::iter;
 
 use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{HeaderName, HeaderValue, InvalidHeaderValue, X_CONTENT_TYPE_OPTIONS};
 
 pub(crate) const X_REQUEST_ID: &str = "x-request-id";
 
@@ -17,6 +18,13 @@ pub(crate) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// The value of a header that stands there to be [`set`].
 pub(crate) const UNSET: HeaderValue = HeaderValue::from_static("");
+
+/// A value made of `text`, which is told as long as the program runs: its memory is never given back.
+/// Other values count their copies, and cores that answer at once wait for each other to count.
+pub(crate) fn lasting(text: &str) -> Result<HeaderValue, InvalidHeaderValue> {
+    HeaderValue::from_str(text)?;
+    Ok(HeaderValue::from_static(Box::leak(text.into())))
+}
 
 /// The headers that every answer has: `X-Request-Id` is to be [`set`].
 pub(crate) fn usual() -> HeaderMap {
@@ -59,6 +67,14 @@ mod tests {
 
     fn field(name: &'static str, value: &'static str) -> (&'static str, HeaderValue) {
         (name, HeaderValue::from_static(value))
+    }
+
+    #[test]
+    fn what_lasts_is_a_value_like_any_other() {
+        assert_eq!(lasting("a, b").unwrap(), "a, b");
+        for bad in ["a\r\nb: c", "a\0", "\u{7f}"] {
+            assert!(lasting(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! The rate-limit headers, the only serialiser of them: three integers for every client that was
 //! ever written, and the structured fields of draft-ietf-httpapi-ratelimit-headers-11.
 
+use std::iter;
+
+use arrayvec::ArrayString;
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, StatusCode};
 
-use crate::domain::decision::Decision;
+use crate::domain::decision::{Decision, Standing};
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::usecases::admit::DOOR;
 
@@ -14,20 +17,43 @@ use super::headers::{self, NO_STORE, UNSET};
 #[derive(Debug)]
 pub struct RateLimitHeaders {
     /// Most requests are counted by the policies at the door alone, whose quotas never change.
-    at_door: Vec<PolicyName>,
+    at_door: Vec<AtDoor>,
     /// What they are in `RateLimit-Policy`.
-    at_door_text: String,
+    at_door_list: HeaderValue,
+}
+
+/// A policy at the door.
+#[derive(Debug)]
+struct AtDoor {
+    policy: PolicyName,
+    quota: Quota,
+    /// `RateLimit-Limit` when it is the binding one.
+    limit: HeaderValue,
+}
+
+impl AtDoor {
+    fn is_of(&self, standing: &Standing) -> bool {
+        self.policy == standing.policy && self.quota == standing.quota
+    }
 }
 
 impl RateLimitHeaders {
     /// Headers for the quotas of `policies`.
     #[must_use]
     pub fn new(policies: &Policies) -> Self {
-        let quota = |name| Some((name, policies.quota(name)?));
-        let on: Vec<_> = DOOR.into_iter().filter_map(quota).collect();
+        let at_door = DOOR.into_iter().filter_map(|policy| {
+            let quota = policies.quota(policy)?;
+            Some(AtDoor {
+                policy,
+                quota,
+                limit: lasting(&quota.count().to_string()),
+            })
+        });
+        let at_door: Vec<_> = at_door.collect();
+        let list = list(at_door.iter().map(|on| (on.policy, on.quota)));
         Self {
-            at_door: on.iter().map(|(name, _)| *name).collect(),
-            at_door_text: list(on.into_iter()),
+            at_door_list: lasting(&list),
+            at_door,
         }
     }
 
@@ -42,17 +68,19 @@ impl RateLimitHeaders {
         let Some(binding) = decision.binding() else {
             return;
         };
-        let (remaining, reset_s) = (binding.remaining(), binding.reset_s());
+        let (mut of_remaining, mut of_reset) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let remaining = of_remaining.format(binding.remaining());
+        let reset_s = of_reset.format(binding.reset_s());
         let mut fields = fields([
-            number(binding.quota.count().into()),
-            number(remaining.into()),
-            number(reset_s),
+            self.limit(binding),
+            value(remaining),
+            value(reset_s),
             rate_limit(binding.policy, remaining, reset_s),
             self.policies(decision),
         ]);
         headers::set(headers, &mut fields);
         if status == StatusCode::TOO_MANY_REQUESTS {
-            headers.insert(RETRY_AFTER, number(reset_s));
+            headers.insert(RETRY_AFTER, value(reset_s));
         }
     }
 
@@ -61,15 +89,21 @@ impl RateLimitHeaders {
         headers::set(headers, &mut fields([UNSET; 5]));
     }
 
-    fn policies(&self, decision: &Decision) -> HeaderValue {
-        let standings = decision.standings().iter();
-        if standings
-            .clone()
-            .map(|standing| &standing.policy)
-            .eq(&self.at_door)
-        {
-            return value(&self.at_door_text);
+    fn limit(&self, binding: &Standing) -> HeaderValue {
+        match self.at_door.iter().find(|on| on.is_of(binding)) {
+            Some(on) => on.limit.clone(),
+            None => value(itoa::Buffer::new().format(binding.quota.count())),
         }
+    }
+
+    fn policies(&self, decision: &Decision) -> HeaderValue {
+        let standings = decision.standings();
+        if standings.len() == self.at_door.len()
+            && iter::zip(&self.at_door, standings).all(|(on, standing)| on.is_of(standing))
+        {
+            return self.at_door_list.clone();
+        }
+        let standings = standings.iter();
         value(&list(
             standings.map(|standing| (standing.policy, standing.quota)),
         ))
@@ -90,11 +124,14 @@ fn fields(values: [HeaderValue; 5]) -> [(&'static str, HeaderValue); 6] {
 }
 
 /// `RateLimit`: one item with the parameters `r` and `t`.
-fn rate_limit(policy: PolicyName, remaining: u32, reset_s: u64) -> HeaderValue {
-    let mut text = String::with_capacity(64);
-    push_name(&mut text, policy);
-    push_parameter(&mut text, ";r=", remaining.into());
-    push_parameter(&mut text, ";t=", reset_s);
+fn rate_limit(policy: PolicyName, remaining: &str, reset_s: &str) -> HeaderValue {
+    /// Of the longest name and two numbers of 64 bits, and some to spare.
+    const LENGTH_MAX: usize = 80;
+    let mut text = ArrayString::<LENGTH_MAX>::new();
+    for part in ["\"", policy.as_str(), "\";r=", remaining, ";t=", reset_s] {
+        // There is room for all of them.
+        let _ = text.try_push_str(part);
+    }
     value(&text)
 }
 
@@ -105,32 +142,26 @@ fn list(policies: impl Iterator<Item = (PolicyName, Quota)>) -> String {
         if !text.is_empty() {
             text.push_str(", ");
         }
-        push_name(&mut text, policy);
-        push_parameter(&mut text, ";q=", quota.count().into());
-        push_parameter(&mut text, ";w=", quota.window_s());
+        let (mut of_count, mut of_window) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let (count, window_s) = (
+            of_count.format(quota.count()),
+            of_window.format(quota.window_s()),
+        );
+        for part in ["\"", policy.as_str(), "\";q=", count, ";w=", window_s] {
+            text.push_str(part);
+        }
     }
     text
 }
 
-fn push_name(text: &mut String, policy: PolicyName) {
-    text.push('"');
-    text.push_str(policy.as_str());
-    text.push('"');
-}
-
-fn push_parameter(text: &mut String, name: &str, number: u64) {
-    text.push_str(name);
-    text.push_str(itoa::Buffer::new().format(number));
-}
-
-/// At half of what `HeaderValue::from` costs, which makes room for any number first.
-fn number(number: u64) -> HeaderValue {
-    value(itoa::Buffer::new().format(number))
-}
-
+/// At half of what `HeaderValue::from` costs for a number, which makes room for any first. Policy
+/// names and digits are always a valid value.
 fn value(text: &str) -> HeaderValue {
-    // Policy names and digits are always a valid value.
-    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
+    HeaderValue::from_str(text).unwrap_or(UNSET)
+}
+
+fn lasting(text: &str) -> HeaderValue {
+    headers::lasting(text).unwrap_or(UNSET)
 }
 
 #[cfg(test)]
