@@ -139,7 +139,13 @@ impl Activity {
 
     /// Takes note that something has just been done.
     pub(super) fn touch(&self) {
-        let ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.touch_at(Instant::now());
+    }
+
+    /// Takes note that something was done at `now`, which is a moment ago at most.
+    pub(super) fn touch_at(&self, now: Instant) {
+        let ms = now.saturating_duration_since(self.opened).as_millis();
+        let ms = u64::try_from(ms).unwrap_or(u64::MAX);
         self.last_ms.store(ms, Ordering::Relaxed);
     }
 
@@ -158,6 +164,13 @@ impl Activity {
 
 /// A request in flight.
 pub(super) struct Busy(Arc<Activity>);
+
+impl Busy {
+    /// That of its connection.
+    pub(super) fn activity(&self) -> &Arc<Activity> {
+        &self.0
+    }
+}
 
 impl Drop for Busy {
     fn drop(&mut self) {

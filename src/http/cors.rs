@@ -174,7 +174,7 @@ impl AllowedOrigins {
 
     /// Writes what an answer for programs tells the browser, for a request whose allowed origin is
     /// `origin`, if it has one.
-    pub(crate) fn write(&self, origin: Option<HeaderValue>, headers: &mut HeaderMap) {
+    pub(crate) fn write(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
         if self.origins.is_empty() {
             return;
         }
@@ -186,7 +186,7 @@ impl AllowedOrigins {
             headers.insert(VARY, vary);
         }
         if let Some(origin) = origin {
-            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, self.exposed.clone());
         }

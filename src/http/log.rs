@@ -16,12 +16,12 @@ use super::routes::Route;
 pub(super) struct LogLine {
     id: RequestId,
     endpoint: &'static str,
-    started: Instant,
+    arrived: Instant,
     is_written: bool,
 }
 
 impl LogLine {
-    pub(super) fn begin(id: RequestId, route: Route) -> Self {
+    pub(super) fn begin(id: RequestId, route: Route, arrived: Instant) -> Self {
         Self {
             id,
             endpoint: match route {
@@ -29,14 +29,14 @@ impl LogLine {
                 Route::WrongMethod { .. } => "wrong_method",
                 Route::Unknown => "unknown",
             },
-            started: Instant::now(),
+            arrived,
             is_written: false,
         }
     }
 
     fn duration_ms(&self) -> f64 {
         // To the microsecond.
-        (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e3
+        (self.arrived.elapsed().as_secs_f64() * 1e6).round() / 1e3
     }
 
     pub(super) fn write(

@@ -214,7 +214,7 @@ impl Connection {
         };
         let io = TokioIo::new(stream);
         let this = Arc::clone(&self);
-        let answer = service_fn(move |request| Arc::clone(&this).answer(request));
+        let answer = service_fn(move |request| this.answer(request));
         if is_http2 {
             let mut connection = pin!(self.http2().serve_connection(io, answer));
             let shut_down = http2::Connection::graceful_shutdown;
@@ -258,27 +258,25 @@ impl Connection {
     }
 
     fn answer(
-        self: Arc<Self>,
+        &self,
         request: Request<Incoming>,
     ) -> Answer<'static, Response<ActiveBody>, Infallible> {
-        match self.service.respond(self.peer.clone(), request) {
-            Answer::Ready(response) => {
-                self.activity.touch();
-                Answer::decided(response.map(|response| self.active(response)))
+        let arrived = Instant::now();
+        match self.service.respond(self.peer.clone(), arrived, request) {
+            Answer::Ready(Ok(response)) => {
+                self.activity.touch_at(arrived);
+                Answer::ready(active(response, &self.activity))
             }
+            Answer::Ready(Err(never)) => match never {},
             Answer::Pending(response) => {
                 // Before it is polled: over HTTP/2 that may come later.
                 let busy = self.activity.begin();
                 Answer::pending(async move {
-                    let _busy = busy;
-                    response.await.map(|response| self.active(response))
+                    let response = response.await?;
+                    Ok(active(response, busy.activity()))
                 })
             }
         }
-    }
-
-    fn active(&self, response: Response<ReplyBody>) -> Response<ActiveBody> {
-        response.map(|body| ActiveBody::new(body, &self.activity))
     }
 
     /// Runs the connection until it ends, idles too long, or has finished after the stop. `rest` is
@@ -334,6 +332,11 @@ impl Connection {
         // Once its answers have been sent it may rest no longer than that.
         Ok((since.unwrap_or(now) + deadline).min(now + rest))
     }
+}
+
+/// An answer that keeps `activity` until it has been sent.
+fn active(response: Response<ReplyBody>, activity: &Arc<Activity>) -> Response<ActiveBody> {
+    response.map(|body| ActiveBody::new(body, activity))
 }
 
 /// Whether the client begins with HTTP/2's preface (RFC 9113, section 3.4). No method begins with

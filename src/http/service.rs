@@ -21,7 +21,10 @@ use std::time::Duration;
 
 use hyper::body::{Body, Bytes};
 use hyper::header::HeaderName;
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::domain::client::{Client, HashedNetwork, Network};
@@ -124,20 +127,32 @@ impl LandingService {
         }
     }
 
-    /// Answers one request that came from `peer`: at once if nothing has to be waited for, which is
-    /// most requests. Always answers: what fails is a problem, and so is what panics.
-    pub fn respond<B>(self: &Arc<Self>, peer: Peer, request: Request<B>) -> Responding
+    /// Answers one request that came from `peer` when it was `arrived`: at once if nothing has to be
+    /// waited for, which is most requests. Always answers: what fails is a problem, and so is what
+    /// panics.
+    pub fn respond<B>(
+        self: &Arc<Self>,
+        peer: Peer,
+        arrived: Instant,
+        request: Request<B>,
+    ) -> Responding
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BodyError>,
     {
         let id = self.ids.next();
         // Over HTTP/2 a panic here would end every stream of the connection.
-        catch_unwind(AssertUnwindSafe(|| self.begin(id, peer, request)))
+        catch_unwind(AssertUnwindSafe(|| self.begin(id, peer, arrived, request)))
             .unwrap_or_else(|panic| Answer::ready(self.apologise(id, &panicked(&*panic))))
     }
 
-    fn begin<B>(self: &Arc<Self>, id: RequestId, peer: Peer, request: Request<B>) -> Responding
+    fn begin<B>(
+        self: &Arc<Self>,
+        id: RequestId,
+        peer: Peer,
+        arrived: Instant,
+        request: Request<B>,
+    ) -> Responding
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BodyError>,
@@ -163,27 +178,33 @@ impl LandingService {
             parts,
         };
         self.watch_proxies(&visit);
-        let log_line = LogLine::begin(id, route);
+        let log_line = LogLine::begin(id, route, arrived);
 
         let mut decision = Decision::default();
-        let begun = catch_unwind(AssertUnwindSafe(|| self.at_once(&mut visit, &mut decision)))
-            .unwrap_or_else(|panic| Begun::Running(Answer::decided(Err(panicked(&*panic)))));
-        if let Begun::Running(Answer::Ready(outcome)) = begun {
-            return Answer::ready(self.finish(visit, log_line, outcome, decision));
-        }
+        let begun = catch_unwind(AssertUnwindSafe(|| self.at_once(&visit, &mut decision)))
+            .unwrap_or_else(|panic| Begun::Over(Err(panicked(&*panic))));
+        let client = match begun {
+            Begun::Over(mut outcome) => {
+                let response = self.finish(&visit, log_line, &mut outcome, &mut decision);
+                return Answer::ready(response);
+            }
+            Begun::Inside(client) => Some(client),
+            Begun::Outside => None,
+        };
         let this = Arc::clone(self);
         Answer::pending(async move {
-            let outcome = match begun {
-                Begun::Running(operation) => catch_panic(operation).await,
-                Begun::Inside(client) => catch_panic(this.attend(&mut visit, client, body)).await,
+            let outcome = match client {
+                Some(client) => catch_panic(this.attend(&mut visit, client, body)).await,
                 // It takes much room, which most requests do without.
-                Begun::Outside => {
+                None => {
                     let exchange = this.exchange(&mut visit, &mut decision, body);
                     catch_panic(Box::pin(exchange)).await
                 }
             };
-            let outcome = outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
-            Ok(this.finish(visit, log_line, outcome, decision))
+            let mut outcome = outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
+            let finish = || this.finish(&visit, log_line, &mut outcome, &mut decision);
+            Ok(catch_unwind(AssertUnwindSafe(finish))
+                .unwrap_or_else(|panic| this.apologise(id, &panicked(&*panic))))
         })
     }
 
@@ -198,22 +219,23 @@ impl LandingService {
     /// Step 6.
     fn finish(
         &self,
-        visit: Visit,
+        visit: &Visit,
         log_line: LogLine,
-        mut outcome: Result<Reply, Problem>,
-        mut decision: Decision,
+        outcome: &mut Result<Reply, Problem>,
+        decision: &mut Decision,
     ) -> Response<ReplyBody> {
-        let mut response = self.renderer.render(&visit, &mut outcome, &mut decision);
+        let mut response = self.renderer.render(visit, outcome, decision);
         if visit.is_for_programs() {
-            self.origins.write(visit.origin, response.headers_mut());
+            self.origins
+                .write(visit.origin.as_ref(), response.headers_mut());
         }
-        log_line.write(response.status(), &outcome, &decision);
+        log_line.write(response.status(), outcome, decision);
         response
     }
 
     /// Steps 2 to 5, as far as nothing has to be waited for. What the door says is left in
     /// `decision`.
-    fn at_once(&self, visit: &mut Visit, decision: &mut Decision) -> Begun {
+    fn at_once(&self, visit: &Visit, decision: &mut Decision) -> Begun {
         if identity::presents_any(&visit.parts.headers) {
             return Begun::Outside;
         }
@@ -228,10 +250,11 @@ impl LandingService {
             visit.endpoint()
         });
         match endpoint {
-            Err(problem) => Begun::Running(Answer::decided(Err(problem))),
+            Err(problem) => Begun::Over(Err(problem)),
             Ok(endpoint) if endpoint.is_plain() && visit.wanted.check().is_ok() => {
-                let call = self.call(visit, client, Asker::Program);
-                Begun::Running(self.run(endpoint, call, Bytes::new()))
+                let Parts { uri, headers, .. } = &visit.parts;
+                handlers::at_once(endpoint, &self.context, uri.path(), headers)
+                    .map_or(Begun::Inside(client), Begun::Over)
             }
             Ok(_) => Begun::Inside(client),
         }
@@ -401,8 +424,8 @@ enum Begun {
     Outside,
     /// It has been let in.
     Inside(Client),
-    /// Its operation runs, or it has come to an end.
-    Running(Outcome),
+    /// It has come to its end.
+    Over(Result<Reply, Problem>),
 }
 
 /// Whether the door's decision lets a request in.

@@ -32,6 +32,7 @@ use landing_api::site::{Site, SiteFacts, SiteFile};
 use serde_json::Value;
 
 use crate::openapi_contract::contract::CONTRACT;
+use tokio::time::Instant;
 
 /// 2026-11-21T12:00:00Z.
 pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_795_262_400_000);
@@ -310,7 +311,7 @@ impl TestApp {
         }
         let request = request.body(Full::new(call.body)).unwrap();
         let peer = self.service.peer(call.peer);
-        let Ok(response) = self.service.respond(peer, request).await;
+        let Ok(response) = self.service.respond(peer, Instant::now(), request).await;
         let (mut parts, body) = response.into_parts();
         // What hyper writes: the length that it is told.
         if let Some(length) = body.size_hint().exact().filter(|&length| length > 0) {

@@ -13,6 +13,7 @@ use landing_api::ports::{
 };
 
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
+use tokio::time::Instant;
 
 #[tokio::test]
 async fn unknown_paths_are_404_problems_with_rate_limits() {
@@ -261,7 +262,7 @@ async fn without_a_limiter_nothing_is_served() {
             .body(String::new())
             .unwrap();
         let peer = app.service.peer("192.0.2.1".parse().unwrap());
-        let Ok(response) = app.service.respond(peer, request).await;
+        let Ok(response) = app.service.respond(peer, Instant::now(), request).await;
         assert_eq!(response.status(), status);
         assert!(!response.headers().contains_key("ratelimit"));
     }
@@ -321,7 +322,7 @@ async fn what_panics_before_the_door_is_a_problem_too() {
     let request = hyper::Request::get("/api/v1/health");
     let request = request.body(String::new()).unwrap();
     let peer = app.service.peer("192.0.2.1".parse().unwrap());
-    let Ok(response) = app.service.respond(peer, request).await;
+    let Ok(response) = app.service.respond(peer, Instant::now(), request).await;
     assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
     assert!(response.headers().contains_key("x-request-id"));
     let body = response.into_body().collect().await.unwrap().to_bytes();

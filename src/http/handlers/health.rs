@@ -12,7 +12,7 @@ use crate::http::version::VERSION;
 use crate::ports::{Answer, StoreError};
 use crate::usecases::subscribe::Newsletter;
 
-use super::Call;
+use super::{Call, Context};
 
 /// What a healthy service answers: the same to everybody, so it is written once.
 #[derive(Debug)]
@@ -46,15 +46,15 @@ fn check(app: &App) -> [Answer<'_, (), StoreError>; 2] {
 }
 
 /// The answer, if the stores have theirs at once: while they are sound.
-pub(super) fn at_once(call: &Call) -> Option<Result<Reply, Problem>> {
-    for answer in check(call.app()) {
+pub(super) fn at_once(context: &Context) -> Option<Result<Reply, Problem>> {
+    for answer in check(&context.app) {
         match answer {
             Answer::Ready(Ok(())) => {}
             Answer::Ready(Err(error)) => return Some(Err(unavailable(error))),
             Answer::Pending(_) => return None,
         }
     }
-    Some(Ok(call.context.healthy.reply()))
+    Some(Ok(context.healthy.reply()))
 }
 
 pub(super) async fn health(call: &Call) -> Result<Reply, Problem> {

@@ -11,7 +11,7 @@ use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
 use crate::usecases::issue_key::{IssueKeyError, issue_key};
 
-use super::{Call, TIER};
+use super::{Call, Context, TIER};
 
 #[derive(Serialize)]
 struct CreateKeyResponse<'a> {
@@ -72,9 +72,10 @@ pub(super) async fn issue(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
     Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(issued.decision))
 }
 
-pub(super) fn describe(call: &Call) -> Result<Reply, Problem> {
+pub(super) fn describe(context: &Context) -> Result<Reply, Problem> {
+    let settings = &context.app.settings;
     let response = KeysDescribeResponse {
-        endpoint: format!("POST {}/api/v1/keys", call.app().settings.base_url),
+        endpoint: format!("POST {}/api/v1/keys", settings.base_url),
         tier: TIER,
         authentication: "none: minting a key needs no credential; present the key as \
                          Authorization: Bearer or as X-API-Key",
@@ -87,7 +88,7 @@ pub(super) fn describe(call: &Call) -> Result<Reply, Problem> {
                 "description": "label of the agent or integration",
             }
         }),
-        documentation: call.app().settings.documentation(),
+        documentation: settings.documentation(),
     };
     Reply::json(StatusCode::OK, &response)
 }

@@ -119,17 +119,49 @@ impl Call {
 /// What an operation answers: the problem if it fails.
 pub(crate) type Outcome = Answer<'static, Reply, Problem>;
 
+/// What `endpoint` answers to a request for `path` with these headers, if that takes nothing else and
+/// waits for nothing: so it is with all that are plain, but health while a store is not sound.
+pub(crate) fn at_once(
+    endpoint: Endpoint,
+    context: &Context,
+    path: &str,
+    headers: &HeaderMap,
+) -> Option<Result<Reply, Problem>> {
+    match endpoint {
+        Endpoint::Health => health::at_once(context),
+        Endpoint::DescribeKeys => Some(keys::describe(context)),
+        Endpoint::DescribeEcho => Some(sandbox::describe()),
+        // Never a redirect: nobody can sign in here.
+        Endpoint::Authorize => Some(Err(Problem::of(Code::UnsupportedResponseType))),
+        Endpoint::Document => Some(pages::document(context, path, headers)),
+        Endpoint::IssueKey
+        | Endpoint::Echo
+        | Endpoint::Subscribe
+        | Endpoint::Chat
+        | Endpoint::Quota
+        | Endpoint::RegisterAgent
+        | Endpoint::Claim
+        | Endpoint::Revoke
+        | Endpoint::Token
+        | Endpoint::Mcp => None,
+    }
+}
+
 /// Does what `endpoint` does: at once if that waits for nothing, otherwise as the answer is awaited.
 pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
     match endpoint {
-        Endpoint::Health => match health::at_once(&call) {
-            Some(outcome) => Answer::decided(outcome),
-            None => Answer::pending(async move { health::health(&call).await }),
-        },
+        Endpoint::Health
+        | Endpoint::DescribeKeys
+        | Endpoint::DescribeEcho
+        | Endpoint::Authorize
+        | Endpoint::Document => {
+            match at_once(endpoint, &call.context, call.uri.path(), &call.headers) {
+                Some(outcome) => Answer::decided(outcome),
+                None => Answer::pending(async move { health::health(&call).await }),
+            }
+        }
         Endpoint::IssueKey => Answer::pending(async move { keys::issue(&call, &body).await }),
-        Endpoint::DescribeKeys => Answer::decided(keys::describe(&call)),
         Endpoint::Echo => Answer::decided(sandbox::echo(&call, &body)),
-        Endpoint::DescribeEcho => Answer::decided(sandbox::describe()),
         Endpoint::Subscribe => {
             Answer::pending(async move { newsletter::subscribe(&call, &body).await })
         }
@@ -141,10 +173,7 @@ pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
         Endpoint::Claim => Answer::decided(Err(Problem::of(Code::ClaimNotEnabled))),
         Endpoint::Revoke => Answer::pending(async move { agent::revoke(&call, &body).await }),
         Endpoint::Token => Answer::pending(async move { oauth::token(&call, &body).await }),
-        // Never a redirect: nobody can sign in here.
-        Endpoint::Authorize => Answer::decided(Err(Problem::of(Code::UnsupportedResponseType))),
         Endpoint::Mcp => Answer::pending(async move { mcp::answer(call, &body).await }),
-        Endpoint::Document => Answer::decided(pages::document(&call)),
     }
 }
 

@@ -21,6 +21,7 @@ use serde_json::json;
 use super::contract::{CONTRACT, Described, object, written};
 use crate::harness::{Call, PanickingModelClient, Reply, Setup, TestApp, VISITOR};
 use crate::problems::BrokenRateLimiter;
+use tokio::time::Instant;
 
 /// What answers have shown so far.
 #[derive(Default)]
@@ -253,7 +254,7 @@ where
     }
     let request = request.body(body).unwrap();
     let peer = app.service.peer(VISITOR.parse().unwrap());
-    let Ok(response) = app.service.respond(peer, request).await;
+    let Ok(response) = app.service.respond(peer, Instant::now(), request).await;
     let (parts, body) = response.into_parts();
     Reply {
         status: parts.status,
