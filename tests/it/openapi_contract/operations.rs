@@ -60,7 +60,7 @@ fn what_is_described_is_what_there_is() {
 }
 
 /// What can come of a request for `endpoint`, by the way that every request takes
-/// (`http/service.rs`): the codes of its problems.
+/// (`http/service`): the codes of its problems.
 fn codes(path: &str, endpoint: Endpoint) -> BTreeSet<&'static str> {
     let mut codes = vec![
         Code::HandlerTimeout,
