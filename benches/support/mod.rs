@@ -23,6 +23,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use memchr::memmem;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -198,11 +199,11 @@ pub(crate) async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) ->
     loop {
         let count = stream.read_buf(buffer).await.unwrap();
         assert!(count > 0, "the server hung up");
-        let find = |needle: &[u8]| buffer.windows(needle.len()).position(|w| w == needle);
-        let Some(head_end) = find(b"\r\n\r\n") else {
+        let Some(head_end) = memmem::find(buffer, b"\r\n\r\n") else {
             continue;
         };
-        let digits = &buffer[find(LENGTH).unwrap() + LENGTH.len()..head_end];
+        let length_at = memmem::find(buffer, LENGTH).unwrap() + LENGTH.len();
+        let digits = &buffer[length_at..head_end];
         let digits = digits.split(|&byte| byte == b'\r').next().unwrap();
         let body: usize = std::str::from_utf8(digits).unwrap().parse().unwrap();
         let length = head_end + 4 + body;
