@@ -114,8 +114,8 @@ impl Drop for Answering {
 /// When a connection last did anything.
 pub(super) struct Activity {
     pub(super) opened: Instant,
-    /// Milliseconds after `opened` at which a request was last answered, or some of an answer given
-    /// out or sent.
+    /// Milliseconds after `opened` at which a request was last answered (if that was at once, at
+    /// which it arrived), or some of an answer given out or sent.
     last_ms: AtomicU64,
     in_flight: AtomicU32,
     /// Answers, and pieces of them, that have not been sent to their end.

@@ -108,7 +108,7 @@ fn copied(body: &Bytes, copies: &mut HashSet<Bytes>) -> Bytes {
 
 impl Form {
     fn new(document: &Document, form: &Representation, copies: &mut HashSet<Bytes>) -> Self {
-        let mut headers_unchanged = headers::usual();
+        let mut headers_unchanged = headers::prepared();
         cors::open(&mut headers_unchanged);
         let max_age_s = document.max_age_s;
         insert(
@@ -118,14 +118,14 @@ impl Form {
         );
         insert(&mut headers_unchanged, ETAG, &form.etag);
         if document.is_negotiated {
-            insert(&mut headers_unchanged, VARY, "Accept");
+            headers_unchanged.insert(VARY, HeaderValue::from_static("Accept"));
         }
         if form.media_type == site::HTML {
             // The tag tells nothing of them: who has the page gets them as they are now.
             headers_unchanged.extend(PAGE_HEADERS);
         }
         let mut headers = headers_unchanged.clone();
-        insert(&mut headers, CONTENT_TYPE, form.media_type);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type));
         if let Some(link) = &document.link {
             insert(&mut headers, LINK, link);
         }

@@ -2,13 +2,14 @@
 //!
 //! To look a header up or to put one there hashes its name, which costs more than all else about
 //! it. So the headers that every answer has are put into a map when the service starts: an answer
-//! begins with a copy, and [`set`] changes the values that are its own. What is [`lasting`] is copied
-//! without counting the copies. And what most requests do not have is looked for by walking the few
-//! headers that they do have.
+//! begins with a copy, whose other values are filled in ([`Template`]) or [`set`]. What is
+//! [`lasting`] is copied without counting the copies. And what most requests do not have is looked
+//! for by walking the few headers that they do have.
 
 use std::iter;
 
 use hyper::HeaderMap;
+use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue, InvalidHeaderValue, X_CONTENT_TYPE_OPTIONS};
 
 pub(crate) const X_REQUEST_ID: &str = "x-request-id";
@@ -19,18 +20,61 @@ pub(crate) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// The value of a header that stands there to be [`set`].
 pub(crate) const UNSET: HeaderValue = HeaderValue::from_static("");
 
-/// A value made of `text`, which is told as long as the program runs: its memory is never given back.
-/// Other values count their copies, and cores that answer at once wait for each other to count.
+/// A value made of `text` that is told as long as the program runs: its memory is never given
+/// back. Other values count their copies, and cores that copy at once wait for each other to count.
 pub(crate) fn lasting(text: &str) -> Result<HeaderValue, InvalidHeaderValue> {
     HeaderValue::from_str(text)?;
-    Ok(HeaderValue::from_static(Box::leak(text.into())))
+    HeaderValue::from_maybe_shared(lasting_bytes(text))
 }
 
-/// The headers that every answer has: `X-Request-Id` is to be [`set`].
+/// A body that is told as long as the program runs, likewise.
+pub(crate) fn lasting_bytes(text: &str) -> Bytes {
+    Bytes::from_static(Box::leak(Box::<[u8]>::from(text.as_bytes())))
+}
+
+/// Headers that begin many answers: most values are the same in each, some are not.
+#[derive(Debug)]
+pub(crate) struct Template {
+    headers: HeaderMap,
+    /// How many of them are the same. They come first: a map that nothing was taken from is walked
+    /// in the order in which it was filled, and so is its copy.
+    known: usize,
+}
+
+impl Template {
+    /// `known`, and `others`, which are not among them.
+    pub(crate) fn new(known: HeaderMap, others: impl IntoIterator<Item = &'static str>) -> Self {
+        let mut headers = known;
+        let known = headers.len();
+        for name in others {
+            headers.insert(HeaderName::from_static(name), UNSET);
+        }
+        Self { headers, known }
+    }
+
+    /// The headers with these values for the others, in their order.
+    pub(crate) fn fill(&self, values: impl IntoIterator<Item = HeaderValue>) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        let others = headers.values_mut().skip(self.known);
+        for (other, value) in iter::zip(others, values) {
+            *other = value;
+        }
+        headers
+    }
+}
+
+/// The headers that every answer has, but for its `X-Request-Id`.
 pub(crate) fn usual() -> HeaderMap {
     let mut headers = HeaderMap::new();
-    headers.insert(HeaderName::from_static(X_REQUEST_ID), UNSET);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers
+}
+
+/// The same for an answer whose headers are prepared: `X-Request-Id` is to be [`set`].
+pub(crate) fn prepared() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(HeaderName::from_static(X_REQUEST_ID), UNSET);
+    headers.extend(usual());
     headers
 }
 
@@ -71,9 +115,23 @@ mod tests {
 
     #[test]
     fn what_lasts_is_a_value_like_any_other() {
-        assert_eq!(lasting("a, b").unwrap(), "a, b");
+        for good in ["a, b", "", "\u{e9}"] {
+            assert_eq!(lasting(good).unwrap().as_bytes(), good.as_bytes());
+        }
         for bad in ["a\r\nb: c", "a\0", "\u{7f}"] {
             assert!(lasting(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_template_keeps_what_is_known_and_takes_the_rest_in_order() {
+        let template = Template::new(usual(), ["vary", "etag"]);
+        for values in [["a", "b"], ["c", "d"]] {
+            let [vary, etag] = values.map(HeaderValue::from_static);
+            let mut expected = usual();
+            expected.insert("vary", vary.clone());
+            expected.insert("etag", etag.clone());
+            assert_eq!(template.fill([vary, etag]), expected);
         }
     }
 

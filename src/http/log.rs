@@ -17,7 +17,8 @@ pub(super) struct LogLine {
     id: RequestId,
     endpoint: &'static str,
     arrived: Instant,
-    is_written: bool,
+    /// The client waited until its answer was made; if that fails, another line tells.
+    is_answered: bool,
 }
 
 impl LogLine {
@@ -30,8 +31,13 @@ impl LogLine {
                 Route::Unknown => "unknown",
             },
             arrived,
-            is_written: false,
+            is_answered: false,
         }
+    }
+
+    /// Takes note that the answer is being made.
+    pub(super) fn answering(&mut self) {
+        self.is_answered = true;
     }
 
     fn duration_ms(&self) -> f64 {
@@ -40,12 +46,11 @@ impl LogLine {
     }
 
     pub(super) fn write(
-        mut self,
+        self,
         status: StatusCode,
         outcome: &Result<Reply, Problem>,
         decision: &Decision,
     ) {
-        self.is_written = true;
         let status = status.as_u16();
         let (tool, problem) = match outcome {
             Ok(reply) => (reply.aside.tool, reply.aside.problem.as_deref()),
@@ -76,7 +81,7 @@ impl LogLine {
 /// A request whose client hangs up has no status, but a line all the same.
 impl Drop for LogLine {
     fn drop(&mut self) {
-        if !self.is_written {
+        if !self.is_answered {
             let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
             tracing::info!(request.id = %id, endpoint, duration_ms, "client hung up");
         }

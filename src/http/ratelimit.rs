@@ -13,7 +13,16 @@ use crate::usecases::admit::DOOR;
 
 use super::headers::{self, NO_STORE, UNSET};
 
-/// Writes the headers.
+const LIMIT: &str = "ratelimit-limit";
+const REMAINING: &str = "ratelimit-remaining";
+const RESET: &str = "ratelimit-reset";
+const RATE_LIMIT: &str = "ratelimit";
+const POLICIES: &str = "ratelimit-policy";
+
+/// The headers of every answer that shows rate limits, beside `Cache-Control: no-store`.
+pub(crate) const NAMES: [&str; 5] = [LIMIT, REMAINING, RESET, RATE_LIMIT, POLICIES];
+
+/// Writes the headers. What is known of them from the start is kept as long as the program runs.
 #[derive(Debug)]
 pub struct RateLimitHeaders {
     /// Most requests are counted by the policies at the door alone, whose quotas never change.
@@ -46,13 +55,13 @@ impl RateLimitHeaders {
             Some(AtDoor {
                 policy,
                 quota,
-                limit: lasting(&quota.count().to_string()),
+                limit: lasting_value(&quota.count().to_string()),
             })
         });
         let at_door: Vec<_> = at_door.collect();
         let list = list(at_door.iter().map(|on| (on.policy, on.quota)));
         Self {
-            at_door_list: lasting(&list),
+            at_door_list: lasting_value(&list),
             at_door,
         }
     }
@@ -65,28 +74,50 @@ impl RateLimitHeaders {
     /// an answer of another status. The numbers are one client's at one moment, so nobody may store
     /// them.
     pub fn write(&self, decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
-        let Some(binding) = decision.binding() else {
+        self.set(decision, headers);
+        Self::retry_after(decision, status, headers);
+    }
+
+    /// Writes all of them but `Retry-After`.
+    pub(crate) fn set(&self, decision: &Decision, headers: &mut HeaderMap) {
+        let Some(values) = self.values(decision) else {
             return;
         };
+        let [limit, remaining, reset, rate_limit, policies] = values;
+        let mut fields = [
+            (LIMIT, limit),
+            (REMAINING, remaining),
+            (RESET, reset),
+            (RATE_LIMIT, rate_limit),
+            (POLICIES, policies),
+            ("cache-control", NO_STORE),
+        ];
+        headers::set(headers, &mut fields);
+    }
+
+    /// The values of [`NAMES`], in that order; nothing when all policies are off.
+    pub(crate) fn values(&self, decision: &Decision) -> Option<[HeaderValue; NAMES.len()]> {
+        let binding = decision.binding()?;
         let (mut of_remaining, mut of_reset) = (itoa::Buffer::new(), itoa::Buffer::new());
         let remaining = of_remaining.format(binding.remaining());
         let reset_s = of_reset.format(binding.reset_s());
-        let mut fields = fields([
+        Some([
             self.limit(binding),
             value(remaining),
             value(reset_s),
             rate_limit(binding.policy, remaining, reset_s),
             self.policies(decision),
-        ]);
-        headers::set(headers, &mut fields);
-        if status == StatusCode::TOO_MANY_REQUESTS {
-            headers.insert(RETRY_AFTER, value(reset_s));
-        }
+        ])
     }
 
-    /// Puts the headers there that [`RateLimitHeaders::write`] sets, in its order.
-    pub(crate) fn begin(headers: &mut HeaderMap) {
-        headers::set(headers, &mut fields([UNSET; 5]));
+    /// Writes `Retry-After`, if it stands in an answer of that status.
+    pub(crate) fn retry_after(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
+        if status == StatusCode::TOO_MANY_REQUESTS
+            && let Some(binding) = decision.binding()
+        {
+            let reset_s = value(itoa::Buffer::new().format(binding.reset_s()));
+            headers.insert(RETRY_AFTER, reset_s);
+        }
     }
 
     fn limit(&self, binding: &Standing) -> HeaderValue {
@@ -110,22 +141,9 @@ impl RateLimitHeaders {
     }
 }
 
-/// The headers of every answer that shows rate limits, in order, with what differs in `values`.
-fn fields(values: [HeaderValue; 5]) -> [(&'static str, HeaderValue); 6] {
-    let [limit, remaining, reset, rate_limit, policies] = values;
-    [
-        ("ratelimit-limit", limit),
-        ("ratelimit-remaining", remaining),
-        ("ratelimit-reset", reset),
-        ("ratelimit", rate_limit),
-        ("ratelimit-policy", policies),
-        ("cache-control", NO_STORE),
-    ]
-}
-
 /// `RateLimit`: one item with the parameters `r` and `t`.
 fn rate_limit(policy: PolicyName, remaining: &str, reset_s: &str) -> HeaderValue {
-    /// Of the longest name and two numbers of 64 bits, and some to spare.
+    /// More than the longest name and two numbers of 64 bits take.
     const LENGTH_MAX: usize = 80;
     let mut text = ArrayString::<LENGTH_MAX>::new();
     for part in ["\"", policy.as_str(), "\";r=", remaining, ";t=", reset_s] {
@@ -160,7 +178,8 @@ fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or(UNSET)
 }
 
-fn lasting(text: &str) -> HeaderValue {
+/// The same for what never changes.
+fn lasting_value(text: &str) -> HeaderValue {
     headers::lasting(text).unwrap_or(UNSET)
 }
 
@@ -232,6 +251,69 @@ mod tests {
                 "retry-after: 900",
             ]
         );
+    }
+
+    #[test]
+    fn the_door_alone_is_shown_with_the_quotas_that_it_has() {
+        let door = |quotas: [Quota; 2], counted: [u32; 2]| {
+            let mut decision = Decision::default();
+            for (policy, (quota, counted)) in iter::zip(DOOR, iter::zip(quotas, counted)) {
+                decision.push(Standing {
+                    policy,
+                    quota,
+                    usage: Usage {
+                        counted,
+                        reset_ms: 1000,
+                    },
+                    is_violated: false,
+                });
+            }
+            written(&decision, StatusCode::OK)
+        };
+        let usual = DOOR.map(PolicyName::default_quota);
+        for (quotas, counted, expected) in [
+            (
+                usual,
+                [1, 1],
+                [
+                    "ratelimit-limit: 600",
+                    "ratelimit: \"default\";r=599;t=1",
+                    "ratelimit-policy: \"default\";q=600;w=60, \"ip\";q=1800;w=60",
+                ],
+            ),
+            (
+                usual,
+                [1, 1799],
+                [
+                    "ratelimit-limit: 1800",
+                    "ratelimit: \"ip\";r=1;t=1",
+                    "ratelimit-policy: \"default\";q=600;w=60, \"ip\";q=1800;w=60",
+                ],
+            ),
+            (
+                [Quota::new(7, 60_000).unwrap(), usual[1]],
+                [1, 1],
+                [
+                    "ratelimit-limit: 7",
+                    "ratelimit: \"default\";r=6;t=1",
+                    "ratelimit-policy: \"default\";q=7;w=60, \"ip\";q=1800;w=60",
+                ],
+            ),
+        ] {
+            let written = door(quotas, counted);
+            for line in expected {
+                assert!(written.iter().any(|known| known == line), "{written:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_policy_and_every_number_has_room() {
+        let most = u64::MAX.to_string();
+        for policy in PolicyName::ALL {
+            let field = rate_limit(policy, &most, &most);
+            assert_eq!(field, format!("\"{}\";r={most};t={most}", policy.as_str()));
+        }
     }
 
     #[test]

@@ -10,9 +10,9 @@ use crate::domain::decision::Decision;
 use crate::domain::settings::Settings;
 
 use super::cors;
-use super::headers::{self, NO_STORE, UNSET, X_REQUEST_ID};
+use super::headers::{self, NO_STORE, Template, UNSET, X_REQUEST_ID};
 use super::problem::Problem;
-use super::ratelimit::RateLimitHeaders;
+use super::ratelimit::{self, RateLimitHeaders};
 use super::reply::{Begin, Reply, ReplyBody};
 use super::request_id::RequestId;
 use super::route::Area;
@@ -30,24 +30,24 @@ pub(super) struct Renderer {
     /// Where the description of how to authenticate is.
     metadata: String,
     rate_limits: RateLimitHeaders,
-    /// What headers begin with, and what they begin with if they show the rate limits.
-    usual: HeaderMap,
-    counted: HeaderMap,
+    /// What headers begin with: `Content-Type` and `X-Request-Id` are told.
+    usual: Template,
+    /// What they begin with if they show the rate limits, which are told, too.
+    counted: Template,
 }
 
 impl Renderer {
     pub(super) fn new(settings: &Settings) -> Self {
-        let mut usual = HeaderMap::new();
-        usual.insert(CONTENT_TYPE, UNSET);
-        usual.extend(headers::usual());
-        let mut counted = usual.clone();
-        RateLimitHeaders::begin(&mut counted);
+        let told = ["content-type", X_REQUEST_ID];
+        let known = headers::usual();
+        let mut known_of_counted = known.clone();
+        known_of_counted.insert(CACHE_CONTROL, NO_STORE);
         Self {
             base_url: settings.base_url.clone(),
             metadata: settings.protected_resource(),
             rate_limits: RateLimitHeaders::new(&settings.policies),
-            usual,
-            counted,
+            usual: Template::new(known, told),
+            counted: Template::new(known_of_counted, told.into_iter().chain(ratelimit::NAMES)),
         }
     }
 
@@ -80,11 +80,11 @@ impl Renderer {
         };
         let shows_limits = area.is_for_programs() || decision.is_refused();
         let is_prepared = matches!(begin, Begin::Prepared(_));
-        let mut headers = self.begin(begin, id, shows_limits && decision.binding().is_some());
+        let mut headers = self.begin(begin, id, shows_limits.then_some(&*decision));
         for (name, value) in own {
             headers.append(name, value);
         }
-        let body = end(visit, status, body, &mut headers);
+        let body = end(visit.is_head, status, body, &mut headers);
         if let Err(problem) = outcome
             && status == StatusCode::UNAUTHORIZED
             && let Ok(challenge) = HeaderValue::try_from(problem.challenge(&self.metadata))
@@ -97,7 +97,7 @@ impl Renderer {
             headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
         }
         if shows_limits {
-            self.rate_limits.write(decision, status, &mut headers);
+            RateLimitHeaders::retry_after(decision, status, &mut headers);
         }
         visit.wanted.confirm(&mut headers);
         if visit.route.is_document() && !is_prepared {
@@ -109,48 +109,55 @@ impl Renderer {
         response(status, headers, body)
     }
 
-    /// The answer that tells of `problem` when nothing is known of the request but its id.
-    pub(super) fn apology(&self, id: RequestId, problem: &Problem) -> Response<ReplyBody> {
+    /// The answer that tells of `problem` when none could be made that knows more of its request than
+    /// its id and whether it is a HEAD.
+    pub(super) fn apology(
+        &self,
+        id: RequestId,
+        is_head: bool,
+        problem: &Problem,
+    ) -> Response<ReplyBody> {
         let body = problem.body(&self.base_url, id, &Decision::default(), Area::Site);
-        let mut headers = self.begin(Begin::Usual(Some(PROBLEM_JSON)), id, false);
+        let mut headers = self.begin(Begin::Usual(Some(PROBLEM_JSON)), id, None);
         headers.insert(CACHE_CONTROL, NO_STORE);
         let status = problem.code.kind().status;
-        response(status, headers, ReplyBody::from(Bytes::from(body)))
+        let body = end(is_head, status, Bytes::from(body).into(), &mut headers);
+        response(status, headers, body)
     }
 
-    /// The headers that every answer has.
-    fn begin(&self, begin: Begin, id: RequestId, is_counted: bool) -> HeaderMap {
-        let id = (X_REQUEST_ID, id.to_header());
-        let (mut headers, media_type) = match begin {
-            Begin::Prepared(headers) => (headers, None),
-            Begin::Usual(media_type) => {
-                let begin = if is_counted {
-                    &self.counted
-                } else {
-                    &self.usual
-                };
-                let mut headers = begin.clone();
-                if media_type.is_none() {
-                    headers.remove(CONTENT_TYPE);
+    /// The headers that every answer has, and the rate limits as `shown`.
+    fn begin(&self, begin: Begin, id: RequestId, shown: Option<&Decision>) -> HeaderMap {
+        let id = id.to_header();
+        let media_type = match begin {
+            Begin::Prepared(mut headers) => {
+                headers::set(&mut headers, &mut [(X_REQUEST_ID, id)]);
+                if let Some(decision) = shown {
+                    self.rate_limits.set(decision, &mut headers);
                 }
-                (headers, media_type)
+                return headers;
             }
+            Begin::Usual(media_type) => media_type,
         };
-        match media_type {
-            Some(media_type) => headers::set(&mut headers, &mut [("content-type", media_type), id]),
-            None => headers::set(&mut headers, &mut [id]),
+        let is_empty = media_type.is_none();
+        let told = [media_type.unwrap_or(UNSET), id];
+        let mut headers = match shown.and_then(|decision| self.rate_limits.values(decision)) {
+            Some(limits) => self.counted.fill(told.into_iter().chain(limits)),
+            None => self.usual.fill(told),
+        };
+        if is_empty {
+            headers.remove(CONTENT_TYPE);
         }
         headers
     }
 }
 
-/// The body as `visit` gets it. What is true of it is told in `headers`.
-fn end(visit: &Visit, status: StatusCode, body: ReplyBody, headers: &mut HeaderMap) -> ReplyBody {
+/// The body as it is sent. What is true of it is told in `headers`.
+fn end(is_head: bool, status: StatusCode, body: ReplyBody, headers: &mut HeaderMap) -> ReplyBody {
     match body.size_hint().exact() {
         // Whose length is not that of what the client has.
         Some(_) if status == StatusCode::NOT_MODIFIED => {}
         // Of a body that is sent, hyper writes the length.
-        Some(length) if visit.is_head || length == 0 => {
+        Some(length) if is_head || length == 0 => {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
         Some(_) => {}
@@ -160,7 +167,7 @@ fn end(visit: &Visit, status: StatusCode, body: ReplyBody, headers: &mut HeaderM
             headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
         }
     }
-    if visit.is_head {
+    if is_head {
         return ReplyBody::default();
     }
     body

@@ -36,7 +36,7 @@ pub(crate) struct Reply {
 pub(crate) enum Begin {
     /// Those that every answer has, and this `Content-Type`, if there is anything to read.
     Usual(Option<HeaderValue>),
-    /// These, made of [`super::headers::usual`] when the service started.
+    /// These, made of [`super::headers::prepared`] when the service started.
     Prepared(HeaderMap),
 }
 

@@ -5,16 +5,12 @@ use std::time::Duration;
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// `GET /api/v1/health`
-    Health,
+    /// One for which nothing has to be read, asked or checked beyond the door.
+    Plain(Plain),
     /// `POST /api/v1/keys`
     IssueKey,
-    /// `GET /api/v1/keys`
-    DescribeKeys,
     /// `POST /api/v1/sandbox/echo`
     Echo,
-    /// `GET /api/v1/sandbox/echo`
-    DescribeEcho,
     /// `POST /api/v1/newsletter`, `POST /api/newsletter`
     Subscribe,
     /// `POST /api/v1/assistant/chat`, `POST /api/assistant/chat`
@@ -29,10 +25,22 @@ pub enum Endpoint {
     Revoke,
     /// `POST /oauth2/token`
     Token,
-    /// `GET /oauth2/authorize`
-    Authorize,
     /// `POST /mcp`
     Mcp,
+}
+
+/// An operation that takes nothing but a path and headers, changes nothing, and is there for
+/// everybody alike. It seldom waits for anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Plain {
+    /// `GET /api/v1/health`
+    Health,
+    /// `GET /api/v1/keys`
+    DescribeKeys,
+    /// `GET /api/v1/sandbox/echo`
+    DescribeEcho,
+    /// `GET /oauth2/authorize`
+    Authorize,
     /// `GET` of a document of the site
     Document,
 }
@@ -122,11 +130,13 @@ impl Endpoint {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Health => "health",
+            Self::Plain(Plain::Health) => "health",
+            Self::Plain(Plain::DescribeKeys) => "keys.describe",
+            Self::Plain(Plain::DescribeEcho) => "sandbox.describe",
+            Self::Plain(Plain::Authorize) => "oauth.authorize",
+            Self::Plain(Plain::Document) => "document",
             Self::IssueKey => "keys.issue",
-            Self::DescribeKeys => "keys.describe",
             Self::Echo => "sandbox.echo",
-            Self::DescribeEcho => "sandbox.describe",
             Self::Subscribe => "newsletter.subscribe",
             Self::Chat => "assistant.chat",
             Self::Quota => "assistant.quota",
@@ -134,9 +144,7 @@ impl Endpoint {
             Self::Claim => "agent.claim",
             Self::Revoke => "agent.revoke",
             Self::Token => "oauth.token",
-            Self::Authorize => "oauth.authorize",
             Self::Mcp => "mcp",
-            Self::Document => "document",
         }
     }
 
@@ -153,13 +161,7 @@ impl Endpoint {
             // The arguments of a tool are such bodies; the message around them is small.
             Self::Chat | Self::Mcp => BodyRule::json(320),
             Self::Revoke | Self::Token => BodyRule::form(8),
-            Self::Health
-            | Self::DescribeKeys
-            | Self::DescribeEcho
-            | Self::Quota
-            | Self::Claim
-            | Self::Authorize
-            | Self::Document => None,
+            Self::Plain(_) | Self::Quota | Self::Claim => None,
         }
     }
 
@@ -171,19 +173,15 @@ impl Endpoint {
             Self::Chat => Duration::from_secs(330),
             // A tool that takes too long says so itself.
             Self::Mcp => Duration::from_secs(335),
-            Self::Health
+            Self::Plain(_)
             | Self::IssueKey
-            | Self::DescribeKeys
             | Self::Echo
-            | Self::DescribeEcho
             | Self::Subscribe
             | Self::Quota
             | Self::RegisterAgent
             | Self::Claim
             | Self::Revoke
-            | Self::Token
-            | Self::Authorize
-            | Self::Document => Duration::from_secs(30),
+            | Self::Token => Duration::from_secs(30),
         }
     }
 
@@ -192,19 +190,15 @@ impl Endpoint {
     pub const fn shows_quota(self) -> bool {
         match self {
             Self::Chat | Self::Quota => true,
-            Self::Health
+            Self::Plain(_)
             | Self::IssueKey
-            | Self::DescribeKeys
             | Self::Echo
-            | Self::DescribeEcho
             | Self::Subscribe
             | Self::RegisterAgent
             | Self::Claim
             | Self::Revoke
             | Self::Token
-            | Self::Authorize
-            | Self::Mcp
-            | Self::Document => false,
+            | Self::Mcp => false,
         }
     }
 
@@ -215,47 +209,20 @@ impl Endpoint {
         matches!(self, Self::Mcp)
     }
 
-    /// Whether nothing has to be read, asked or checked for it beyond the door, and it seldom waits
-    /// for anything.
-    #[must_use]
-    pub const fn is_plain(self) -> bool {
-        match self {
-            Self::Health
-            | Self::DescribeKeys
-            | Self::DescribeEcho
-            | Self::Authorize
-            | Self::Document => true,
-            Self::Claim
-            | Self::IssueKey
-            | Self::Echo
-            | Self::Subscribe
-            | Self::Chat
-            | Self::Quota
-            | Self::RegisterAgent
-            | Self::Revoke
-            | Self::Token
-            | Self::Mcp => false,
-        }
-    }
-
     /// Whether the operation changes anything but counts, so that it must finish once it has begun,
     /// even if the client has gone.
     #[must_use]
     pub const fn has_effects(self) -> bool {
         match self {
             Self::IssueKey | Self::Subscribe | Self::Chat | Self::Revoke => true,
-            Self::Health
-            | Self::DescribeKeys
+            Self::Plain(_)
             | Self::Echo
-            | Self::DescribeEcho
             | Self::Quota
             | Self::RegisterAgent
             | Self::Claim
             | Self::Token
-            | Self::Authorize
             // The tool that is called may; it then finishes by itself.
-            | Self::Mcp
-            | Self::Document => false,
+            | Self::Mcp => false,
         }
     }
 }
@@ -270,8 +237,8 @@ mod tests {
         let routes = Routes::default();
         let of_paths = routes.iter().map(|(_, _, operation)| operation.endpoint);
         let plain = of_paths
-            .chain([Endpoint::Document])
-            .filter(|endpoint| endpoint.is_plain());
+            .chain([Endpoint::Plain(Plain::Document)])
+            .filter(|endpoint| matches!(endpoint, Endpoint::Plain(_)));
         for endpoint in plain {
             assert_eq!(endpoint.body(), None, "{endpoint:?}");
             let needs = [

@@ -7,19 +7,19 @@ use hyper::Method;
 use crate::domain::deprecation::Deprecation;
 use crate::site::Deprecated;
 
-use super::route::Endpoint;
+use super::route::{Endpoint, Plain};
 
 /// Every path with operations of its own: what GET does there, and what POST does. HEAD follows GET.
 const TABLE: [(&str, Option<Endpoint>, Option<Endpoint>); 14] = [
-    ("/api/v1/health", Some(Endpoint::Health), None),
+    ("/api/v1/health", Some(Endpoint::Plain(Plain::Health)), None),
     (
         "/api/v1/keys",
-        Some(Endpoint::DescribeKeys),
+        Some(Endpoint::Plain(Plain::DescribeKeys)),
         Some(Endpoint::IssueKey),
     ),
     (
         "/api/v1/sandbox/echo",
-        Some(Endpoint::DescribeEcho),
+        Some(Endpoint::Plain(Plain::DescribeEcho)),
         Some(Endpoint::Echo),
     ),
     ("/api/v1/newsletter", None, Some(Endpoint::Subscribe)),
@@ -39,7 +39,11 @@ const TABLE: [(&str, Option<Endpoint>, Option<Endpoint>); 14] = [
     ("/agent/auth/claim/complete", None, Some(Endpoint::Claim)),
     ("/agent/auth/revoke", None, Some(Endpoint::Revoke)),
     ("/oauth2/token", None, Some(Endpoint::Token)),
-    ("/oauth2/authorize", Some(Endpoint::Authorize), None),
+    (
+        "/oauth2/authorize",
+        Some(Endpoint::Plain(Plain::Authorize)),
+        None,
+    ),
     ("/mcp", None, Some(Endpoint::Mcp)),
 ];
 
@@ -74,7 +78,7 @@ impl Route {
     pub fn is_document(&self) -> bool {
         match self {
             Self::WrongMethod { is_document, .. } => *is_document,
-            Self::Found(_) | Self::Unknown => self.leads_to(Endpoint::Document),
+            Self::Found(_) | Self::Unknown => self.leads_to(Endpoint::Plain(Plain::Document)),
         }
     }
 
@@ -179,7 +183,8 @@ impl Routes {
                     (None, Some(_)) => "POST",
                     (Some(_) | None, None) => "GET, HEAD",
                 },
-                is_document: operations.get == Some(Operation::from(Endpoint::Document)),
+                is_document: operations.get
+                    == Some(Operation::from(Endpoint::Plain(Plain::Document))),
             },
         }
     }
@@ -188,7 +193,7 @@ impl Routes {
         let row = self.0.iter().find(|(known, _)| *known == path);
         row.map(|(_, operations)| *operations).or_else(|| {
             is_document(path).then_some(Operations {
-                get: Some(Operation::from(Endpoint::Document)),
+                get: Some(Operation::from(Endpoint::Plain(Plain::Document))),
                 post: None,
             })
         })
@@ -230,7 +235,10 @@ mod tests {
     fn documents_are_found_by_their_paths() {
         for method in [Method::GET, Method::HEAD] {
             let route = find(&method, "/docs");
-            assert_eq!(route, Route::Found(Operation::from(Endpoint::Document)));
+            assert_eq!(
+                route,
+                Route::Found(Operation::from(Endpoint::Plain(Plain::Document)))
+            );
             assert!(route.is_document());
         }
         assert!(find(&Method::PUT, "/docs").is_document());

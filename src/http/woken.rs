@@ -47,16 +47,17 @@ impl<F: Future + Unpin> Future for WhenWoken<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.get_mut();
-        // Before the look at the bell, so that none that rings later is missed. It is nearly always the
-        // same task.
+        // Before the look at the bell, so that none that rings later is missed. It is nearly always
+        // the same task.
         if !this.task.will_wake(context.waker()) {
             this.task.clone_from(context.waker());
             this.bell.wake_later(&this.task);
         }
         let has_rung = &this.bell.has_rung;
-        // To look is cheap. To take is not, and is done before the future is polled: if that is woken
-        // meanwhile, it is polled again.
-        if !has_rung.load(Ordering::Relaxed) || !has_rung.swap(false, Ordering::AcqRel) {
+        // A look is enough: whoever rings wakes the task after that, so a ring that is not seen yet
+        // is seen by the poll that it leads to. To take it costs more, and comes before the future is
+        // polled: if that is woken meanwhile, it is polled again.
+        if !has_rung.load(Ordering::Relaxed) || !has_rung.swap(false, Ordering::Acquire) {
             return Poll::Pending;
         }
         Pin::new(&mut this.future).poll(&mut Context::from_waker(&this.waker))
@@ -66,8 +67,12 @@ impl<F: Future + Unpin> Future for WhenWoken<F> {
 impl Bell {
     /// Wakes `task` from now on.
     fn wake_later(&self, task: &Waker) {
+        let task = task.clone();
         let mut waiting = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.clone_from(task);
+        let before = std::mem::replace(&mut *waiting, task);
+        drop(waiting);
+        // It may be the last to know its task, and take that along.
+        drop(before);
     }
 }
 
@@ -78,7 +83,7 @@ impl Wake for Bell {
 
     fn wake_by_ref(self: &Arc<Self>) {
         // What was done before each of several rings is seen by who takes them together.
-        self.has_rung.fetch_or(true, Ordering::AcqRel);
+        self.has_rung.fetch_or(true, Ordering::Release);
         let waiting = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         let task = waiting.clone();
         drop(waiting);

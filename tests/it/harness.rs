@@ -30,9 +30,9 @@ use landing_api::ports::{
 };
 use landing_api::site::{Site, SiteFacts, SiteFile};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::openapi_contract::contract::CONTRACT;
-use tokio::time::Instant;
 
 /// 2026-11-21T12:00:00Z.
 pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_795_262_400_000);

@@ -11,9 +11,10 @@ use landing_api::http::problem::Code;
 use landing_api::ports::{
     Acquired, Charge, Clock, Grant, LimiterAnswer, LimiterError, RateLimiter,
 };
+use tokio::time::Instant;
+use tracing::{Event, Level, Metadata, Subscriber, span};
 
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
-use tokio::time::Instant;
 
 #[tokio::test]
 async fn unknown_paths_are_404_problems_with_rate_limits() {
@@ -329,4 +330,54 @@ async fn what_panics_before_the_door_is_a_problem_too() {
     let problem: serde_json::Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(problem["code"], "internal_error");
     assert!(!problem.to_string().contains("secret cause"));
+}
+
+/// A log that breaks at the line about a request, and takes the one about a panic.
+struct PanickingLog;
+
+impl Subscriber for PanickingLog {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        assert_ne!(*event.metadata().level(), Level::INFO, "the secret cause");
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[tokio::test]
+async fn what_panics_behind_the_operation_is_a_problem_too() {
+    let app = TestApp::new();
+    let _log = tracing::subscriber::set_default(PanickingLog);
+    // One that is answered at once, and one whose body is awaited; HEAD has no body.
+    for (method, path, has_body) in [
+        (Method::GET, "/api/v1/health", true),
+        (Method::HEAD, "/api/v1/health", false),
+        (Method::POST, "/api/v1/sandbox/echo", true),
+    ] {
+        let request = hyper::Request::builder().method(method).uri(path);
+        let request = request.header("content-type", "application/json");
+        let request = request.body(r#"{"message":"hello"}"#.to_owned()).unwrap();
+        let peer = app.service.peer("192.0.2.1".parse().unwrap());
+        let Ok(response) = app.service.respond(peer, Instant::now(), request).await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(response.headers().contains_key("x-request-id"));
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(!body.is_empty(), has_body, "{path}");
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        assert_eq!(body.contains("internal_error"), has_body, "{path}");
+        assert!(!body.contains("secret cause"));
+    }
 }

@@ -6,13 +6,14 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::domain::settings::Settings;
+use crate::http::headers;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::version::VERSION;
 use crate::ports::{Answer, StoreError};
 use crate::usecases::subscribe::Newsletter;
 
-use super::{Call, Context};
+use super::Context;
 
 /// What a healthy service answers: the same to everybody, so it is written once.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ impl Healthy {
             "documentation": settings.documentation(),
             "openapi": settings.openapi(),
         });
-        Self(Bytes::from(response.to_string()))
+        Self(headers::lasting_bytes(&response.to_string()))
     }
 
     fn reply(&self) -> Reply {
@@ -57,11 +58,11 @@ pub(super) fn at_once(context: &Context) -> Option<Result<Reply, Problem>> {
     Some(Ok(context.healthy.reply()))
 }
 
-pub(super) async fn health(call: &Call) -> Result<Reply, Problem> {
-    for answer in check(call.app()) {
+pub(super) async fn health(context: &Context) -> Result<Reply, Problem> {
+    for answer in check(&context.app) {
         answer.await.map_err(unavailable)?;
     }
-    Ok(call.context.healthy.reply())
+    Ok(context.healthy.reply())
 }
 
 fn unavailable(error: StoreError) -> Problem {

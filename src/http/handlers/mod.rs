@@ -38,7 +38,7 @@ use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
 use super::reply::Reply;
 use super::request_id::RequestId;
-use super::route::Endpoint;
+use super::route::{Endpoint, Plain};
 
 use self::health::Healthy;
 pub(crate) use self::tools::{call_tool, endpoint};
@@ -95,7 +95,7 @@ pub(crate) struct Call {
     pub(crate) asker: Asker,
     pub(crate) headers: HeaderMap,
     pub(crate) uri: Uri,
-    /// When it came; with a body, when that had arrived.
+    /// When the operation begins: the body has arrived.
     pub(crate) now: Timestamp,
 }
 
@@ -119,47 +119,34 @@ impl Call {
 /// What an operation answers: the problem if it fails.
 pub(crate) type Outcome = Answer<'static, Reply, Problem>;
 
-/// What `endpoint` answers to a request for `path` with these headers, if that takes nothing else and
-/// waits for nothing: so it is with all that are plain, but health while a store is not sound.
-pub(crate) fn at_once(
-    endpoint: Endpoint,
-    context: &Context,
+/// What `operation` answers to a request for `path` with these headers: at once, unless the stores
+/// have to be asked how they are.
+pub(crate) fn answer(
+    operation: Plain,
+    context: &Arc<HeldContext>,
     path: &str,
     headers: &HeaderMap,
-) -> Option<Result<Reply, Problem>> {
-    match endpoint {
-        Endpoint::Health => health::at_once(context),
-        Endpoint::DescribeKeys => Some(keys::describe(context)),
-        Endpoint::DescribeEcho => Some(sandbox::describe()),
+) -> Outcome {
+    match operation {
+        Plain::Health => match health::at_once(context) {
+            Some(outcome) => Answer::decided(outcome),
+            None => {
+                let context = Arc::clone(context);
+                Answer::pending(async move { health::health(&context).await })
+            }
+        },
+        Plain::DescribeKeys => Answer::decided(keys::describe(context)),
+        Plain::DescribeEcho => Answer::decided(sandbox::describe()),
         // Never a redirect: nobody can sign in here.
-        Endpoint::Authorize => Some(Err(Problem::of(Code::UnsupportedResponseType))),
-        Endpoint::Document => Some(pages::document(context, path, headers)),
-        Endpoint::IssueKey
-        | Endpoint::Echo
-        | Endpoint::Subscribe
-        | Endpoint::Chat
-        | Endpoint::Quota
-        | Endpoint::RegisterAgent
-        | Endpoint::Claim
-        | Endpoint::Revoke
-        | Endpoint::Token
-        | Endpoint::Mcp => None,
+        Plain::Authorize => Answer::decided(Err(Problem::of(Code::UnsupportedResponseType))),
+        Plain::Document => Answer::decided(pages::document(context, path, headers)),
     }
 }
 
 /// Does what `endpoint` does: at once if that waits for nothing, otherwise as the answer is awaited.
 pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
     match endpoint {
-        Endpoint::Health
-        | Endpoint::DescribeKeys
-        | Endpoint::DescribeEcho
-        | Endpoint::Authorize
-        | Endpoint::Document => {
-            match at_once(endpoint, &call.context, call.uri.path(), &call.headers) {
-                Some(outcome) => Answer::decided(outcome),
-                None => Answer::pending(async move { health::health(&call).await }),
-            }
-        }
+        Endpoint::Plain(plain) => answer(plain, &call.context, call.uri.path(), &call.headers),
         Endpoint::IssueKey => Answer::pending(async move { keys::issue(&call, &body).await }),
         Endpoint::Echo => Answer::decided(sandbox::echo(&call, &body)),
         Endpoint::Subscribe => {

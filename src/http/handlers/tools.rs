@@ -2,7 +2,7 @@
 
 use crate::http::problem::Problem;
 use crate::http::reply::Reply;
-use crate::http::route::Endpoint;
+use crate::http::route::{Endpoint, Plain};
 use crate::http::wire::{self, Errors, Unknown};
 use crate::site::tools::Tool;
 
@@ -11,7 +11,7 @@ use super::{Call, assistant, health, keys, newsletter, sandbox};
 /// The operation that a tool is.
 pub(crate) const fn endpoint(tool: Tool) -> Endpoint {
     match tool {
-        Tool::CheckHealth => Endpoint::Health,
+        Tool::CheckHealth => Endpoint::Plain(Plain::Health),
         Tool::Echo => Endpoint::Echo,
         Tool::SubscribeNewsletter => Endpoint::Subscribe,
         Tool::AskAssistant => Endpoint::Chat,
@@ -28,7 +28,7 @@ pub(crate) async fn call_tool(tool: Tool, call: &Call, arguments: &[u8]) -> Resu
     match tool {
         Tool::CheckHealth => {
             read_nothing(arguments)?;
-            health::health(call).await
+            health::health(&call.context).await
         }
         Tool::Echo => sandbox::echo(call, arguments),
         Tool::SubscribeNewsletter => newsletter::subscribe(call, arguments).await,

@@ -10,7 +10,7 @@ use crate::http::handlers;
 use crate::http::identity;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
-use crate::http::route::Endpoint;
+use crate::http::route::{Endpoint, Plain};
 use crate::http::visit::Visit;
 use crate::ports::Answer;
 use crate::usecases::admit;
@@ -47,10 +47,12 @@ impl LandingService {
         });
         match endpoint {
             Err(problem) => Begun::Over(Err(problem)),
-            Ok(endpoint) if endpoint.is_plain() && visit.wanted.check().is_ok() => {
+            Ok(Endpoint::Plain(plain)) if visit.wanted.check().is_ok() => {
                 let Parts { uri, headers, .. } = &visit.parts;
-                handlers::at_once(endpoint, &self.context, uri.path(), headers)
-                    .map_or(Begun::Inside(client), Begun::Over)
+                match handlers::answer(plain, &visit.peer.context, uri.path(), headers) {
+                    Answer::Ready(outcome) => Begun::Over(outcome),
+                    Answer::Pending(_) => Begun::Inside(client),
+                }
             }
             Ok(_) => Begun::Inside(client),
         }
@@ -92,7 +94,7 @@ impl LandingService {
 
     /// Tells the operator of a proxy that has to be named or configured.
     pub(super) fn watch_proxies(&self, visit: &Visit) {
-        let is_probe = visit.route.leads_to(Endpoint::Health);
+        let is_probe = visit.route.leads_to(Endpoint::Plain(Plain::Health));
         let forwarding = visit.source.forwarding;
         let watch = &self.proxy_watch;
         if let Some(advice) = watch.observe(visit.now, visit.peer.address, forwarding, is_probe) {

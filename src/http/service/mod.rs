@@ -137,9 +137,10 @@ impl LandingService {
         B::Error: Into<BodyError>,
     {
         let id = self.ids.next();
+        let is_head = request.method() == Method::HEAD;
         // Over HTTP/2 a panic here would end every stream of the connection.
         catch_unwind(AssertUnwindSafe(|| self.begin(id, peer, arrived, request)))
-            .unwrap_or_else(|panic| Answer::ready(self.apologise(id, &panicked(&*panic))))
+            .unwrap_or_else(|panic| Answer::ready(self.apologise(id, is_head, &panicked(&*panic))))
     }
 
     fn begin<B>(
@@ -200,26 +201,27 @@ impl LandingService {
             let mut outcome = outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
             let finish = || this.finish(&visit, log_line, &mut outcome, &mut decision);
             Ok(catch_unwind(AssertUnwindSafe(finish))
-                .unwrap_or_else(|panic| this.apologise(id, &panicked(&*panic))))
+                .unwrap_or_else(|panic| this.apologise(id, visit.is_head, &panicked(&*panic))))
         })
     }
 
-    /// The answer when none could be begun.
-    fn apologise(&self, id: RequestId, problem: &Problem) -> Response<ReplyBody> {
+    /// The answer when a panic left none.
+    fn apologise(&self, id: RequestId, is_head: bool, problem: &Problem) -> Response<ReplyBody> {
         let cause = problem.cause.as_deref();
         let status = problem.code.kind().status;
         tracing::warn!(request.id = %id, status = status.as_u16(), cause, "request");
-        self.renderer.apology(id, problem)
+        self.renderer.apology(id, is_head, problem)
     }
 
     /// Step 6.
     fn finish(
         &self,
         visit: &Visit,
-        log_line: LogLine,
+        mut log_line: LogLine,
         outcome: &mut Result<Reply, Problem>,
         decision: &mut Decision,
     ) -> Response<ReplyBody> {
+        log_line.answering();
         let mut response = self.renderer.render(visit, outcome, decision);
         if visit.is_for_programs() {
             self.origins

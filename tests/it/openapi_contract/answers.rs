@@ -17,11 +17,11 @@ use landing_api::domain::chat::Conversation;
 use landing_api::http::route::Area;
 use landing_api::ports::{Deltas, ModelClient, ModelError, StoreError};
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::contract::{CONTRACT, Described, object, written};
 use crate::harness::{Call, PanickingModelClient, Reply, Setup, TestApp, VISITOR};
 use crate::problems::BrokenRateLimiter;
-use tokio::time::Instant;
 
 /// What answers have shown so far.
 #[derive(Default)]
