@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use tokio::runtime::Handle;
+
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
@@ -18,10 +20,10 @@ use super::ledger::{self, Event, Ledger};
 /// Decides one change. It is dropped, and with it the way to answer, when nothing came of it.
 pub(super) type Change = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Answer, IndexError> + Send>;
 
-/// Tells whoever asked for a change what became of it, and is left the other answers of the batch.
-pub(super) type Answer = Box<dyn FnOnce(Result<(), StoreError>, Answers) + Send>;
+/// Tells whoever asked for a change what became of it.
+pub(super) type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
-/// The answers of a batch, given when this is dropped at the latest.
+/// The answers of a batch, given when this is dropped.
 #[must_use]
 pub(super) struct Answers {
     answers: Vec<Answer>,
@@ -29,11 +31,15 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Answers one, and leaves the others to whoever that is: tasks are woken at less cost by one
-    /// of their own than from outside of their runtime.
-    pub(super) fn give(mut self) {
-        if let Some(first) = self.answers.pop() {
-            first(self.outcome.clone(), self);
+    /// Gives them, if there are several through a task of `runtime`, where those wait who asked:
+    /// to wake many of its tasks costs less from inside than from another thread.
+    pub(super) fn give(self, runtime: Option<&Handle>) {
+        match runtime {
+            // Where none runs any more they are given at once.
+            Some(runtime) if self.answers.len() > 1 => {
+                runtime.spawn(async move { drop(self) });
+            }
+            Some(_) | None => drop(self),
         }
     }
 
@@ -48,7 +54,7 @@ impl Answers {
 impl Drop for Answers {
     fn drop(&mut self) {
         for answer in self.answers.drain(..) {
-            answer(self.outcome.clone(), Self::none());
+            answer(self.outcome.clone());
         }
     }
 }

@@ -47,6 +47,8 @@ struct Waiting {
     is_thread_asleep: bool,
     /// How many changes were committed alone, up to now.
     lone_changes: u32,
+    /// Where those wait who hand in, if it has threads of its own.
+    runtime: Option<Handle>,
     is_closed: bool,
 }
 
@@ -109,7 +111,7 @@ impl Desk {
             return Err(StoreError::Unavailable("the store is closed".to_owned()));
         }
         if waiting.is_quiet()
-            && may_block()
+            && runtime().is_some()
             && let Some(committer) = self.sound_committer()
         {
             // Without another thread for the runtime it panics: whoever comes next does not try.
@@ -123,6 +125,9 @@ impl Desk {
         }
         if waiting.changes.len() >= self.changes_max {
             return Err(StoreError::Overloaded);
+        }
+        if waiting.runtime.is_none() {
+            waiting.runtime = runtime();
         }
         waiting.changes.push(change);
         self.call(waiting);
@@ -179,6 +184,7 @@ impl Desk {
         };
         let mut waiting = lock(&self.waiting);
         waiting.note(count);
+        let runtime = waiting.runtime.clone();
         if is_more_due {
             waiting.is_more_due = true;
             self.call(waiting);
@@ -186,7 +192,7 @@ impl Desk {
             drop(waiting);
         }
         drop(place);
-        answers.give();
+        answers.give(runtime.as_ref());
     }
 
     /// Takes the committer out of its place while it does `work`; nothing if it is not there.
@@ -259,9 +265,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether this thread belongs to a runtime that can do without it for a while.
-fn may_block() -> bool {
-    Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
+/// The runtime that this thread belongs to, if that has threads of its own: it can do without this
+/// one for a while, and its tasks go on whoever waits for what.
+fn runtime() -> Option<Handle> {
+    let runtime = Handle::try_current().ok();
+    runtime.filter(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 #[cfg(test)]

@@ -109,17 +109,14 @@ impl SledStore {
         let (reply, answer) = oneshot::channel();
         let change: Change = Box::new(move |draft| {
             let decided = decide(draft)?;
-            Ok(Box::new(move |outcome: Result<(), StoreError>, others| {
+            Ok(Box::new(move |outcome: Result<(), StoreError>| {
                 // Whoever asked may have gone; the change stays.
-                let _ = reply.send((outcome.map(|()| decided), others));
+                let _ = reply.send(outcome.map(|()| decided));
             }))
         });
         self.desk.hand_in(change)?;
         match answer.await {
-            Ok((outcome, others)) => {
-                drop(others);
-                outcome
-            }
+            Ok(outcome) => outcome,
             Err(_given_up) => Err(self.shared.unavailable()),
         }
     }

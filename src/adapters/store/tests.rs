@@ -1,8 +1,15 @@
 //! Faults that cannot be caused from outside.
 
 use std::fs;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::mpsc;
+use std::task::Poll;
 use std::thread;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
 use crate::adapters::memory::SeededEntropy;
 use crate::domain::contact::{Origin, SignUp, Subscription};
@@ -109,4 +116,73 @@ async fn a_lone_change_that_panics_or_fails_is_taken_back() {
         assert_eq!(store.check().await, Ok(()));
         assert_eq!(find(&store, "ada@example.com").await, Ok(true));
     }
+}
+
+type Change<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
+
+/// Hands in changes that become one batch, which is committed before this returns.
+async fn commit_together(store: &SledStore, count: usize) -> Vec<Change<'_>> {
+    let (began, has_begun) = mpsc::channel();
+    let (end, ends) = mpsc::channel::<()>();
+    let (last, is_last) = mpsc::channel();
+    let mut first: Change<'_> = Box::pin(store.commit(move |_draft| {
+        began.send(()).unwrap();
+        // An error tells the end, too.
+        let _ = ends.recv();
+        Ok(())
+    }));
+    hand_in(&mut first).await;
+    has_begun.recv().unwrap();
+    let mut changes: Vec<Change<'_>> = Vec::new();
+    for number in 1..=count {
+        let last = last.clone();
+        changes.push(Box::pin(store.commit(move |_draft| {
+            if number == count {
+                last.send(()).unwrap();
+            }
+            Ok(())
+        })));
+    }
+    for change in &mut changes {
+        hand_in(change).await;
+    }
+    drop(end);
+    first.await.unwrap();
+    is_last.recv().unwrap();
+    changes
+}
+
+async fn hand_in(change: &mut Change<'_>) {
+    let polled = poll_fn(|context| Poll::Ready(change.as_mut().poll(context))).await;
+    assert!(polled.is_pending());
+}
+
+fn runtime() -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().unwrap()
+}
+
+#[test]
+fn whoever_does_not_look_for_an_answer_holds_up_no_other_of_the_batch() {
+    let root = tempfile::tempdir().unwrap();
+    runtime().block_on(async {
+        let store = open(&root).await;
+        for awaited in 0..3 {
+            let mut changes = commit_together(&store, 3).await;
+            let answer = timeout(Duration::from_secs(30), &mut changes[awaited]).await;
+            assert_eq!(answer, Ok(Ok(())), "{awaited}");
+        }
+    });
+}
+
+#[test]
+fn a_batch_is_answered_after_the_runtime_of_the_first_change_has_ended() {
+    let root = tempfile::tempdir().unwrap();
+    let store = runtime().block_on(open(&root));
+    runtime().block_on(async {
+        for change in commit_together(&store, 3).await {
+            let answer = timeout(Duration::from_secs(30), change).await;
+            assert_eq!(answer, Ok(Ok(())));
+        }
+    });
 }
