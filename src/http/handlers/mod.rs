@@ -11,18 +11,18 @@ mod sandbox;
 mod stream;
 mod tools;
 
-use std::future::poll_fn;
+use std::future;
 use std::ops::Deref;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{self, Poll};
 
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Uri};
-use tokio::task::JoinError;
+use tokio::runtime::Handle;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
@@ -110,7 +110,7 @@ impl Call {
         async move {
             match unawaited {
                 Some(unawaited) => unawaited.cancelled().await,
-                None => std::future::pending().await,
+                None => future::pending().await,
             }
         }
     }
@@ -164,10 +164,10 @@ pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
     }
 }
 
-/// Runs what `endpoint` does under its deadline. If it has effects, it is detached as soon as it
-/// has to wait for something: then it finishes even if nobody waits for it any more, of which it is
-/// told by the token that it is given. What it does until then knows no deadline: whoever asked for a
-/// lone commit waits as long as the disk does.
+/// Runs what `endpoint` does under its deadline. If it has effects, it is detached when nobody waits
+/// for it any more: then it finishes nevertheless, and is told so by the token that it is given. What
+/// it does until it has to wait for something knows no deadline: whoever asked for a lone commit
+/// waits as long as the disk does.
 pub(crate) fn run(
     detached: &TaskTracker,
     endpoint: Endpoint,
@@ -176,22 +176,15 @@ pub(crate) fn run(
     let deadline = endpoint.deadline();
     if endpoint.has_effects() {
         let unawaited = CancellationToken::new();
-        let mut operation = operation(Some(unawaited.clone()));
-        // Dropped with this future, which the connection drops when the client hangs up.
-        let waiting = unawaited.drop_guard();
-        let detached = detached.clone();
+        let effect = Effect {
+            operation: Some(operation(Some(unawaited.clone()))),
+            has_begun: false,
+            _unawaited: unawaited.drop_guard(),
+            detached: detached.clone(),
+        };
         return Answer::pending(async move {
-            let _waiting = waiting;
-            let begun = poll_fn(|context| {
-                let begun = pin!(catch_panic(&mut operation));
-                Poll::Ready(begun.poll(context))
-            });
-            if let Poll::Ready(outcome) = begun.await {
-                return outcome.unwrap_or_else(|panic| Err(panicked(&*panic)));
-            }
-            timeout(deadline, detached.spawn(operation))
-                .await
-                .map_or_else(too_late, finished)
+            let outcome = timeout(deadline, effect).await;
+            outcome.unwrap_or_else(too_late)
         });
     }
     match operation(None) {
@@ -203,21 +196,52 @@ pub(crate) fn run(
     }
 }
 
+/// An operation with effects, which finishes once it has begun: when this is dropped, because the
+/// client has hung up or the deadline passed, it goes on by itself.
+struct Effect {
+    /// Nothing once it has finished.
+    operation: Option<Outcome>,
+    has_begun: bool,
+    _unawaited: DropGuard,
+    detached: TaskTracker,
+}
+
+impl Future for Effect {
+    type Output = Result<Reply, Problem>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let Some(operation) = &mut this.operation else {
+            return Poll::Pending;
+        };
+        this.has_begun = true;
+        let polled = pin!(catch_panic(operation)).poll(context);
+        polled.map(|outcome| {
+            this.operation = None;
+            outcome.unwrap_or_else(|panic| Err(panicked(&*panic)))
+        })
+    }
+}
+
+impl Drop for Effect {
+    fn drop(&mut self) {
+        // Without a runtime there is nothing that it could go on with.
+        if self.has_begun
+            && let Some(operation) = self.operation.take()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            self.detached.spawn_on(operation, &runtime);
+        }
+    }
+}
+
 fn too_late(_elapsed: Elapsed) -> Result<Reply, Problem> {
     Err(Problem::of(Code::HandlerTimeout).because("deadline passed"))
 }
 
-/// What came of a detached operation.
-fn finished(joined: Result<Result<Reply, Problem>, JoinError>) -> Result<Reply, Problem> {
-    joined.unwrap_or_else(|error| match error.try_into_panic() {
-        Ok(panic) => Err(panicked(&*panic)),
-        Err(cancelled) => Err(Problem::of(Code::InternalError).because(cancelled)),
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::pin::Pin;
+    use std::future::poll_fn;
 
     use tokio::sync::oneshot;
     use tokio::task::yield_now;
@@ -227,7 +251,7 @@ mod tests {
     /// A sign-up's operation that waits so often, and then tells how many are detached.
     fn counting(detached: &TaskTracker, waits: usize) -> Outcome {
         let running = detached.clone();
-        run(detached, Endpoint::Subscribe, |_unawaited| {
+        run(detached, Endpoint::Subscribe, move |_unawaited| {
             Answer::pending(async move {
                 for _ in 0..waits {
                     yield_now().await;
@@ -237,17 +261,87 @@ mod tests {
         })
     }
 
+    /// A sign-up's operation that goes on when it is told to, and then says so.
+    fn waiting(detached: &TaskTracker) -> (Outcome, oneshot::Sender<()>, oneshot::Receiver<()>) {
+        let ((go_on, told), (finished, is_finished)) = (oneshot::channel(), oneshot::channel());
+        let operation = run(detached, Endpoint::Subscribe, |_unawaited| {
+            Answer::pending(async move {
+                told.await.unwrap();
+                finished.send(()).unwrap();
+                Err(Problem::of(Code::InternalError))
+            })
+        });
+        (operation, go_on, is_finished)
+    }
+
+    async fn begin(operation: &mut Outcome) {
+        let begun = poll_fn(|context| Poll::Ready(Pin::new(&mut *operation).poll(context)));
+        assert!(begun.await.is_pending());
+    }
+
     #[tokio::test]
-    async fn an_operation_with_effects_is_detached_once_it_waits() {
+    async fn an_operation_with_effects_is_not_detached_while_it_is_waited_for() {
         let detached = TaskTracker::new();
-        for (waits, expected) in [(0, "0"), (1, "1"), (2, "1")] {
+        for waits in 0..3 {
             let problem = counting(&detached, waits).await.unwrap_err();
-            assert_eq!(problem.cause.as_deref(), Some(expected), "{waits}");
+            assert_eq!(problem.cause.as_deref(), Some("0"), "{waits}");
         }
+        assert!(detached.is_empty());
     }
 
     #[tokio::test]
     async fn what_has_begun_finishes_without_whoever_asked() {
+        let detached = TaskTracker::new();
+        let (mut operation, go_on, is_finished) = waiting(&detached);
+        begin(&mut operation).await;
+        drop(operation);
+        assert_eq!(detached.len(), 1);
+        go_on.send(()).unwrap();
+        assert_eq!(is_finished.await, Ok(()));
+        detached.close();
+        detached.wait().await;
+    }
+
+    #[tokio::test]
+    async fn what_has_not_begun_never_does() {
+        let detached = TaskTracker::new();
+        let (operation, _go_on, is_finished) = waiting(&detached);
+        drop(operation);
+        assert!(detached.is_empty());
+        assert!(is_finished.await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_too_long_is_answered_and_finishes() {
+        let detached = TaskTracker::new();
+        let (operation, go_on, is_finished) = waiting(&detached);
+        let problem = operation.await.unwrap_err();
+        assert_eq!(problem.code, Code::HandlerTimeout);
+        go_on.send(()).unwrap();
+        assert_eq!(is_finished.await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered_and_leaves_nothing_to_finish() {
+        for waits in 0..2 {
+            let detached = TaskTracker::new();
+            let operation = run(&detached, Endpoint::Subscribe, |_unawaited| {
+                Answer::pending(async move {
+                    for _ in 0..waits {
+                        yield_now().await;
+                    }
+                    panic!("a bug")
+                })
+            });
+            let problem = operation.await.unwrap_err();
+            assert_eq!(problem.code, Code::InternalError);
+            assert!(problem.cause.unwrap().contains("a bug"));
+            assert!(detached.is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn an_operation_is_told_that_nobody_waits_for_it() {
         let detached = TaskTracker::new();
         let (finished, is_finished) = oneshot::channel();
         let mut operation = run(&detached, Endpoint::Subscribe, |unawaited| {
@@ -257,8 +351,7 @@ mod tests {
                 Err(Problem::of(Code::InternalError))
             })
         });
-        let begun = poll_fn(|context| Poll::Ready(Pin::new(&mut operation).poll(context)));
-        assert!(begun.await.is_pending());
+        begin(&mut operation).await;
         drop(operation);
         assert_eq!(is_finished.await, Ok(()));
     }
