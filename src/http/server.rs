@@ -5,7 +5,7 @@
 //! out loud here.
 
 use std::convert::Infallible;
-use std::future::{self, Future};
+use std::future::{self, Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use super::activity::{ActiveBody, Activity};
 use super::reply::ReplyBody;
 use super::service::LandingService;
 use super::visit::Peer;
-use super::woken::WhenWoken;
+use super::woken::{Attention, WhenWoken};
 
 /// How much, how many, how long.
 #[derive(Clone, Copy, Debug)]
@@ -296,6 +296,7 @@ impl Connection {
         // Never set anew while requests come: when it is over, it is seen when the last one was.
         let idle: Rare = Box::pin(sleep_until(self.activity.opened + rest));
         let mut rare = WhenWoken::new(select(stop, idle));
+        let mut attention = Attention::default();
         loop {
             let (stop, next) = tokio::select! {
                 // The stop first: a connection that is always busy would keep it from being seen.
@@ -310,7 +311,9 @@ impl Connection {
                     }
                     Either::Right(((), stop)) => (stop, self.next_look(rest)?),
                 },
-                ended = &mut connection => return Ok(ended?),
+                ended = poll_fn(|context| attention.poll(connection.as_mut(), context)) => {
+                    return Ok(ended?);
+                }
             };
             let idle: Rare = Box::pin(sleep_until(next));
             rare = WhenWoken::new(select(stop, idle));

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -22,16 +22,19 @@ pub(super) struct WhenWoken<F> {
 #[derive(Debug)]
 struct Bell {
     has_rung: AtomicBool,
-    /// The task that waits. It stays when it is woken.
-    task: Mutex<Waker>,
+    waiting: Waiting,
 }
+
+/// The task that waits. It stays when it is woken.
+#[derive(Debug)]
+struct Waiting(Mutex<Waker>);
 
 impl<F> WhenWoken<F> {
     pub(super) fn new(future: F) -> Self {
         let bell = Arc::new(Bell {
             // The first poll tells the future whom to wake.
             has_rung: AtomicBool::new(true),
-            task: Mutex::new(Waker::noop().clone()),
+            waiting: Waiting::default(),
         });
         Self {
             future,
@@ -51,7 +54,7 @@ impl<F: Future + Unpin> Future for WhenWoken<F> {
         // the same task.
         if !this.task.will_wake(context.waker()) {
             this.task.clone_from(context.waker());
-            this.bell.wake_later(&this.task);
+            this.bell.waiting.set(&this.task);
         }
         let has_rung = &this.bell.has_rung;
         // A look is enough: whoever rings wakes the task after that, so a ring that is not seen yet
@@ -64,15 +67,28 @@ impl<F: Future + Unpin> Future for WhenWoken<F> {
     }
 }
 
-impl Bell {
-    /// Wakes `task` from now on.
-    fn wake_later(&self, task: &Waker) {
+impl Default for Waiting {
+    fn default() -> Self {
+        Self(Mutex::new(Waker::noop().clone()))
+    }
+}
+
+impl Waiting {
+    /// Makes it `task`.
+    fn set(&self, task: &Waker) {
         let task = task.clone();
-        let mut waiting = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *waiting, task);
         drop(waiting);
         // It may be the last to know its task, and take that along.
         drop(before);
+    }
+
+    fn wake(&self) {
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let task = waiting.clone();
+        drop(waiting);
+        task.wake();
     }
 }
 
@@ -84,10 +100,82 @@ impl Wake for Bell {
     fn wake_by_ref(self: &Arc<Self>) {
         // What was done before each of several rings is seen by who takes them together.
         self.has_rung.fetch_or(true, Ordering::Release);
-        let waiting = self.task.lock().unwrap_or_else(PoisonError::into_inner);
-        let task = waiting.clone();
-        drop(waiting);
-        task.wake();
+        self.waiting.wake();
+    }
+}
+
+/// Polls a future once more, at once, when it was woken while it was polled. A task that wakes itself
+/// goes into a queue, and another thread is called for it: a connection would do so with each piece
+/// of a body that it reads.
+#[derive(Debug)]
+pub(super) struct Attention {
+    call: Arc<Call>,
+    /// Calls.
+    waker: Waker,
+    /// The task that a call wakes.
+    task: Waker,
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    /// Bits: [`HERE`] and [`CALLED`].
+    state: AtomicU8,
+    waiting: Waiting,
+}
+
+/// Somebody polls, and looks for calls before going.
+const HERE: u8 = 1;
+/// Somebody has called since that was last looked for.
+const CALLED: u8 = 2;
+
+/// So often in a row the future is polled before it is the turn of others.
+const POLLS_MAX: u32 = 2;
+
+impl Default for Attention {
+    fn default() -> Self {
+        let call = Arc::<Call>::default();
+        Self {
+            waker: Waker::from(Arc::clone(&call)),
+            call,
+            task: Waker::noop().clone(),
+        }
+    }
+}
+
+impl Attention {
+    /// Polls `future`.
+    pub(super) fn poll<F: Future>(
+        &mut self,
+        mut future: Pin<&mut F>,
+        context: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        if !self.task.will_wake(context.waker()) {
+            self.task.clone_from(context.waker());
+            self.call.waiting.set(&self.task);
+        }
+        let state = &self.call.state;
+        for _ in 0..POLLS_MAX {
+            state.swap(HERE, Ordering::AcqRel);
+            let polled = future.as_mut().poll(&mut Context::from_waker(&self.waker));
+            if polled.is_ready() || state.swap(0, Ordering::AcqRel) & CALLED == 0 {
+                return polled;
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl Wake for Call {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // Whoever called before has woken the task, or is about to.
+        if self.state.fetch_or(CALLED, Ordering::AcqRel) == 0 {
+            self.waiting.wake();
+        }
     }
 }
 
@@ -125,6 +213,57 @@ mod tests {
         let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut rare).poll(context))).await;
         assert!(polled.is_pending());
         let waiting = tokio::spawn(rare);
+        tokio::task::yield_now().await;
+        wake.send(7).unwrap();
+        assert_eq!(waiting.await.unwrap(), Ok(7));
+    }
+
+    /// Counts how often a task is woken.
+    #[derive(Default)]
+    struct Count(AtomicU32);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How often a future that wakes itself so often is polled, and its task is woken.
+    fn attended(wakes: u32) -> (u32, u32) {
+        let (mut attention, count) = (Attention::default(), Arc::new(Count::default()));
+        let mut polls = 0;
+        let mut future = poll_fn(|context| {
+            polls += 1;
+            if polls <= wakes {
+                context.waker().wake_by_ref();
+            }
+            Poll::<()>::Pending
+        });
+        let waker = Waker::from(Arc::clone(&count));
+        let polled = attention.poll(Pin::new(&mut future), &mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        (polls, count.0.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn what_is_woken_while_it_is_polled_is_polled_again_and_its_task_not_woken() {
+        assert_eq!(attended(0), (1, 0));
+        assert_eq!(attended(POLLS_MAX - 1), (POLLS_MAX, 0));
+    }
+
+    #[test]
+    fn what_never_comes_to_rest_leaves_others_their_turn() {
+        assert_eq!(attended(POLLS_MAX), (POLLS_MAX, 1));
+        assert_eq!(attended(u32::MAX), (POLLS_MAX, 1));
+    }
+
+    #[tokio::test]
+    async fn what_is_woken_later_wakes_its_task() {
+        let (wake, woken) = oneshot::channel();
+        let waiting = tokio::spawn(async move {
+            let (mut attention, mut woken) = (Attention::default(), woken);
+            poll_fn(move |context| attention.poll(Pin::new(&mut woken), context)).await
+        });
         tokio::task::yield_now().await;
         wake.send(7).unwrap();
         assert_eq!(waiting.await.unwrap(), Ok(7));
