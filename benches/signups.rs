@@ -37,6 +37,7 @@ use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
 use rusqlite::Connection;
+use tokio::runtime::{Builder, Runtime};
 
 use support::{
     Measured, Server, cpu_us, directory, json, medians, serve_bare, service_command, sign_up,
@@ -51,24 +52,21 @@ const CROWDS: [usize; 2] = [1, 64];
 const NETWORK: [u8; 16] = [7; 16];
 const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
-#[tokio::main]
-async fn main() {
+fn main() {
+    let callers = Runtime::new().unwrap();
     if let Some(directory) = std::env::var_os(SQLITE_DIR) {
         let sqlite = Sqlite::open(Path::new(&directory));
-        return serve_bare(move |request| answer(sqlite.clone(), request)).await;
+        return callers.block_on(serve_bare(move |request| answer(sqlite.clone(), request)));
     }
     let numbers: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     let rounds = numbers.first().copied().unwrap_or(3);
     let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(2));
     println!("durable sign-ups, medians of {rounds} rounds");
-    called_directly(rounds, length).await;
+    callers.block_on(called_directly(rounds, length));
+    drop(callers);
     // Clients on one thread take less of what the servers share with them.
-    let clients = move || {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_all().build().unwrap();
-        runtime.block_on(over_http(rounds, length));
-    };
-    tokio::task::spawn_blocking(clients).await.unwrap();
+    let clients = Builder::new_current_thread().enable_all().build();
+    clients.unwrap().block_on(over_http(rounds, length));
 }
 
 async fn called_directly(rounds: u64, length: Duration) {

@@ -120,7 +120,7 @@ async fn a_lone_change_that_panics_or_fails_is_taken_back() {
 
 type Change<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
 
-/// Hands in changes that become one batch, which is committed before this returns.
+/// Hands in changes that become one batch, all of which are decided before this returns.
 async fn commit_together(store: &SledStore, count: usize) -> Vec<Change<'_>> {
     let (began, has_begun) = mpsc::channel();
     let (end, ends) = mpsc::channel::<()>();

@@ -24,6 +24,7 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::app::App;
 use crate::domain::client::Client;
@@ -164,10 +165,10 @@ pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
     }
 }
 
-/// Runs what `endpoint` does under its deadline. If it has effects, it is detached when nobody waits
-/// for it any more: then it finishes nevertheless, and is told so by the token that it is given. What
-/// it does until it has to wait for something knows no deadline: whoever asked for a lone commit
-/// waits as long as the disk does.
+/// Runs what `endpoint` does under its deadline. If it has effects, a stop waits for it once it has
+/// begun, and it is detached when nobody waits for it any more: then it finishes nevertheless, and is
+/// told so by the token that it is given. While it does not wait for anything it knows no deadline:
+/// whoever asked for a lone commit waits as long as the disk does.
 pub(crate) fn run(
     detached: &TaskTracker,
     endpoint: Endpoint,
@@ -178,7 +179,7 @@ pub(crate) fn run(
         let unawaited = CancellationToken::new();
         let effect = Effect {
             operation: Some(operation(Some(unawaited.clone()))),
-            has_begun: false,
+            begun: None,
             _unawaited: unawaited.drop_guard(),
             detached: detached.clone(),
         };
@@ -201,7 +202,8 @@ pub(crate) fn run(
 struct Effect {
     /// Nothing once it has finished.
     operation: Option<Outcome>,
-    has_begun: bool,
+    /// From then on a stop waits for it: whose task this is part of may be none that a stop knows.
+    begun: Option<TaskTrackerToken>,
     _unawaited: DropGuard,
     detached: TaskTracker,
 }
@@ -212,9 +214,10 @@ impl Future for Effect {
     fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let Some(operation) = &mut this.operation else {
+            // Nobody asks again.
             return Poll::Pending;
         };
-        this.has_begun = true;
+        this.begun.get_or_insert_with(|| this.detached.token());
         let polled = pin!(catch_panic(operation)).poll(context);
         polled.map(|outcome| {
             this.operation = None;
@@ -226,7 +229,7 @@ impl Future for Effect {
 impl Drop for Effect {
     fn drop(&mut self) {
         // Without a runtime there is nothing that it could go on with.
-        if self.has_begun
+        if self.begun.is_some()
             && let Some(operation) = self.operation.take()
             && let Ok(runtime) = Handle::try_current()
         {
@@ -248,15 +251,18 @@ mod tests {
 
     use super::*;
 
-    /// A sign-up's operation that waits so often, and then tells how many are detached.
+    fn tasks() -> usize {
+        Handle::current().metrics().num_alive_tasks()
+    }
+
+    /// A sign-up's operation that waits so often, and then tells how many tasks there are.
     fn counting(detached: &TaskTracker, waits: usize) -> Outcome {
-        let running = detached.clone();
         run(detached, Endpoint::Subscribe, move |_unawaited| {
             Answer::pending(async move {
                 for _ in 0..waits {
                     yield_now().await;
                 }
-                Err(Problem::of(Code::InternalError).because(running.len()))
+                Err(Problem::of(Code::InternalError).because(tasks()))
             })
         })
     }
@@ -284,7 +290,7 @@ mod tests {
         let detached = TaskTracker::new();
         for waits in 0..3 {
             let problem = counting(&detached, waits).await.unwrap_err();
-            assert_eq!(problem.cause.as_deref(), Some("0"), "{waits}");
+            assert_eq!(problem.cause, Some(tasks().to_string().into()), "{waits}");
         }
         assert!(detached.is_empty());
     }

@@ -6,7 +6,7 @@
 //! 3. a bad credential (where one matters), an unknown path, a wrong method, an unknown version or a
 //!    page of a foreign origin ends it here;
 //! 4. its body is read, under a cap and a deadline;
-//! 5. its operation runs; one with effects runs detached once it waits for something, so that it
+//! 5. its operation runs; one with effects goes on by itself once nobody waits for it, so that it
 //!    finishes even if the client hangs up (a chat that would be streamed is broken off then, and
 //!    stays charged);
 //! 6. whatever came of it, one decision makes the rate-limit headers, pages of allowed origins may

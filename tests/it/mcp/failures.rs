@@ -1,11 +1,13 @@
 //! How tools fail: by their arguments, by what is behind them, by time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::StatusCode;
 use landing_api::adapters::memory::{ScriptedModelClient, ScriptedSubscriptionNotifier};
 use landing_api::ports::{ModelError, NotifyError, StoreError};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 use crate::transport::{Connection, waiting_server};
@@ -194,6 +196,20 @@ async fn a_tool_finishes_when_its_client_hangs_up() {
     assert_eq!(answer["result"]["isError"], true);
     let words = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(words.contains("\"assistant-ip\""), "{words}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_a_tool_whose_client_has_gone_but_not_for_ever() {
+    let (mut server, model) = waiting_server(Default::default()).await;
+    let mut connection = server.connect().await;
+    connection.send(asking()).await;
+    model.wait_until_asked().await;
+    drop(connection);
+    let began = Instant::now();
+    server.stop();
+    server.task.await.unwrap();
+    assert!(began.elapsed() >= Duration::from_secs(10));
+    assert!(began.elapsed() < Duration::from_secs(12));
 }
 
 #[tokio::test(start_paused = true)]
