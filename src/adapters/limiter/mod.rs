@@ -5,7 +5,8 @@
 //! | `table` | every decision, in a sharded table of windows |
 //! | `shard` | a part of the table: windows, and which of them are newer than what is stored |
 //! | `windows` | windows by their keys |
-//! | `tag` | what stands in a place of theirs, in a byte |
+//! | `places` | where they stand |
+//! | `tag` | what stands in a place, in a byte |
 //! | `writer` | writes what is new, removes what has expired, copes with a store that fails |
 //! | `persistence` | where windows survive the process |
 //! | `lot` | changes of windows, many in one value |
@@ -18,6 +19,7 @@
 
 mod lot;
 mod persistence;
+mod places;
 mod record;
 mod shard;
 mod table;

@@ -4,12 +4,12 @@
 //! that the key's hash tells. An entry whose place is taken stands in the next free one behind it
 //! (linear probing), and moves up when one before it leaves. A byte for each place says what stands
 //! there. These are few enough to stay in a near cache: so a decision on one of a million windows
-//! waits for memory about once, although few places are empty. Places come in pages of one size,
-//! any number of them, so that growing leaves no holes in memory.
+//! waits for memory about once, although few places are empty.
 
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
 
+use super::places::{FEW, PAGE_PLACES, Places};
 use super::tag::{Tag, next_new};
 
 #[derive(Default)]
@@ -18,9 +18,7 @@ pub(super) struct Windows {
     /// at the end.
     homes: u32,
     len: u32,
-    /// One for each place of the pages.
-    tags: Vec<Tag>,
-    pages: Vec<Page>,
+    places: Places,
 }
 
 #[repr(align(64))]
@@ -32,10 +30,6 @@ pub(super) struct Entry {
 }
 
 const _: () = assert!(size_of::<Option<Entry>>() == 64);
-
-const PAGE_PLACES: usize = 32;
-
-type Page = Box<[Option<Entry>; PAGE_PLACES]>;
 
 /// An entry with the tag of its place.
 pub(super) struct Tagged<'a> {
@@ -80,7 +74,7 @@ impl Windows {
         self.take(position);
         position += 1;
         // Nobody behind may be cut off from its home.
-        while self.tags.get(position).is_some_and(|tag| !tag.is_free()) {
+        while self.is_taken(position) {
             self.move_up(position);
             position += 1;
         }
@@ -91,8 +85,8 @@ impl Windows {
         // Whether one has left its place in this row: those behind it may be cut off from their
         // homes.
         let mut is_torn = false;
-        for position in 0..self.tags.len() {
-            let (_, Some(entry)) = self.place_mut(position) else {
+        for position in 0..self.places.count() {
+            let (_, Some(entry)) = self.places.place_mut(position) else {
                 is_torn = false;
                 continue;
             };
@@ -106,15 +100,13 @@ impl Windows {
         // A crowd that has gone gives its memory back.
         if self.len == 0 {
             *self = Self::default();
-        } else if self.homes > HOMES_MIN && self.len < self.homes / 8 {
+        } else if self.homes > FEW_HOMES && self.len < self.homes / 8 {
             self.resize(homes_for(self.len));
         }
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = Tagged<'_>> {
-        let places = self.pages.iter_mut().flat_map(|page| page.iter_mut());
-        let places = self.tags.iter_mut().zip(places);
-        places.filter_map(|(tag, entry)| entry.as_mut().map(|entry| Tagged { entry, tag }))
+        self.places.iter_mut()
     }
 
     /// Hands out the next new windows behind `cursor`, at most so many, and says where to go on;
@@ -131,7 +123,7 @@ impl Windows {
             false => 0,
         };
         for _ in 0..count {
-            let ahead = self.tags.get(position..)?;
+            let ahead = self.places.tags().get(position..)?;
             position += next_new(ahead)?;
             take(self.tagged(position));
             position += 1;
@@ -146,12 +138,12 @@ impl Windows {
     fn locate(&self, key: &LimitKey) -> Option<usize> {
         let home = self.home(key);
         let wanted = Tag::of(key);
-        for (offset, tag) in self.tags.get(home..)?.iter().enumerate() {
+        for (offset, tag) in self.places.tags().get(home..)?.iter().enumerate() {
             if tag.is_free() {
                 return None;
             }
             let position = home + offset;
-            if tag.may_be(wanted) && self.entry(position).is_some_and(|entry| entry.key == *key) {
+            if tag.may_be(wanted) && self.stands_at(position, key) {
                 return Some(position);
             }
         }
@@ -173,17 +165,9 @@ impl Windows {
     }
 
     fn resize(&mut self, homes: u32) {
-        let mut entries = Vec::with_capacity(self.len());
-        let places = self.pages.iter_mut().flat_map(|page| page.iter_mut());
-        entries.extend(places.filter_map(Option::take));
-        let tags = std::mem::take(&mut self.tags);
-        let tags = tags.into_iter().filter(|tag| !tag.is_free());
         self.len = 0;
         self.homes = homes;
-        self.pages
-            .resize_with((homes as usize).div_ceil(PAGE_PLACES), empty_page);
-        self.tags = vec![Tag::FREE; self.pages.len() * PAGE_PLACES];
-        for (tag, entry) in tags.zip(entries) {
+        for (tag, entry) in self.places.clear(homes as usize) {
             self.put(tag, entry);
         }
     }
@@ -196,7 +180,7 @@ impl Windows {
     }
 
     fn take(&mut self, position: usize) -> Option<(Tag, Entry)> {
-        let (tag, place) = self.place_mut(position);
+        let (tag, place) = self.places.place_mut(position);
         let entry = place.take()?;
         let tag = std::mem::replace(tag, Tag::FREE);
         self.len -= 1;
@@ -206,44 +190,37 @@ impl Windows {
     /// Puts an entry into the first free place for it, and says which.
     fn put(&mut self, tag: Tag, entry: Entry) -> usize {
         let home = self.home(&entry.key);
-        let mut row = self.tags.iter().skip(home);
+        let tags = self.places.tags();
+        let mut row = tags.iter().skip(home);
         let position = match row.position(|tag| tag.is_free()) {
             Some(offset) => home + offset,
             None => {
-                self.pages.push(empty_page());
-                let full = self.tags.len();
-                self.tags.resize(full + PAGE_PLACES, Tag::FREE);
+                let full = tags.len();
+                self.places.extend();
                 full
             }
         };
-        let place = self.place_mut(position);
+        let place = self.places.place_mut(position);
         (*place.0, *place.1) = (tag, Some(entry));
         self.len += 1;
         position
     }
 
-    fn entry(&self, position: usize) -> Option<&Entry> {
-        let page = self.pages.get(position / PAGE_PLACES)?;
-        page.get(position % PAGE_PLACES)?.as_ref()
+    fn is_taken(&self, position: usize) -> bool {
+        let tag = self.places.tags().get(position);
+        tag.is_some_and(|tag| !tag.is_free())
+    }
+
+    fn stands_at(&self, position: usize, key: &LimitKey) -> bool {
+        let entry = self.places.entry(position);
+        entry.is_some_and(|entry| entry.key == *key)
     }
 
     #[allow(clippy::expect_used, reason = "callers know who stands there")]
     fn tagged(&mut self, position: usize) -> Tagged<'_> {
-        let (tag, place) = self.place_mut(position);
+        let (tag, place) = self.places.place_mut(position);
         let entry = place.as_mut().expect("callers know who stands there");
         Tagged { entry, tag }
-    }
-
-    #[allow(
-        clippy::expect_used,
-        reason = "callers know that there is such a place"
-    )]
-    fn place_mut(&mut self, position: usize) -> (&mut Tag, &mut Option<Entry>) {
-        let page = self.pages.get_mut(position / PAGE_PLACES);
-        let place = page.and_then(|page| page.get_mut(position % PAGE_PLACES));
-        let tag = self.tags.get_mut(position);
-        tag.zip(place)
-            .expect("callers know that there is such a place")
     }
 
     /// The first place that `key` may have.
@@ -256,22 +233,29 @@ impl Windows {
     }
 }
 
-/// A page's worth, with places to spare behind them: the fewest that are kept for any window.
-const HOMES_MIN: u32 = 30;
+/// With places to spare behind them: the fewest that are kept for any window.
+const FEW_HOMES: u32 = 14;
+const _: () = assert!(FEW_HOMES as usize + 2 == FEW);
+
+const PAGE_HOMES: u32 = 32;
+const _: () = assert!(PAGE_HOMES as usize == PAGE_PLACES);
+
+/// What overflows at the end mostly finds room in so many.
+const SPARE: u32 = 4;
 
 /// Seven in eight: beyond that the ways from home become long.
 fn most_in(homes: u32) -> u32 {
     homes - homes.div_ceil(8)
 }
 
-/// Enough for `len` entries and a quarter more, and never few: a handful of windows that come and
-/// go cause no resizing.
+/// Enough for `len` entries and a sixteenth more, in whole pages, and never few: a handful of windows
+/// that come and go cause no resizing.
 fn homes_for(len: u32) -> u32 {
-    ((len + len / 4).div_ceil(7) * 8).max(HOMES_MIN)
-}
-
-fn empty_page() -> Page {
-    Box::new([const { None }; PAGE_PLACES])
+    if len <= most_in(FEW_HOMES) {
+        return FEW_HOMES;
+    }
+    let enough = (len + len / 16).div_ceil(7) * 8;
+    (enough + SPARE).next_multiple_of(PAGE_HOMES) - SPARE
 }
 
 #[cfg(test)]
@@ -368,31 +352,32 @@ mod tests {
         for number in 0..10_000 {
             windows.get_or_add(key(number));
         }
-        let crowded = windows.pages.len() * PAGE_PLACES;
-        assert!((10_000..16_000).contains(&crowded), "{crowded}");
+        let crowded = windows.places.tags().len();
+        assert!((10_000..13_000).contains(&crowded), "{crowded}");
         windows.retain(|entry| entry.key == key(77));
         assert_eq!(windows.len(), 1);
         assert!(windows.holds(&key(77)));
-        let left = windows.pages.len() * PAGE_PLACES;
-        assert_eq!(left, PAGE_PLACES);
+        assert_eq!(windows.places.tags().len(), FEW);
         windows.retain(|_| false);
-        assert_eq!((windows.len(), windows.pages.capacity()), (0, 0));
-        assert_eq!(windows.tags.capacity(), 0);
+        assert_eq!((windows.len(), windows.places.bytes()), (0, 0));
         // And another may come.
         windows.get_or_add(key(5));
         assert!(windows.holds(&key(5)));
     }
 
     #[test]
-    fn a_handful_that_comes_and_goes_stays_in_one_page() {
+    fn a_handful_that_comes_and_goes_stays_where_it_is() {
         let mut windows = Windows::default();
         let key = |number: u8| LimitKey::from_bytes([number.wrapping_mul(157); 16]);
         windows.get_or_add(key(0));
         let first_homes = windows.homes;
-        for number in 1..20 {
+        for number in 1..12 {
             windows.get_or_add(key(number));
         }
         windows.retain(|entry| entry.key == key(0));
-        assert_eq!((windows.homes, windows.pages.len()), (first_homes, 1));
+        assert_eq!(
+            (windows.homes, windows.places.tags().len()),
+            (first_homes, FEW)
+        );
     }
 }

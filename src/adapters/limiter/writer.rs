@@ -19,8 +19,8 @@ use super::windows::Cursor;
 /// A process that is killed forgets what was decided since the last tick, and during one.
 pub(super) const TICK: Duration = Duration::from_millis(100);
 
-/// The whole table is swept every 3.2 seconds, a 1024th of it under each lock.
-const SHARDS_PER_TICK: usize = 32;
+/// The whole table is swept every 3.2 seconds, a 4096th of it under each lock.
+const SHARDS_PER_TICK: usize = 128;
 
 /// Changes are handed to the store in batches of this size, give or take a shard, so that neither
 /// memory nor the time until they are safe grows with the table.
