@@ -1,8 +1,9 @@
 //! Places for a shard's windows, each with a byte that tells what stands in it.
 //!
-//! A few have their bytes beside the shard's lock, so that a decision on one of them looks at two
+//! A few have their bytes beside the shard's lock, so that to find and change a window takes two
 //! lines of the cache: that of the lock and that of the window. More places come in pages of one
-//! size, any number of them, so that growing leaves no holes in memory.
+//! size, any number of them: a page that one shard gives back fits the next. A shard that has just
+//! become too large for a few takes up to twice the room that it needs.
 
 use super::tag::Tag;
 use super::windows::{Entry, Tagged};
@@ -94,13 +95,13 @@ impl Places {
         places.filter_map(|(tag, entry)| entry.as_mut().map(|entry| Tagged { entry, tag }))
     }
 
-    /// Takes everything out, and leaves as many free places, or some more.
-    pub(super) fn clear(&mut self, count: usize) -> Vec<(Tag, Entry)> {
-        let taken = (0..self.count()).filter_map(|position| {
+    /// Takes everything out, which is at most `len` entries, and leaves `count` free places or more.
+    pub(super) fn clear(&mut self, len: usize, count: usize) -> Vec<(Tag, Entry)> {
+        let mut taken = Vec::with_capacity(len);
+        taken.extend((0..self.count()).filter_map(|position| {
             let (tag, place) = self.place_mut(position);
             place.take().map(|entry| (*tag, entry))
-        });
-        let taken = taken.collect();
+        }));
         *self = match std::mem::take(self) {
             _ if count <= FEW => Self::Few {
                 tags: [Tag::FREE; FEW],
@@ -114,7 +115,6 @@ impl Places {
 
     /// Adds free places behind all others. Where anything stands does not change.
     pub(super) fn extend(&mut self) {
-        let count = self.tags().len() + PAGE_PLACES;
         let tags = self.tags().to_vec();
         *self = match std::mem::take(self) {
             Self::Few { room, .. } => {
@@ -125,7 +125,7 @@ impl Places {
                 }
                 Self::many(vec![page], PAGE_PLACES)
             }
-            Self::Many { pages, .. } => Self::many(pages, count),
+            Self::Many { pages, .. } => Self::many(pages, tags.len() + PAGE_PLACES),
         };
         if let Self::Many { tags: all, .. } = self {
             all.splice(..tags.len(), tags);
@@ -139,15 +139,10 @@ impl Places {
         Self::Many { tags, pages }
     }
 
-    /// Bytes that all places take.
+    /// Whether they take no memory of their own.
     #[cfg(test)]
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Self::Few { room, .. } => room.iter().count() * FEW * size_of::<Entry>(),
-            Self::Many { tags, pages } => {
-                tags.capacity() + pages.capacity() * PAGE_PLACES * size_of::<Entry>()
-            }
-        }
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!(self, Self::Few { room: None, .. })
     }
 }
 

@@ -28,7 +28,7 @@ pub struct TableLimits {
 }
 
 impl Default for TableLimits {
-    /// A million windows, which take about 95 MiB when each has seen a few requests.
+    /// A million windows, which take about 100 MiB when each has seen a few requests.
     fn default() -> Self {
         Self {
             keys_max: 1_000_000,
