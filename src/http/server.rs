@@ -107,20 +107,21 @@ pub async fn serve(
     let _ = stopping.send(true);
     let mut drained = pin!(async {
         connections.wait().await;
-        service.finish_detached().await;
+        service.wait_for_unfinished().await;
     });
     tokio::select! {
         () = &mut drained => return,
         () = sleep(limits.drain_deadline) => {}
         () = interrupt.cancelled() => {}
     }
-    tracing::warn!(
-        connections = connections.len(),
-        "requests in flight are interrupted"
-    );
+    let warn = |what| {
+        let (connections, operations) = (connections.len(), service.unfinished());
+        tracing::warn!(connections, operations, "{what}");
+    };
+    warn("requests in flight are interrupted");
     interrupt.cancel();
     if timeout(INTERRUPT_GRACE, drained).await.is_err() {
-        tracing::warn!(connections = connections.len(), "requests are cut off");
+        warn("requests are cut off");
     }
 }
 

@@ -1,4 +1,5 @@
-//! Waiting for what hardly ever comes, beside what comes all the time.
+//! Being woken: for what hardly ever comes, beside what comes all the time; and while there is no
+//! need to be.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -109,34 +110,35 @@ impl Wake for Bell {
 /// of a body that it reads.
 #[derive(Debug)]
 pub(super) struct Attention {
-    call: Arc<Call>,
-    /// Calls.
+    knock: Arc<Knock>,
+    /// Knocks.
     waker: Waker,
-    /// The task that a call wakes.
+    /// The task that a knock wakes.
     task: Waker,
 }
 
 #[derive(Debug, Default)]
-struct Call {
-    /// Bits: [`HERE`] and [`CALLED`].
+struct Knock {
+    /// Bits: [`HERE`] and [`KNOCKED`]. What each side did before it changes them is seen by the other
+    /// side, so every change acquires and releases.
     state: AtomicU8,
     waiting: Waiting,
 }
 
-/// Somebody polls, and looks for calls before going.
+/// Somebody polls, and listens for a knock before going.
 const HERE: u8 = 1;
-/// Somebody has called since that was last looked for.
-const CALLED: u8 = 2;
+/// Somebody has knocked since.
+const KNOCKED: u8 = 2;
 
 /// So often in a row the future is polled before it is the turn of others.
 const POLLS_MAX: u32 = 2;
 
 impl Default for Attention {
     fn default() -> Self {
-        let call = Arc::<Call>::default();
+        let knock = Arc::<Knock>::default();
         Self {
-            waker: Waker::from(Arc::clone(&call)),
-            call,
+            waker: Waker::from(Arc::clone(&knock)),
+            knock,
             task: Waker::noop().clone(),
         }
     }
@@ -151,13 +153,13 @@ impl Attention {
     ) -> Poll<F::Output> {
         if !self.task.will_wake(context.waker()) {
             self.task.clone_from(context.waker());
-            self.call.waiting.set(&self.task);
+            self.knock.waiting.set(&self.task);
         }
-        let state = &self.call.state;
+        let state = &self.knock.state;
         for _ in 0..POLLS_MAX {
             state.swap(HERE, Ordering::AcqRel);
             let polled = future.as_mut().poll(&mut Context::from_waker(&self.waker));
-            if polled.is_ready() || state.swap(0, Ordering::AcqRel) & CALLED == 0 {
+            if polled.is_ready() || state.swap(0, Ordering::AcqRel) & KNOCKED == 0 {
                 return polled;
             }
         }
@@ -166,14 +168,14 @@ impl Attention {
     }
 }
 
-impl Wake for Call {
+impl Wake for Knock {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Whoever called before has woken the task, or is about to.
-        if self.state.fetch_or(CALLED, Ordering::AcqRel) == 0 {
+        // Whoever knocked before has woken the task, or is about to.
+        if self.state.fetch_or(KNOCKED, Ordering::AcqRel) == 0 {
             self.waiting.wake();
         }
     }

@@ -54,8 +54,9 @@ pub(crate) struct Context {
     pub(crate) documents: Documents,
     pub(crate) catalogue: Catalogue,
     pub(crate) healthy: Healthy,
-    /// What goes on without its client, or after the answer's head.
-    pub(crate) detached: TaskTracker,
+    /// What a stop waits for beside the connections: operations with effects that have begun, and
+    /// what goes on after an answer's head.
+    pub(crate) unfinished: TaskTracker,
 }
 
 impl Context {
@@ -65,7 +66,7 @@ impl Context {
             app,
             documents: Documents::new(site.documents()),
             catalogue: Catalogue::new(site.toolbox()),
-            detached: TaskTracker::new(),
+            unfinished: TaskTracker::new(),
         }
     }
 }
@@ -170,7 +171,7 @@ pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
 /// told so by the token that it is given. While it does not wait for anything it knows no deadline:
 /// whoever asked for a lone commit waits as long as the disk does.
 pub(crate) fn run(
-    detached: &TaskTracker,
+    unfinished: &TaskTracker,
     endpoint: Endpoint,
     operation: impl FnOnce(Option<CancellationToken>) -> Outcome,
 ) -> Outcome {
@@ -181,7 +182,7 @@ pub(crate) fn run(
             operation: Some(operation(Some(unawaited.clone()))),
             begun: None,
             _unawaited: unawaited.drop_guard(),
-            detached: detached.clone(),
+            unfinished: unfinished.clone(),
         };
         return Answer::pending(async move {
             let outcome = timeout(deadline, effect).await;
@@ -205,7 +206,7 @@ struct Effect {
     /// From then on a stop waits for it: whose task this is part of may be none that a stop knows.
     begun: Option<TaskTrackerToken>,
     _unawaited: DropGuard,
-    detached: TaskTracker,
+    unfinished: TaskTracker,
 }
 
 impl Future for Effect {
@@ -217,7 +218,7 @@ impl Future for Effect {
             // Nobody asks again.
             return Poll::Pending;
         };
-        this.begun.get_or_insert_with(|| this.detached.token());
+        this.begun.get_or_insert_with(|| this.unfinished.token());
         let polled = pin!(catch_panic(operation)).poll(context);
         polled.map(|outcome| {
             this.operation = None;
@@ -233,7 +234,7 @@ impl Drop for Effect {
             && let Some(operation) = self.operation.take()
             && let Ok(runtime) = Handle::try_current()
         {
-            self.detached.spawn_on(operation, &runtime);
+            self.unfinished.spawn_on(operation, &runtime);
         }
     }
 }
@@ -256,8 +257,8 @@ mod tests {
     }
 
     /// A sign-up's operation that waits so often, and then tells how many tasks there are.
-    fn counting(detached: &TaskTracker, waits: usize) -> Outcome {
-        run(detached, Endpoint::Subscribe, move |_unawaited| {
+    fn counting(unfinished: &TaskTracker, waits: usize) -> Outcome {
+        run(unfinished, Endpoint::Subscribe, move |_unawaited| {
             Answer::pending(async move {
                 for _ in 0..waits {
                     yield_now().await;
@@ -268,9 +269,9 @@ mod tests {
     }
 
     /// A sign-up's operation that goes on when it is told to, and then says so.
-    fn waiting(detached: &TaskTracker) -> (Outcome, oneshot::Sender<()>, oneshot::Receiver<()>) {
+    fn waiting(unfinished: &TaskTracker) -> (Outcome, oneshot::Sender<()>, oneshot::Receiver<()>) {
         let ((go_on, told), (finished, is_finished)) = (oneshot::channel(), oneshot::channel());
-        let operation = run(detached, Endpoint::Subscribe, |_unawaited| {
+        let operation = run(unfinished, Endpoint::Subscribe, |_unawaited| {
             Answer::pending(async move {
                 told.await.unwrap();
                 finished.send(()).unwrap();
@@ -287,40 +288,40 @@ mod tests {
 
     #[tokio::test]
     async fn an_operation_with_effects_is_not_detached_while_it_is_waited_for() {
-        let detached = TaskTracker::new();
+        let unfinished = TaskTracker::new();
         for waits in 0..3 {
-            let problem = counting(&detached, waits).await.unwrap_err();
+            let problem = counting(&unfinished, waits).await.unwrap_err();
             assert_eq!(problem.cause, Some(tasks().to_string().into()), "{waits}");
         }
-        assert!(detached.is_empty());
+        assert!(unfinished.is_empty());
     }
 
     #[tokio::test]
     async fn what_has_begun_finishes_without_whoever_asked() {
-        let detached = TaskTracker::new();
-        let (mut operation, go_on, is_finished) = waiting(&detached);
+        let unfinished = TaskTracker::new();
+        let (mut operation, go_on, is_finished) = waiting(&unfinished);
         begin(&mut operation).await;
         drop(operation);
-        assert_eq!(detached.len(), 1);
+        assert_eq!(unfinished.len(), 1);
         go_on.send(()).unwrap();
         assert_eq!(is_finished.await, Ok(()));
-        detached.close();
-        detached.wait().await;
+        unfinished.close();
+        unfinished.wait().await;
     }
 
     #[tokio::test]
     async fn what_has_not_begun_never_does() {
-        let detached = TaskTracker::new();
-        let (operation, _go_on, is_finished) = waiting(&detached);
+        let unfinished = TaskTracker::new();
+        let (operation, _go_on, is_finished) = waiting(&unfinished);
         drop(operation);
-        assert!(detached.is_empty());
+        assert!(unfinished.is_empty());
         assert!(is_finished.await.is_err());
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_takes_too_long_is_answered_and_finishes() {
-        let detached = TaskTracker::new();
-        let (operation, go_on, is_finished) = waiting(&detached);
+        let unfinished = TaskTracker::new();
+        let (operation, go_on, is_finished) = waiting(&unfinished);
         let problem = operation.await.unwrap_err();
         assert_eq!(problem.code, Code::HandlerTimeout);
         go_on.send(()).unwrap();
@@ -330,8 +331,8 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_answered_and_leaves_nothing_to_finish() {
         for waits in 0..2 {
-            let detached = TaskTracker::new();
-            let operation = run(&detached, Endpoint::Subscribe, |_unawaited| {
+            let unfinished = TaskTracker::new();
+            let operation = run(&unfinished, Endpoint::Subscribe, |_unawaited| {
                 Answer::pending(async move {
                     for _ in 0..waits {
                         yield_now().await;
@@ -342,15 +343,15 @@ mod tests {
             let problem = operation.await.unwrap_err();
             assert_eq!(problem.code, Code::InternalError);
             assert!(problem.cause.unwrap().contains("a bug"));
-            assert!(detached.is_empty());
+            assert!(unfinished.is_empty());
         }
     }
 
     #[tokio::test]
     async fn an_operation_is_told_that_nobody_waits_for_it() {
-        let detached = TaskTracker::new();
+        let unfinished = TaskTracker::new();
         let (finished, is_finished) = oneshot::channel();
-        let mut operation = run(&detached, Endpoint::Subscribe, |unawaited| {
+        let mut operation = run(&unfinished, Endpoint::Subscribe, |unawaited| {
             Answer::pending(async move {
                 unawaited.unwrap().cancelled().await;
                 finished.send(()).unwrap();

@@ -48,8 +48,8 @@ pub(super) async fn chat(call: Call, conversation: Conversation) -> Result<Reply
         sink,
         begun: Mutex::new(Some(begun)),
     };
-    let (detached, unawaited) = (call.context.detached.clone(), call.unawaited());
-    detached.spawn(narrate(call, turn, conversation, reader));
+    let (unfinished, unawaited) = (call.context.unfinished.clone(), call.unawaited());
+    unfinished.spawn(narrate(call, turn, conversation, reader));
     let begun = tokio::select! {
         begun = has_begun => begun,
         // Dropping the stream tells the narrator, and this answer goes nowhere.

@@ -82,7 +82,7 @@ impl Handler {
             Outcome::pending(async move { handlers::call_tool(tool, &call, &arguments).await })
         };
         let endpoint = handlers::endpoint(tool);
-        let running = handlers::run(&self.call.context.detached, endpoint, operation);
+        let running = handlers::run(&self.call.context.unfinished, endpoint, operation);
         // Nobody would answer for a task of rmcp's that panicked.
         let reply: Reply = catch_panic(running)
             .await

@@ -80,7 +80,7 @@ impl LandingService {
     }
 
     fn run(&self, endpoint: Endpoint, mut call: Call, body: Bytes) -> Outcome {
-        handlers::run(&self.context.detached, endpoint, |unawaited| {
+        handlers::run(&self.context.unfinished, endpoint, |unawaited| {
             call.unawaited = unawaited;
             handlers::handle(endpoint, call, body)
         })

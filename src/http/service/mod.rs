@@ -106,10 +106,16 @@ impl LandingService {
         self
     }
 
-    /// Waits until every operation has finished that goes on without its client.
-    pub async fn finish_detached(&self) {
-        self.context.detached.close();
-        self.context.detached.wait().await;
+    /// How many operations with effects and streamed answers have begun and not finished.
+    #[must_use]
+    pub fn unfinished(&self) -> usize {
+        self.context.unfinished.len()
+    }
+
+    /// Waits until they have finished, whether or not their clients wait for them.
+    pub async fn wait_for_unfinished(&self) {
+        self.context.unfinished.close();
+        self.context.unfinished.wait().await;
     }
 
     /// Whoever speaks from `address`. Made once for a connection, as it hashes the network.
