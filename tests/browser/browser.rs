@@ -23,7 +23,23 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
+    /// Tries again if it ends without having named its port, as it does now and then while many are
+    /// started beside it.
     pub(crate) fn start() -> Self {
+        const TRIES: u32 = 5;
+        let mut said = String::new();
+        for _ in 0..TRIES {
+            match Self::try_start() {
+                Ok(driver) => return driver,
+                Err(words) => said = words,
+            }
+        }
+        panic!("chromedriver did not start {TRIES} times: {said}");
+    }
+
+    /// # Errors
+    /// What it said, if it ended without a port.
+    fn try_start() -> Result<Self, String> {
         let mut process = Command::new("chromedriver")
             .arg("--port=0")
             .stdin(Stdio::null())
@@ -31,19 +47,22 @@ impl Driver {
             .stderr(Stdio::null())
             .spawn()
             .expect("the browser test needs chromedriver");
-        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let port = lines
-            .map(Result::unwrap)
-            .find_map(|line| {
-                let port = line.split_once("successfully on port ")?.1;
-                Some(port.trim_end_matches('.').to_owned())
-            })
-            .unwrap();
-        Self {
-            process,
-            url: format!("http://127.0.0.1:{port}"),
-            profile: tempfile::tempdir().unwrap(),
+        let mut said = String::new();
+        for line in BufReader::new(process.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            if let Some((_, port)) = line.split_once("successfully on port ") {
+                let port = port.trim_end_matches('.');
+                return Ok(Self {
+                    process,
+                    url: format!("http://127.0.0.1:{port}"),
+                    profile: tempfile::tempdir().unwrap(),
+                });
+            }
+            said.push_str(&line);
+            said.push('\n');
         }
+        let _ = process.wait();
+        Err(said)
     }
 
     pub(crate) async fn open(&self) -> Browser {
