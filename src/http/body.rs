@@ -43,16 +43,12 @@ impl BodyReader {
     /// # Errors
     /// A problem when it is larger than `bytes_max`, slower than the deadline, or breaks off, or
     /// when there is no room for it.
-    pub(crate) async fn read<B>(
+    pub(crate) async fn read(
         &self,
         network: Network,
-        body: B,
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
         bytes_max: usize,
-    ) -> Result<Bytes, Problem>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<BodyError>,
-    {
+    ) -> Result<Bytes, Problem> {
         let mut share = self.room.share(network);
         match timeout(self.deadline, collect(body, bytes_max, &mut share)).await {
             Ok(Ok(bytes)) => Ok(bytes),
@@ -82,11 +78,11 @@ enum Unread {
 
 /// Copies a body together, holding as much of `share` as that takes. Kept as they come, frames of a
 /// byte would each hold on to the buffer they were read into.
-async fn collect<B>(body: B, bytes_max: usize, share: &mut Share<'_>) -> Result<Bytes, Unread>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Into<BodyError>,
-{
+async fn collect(
+    body: impl Body<Data = Bytes, Error: Into<BodyError>>,
+    bytes_max: usize,
+    share: &mut Share<'_>,
+) -> Result<Bytes, Unread> {
     let announced = body.size_hint();
     // A body that says it is too large is not read at all.
     if announced.lower() > bytes_max as u64 {

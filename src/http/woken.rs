@@ -53,10 +53,7 @@ impl<F: Future + Unpin> Future for WhenWoken<F> {
         let this = self.get_mut();
         // Before the look at the bell, so that none that rings later is missed. It is nearly always
         // the same task.
-        if !this.task.will_wake(context.waker()) {
-            this.task.clone_from(context.waker());
-            this.bell.waiting.set(&this.task);
-        }
+        this.bell.waiting.follow(&mut this.task, context.waker());
         let has_rung = &this.bell.has_rung;
         // A look is enough: whoever rings wakes the task after that, so a ring that is not seen yet
         // is seen by the poll that it leads to. To take it costs more, and comes before the future is
@@ -75,8 +72,12 @@ impl Default for Waiting {
 }
 
 impl Waiting {
-    /// Makes it `task`.
-    fn set(&self, task: &Waker) {
+    /// Makes it `task`, if that is not the one `known`.
+    fn follow(&self, known: &mut Waker, task: &Waker) {
+        if known.will_wake(task) {
+            return;
+        }
+        known.clone_from(task);
         let task = task.clone();
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *waiting, task);
@@ -151,10 +152,7 @@ impl Attention {
         mut future: Pin<&mut F>,
         context: &mut Context<'_>,
     ) -> Poll<F::Output> {
-        if !self.task.will_wake(context.waker()) {
-            self.task.clone_from(context.waker());
-            self.knock.waiting.set(&self.task);
-        }
+        self.knock.waiting.follow(&mut self.task, context.waker());
         let state = &self.knock.state;
         for _ in 0..POLLS_MAX {
             state.swap(HERE, Ordering::AcqRel);

@@ -16,11 +16,11 @@ use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{self, Poll};
+use std::time::Duration;
 
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Uri};
 use tokio::runtime::Handle;
-use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -184,17 +184,11 @@ pub(crate) fn run(
             _unawaited: unawaited.drop_guard(),
             unfinished: unfinished.clone(),
         };
-        return Answer::pending(async move {
-            let outcome = timeout(deadline, effect).await;
-            outcome.unwrap_or_else(too_late)
-        });
+        return Answer::pending(in_time(deadline, effect));
     }
     match operation(None) {
         Answer::Ready(outcome) => Answer::Ready(outcome),
-        Answer::Pending(operation) => Answer::pending(async move {
-            let outcome = timeout(deadline, operation).await;
-            outcome.unwrap_or_else(too_late)
-        }),
+        Answer::Pending(operation) => Answer::pending(in_time(deadline, operation)),
     }
 }
 
@@ -239,8 +233,13 @@ impl Drop for Effect {
     }
 }
 
-fn too_late(_elapsed: Elapsed) -> Result<Reply, Problem> {
-    Err(Problem::of(Code::HandlerTimeout).because("deadline passed"))
+/// What `operation` answers, or that it took too long.
+async fn in_time(
+    deadline: Duration,
+    operation: impl Future<Output = Result<Reply, Problem>>,
+) -> Result<Reply, Problem> {
+    let too_late = |_elapsed| Err(Problem::of(Code::HandlerTimeout).because("deadline passed"));
+    timeout(deadline, operation).await.unwrap_or_else(too_late)
 }
 
 #[cfg(test)]

@@ -59,16 +59,12 @@ impl LandingService {
     }
 
     /// Steps 2 to 5. What the door says is left in `decision`, whatever happens later.
-    pub(super) async fn exchange<B>(
+    pub(super) async fn exchange(
         &self,
         visit: &mut Visit,
         decision: &mut Decision,
-        body: B,
-    ) -> Result<Reply, Problem>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<BodyError>,
-    {
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
+    ) -> Result<Reply, Problem> {
         let client = self.open_door(decision, visit).await?;
         self.attend(visit, client, body).await
     }

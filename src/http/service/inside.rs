@@ -22,16 +22,12 @@ const LOGOUT_TOKEN: &str = "application/logout+jwt";
 
 impl LandingService {
     /// Steps 3 to 5 of a request that has been let in.
-    pub(super) async fn attend<B>(
+    pub(super) async fn attend(
         &self,
         visit: &mut Visit,
         client: Client,
-        body: B,
-    ) -> Result<Reply, Problem>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<BodyError>,
-    {
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
+    ) -> Result<Reply, Problem> {
         let endpoint = visit.endpoint()?;
         let asker = if endpoint.shows_quota() {
             self.visitor(&visit.parts.headers)
@@ -50,18 +46,14 @@ impl LandingService {
     }
 
     /// Steps 4 and 5.
-    async fn operate<B>(
+    async fn operate(
         &self,
         visit: &mut Visit,
         endpoint: Endpoint,
         client: Client,
         asker: Asker,
-        body: B,
-    ) -> Result<Reply, Problem>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<BodyError>,
-    {
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
+    ) -> Result<Reply, Problem> {
         visit.wanted.check()?;
         let headers = &visit.parts.headers;
         // What no provider may send is not even read.
@@ -102,17 +94,13 @@ impl LandingService {
     }
 
     /// The body of a request from `network`, as `rule` wants it.
-    async fn read<B>(
+    async fn read(
         &self,
         network: Network,
         headers: &HeaderMap,
         rule: BodyRule,
-        body: B,
-    ) -> Result<Bytes, Problem>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<BodyError>,
-    {
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
+    ) -> Result<Bytes, Problem> {
         let BodyRule {
             media_type,
             bytes_max,

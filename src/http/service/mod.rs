@@ -132,16 +132,12 @@ impl LandingService {
     /// Answers one request that came from `peer` when it was `arrived`: at once if nothing has to be
     /// waited for, which is most requests. Always answers: what fails is a problem, and so is what
     /// panics.
-    pub fn respond<B>(
+    pub fn respond(
         self: &Arc<Self>,
         peer: Peer,
         arrived: Instant,
-        request: Request<B>,
-    ) -> Responding
-    where
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BodyError>,
-    {
+        request: Request<impl Body<Data = Bytes, Error: Into<BodyError>> + Send + 'static>,
+    ) -> Responding {
         let id = self.ids.next();
         let is_head = request.method() == Method::HEAD;
         // Over HTTP/2 a panic here would end every stream of the connection.
@@ -149,17 +145,13 @@ impl LandingService {
             .unwrap_or_else(|panic| Answer::ready(self.apologise(id, is_head, &panicked(&*panic))))
     }
 
-    fn begin<B>(
+    fn begin(
         self: &Arc<Self>,
         id: RequestId,
         peer: Peer,
         arrived: Instant,
-        request: Request<B>,
-    ) -> Responding
-    where
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BodyError>,
-    {
+        request: Request<impl Body<Data = Bytes, Error: Into<BodyError>> + Send + 'static>,
+    ) -> Responding {
         let (parts, body) = request.into_parts();
         let area = Area::of(parts.uri.path());
         let route = self.routes.find(&parts.method, parts.uri.path(), |path| {
