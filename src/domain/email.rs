@@ -5,6 +5,7 @@
 //! internationalised domain is turned into its ASCII form (UTS 46), so that one mailbox has one
 //! spelling and no look-alike letters are stored.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use email_address::Options;
@@ -45,12 +46,16 @@ impl EmailAddress {
             return Err(EmailError::Malformed);
         }
         let domain = ascii_domain(domain)?;
-        let address = format!("{}@{domain}", local.to_ascii_lowercase());
+        let mut address = local.to_ascii_lowercase();
+        address.push('@');
+        address.push_str(&domain);
         if address.len() > LENGTH_MAX {
             return Err(EmailError::TooLong);
         }
-        // Lowercasing and the ASCII form made a new string: it has to pass on its own.
-        check_rfc(&address)?;
+        // What lowercasing or the ASCII form changed has to pass on its own.
+        if address != text {
+            check_rfc(&address)?;
+        }
         Ok(Self(address))
     }
 
@@ -75,9 +80,17 @@ fn check_rfc(text: &str) -> Result<(), EmailError> {
     };
     match email_address::EmailAddress::parse_with_options(text, options) {
         // "<a@b.com>" parses too, but is not the address alone.
-        Ok(address) if address.email() == text && address.as_str() == text => Ok(()),
+        Ok(address) if is_whole(&address, text) => Ok(()),
         Ok(_) | Err(_) => Err(EmailError::Malformed),
     }
+}
+
+/// Whether all of `text` is the address: its local part, `@` and its domain.
+fn is_whole(address: &email_address::EmailAddress, text: &str) -> bool {
+    let parts = text.split_at_checked(address.local_part().len());
+    parts.is_some_and(|(local, rest)| {
+        local == address.local_part() && rest.strip_prefix('@') == Some(address.domain())
+    })
 }
 
 /// RFC 5321 `Dot-string`, without a leading hyphen, which command lines take for an option.
@@ -93,7 +106,7 @@ fn is_dot_atom(local: &str) -> bool {
 
 /// The domain as a host name: at least two labels of letters, digits and inner hyphens, the last
 /// one not a number and not a single letter.
-fn ascii_domain(domain: &str) -> Result<String, EmailError> {
+fn ascii_domain(domain: &str) -> Result<Cow<'_, str>, EmailError> {
     let ascii = Uts46::new()
         .to_ascii(
             domain.as_bytes(),
@@ -107,7 +120,7 @@ fn ascii_domain(domain: &str) -> Result<String, EmailError> {
     if !ascii.contains('.') || top.len() < 2 || is_number {
         return Err(EmailError::Malformed);
     }
-    Ok(ascii.into_owned())
+    Ok(ascii)
 }
 
 #[cfg(test)]
