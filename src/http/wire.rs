@@ -4,6 +4,7 @@
 //! rule. That finds duplicate members, tells `null` from absent, accepts any number where any will
 //! do, and never recurses into what nobody asks for, however deeply it is nested.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -23,14 +24,42 @@ const NAMED_BYTES_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Value<'a> {
     raw: &'a RawValue,
-    pointer: String,
+    place: Place,
 }
 
 /// A JSON object, split into its members.
 #[derive(Debug)]
 pub(crate) struct Object<'a> {
     members: Vec<Member<'a>>,
-    pointer: String,
+    pointer: Pointer,
+}
+
+/// A JSON Pointer as a URI fragment (RFC 6901, section 6).
+type Pointer = Cow<'static, str>;
+
+/// Where a value stands. Its pointer is made when something is wrong with it, or has to be said of
+/// what is in it.
+#[derive(Clone, Debug)]
+struct Place {
+    container: Pointer,
+    /// Nothing if it is the container itself.
+    member: Option<&'static str>,
+}
+
+impl Place {
+    fn at(pointer: impl Into<Pointer>) -> Self {
+        Self {
+            container: pointer.into(),
+            member: None,
+        }
+    }
+
+    fn pointer(&self) -> Pointer {
+        match self.member {
+            Some(name) => member_of(&self.container, name),
+            None => self.container.clone(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -87,7 +116,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value<'_>, Problem> {
     })?;
     Ok(Value {
         raw,
-        pointer: "#".to_owned(),
+        place: Place::at("#"),
     })
 }
 
@@ -117,33 +146,33 @@ impl Errors {
 
 impl<'a> Value<'a> {
     /// Where the value stands.
-    pub(crate) fn pointer(&self) -> &str {
-        &self.pointer
+    pub(crate) fn pointer(&self) -> Pointer {
+        self.place.pointer()
     }
 
     /// The value as an object.
     pub(crate) fn object(self, errors: &mut Errors) -> Option<Object<'a>> {
         if !self.raw.get().starts_with('{') {
-            errors.push(&self.pointer, "type", "must be an object");
+            errors.push(&self.pointer(), "type", "must be an object");
             return None;
         }
         // The syntax has been checked: what may be wrong is a name.
         let Ok(members) = serde_json::from_str::<Members<'a>>(self.raw.get()) else {
             let detail = "has a member whose name is half a surrogate pair";
-            errors.push(&self.pointer, "format", detail);
+            errors.push(&self.pointer(), "format", detail);
             return None;
         };
         if members.0.len() > MEMBERS_MAX {
-            errors.push(&self.pointer, "length", "has too many members");
+            errors.push(&self.pointer(), "length", "has too many members");
             return None;
         }
         let mut object = Object {
             members: Vec::with_capacity(members.0.len()),
-            pointer: self.pointer,
+            pointer: self.pointer(),
         };
         for (name, raw) in members.0 {
             if object.members.iter().any(|member| member.name == name) {
-                let pointer = object.pointer_to(&name);
+                let pointer = member_of(&object.pointer, &name);
                 errors.push(&pointer, "duplicate_member", "is there more than once");
                 continue;
             }
@@ -159,17 +188,18 @@ impl<'a> Value<'a> {
     /// The value as an array of `1..=items_max` items.
     pub(crate) fn array(self, items_max: usize, errors: &mut Errors) -> Option<Vec<Self>> {
         let Ok(items) = serde_json::from_str::<Vec<&'a RawValue>>(self.raw.get()) else {
-            errors.push(&self.pointer, "type", "must be an array");
+            errors.push(&self.pointer(), "type", "must be an array");
             return None;
         };
         if items.is_empty() || items.len() > items_max {
             let detail = format!("must have 1 to {items_max} items");
-            errors.push(&self.pointer, "length", detail);
+            errors.push(&self.pointer(), "length", detail);
             return None;
         }
+        let pointer = self.pointer();
         let item = |(index, raw)| Self {
             raw,
-            pointer: format!("{}/{index}", self.pointer),
+            place: Place::at(format!("{pointer}/{index}")),
         };
         Some(items.into_iter().enumerate().map(item).collect())
     }
@@ -177,7 +207,7 @@ impl<'a> Value<'a> {
     /// The value as a string.
     pub(crate) fn string(&self, errors: &mut Errors) -> Option<String> {
         if !self.raw.get().starts_with('"') {
-            errors.push(&self.pointer, "type", "must be a string");
+            errors.push(&self.pointer(), "type", "must be a string");
             return None;
         }
         match serde_json::from_str(self.raw.get()) {
@@ -185,7 +215,7 @@ impl<'a> Value<'a> {
             // The syntax has been checked: what is left is half of a surrogate pair.
             Err(_) => {
                 let detail = "must be Unicode text, without half surrogate pairs";
-                errors.push(&self.pointer, "format", detail);
+                errors.push(&self.pointer(), "format", detail);
                 None
             }
         }
@@ -198,7 +228,7 @@ impl<'a> Value<'a> {
         parse: impl FnOnce(String) -> Result<T, E>,
     ) -> Option<T> {
         parse(self.string(errors)?)
-            .map_err(|error| errors.push(&self.pointer, error.code(), error.to_string()))
+            .map_err(|error| errors.push(&self.pointer(), error.code(), error.to_string()))
             .ok()
     }
 
@@ -206,7 +236,7 @@ impl<'a> Value<'a> {
     pub(crate) fn boolean(&self, errors: &mut Errors) -> Option<bool> {
         let read = serde_json::from_str(self.raw.get()).ok();
         if read.is_none() {
-            errors.push(&self.pointer, "type", "must be true or false");
+            errors.push(&self.pointer(), "type", "must be true or false");
         }
         read
     }
@@ -218,29 +248,37 @@ impl<'a> Value<'a> {
             .get()
             .starts_with(|first: char| first == '-' || first.is_ascii_digit());
         if !is_number {
-            errors.push(&self.pointer, "type", "must be a number");
+            errors.push(&self.pointer(), "type", "must be a number");
         }
     }
 }
 
 impl<'a> Object<'a> {
     /// The member `name`, which has to be there.
-    pub(crate) fn required(&mut self, name: &str, errors: &mut Errors) -> Option<Value<'a>> {
+    pub(crate) fn required(
+        &mut self,
+        name: &'static str,
+        errors: &mut Errors,
+    ) -> Option<Value<'a>> {
         let value = self.optional(name);
         if value.is_none() {
-            errors.push(&self.pointer_to(name), "required", "must be there");
+            let pointer = member_of(&self.pointer, name);
+            errors.push(&pointer, "required", "must be there");
         }
         value
     }
 
     /// The member `name`, if it is there. `null` is there.
-    pub(crate) fn optional(&mut self, name: &str) -> Option<Value<'a>> {
-        let pointer = self.pointer_to(name);
+    pub(crate) fn optional(&mut self, name: &'static str) -> Option<Value<'a>> {
         let member = self.members.iter_mut().find(|member| member.name == name)?;
         member.is_known = true;
+        let place = Place {
+            container: self.pointer.clone(),
+            member: Some(name),
+        };
         Some(Value {
             raw: member.raw,
-            pointer,
+            place,
         })
     }
 
@@ -251,33 +289,34 @@ impl<'a> Object<'a> {
         }
         for member in self.members.iter().filter(|member| !member.is_known) {
             errors.push(
-                &self.pointer_to(&member.name),
+                &member_of(&self.pointer, &member.name),
                 "unknown_member",
                 "is not a member of this request",
             );
         }
     }
+}
 
-    /// The pointer to a member; to the object itself if the name is too long to be repeated.
-    fn pointer_to(&self, name: &str) -> String {
-        if name.len() > NAMED_BYTES_MAX {
-            return self.pointer.clone();
-        }
-        let mut pointer = format!("{}/", self.pointer);
-        for byte in name.bytes() {
-            match byte {
-                // RFC 6901, section 3.
-                b'~' => pointer.push_str("~0"),
-                b'/' => pointer.push_str("~1"),
-                // What a URI fragment may hold as it is (RFC 3986, section 3.5).
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'$' | b'@' => {
-                    pointer.push(char::from(byte));
-                }
-                _ => pointer.push_str(&format!("%{byte:02X}")),
-            }
-        }
-        pointer
+/// The pointer to a member of the object at `container`; to the object itself if the name is too
+/// long to be repeated.
+fn member_of(container: &Pointer, name: &str) -> Pointer {
+    if name.len() > NAMED_BYTES_MAX {
+        return container.clone();
     }
+    let mut pointer = format!("{container}/");
+    for byte in name.bytes() {
+        match byte {
+            // RFC 6901, section 3.
+            b'~' => pointer.push_str("~0"),
+            b'/' => pointer.push_str("~1"),
+            // What a URI fragment may hold as it is (RFC 3986, section 3.5).
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'$' | b'@' => {
+                pointer.push(char::from(byte));
+            }
+            _ => pointer.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    pointer.into()
 }
 
 /// Most members an object may have: no request has more than a few, and looking for duplicates

@@ -99,7 +99,7 @@ fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
                 errors.finish(Some(()))?;
                 return Err(not_enabled(&mut object));
             }
-            _ => errors.push(kind.pointer(), "enum", "must be anonymous"),
+            _ => errors.push(&kind.pointer(), "enum", "must be anonymous"),
         }
     }
     let label = object

@@ -179,7 +179,7 @@ fn read_message(item: Value<'_>, unknown: Unknown, errors: &mut Errors) -> Optio
         let name = value.string(errors)?;
         let role = Role::from_name(&name);
         if role.is_none() {
-            errors.push(value.pointer(), "enum", "must be user or assistant");
+            errors.push(&value.pointer(), "enum", "must be user or assistant");
         }
         role
     });
