@@ -19,49 +19,57 @@ const RESET: &str = "ratelimit-reset";
 const RATE_LIMIT: &str = "ratelimit";
 const POLICIES: &str = "ratelimit-policy";
 
+const SEPARATOR: &str = ", ";
+
+/// Longer than most lists of policies are.
+const LIST_BYTES: usize = 160;
+
 /// The headers of every answer that shows rate limits, beside `Cache-Control: no-store`.
 pub(crate) const NAMES: [&str; 5] = [LIMIT, REMAINING, RESET, RATE_LIMIT, POLICIES];
 
 /// Writes the headers. What is known of them from the start is kept as long as the program runs.
 #[derive(Debug)]
 pub struct RateLimitHeaders {
-    /// Most requests are counted by the policies at the door alone, whose quotas never change.
-    at_door: Vec<AtDoor>,
+    /// Every policy that is on. Their quotas never change.
+    policies: Vec<Known>,
+    /// Most requests are counted by the policies at the door alone.
+    at_door: Vec<(PolicyName, Quota)>,
     /// What they are in `RateLimit-Policy`.
     at_door_list: HeaderValue,
 }
 
-/// A policy at the door.
+/// What is known of a policy.
 #[derive(Debug)]
-struct AtDoor {
+struct Known {
     policy: PolicyName,
     quota: Quota,
     /// `RateLimit-Limit` when it is the binding one.
     limit: HeaderValue,
-}
-
-impl AtDoor {
-    fn is_of(&self, standing: &Standing) -> bool {
-        self.policy == standing.policy && self.quota == standing.quota
-    }
+    /// What it is in `RateLimit-Policy`.
+    item: String,
 }
 
 impl RateLimitHeaders {
     /// Headers for the quotas of `policies`.
     #[must_use]
     pub fn new(policies: &Policies) -> Self {
-        let at_door = DOOR.into_iter().filter_map(|policy| {
-            let quota = policies.quota(policy)?;
-            Some(AtDoor {
-                policy,
-                quota,
-                limit: lasting_value(&quota.count().to_string()),
-            })
-        });
-        let at_door: Vec<_> = at_door.collect();
-        let list = list(at_door.iter().map(|on| (on.policy, on.quota)));
+        let quota = |policy| Some((policy, policies.quota(policy)?));
+        let known = |(policy, quota): (PolicyName, Quota)| Known {
+            policy,
+            quota,
+            limit: lasting_value(&quota.count().to_string()),
+            item: item(policy, quota),
+        };
+        let at_door: Vec<_> = DOOR.into_iter().filter_map(quota).collect();
+        let items: Vec<_> = at_door
+            .iter()
+            .map(|&(name, quota)| item(name, quota))
+            .collect();
         Self {
-            at_door_list: lasting_value(&list),
+            policies: (PolicyName::ALL.into_iter().filter_map(quota))
+                .map(known)
+                .collect(),
+            at_door_list: lasting_value(&items.join(SEPARATOR)),
             at_door,
         }
     }
@@ -121,23 +129,37 @@ impl RateLimitHeaders {
     }
 
     fn limit(&self, binding: &Standing) -> HeaderValue {
-        match self.at_door.iter().find(|on| on.is_of(binding)) {
-            Some(on) => on.limit.clone(),
+        match self.known(binding) {
+            Some(known) => known.limit.clone(),
             None => value(itoa::Buffer::new().format(binding.quota.count())),
         }
     }
 
     fn policies(&self, decision: &Decision) -> HeaderValue {
         let standings = decision.standings();
-        if standings.len() == self.at_door.len()
-            && iter::zip(&self.at_door, standings).all(|(on, standing)| on.is_of(standing))
-        {
+        let are_at_door = standings.len() == self.at_door.len()
+            && iter::zip(&self.at_door, standings)
+                .all(|(&at_door, standing)| at_door == (standing.policy, standing.quota));
+        if are_at_door {
             return self.at_door_list.clone();
         }
-        let standings = standings.iter();
-        value(&list(
-            standings.map(|standing| (standing.policy, standing.quota)),
-        ))
+        let mut list = String::with_capacity(LIST_BYTES);
+        for standing in standings {
+            if !list.is_empty() {
+                list.push_str(SEPARATOR);
+            }
+            match self.known(standing) {
+                Some(known) => list.push_str(&known.item),
+                None => list.push_str(&item(standing.policy, standing.quota)),
+            }
+        }
+        value(&list)
+    }
+
+    fn known(&self, standing: &Standing) -> Option<&Known> {
+        let is_of =
+            |known: &&Known| (known.policy, known.quota) == (standing.policy, standing.quota);
+        self.policies.iter().find(is_of)
     }
 }
 
@@ -153,23 +175,14 @@ fn rate_limit(policy: PolicyName, remaining: &str, reset_s: &str) -> HeaderValue
     value(&text)
 }
 
-/// `RateLimit-Policy`: a list of items with the parameters `q` and `w`.
-fn list(policies: impl Iterator<Item = (PolicyName, Quota)>) -> String {
-    let mut text = String::with_capacity(96);
-    for (policy, quota) in policies {
-        if !text.is_empty() {
-            text.push_str(", ");
-        }
-        let (mut of_count, mut of_window) = (itoa::Buffer::new(), itoa::Buffer::new());
-        let (count, window_s) = (
-            of_count.format(quota.count()),
-            of_window.format(quota.window_s()),
-        );
-        for part in ["\"", policy.as_str(), "\";q=", count, ";w=", window_s] {
-            text.push_str(part);
-        }
-    }
-    text
+/// An item of the list `RateLimit-Policy`, with the parameters `q` and `w`.
+fn item(policy: PolicyName, quota: Quota) -> String {
+    format!(
+        "\"{}\";q={};w={}",
+        policy.as_str(),
+        quota.count(),
+        quota.window_s()
+    )
 }
 
 /// At half of what `HeaderValue::from` costs for a number, which makes room for any first. Policy
