@@ -225,6 +225,13 @@ impl Endpoint {
             | Self::Mcp => false,
         }
     }
+
+    /// Whether the operation has to know that nobody waits for its answer any more: one that would
+    /// be streamed is broken off then.
+    #[must_use]
+    pub const fn may_be_streamed(self) -> bool {
+        matches!(self, Self::Chat)
+    }
 }
 
 #[cfg(test)]

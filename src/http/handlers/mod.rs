@@ -90,7 +90,7 @@ pub(crate) struct Call {
     pub(crate) id: RequestId,
     pub(crate) context: Arc<HeldContext>,
     /// Cancelled once nobody waits for the answer's head any more: it has gone, or the client has.
-    /// Nothing for an operation that ends with its client anyway.
+    /// Nothing for an operation that does not ask.
     pub(crate) unawaited: Option<CancellationToken>,
     pub(crate) client: Client,
     /// Whom a chat turn counts for.
@@ -167,8 +167,8 @@ pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
 }
 
 /// Runs what `endpoint` does under its deadline. If it has effects, a stop waits for it once it has
-/// begun, and it is detached when nobody waits for it any more: then it finishes nevertheless, and is
-/// told so by the token that it is given. While it does not wait for anything it knows no deadline:
+/// begun, and it is detached when nobody waits for it any more: then it finishes nevertheless, and
+/// one that may be streamed is told so by the token that it is given. While it does not wait for anything it knows no deadline:
 /// whoever asked for a lone commit waits as long as the disk does.
 pub(crate) fn run(
     unfinished: &TaskTracker,
@@ -177,11 +177,11 @@ pub(crate) fn run(
 ) -> Outcome {
     let deadline = endpoint.deadline();
     if endpoint.has_effects() {
-        let unawaited = CancellationToken::new();
+        let unawaited = endpoint.may_be_streamed().then(CancellationToken::new);
         let effect = Effect {
-            operation: Some(operation(Some(unawaited.clone()))),
+            operation: Some(operation(unawaited.clone())),
             begun: None,
-            _unawaited: unawaited.drop_guard(),
+            _unawaited: unawaited.map(CancellationToken::drop_guard),
             unfinished: unfinished.clone(),
         };
         return Answer::pending(in_time(deadline, effect));
@@ -199,7 +199,7 @@ struct Effect {
     operation: Option<Outcome>,
     /// From then on a stop waits for it: whose task this is part of may be none that a stop knows.
     begun: Option<TaskTrackerToken>,
-    _unawaited: DropGuard,
+    _unawaited: Option<DropGuard>,
     unfinished: TaskTracker,
 }
 
@@ -350,7 +350,7 @@ mod tests {
     async fn an_operation_is_told_that_nobody_waits_for_it() {
         let unfinished = TaskTracker::new();
         let (finished, is_finished) = oneshot::channel();
-        let mut operation = run(&unfinished, Endpoint::Subscribe, |unawaited| {
+        let mut operation = run(&unfinished, Endpoint::Chat, |unawaited| {
             Answer::pending(async move {
                 unawaited.unwrap().cancelled().await;
                 finished.send(()).unwrap();
