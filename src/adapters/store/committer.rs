@@ -13,20 +13,15 @@ use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
 
+use super::change::Change;
 use super::draft::Draft;
 use super::index::{self, Index, IndexError, Meta, marker, rebuild};
 use super::ledger::{self, Event, Ledger};
 
-/// Decides one change. It is dropped, and with it the way to answer, when nothing came of it.
-pub(super) type Change = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Answer, IndexError> + Send>;
-
-/// Tells whoever asked for a change what became of it.
-pub(super) type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-
-/// The answers of a batch, given when this is dropped.
+/// The answers to a batch of decided changes, given when this is dropped.
 #[must_use]
 pub(super) struct Answers {
-    answers: Vec<Answer>,
+    changes: Vec<Box<dyn Change>>,
     outcome: Result<(), StoreError>,
 }
 
@@ -36,7 +31,7 @@ impl Answers {
     pub(super) fn give(self, runtime: Option<&Handle>) {
         match runtime {
             // Where none runs any more they are given at once.
-            Some(runtime) if self.answers.len() > 1 => {
+            Some(runtime) if self.changes.len() > 1 => {
                 runtime.spawn(async move { drop(self) });
             }
             Some(_) | None => drop(self),
@@ -45,7 +40,7 @@ impl Answers {
 
     fn none() -> Self {
         Self {
-            answers: Vec::new(),
+            changes: Vec::new(),
             outcome: Ok(()),
         }
     }
@@ -53,8 +48,8 @@ impl Answers {
 
 impl Drop for Answers {
     fn drop(&mut self) {
-        for answer in self.answers.drain(..) {
-            answer(self.outcome.clone());
+        for change in self.changes.drain(..) {
+            change.answer(self.outcome.clone());
         }
     }
 }
@@ -178,7 +173,7 @@ impl Committer {
     }
 
     /// Takes `changes` to where their answers can be given.
-    pub(super) fn commit(&mut self, changes: Vec<Change>) -> Answers {
+    pub(super) fn commit(&mut self, changes: Vec<Box<dyn Change>>) -> Answers {
         let repaired = catch_unwind(AssertUnwindSafe(|| self.repair()))
             .unwrap_or_else(|_panic| Err("panic".to_owned()));
         if let Err(reason) = repaired {
@@ -188,9 +183,9 @@ impl Committer {
         }
         self.shared.set_trouble(None);
         let position = self.ledger.position();
-        let mut answers = Vec::with_capacity(changes.len());
+        let mut decided = Vec::with_capacity(changes.len());
         // A fault in one change must not end the writer.
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.decide(changes, &mut answers)))
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.decide(changes, &mut decided)))
             .unwrap_or_else(|_panic| Err(Failure::Index(IndexError("panic".to_owned()))));
         if let Err(failure) = &outcome {
             // First, so that nobody reads what is about to be taken back.
@@ -201,17 +196,25 @@ impl Committer {
             self.shared.set_trouble(Some(failure.to_string()));
         }
         let outcome = outcome.map_err(|failure| StoreError::Unavailable(failure.to_string()));
-        Answers { answers, outcome }
+        Answers {
+            changes: decided,
+            outcome,
+        }
     }
 
     /// Decides, records, indexes. After an error nothing of it may be left.
-    fn decide(&mut self, changes: Vec<Change>, answers: &mut Vec<Answer>) -> Result<(), Failure> {
+    fn decide(
+        &mut self,
+        changes: Vec<Box<dyn Change>>,
+        decided: &mut Vec<Box<dyn Change>>,
+    ) -> Result<(), Failure> {
         let shared = Arc::clone(&self.shared);
         let index = shared.index();
         let index = index.as_ref().ok_or_else(no_index)?;
         let mut draft = Draft::new(index, &self.hash_key, self.meta.tally);
-        for change in changes {
-            answers.push(change(&mut draft)?);
+        for mut change in changes {
+            change.decide(&mut draft)?;
+            decided.push(change);
         }
         let Some(last) = draft.events().last().map(Event::at) else {
             return Ok(());

@@ -14,7 +14,8 @@ use tokio::task::block_in_place;
 
 use crate::ports::StoreError;
 
-use super::committer::{Change, Committer, Shared};
+use super::change::Change;
+use super::committer::{Committer, Shared};
 use super::index::Index;
 
 /// Most changes in one batch.
@@ -40,7 +41,7 @@ pub(super) struct Desk {
 
 #[derive(Default)]
 struct Waiting {
-    changes: Vec<Change>,
+    changes: Vec<Box<dyn Change>>,
     /// A lone caller left work that is not for a request to wait for.
     is_more_due: bool,
     /// The thread sleeps, and nobody has called it yet.
@@ -59,7 +60,7 @@ impl Waiting {
     }
 
     /// The next batch.
-    fn take(&mut self) -> Vec<Change> {
+    fn take(&mut self) -> Vec<Box<dyn Change>> {
         self.is_more_due = false;
         let count = self.changes.len().min(BATCH_CHANGES_MAX);
         let rest = self.changes.split_off(count);
@@ -105,7 +106,7 @@ impl Desk {
     ///
     /// # Errors
     /// [`StoreError`] when it is not taken, and never will be committed.
-    pub(super) fn hand_in(&self, change: Change) -> Result<(), StoreError> {
+    pub(super) fn hand_in(&self, change: Box<dyn Change>) -> Result<(), StoreError> {
         let mut waiting = lock(&self.waiting);
         if waiting.is_closed {
             return Err(StoreError::Unavailable("the store is closed".to_owned()));
@@ -173,7 +174,7 @@ impl Desk {
         }
     }
 
-    fn commit(&self, mut place: MutexGuard<'_, Option<Committer>>, changes: Vec<Change>) {
+    fn commit(&self, mut place: MutexGuard<'_, Option<Committer>>, changes: Vec<Box<dyn Change>>) {
         let count = changes.len();
         let committed = self.with(&mut place, |committer| {
             (committer.commit(changes), committer.is_compaction_due())
@@ -275,9 +276,12 @@ fn runtime() -> Option<Handle> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::store::change::change;
+    use crate::adapters::store::index::IndexError;
 
     fn waiting(count: usize) -> Waiting {
-        let change = |_| -> Change { Box::new(|_| unreachable!("nobody commits it")) };
+        let change =
+            |_| change(|_| -> Result<(), IndexError> { unreachable!("nobody commits it") }).0;
         Waiting {
             changes: (0..count).map(change).collect(),
             lone_changes: LONE_CHANGES,

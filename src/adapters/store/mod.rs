@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `ledger` | the record: events, lines, and the file of them |
 //! | `index` | look-ups over the ledger, in sled |
+//! | `change` | what somebody asked for: decided, then answered |
 //! | `draft` | a batch while it is decided |
 //! | `committer` | the one writer: decides, records, indexes, answers |
 //! | `desk` | where changes wait for it, and on whose thread it works |
@@ -16,6 +17,7 @@
 //! - The ledger is the record. Nothing in the index is ever needed to read or rewrite it.
 //! - A position is a generation and a sequence number, never a place in a file.
 
+mod change;
 mod committer;
 mod contacts;
 mod credentials;
@@ -33,14 +35,13 @@ pub use open::Tuning;
 use std::fs::File;
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-
 use crate::adapters::data_dir::DataDir;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{Answer, StoreError};
 
-use committer::{Change, Shared};
+use change::change;
+use committer::Shared;
 use desk::Desk;
 use draft::Draft;
 use index::IndexError;
@@ -106,14 +107,7 @@ impl SledStore {
         &self,
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let change: Change = Box::new(move |draft| {
-            let decided = decide(draft)?;
-            Ok(Box::new(move |outcome: Result<(), StoreError>| {
-                // Whoever asked may have gone; the change stays.
-                let _ = reply.send(outcome.map(|()| decided));
-            }))
-        });
+        let (change, answer) = change(decide);
         self.desk.hand_in(change)?;
         match answer.await {
             Ok(outcome) => outcome,
