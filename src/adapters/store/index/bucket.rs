@@ -9,6 +9,9 @@ use crate::domain::secret::MacKey;
 /// about a kilobyte.
 pub(crate) type BucketId = [u8; 2];
 
+/// Longer than most entries are.
+const ENTRY_BYTES: usize = 128;
+
 /// The bucket of the entry called `name`. The hash is keyed, so that nobody can choose addresses
 /// that all fall into one.
 pub(super) fn bucket_id(key: &MacKey, name: &[u8]) -> BucketId {
@@ -24,8 +27,11 @@ pub(super) fn bucket_id(key: &MacKey, name: &[u8]) -> BucketId {
 pub(crate) struct Bucket(Vec<u8>);
 
 impl Bucket {
+    /// With room for one entry more, which is why most are read.
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
-        Self(bytes.to_vec())
+        let mut copy = Vec::with_capacity(bytes.len() + ENTRY_BYTES);
+        copy.extend_from_slice(bytes);
+        Self(copy)
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
@@ -45,6 +51,8 @@ impl Bucket {
             return;
         };
         self.remove(name);
+        self.0
+            .reserve(2 * size_of::<u16>() + name.len() + value.len());
         self.0.extend_from_slice(&name_len.to_be_bytes());
         self.0.extend_from_slice(&value_len.to_be_bytes());
         self.0.extend_from_slice(name);

@@ -6,6 +6,9 @@ use crate::domain::email::EmailAddress;
 use crate::domain::text::Label;
 use crate::domain::time::Timestamp;
 
+/// Flags, two instants, a network and a credential.
+const CONTACT_BYTES_MAX: usize = 1 + 8 + 8 + 16 + 16;
+
 const HAS_CREDENTIAL: u8 = 1;
 const HAS_SEEN_LINE: u8 = 2;
 const IS_REVOKED: u8 = 1;
@@ -55,7 +58,8 @@ impl ContactEntry {
         if self.has_seen_line {
             flags |= HAS_SEEN_LINE;
         }
-        let mut bytes = vec![flags];
+        let mut bytes = Vec::with_capacity(CONTACT_BYTES_MAX);
+        bytes.push(flags);
         bytes.extend_from_slice(&self.subscribed_at.as_ms().to_be_bytes());
         bytes.extend_from_slice(&self.last_seen_at.as_ms().to_be_bytes());
         bytes.extend_from_slice(&self.origin.network);

@@ -142,7 +142,7 @@ pub(crate) struct Hex<const N: usize>(pub(crate) [u8; N]);
 
 impl<const N: usize> Serialize for Hex<N> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&HEXLOWER.encode(&self.0))
+        serializer.collect_str(&HEXLOWER.encode_display(&self.0))
     }
 }
 

@@ -10,12 +10,19 @@
 
 use std::io::{self, BufRead, Read};
 
+use data_encoding::HEXLOWER;
+
 /// Longest line, in bytes. The longest event is a key's label of 64 characters, each escaped.
 pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
 
 /// What every line begins with.
 pub(super) const CRC_OPEN: &[u8] = b"{\"crc\":\"";
 const CRC_DIGITS: usize = 8;
+
+const SEQUENCE: &[u8] = b",\"seq\":";
+const BATCH: &[u8] = b",\"batch\":";
+const LEFT: &[u8] = b",\"left\":";
+const EVENT: &[u8] = b",\"event\":";
 
 /// A verified line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +41,10 @@ impl<'a> Line<'a> {
     /// Reads a line without its newline; nothing if it is not one, or not as it was written.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let rest = checked(line)?;
-        let (sequence, rest) = number(rest, b",\"seq\":")?;
-        let (batch, rest) = number(rest, b",\"batch\":")?;
-        let (left, rest) = number(rest, b",\"left\":")?;
-        let event = rest.strip_prefix(b",\"event\":")?.strip_suffix(b"}")?;
+        let (sequence, rest) = number(rest, SEQUENCE)?;
+        let (batch, rest) = number(rest, BATCH)?;
+        let (left, rest) = number(rest, LEFT)?;
+        let event = rest.strip_prefix(EVENT)?.strip_suffix(b"}")?;
         Some(Self {
             sequence,
             batch,
@@ -57,25 +64,35 @@ impl<'a> Line<'a> {
 
     /// Appends the line with its newline to `out`.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let members = format!(
-            ",\"seq\":{},\"batch\":{},\"left\":{},\"event\":",
-            self.sequence, self.batch, self.left
-        );
-        seal(out, &[members.as_bytes(), self.event, b"}"]);
+        let numbers = [
+            (SEQUENCE, self.sequence),
+            (BATCH, self.batch),
+            (LEFT, self.left),
+        ];
+        seal(out, |out| {
+            for (name, number) in numbers {
+                out.extend_from_slice(name);
+                out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+            }
+            out.extend_from_slice(EVENT);
+            out.extend_from_slice(self.event);
+            out.push(b'}');
+        });
     }
 }
 
-/// Appends a line: the checksum of `parts`, the parts, a newline. The parts are what follows the
+/// Appends a line: the checksum of what `write` appends, that, a newline. It is what follows the
 /// `crc` member up to the closing brace.
-pub(super) fn seal(out: &mut Vec<u8>, parts: &[&[u8]]) {
-    let mut hasher = crc32fast::Hasher::new();
-    for part in parts {
-        hasher.update(part);
-    }
+pub(super) fn seal(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(CRC_OPEN);
-    out.extend_from_slice(format!("{:08x}\"", hasher.finalize()).as_bytes());
-    for part in parts {
-        out.extend_from_slice(part);
+    let digits = out.len();
+    out.extend_from_slice(&[b'0'; CRC_DIGITS]);
+    out.push(b'"');
+    let begin = out.len();
+    write(out);
+    let crc = out.get(begin..).map_or(0, crc32fast::hash);
+    if let Some(digits) = out.get_mut(digits..digits + CRC_DIGITS) {
+        HEXLOWER.encode_mut(&crc.to_be_bytes(), digits);
     }
     out.push(b'\n');
 }
