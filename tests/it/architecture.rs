@@ -44,7 +44,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("TcpStream", &["http/"]),
     (
         "async_trait",
-        &["ports.rs", "adapters/", "http/handlers/stream.rs"],
+        &["ports/", "adapters/", "http/handlers/stream.rs"],
     ),
 ];
 

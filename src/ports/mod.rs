@@ -1,0 +1,35 @@
+//! What the use cases need from the world, as object-safe traits in the words of the domain.
+//!
+//! Every port has two adapters: one over a technology and a twin in [`crate::adapters::memory`].
+//! Both pass the same contract suite, `tests/it/contracts`.
+
+mod answer;
+mod clock;
+mod contact_store;
+mod entropy;
+mod key_issuer;
+mod model_client;
+mod rate_limiter;
+mod revocation_list;
+mod subscription_notifier;
+
+pub use answer::Answer;
+pub use clock::Clock;
+pub use contact_store::ContactStore;
+pub use entropy::{Entropy, EntropyError};
+pub use key_issuer::KeyIssuer;
+pub use model_client::{Deltas, ModelClient, ModelError, Place, ReaderGone, Unread};
+pub use rate_limiter::{Acquired, Charge, Grant, LimiterAnswer, LimiterError, RateLimiter};
+pub use revocation_list::RevocationList;
+pub use subscription_notifier::{NotifyError, SubscriptionNotifier};
+
+/// The store did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be read or written. The text is for the log, never for a client.
+    #[error("store unavailable: {0}")]
+    Unavailable(String),
+    /// Too many changes are waiting already.
+    #[error("store overloaded")]
+    Overloaded,
+}
