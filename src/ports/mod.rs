@@ -1,7 +1,8 @@
 //! What the use cases need from the world, as object-safe traits in the words of the domain.
 //!
 //! Every port has two adapters: one over a technology and a twin in [`crate::adapters::memory`].
-//! Both pass the same contract suite, `tests/it/contracts`.
+//! Both keep the same contract, in `tests/it/contracts`. A port, its twin and its contract stand in
+//! files of the same name.
 
 mod answer;
 mod clock;

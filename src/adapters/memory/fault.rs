@@ -1,0 +1,21 @@
+//! Stores that fail when they are told to.
+
+use std::sync::Mutex;
+
+use crate::ports::StoreError;
+
+use super::lock;
+
+/// What a store that was told to fail fails with.
+#[derive(Debug, Default)]
+pub(super) struct Fault(Mutex<Option<StoreError>>);
+
+impl Fault {
+    pub(super) fn set(&self, failure: Option<StoreError>) {
+        *lock(&self.0) = failure;
+    }
+
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        lock(&self.0).clone().map_or(Ok(()), Err)
+    }
+}

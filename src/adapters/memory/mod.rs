@@ -1,0 +1,28 @@
+//! The twin of every port, in plain collections: what the contracts mean, without a technology.
+//! Tests run the service on these; they keep nothing past the process.
+
+mod clock;
+mod contact_store;
+mod entropy;
+mod fault;
+mod key_issuer;
+mod model_client;
+mod rate_limiter;
+mod revocation_list;
+mod subscription_notifier;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use clock::ManualClock;
+pub use contact_store::MemoryContactStore;
+pub use entropy::SeededEntropy;
+pub use key_issuer::MemoryKeyIssuer;
+pub use model_client::{MemoryDeltas, ScriptedModelClient};
+pub use rate_limiter::MemoryRateLimiter;
+pub use revocation_list::MemoryRevocationList;
+pub use subscription_notifier::ScriptedSubscriptionNotifier;
+
+/// Locks, and goes on after a panic elsewhere: every change in here is made in one step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
