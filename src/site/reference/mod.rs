@@ -5,6 +5,7 @@
 
 mod operation;
 mod schema;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +13,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use operation::{Operation, Twin};
-use schema::{Member, Source};
+use schema::Member;
+use source::Source;
 
 const METHODS: [&str; 8] = [
     "get", "head", "post", "put", "patch", "delete", "options", "trace",
@@ -67,8 +69,8 @@ impl Reference {
         let tags = source.list(description, "tags");
         let mut groups: Vec<_> = tags
             .map(|tag| Group {
-                name: schema::text(tag, "name"),
-                description: schema::text(tag, "description"),
+                name: source::text(tag, "name"),
+                description: source::text(tag, "description"),
                 parameters: Vec::new(),
                 operations: Vec::new(),
                 documents: Vec::new(),
@@ -141,7 +143,7 @@ fn operations<'a>(
         .flat_map(move |(path, item)| {
             METHODS.into_iter().filter_map(move |method| {
                 let tags = item.get(method)?.get("tags");
-                let tag = tags.and_then(|tags| tags.get(0)).map(schema::plain);
+                let tag = tags.and_then(|tags| tags.get(0)).map(source::plain);
                 let operation = Operation::read(source, path, method, item, base_url);
                 Some((tag.unwrap_or_default(), operation))
             })
@@ -159,7 +161,7 @@ fn error_bodies(source: &Source<'_>, operations: &[(String, Operation)]) -> Vec<
             let schema = components["schemas"].get(name).unwrap_or(&Value::Null);
             bodies.push(Body {
                 name: name.clone(),
-                description: schema::text(schema, "description"),
+                description: source::text(schema, "description"),
                 members: source.members(schema),
             });
         }
@@ -186,12 +188,12 @@ fn credentials(source: &Source<'_>) -> Vec<Credential> {
     source
         .entries(components, "securitySchemes")
         .map(|(name, scheme)| Credential {
-            name: match schema::text(scheme, "type").as_str() {
-                "apiKey" => schema::text(scheme, "name"),
-                "http" => format!("Authorization: {}", schema::text(scheme, "scheme")),
+            name: match source::text(scheme, "type").as_str() {
+                "apiKey" => source::text(scheme, "name"),
+                "http" => format!("Authorization: {}", source::text(scheme, "scheme")),
                 _ => name.to_owned(),
             },
-            description: schema::text(scheme, "description"),
+            description: source::text(scheme, "description"),
         })
         .collect()
 }

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::schema::{self, Member, Source};
+use super::schema::Member;
+use super::source::{self, Source};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Operation {
@@ -131,12 +132,12 @@ impl Operation {
             .get("requestBody")
             .map(|body| source.resolve(body));
         Self {
-            id: schema::text(operation, "operationId"),
+            id: source::text(operation, "operationId"),
             method,
             path: path.to_owned(),
-            summary: schema::text(operation, "summary"),
-            description: schema::text(operation, "description"),
-            is_deprecated: schema::flag(operation, "deprecated"),
+            summary: source::text(operation, "summary"),
+            description: source::text(operation, "description"),
+            is_deprecated: source::flag(operation, "deprecated"),
             same_as: None,
             parameters: source
                 .list(item, "parameters")
@@ -145,7 +146,7 @@ impl Operation {
                 .collect(),
             request: body.map(|body| Request::read(source, body, &curl)),
             try_it: body
-                .filter(|_| schema::flag(operation, "x-try-it"))
+                .filter(|_| source::flag(operation, "x-try-it"))
                 .map(|body| fields(source, body)),
             answers: answers
                 .into_iter()
@@ -166,8 +167,8 @@ impl Request {
             Form::with_examples(source, media_type, form, command)
         };
         Self {
-            is_required: schema::flag(body, "required"),
-            description: schema::text(body, "description"),
+            is_required: source::flag(body, "required"),
+            description: source::text(body, "description"),
             forms: source.entries(body, "content").map(form).collect(),
         }
     }
@@ -178,12 +179,12 @@ fn command(curl: &str, media_type: &str, example: &Value) -> String {
     let is_form = media_type == "application/x-www-form-urlencoded";
     match (is_form, example.as_object()) {
         (true, Some(fields)) => fields.iter().fold(curl.to_owned(), |curl, (name, value)| {
-            let value = schema::plain(value);
+            let value = source::plain(value);
             format!("{curl} \\\n  -d {}", quoted(&format!("{name}={value}")))
         }),
         _ => {
             let header = quoted(&format!("Content-Type: {media_type}"));
-            let body = quoted(&schema::plain(example));
+            let body = quoted(&source::plain(example));
             format!("{curl} \\\n  -H {header} \\\n  -d {body}")
         }
     }
@@ -205,7 +206,7 @@ fn fields(source: &Source<'_>, body: &Value) -> Vec<Field> {
             value: example
                 .as_ref()
                 .and_then(|(_, example)| example.get(&member.name))
-                .map(schema::plain)
+                .map(source::plain)
                 .unwrap_or_default(),
             name: member.name,
         })
@@ -221,7 +222,7 @@ impl Answer {
     ) -> Self {
         Self {
             status: status.to_owned(),
-            description: schema::text(response, "description"),
+            description: source::text(response, "description"),
             headers: source
                 .entries(response, "headers")
                 .map(|(name, header)| source.header(name, header))
@@ -268,7 +269,7 @@ impl Form {
         Self {
             media_type: media_type.to_owned(),
             schema: None,
-            description: schema::text(schema, "description"),
+            description: source::text(schema, "description"),
             members: source.members(schema),
             examples: examples
                 .map(|(summary, value)| Example {
