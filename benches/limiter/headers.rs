@@ -20,7 +20,8 @@ fn rendered(c: &mut Criterion, name: &str, decision: &Decision, status: StatusCo
     c.bench_function(&format!("headers/{name}"), |bencher| {
         bencher.iter(|| {
             let mut headers = HeaderMap::with_capacity(16);
-            rate_limits.write(decision, status, &mut headers);
+            rate_limits.set(decision, &mut headers);
+            RateLimitHeaders::retry_after(decision, status, &mut headers);
             headers
         });
     });

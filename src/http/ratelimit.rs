@@ -74,20 +74,11 @@ impl RateLimitHeaders {
         }
     }
 
-    /// Writes what `decision` says into `headers`. All numbers are of its binding policy, except
-    /// that `RateLimit-Policy` lists every policy that counts the request. Nothing is written when
-    /// all of them are off.
-    ///
-    /// `Retry-After` equals `RateLimit-Reset` and stands on 429 alone: a tool tells its refusal in
-    /// an answer of another status. The numbers are one client's at one moment, so nobody may store
-    /// them.
-    pub fn write(&self, decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
-        self.set(decision, headers);
-        Self::retry_after(decision, status, headers);
-    }
-
-    /// Writes all of them but `Retry-After`.
-    pub(crate) fn set(&self, decision: &Decision, headers: &mut HeaderMap) {
+    /// Writes what `decision` says into `headers`, but for `Retry-After`. All numbers are of its
+    /// binding policy, except that `RateLimit-Policy` lists every policy that counts the request.
+    /// Nothing is written when all of them are off. The numbers are one client's at one moment, so
+    /// nobody may store them.
+    pub fn set(&self, decision: &Decision, headers: &mut HeaderMap) {
         let Some(values) = self.values(decision) else {
             return;
         };
@@ -118,8 +109,9 @@ impl RateLimitHeaders {
         ])
     }
 
-    /// Writes `Retry-After`, if it stands in an answer of that status.
-    pub(crate) fn retry_after(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
+    /// Writes `Retry-After`, which equals `RateLimit-Reset` and stands on 429 alone: a tool tells its
+    /// refusal in an answer of another status.
+    pub fn retry_after(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
         if status == StatusCode::TOO_MANY_REQUESTS
             && let Some(binding) = decision.binding()
         {
@@ -228,7 +220,8 @@ mod tests {
     fn written(decision: &Decision, status: StatusCode) -> Vec<String> {
         let mut headers = HeaderMap::new();
         let policies = Policies::default();
-        RateLimitHeaders::new(&policies).write(decision, status, &mut headers);
+        RateLimitHeaders::new(&policies).set(decision, &mut headers);
+        RateLimitHeaders::retry_after(decision, status, &mut headers);
         let line = |(name, value): (&HeaderName, &HeaderValue)| {
             format!("{name}: {}", value.to_str().unwrap())
         };
