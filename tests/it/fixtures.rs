@@ -103,6 +103,11 @@ impl House {
         fs::write(self.file("ledger.jsonl"), bytes).unwrap();
     }
 
+    /// Has the next start do without what is damaged, as an operator would.
+    pub(crate) fn accept_damage(&self) {
+        fs::write(self.file("accept-damage"), "").unwrap();
+    }
+
     /// Opens the store and hands out what it logged meanwhile.
     pub(crate) fn open_logged(&self) -> (Opened, String) {
         let (opened, text) = logged(|| self.open());

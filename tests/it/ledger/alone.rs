@@ -11,7 +11,7 @@ use landing_api::domain::contact::Subscription;
 use landing_api::ports::{ContactStore, StoreError};
 use tokio::task::{JoinSet, spawn_blocking, yield_now};
 
-use super::faults::{FaultyFiles, WRITE_FAULTS, assert_unavailable, set};
+use super::faults::{FaultyFiles, WRITE_FAULTS, assert_unavailable, open_with_faults, set};
 use crate::fixtures::{House, Opened, Waiting, sign_up};
 
 type SigningUp = Pin<Box<dyn Future<Output = Result<Subscription, StoreError>> + Send>>;
@@ -96,8 +96,7 @@ async fn a_lone_caller_commits_on_its_own_thread_once_it_has_been_alone_for_a_wh
 async fn a_runtime_of_one_thread_is_never_held_up() {
     let house = House::new();
     let files = FaultyFiles::default();
-    let opened = house.try_open(files.tuning()).unwrap();
-    opened.sign_up("ada").await.unwrap();
+    let opened = open_with_faults(&house, &files).await;
     let ledgers = files.appended_by();
     assert_ne!(ledgers, thread::current().id());
     grow_quiet(&opened).await;
@@ -310,8 +309,7 @@ async fn nobody_commits_after_a_lone_caller_that_panicked() {
 async fn nobody_commits_after_the_ledgers_thread_panicked() {
     let house = House::new();
     let files = FaultyFiles::default();
-    let opened = house.try_open(files.tuning()).unwrap();
-    opened.sign_up("ada").await.unwrap();
+    let opened = open_with_faults(&house, &files).await;
     set(files.fault(|faults| &faults.truncate_panic), true);
     set(files.fault(WRITE_FAULTS[0].1), true);
     let held = files.hold();

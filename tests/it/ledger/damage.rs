@@ -1,7 +1,5 @@
 //! What was acknowledged is never cut: the start is refused, with the line and what to do.
 
-use std::fs;
-
 use super::{contents, sealed};
 use crate::fixtures::House;
 
@@ -24,6 +22,20 @@ pub(super) fn check_refused(house: &House, bytes: &[u8], line: usize) {
     assert!(refusal.contains(&words), "expected line {line}: {refusal}");
     assert!(refusal.contains("restore it from a backup"), "{refusal}");
     assert_eq!(contents(&house.path), before, "something was changed");
+}
+
+/// The start with this ledger is refused for that line; once the damage is accepted, there is what
+/// is `kept` and not what is `lost`.
+pub(super) async fn check_accepted(
+    house: &House,
+    bytes: &[u8],
+    line: usize,
+    kept: &[&str],
+    lost: &[&str],
+) {
+    check_refused(house, bytes, line);
+    house.accept_damage();
+    house.open().assert_has(kept, lost).await;
 }
 
 #[tokio::test]
@@ -81,7 +93,7 @@ async fn accepting_the_damage_keeps_every_line_that_is_whole_for_one_start() {
     bytes[second_batch] ^= 1;
     check_refused(&house, &bytes, 3);
 
-    fs::write(house.file("accept-damage"), "").unwrap();
+    house.accept_damage();
     let (opened, log) = house.open_logged();
     assert!(log.contains("damage was accepted"), "{log}");
     opened.assert_has(&["ada", "cy", "dan"], &["bob"]).await;

@@ -22,7 +22,7 @@ async fn a_second_user_is_refused_and_touches_nothing() {
     opened.sign_up("ada").await.unwrap();
     // Whatever a second one could be tempted to repair.
     fs::write(house.file("ledger.jsonl.new"), "half").unwrap();
-    fs::write(house.file("accept-damage"), "").unwrap();
+    house.accept_damage();
     // The first one's sled may write its own file at any time: of that one only the name counts.
     let settled = || {
         let mut files = contents(&house.path);

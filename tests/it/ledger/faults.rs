@@ -229,7 +229,7 @@ pub(crate) const WRITE_FAULTS: [(&str, Fault); 3] = [
 ];
 
 /// A store with one contact, on files that can fail.
-async fn open_with_faults(house: &House, files: &FaultyFiles) -> Opened {
+pub(super) async fn open_with_faults(house: &House, files: &FaultyFiles) -> Opened {
     let opened = house.try_open(files.tuning()).unwrap();
     opened.sign_up("ada").await.unwrap();
     opened

@@ -2,15 +2,14 @@
 
 use std::fs;
 
-use landing_api::adapters::store::Tuning;
-
-use super::journal::{crash_with_bob, ends, journal, open_busy};
+use super::damage::check_accepted;
+use super::journal::{crash_with, ends, journal};
 use crate::fixtures::House;
 
 /// A ledger that went on without its journal, from before that begun: "ada" and `names` are in it.
 /// "bob" is in the journal alone, which is handed out.
 async fn diverge(house: &House, names: &[&str]) -> Vec<u8> {
-    let (whole, copy) = crash_with_bob(house).await;
+    let (whole, copy) = crash_with(house, &["bob"]).await;
     fs::remove_file(journal(house)).unwrap();
     house.write_ledger(&whole[..ends(&whole)[65]]);
     let opened = house.open();
@@ -45,21 +44,14 @@ async fn accepting_damage_replaces_no_good_line() {
     let ends = ends(&bytes);
     // The line behind the place where the journal begins is lost, the next one is not.
     bytes[ends[65] + 30] ^= 1;
-    house.write_ledger(&bytes);
-    assert!(house.refusal().contains("damaged at line 67"));
-    assert_eq!(house.ledger(), bytes);
-    fs::write(house.file("accept-damage"), "").unwrap();
-    house
-        .open()
-        .assert_has(&["ada", "dan"], &["bob", "cy"])
-        .await;
+    check_accepted(&house, &bytes, 67, &["ada", "dan"], &["bob", "cy"]).await;
     assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), copy);
 }
 
 #[tokio::test]
 async fn accepting_damage_replaces_no_good_line_across_the_place_of_the_journal() {
     let house = House::new();
-    let (whole, copy) = crash_with_bob(&house).await;
+    let (whole, copy) = crash_with(&house, &["bob"]).await;
     fs::remove_file(journal(&house)).unwrap();
     let place = ends(&whole)[65];
     house.write_ledger(&whole[..ends(&whole)[63]]);
@@ -74,7 +66,7 @@ async fn accepting_damage_replaces_no_good_line_across_the_place_of_the_journal(
     bytes[ends[3] + 30] ^= 1;
     house.write_ledger(&bytes);
     fs::write(journal(&house), &copy).unwrap();
-    fs::write(house.file("accept-damage"), "").unwrap();
+    house.accept_damage();
     house
         .open()
         .assert_has(&["ada", "cy", "dan"], &["bob"])
@@ -85,7 +77,7 @@ async fn accepting_damage_replaces_no_good_line_across_the_place_of_the_journal(
 #[tokio::test]
 async fn accepting_damage_puts_nothing_behind_a_line_that_is_not_the_journals() {
     let house = House::new();
-    let (whole, copy) = crash_with_bob(&house).await;
+    let (whole, copy) = crash_with(&house, &["bob"]).await;
     let ends = ends(&whole);
     // Another one than the journal continues, or a later one before a line that cannot be read.
     let earlier = [&whole[..ends[64]], &whole[ends[63]..ends[64]]].concat();
@@ -96,7 +88,7 @@ async fn accepting_damage_puts_nothing_behind_a_line_that_is_not_the_journals() 
         house.write_ledger(&bytes);
         fs::write(journal(&house), &copy).unwrap();
         assert!(house.refusal().contains("damaged at line"));
-        fs::write(house.file("accept-damage"), "").unwrap();
+        house.accept_damage();
         house.open().assert_has(&["ada"], &["bob"]).await;
     }
     assert_eq!(fs::read(house.file("ledger.journal.2")).unwrap(), copy);
@@ -105,7 +97,7 @@ async fn accepting_damage_puts_nothing_behind_a_line_that_is_not_the_journals() 
 #[tokio::test]
 async fn a_journal_of_later_lines_than_the_ledger_has_is_set_aside() {
     let house = House::new();
-    let (whole, copy) = crash_with_bob(&house).await;
+    let (whole, copy) = crash_with(&house, &["bob"]).await;
     let ends = ends(&whole);
     // A copy of the ledger that was made before the journal began, whole or not.
     for length in [ends[40], ends[40] + 20] {
@@ -125,8 +117,7 @@ async fn a_journal_of_later_lines_than_the_ledger_has_is_set_aside() {
 #[tokio::test]
 async fn a_journal_of_another_ledger_changes_nothing() {
     let house = House::new();
-    open_busy(&house, Tuning::default()).await.crash();
-    let copy = fs::read(journal(&house)).unwrap();
+    let (_, copy) = crash_with(&house, &[]).await;
     // One that was written anew since.
     let opened = house.open();
     opened.forget("ada").await.unwrap();

@@ -8,6 +8,7 @@ use landing_api::adapters::store::Tuning;
 use landing_api::domain::contact::Subscription;
 use landing_api::ports::ContactStore;
 
+use super::damage::check_accepted;
 use super::faults::{FaultyFiles, WRITE_FAULTS, assert_unavailable, set};
 use super::power::PowerFiles;
 use crate::fixtures::{House, Opened};
@@ -29,13 +30,24 @@ pub(super) async fn open_busy(house: &House, tuning: Tuning) -> Opened {
     opened
 }
 
-/// What a busy process leaves behind that is killed: its ledger, whose last line is of "bob", and
-/// its journal, which begins behind line 66.
-pub(super) async fn crash_with_bob(house: &House) -> (Vec<u8>, Vec<u8>) {
-    let opened = open_busy(house, Tuning::default()).await;
-    opened.sign_up("bob").await.unwrap();
+/// What a busy process leaves behind that is killed once `names` have signed up: its ledger, and its
+/// journal, which begins behind line 66.
+pub(super) async fn crash_after<'a>(
+    house: &House,
+    names: impl IntoIterator<Item = &'a str>,
+) -> (Vec<u8>, Vec<u8>) {
+    let opened = house.open();
+    for name in names {
+        opened.sign_up(name).await.unwrap();
+    }
     opened.crash();
     (house.ledger(), fs::read(journal(house)).unwrap())
+}
+
+/// The same when the ledger has 70 lines of "ada" before those of `names`.
+pub(super) async fn crash_with(house: &House, names: &[&str]) -> (Vec<u8>, Vec<u8>) {
+    let busy = ["ada"; 70];
+    crash_after(house, busy.iter().chain(names).copied()).await
 }
 
 /// Where each line of the ledger ends, in bytes.
@@ -64,7 +76,7 @@ async fn a_clean_stop_takes_the_journal_away() {
 #[tokio::test]
 async fn after_a_crash_the_journal_goes_without_a_word() {
     let house = House::new();
-    let (before, _) = crash_with_bob(&house).await;
+    let (before, _) = crash_with(&house, &["bob"]).await;
     let (opened, log) = house.open_logged();
     assert!(!log.contains("WARN"), "{log}");
     assert!(!journal(&house).exists());
@@ -92,12 +104,7 @@ async fn the_ledger_alone_is_a_whole_copy_at_any_time() {
 #[tokio::test]
 async fn what_the_ledger_lost_is_written_from_the_journal() {
     let house = House::new();
-    let opened = open_busy(&house, Tuning::default()).await;
-    for name in ["bob", "cy"] {
-        opened.sign_up(name).await.unwrap();
-    }
-    opened.crash();
-    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
+    let (whole, copy) = crash_with(&house, &["bob", "cy"]).await;
     let ends = ends(&whole);
     // The first 65 lines behind the head were synced.
     for lost in [ends[65] + 1..whole.len(), ends[66]..ends[67]] {
@@ -246,8 +253,7 @@ async fn a_journal_that_cannot_be_read_is_named_and_can_be_moved_away() {
 #[tokio::test]
 async fn a_changed_byte_in_the_journal_harms_no_ledger_that_is_whole() {
     let house = House::new();
-    open_busy(&house, Tuning::default()).await.crash();
-    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
+    let (whole, copy) = crash_with(&house, &[]).await;
     for position in (0..1500).step_by(11) {
         let mut bytes = copy.clone();
         bytes[position] ^= 1;
@@ -262,14 +268,11 @@ async fn a_changed_byte_in_the_journal_harms_no_ledger_that_is_whole() {
 #[tokio::test]
 async fn accepting_damage_keeps_what_the_journal_has() {
     let house = House::new();
-    let (whole, _) = crash_with_bob(&house).await;
+    let (whole, _) = crash_with(&house, &["bob"]).await;
     let ends = ends(&whole);
     let mut bytes = whole[..ends[65]].to_vec();
     bytes[ends[3] + 30] ^= 1;
-    house.write_ledger(&bytes);
-    assert!(house.refusal().contains("damaged at line 5"));
-    fs::write(house.file("accept-damage"), "").unwrap();
-    house.open().assert_has(&["ada", "bob"], &[]).await;
+    check_accepted(&house, &bytes, 5, &["ada", "bob"], &[]).await;
     assert!(house.file("ledger.journal.1").exists());
 }
 

@@ -220,7 +220,7 @@ async fn damage_that_shows_when_a_start_tries_once_more_can_be_accepted() {
         let files = PowerFiles::new(1, LITTLE_ROOM);
         files.fail_open_and_hold(&rotten);
         if is_accepted {
-            fs::write(house.file("accept-damage"), "").unwrap();
+            house.accept_damage();
         }
         match house.try_open(files.tuning()) {
             Ok(opened) => opened.assert_has(&["ada", "cy"], &["bob"]).await,

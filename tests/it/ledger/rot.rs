@@ -3,22 +3,14 @@
 
 use std::fs;
 
-use landing_api::adapters::store::Tuning;
-
-use super::damage::check_refused;
-use super::journal::{crash_with_bob, ends, journal, open_busy};
+use super::damage::{check_accepted, check_refused};
+use super::journal::{crash_after, crash_with, ends, journal};
 use super::sealed;
 use crate::fixtures::House;
 
-/// What a busy process leaves behind that is killed: its ledger, whose last lines are of "bob",
-/// "cy", "dan" and "eve", and its journal, which begins behind line 66.
+/// What a busy process leaves behind that is killed once four others than "ada" have signed up.
 async fn crash_with_four(house: &House) -> (Vec<u8>, Vec<u8>) {
-    let opened = open_busy(house, Tuning::default()).await;
-    for name in ["bob", "cy", "dan", "eve"] {
-        opened.sign_up(name).await.unwrap();
-    }
-    opened.crash();
-    (house.ledger(), fs::read(journal(house)).unwrap())
+    crash_with(house, &["bob", "cy", "dan", "eve"]).await
 }
 
 /// Where `name` is signed up in `bytes`.
@@ -42,12 +34,8 @@ fn line(sequence: u64, batch: u64) -> String {
 #[tokio::test]
 async fn a_rotten_batch_that_the_journal_continues_is_not_cut() {
     let house = House::new();
-    let opened = house.open();
-    for name in ["ada"; 65].iter().chain(&["bob", "cy"]) {
-        opened.sign_up(name).await.unwrap();
-    }
-    opened.crash();
-    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
+    let names = ["ada"; 65].into_iter().chain(["bob", "cy"]);
+    let (whole, copy) = crash_after(&house, names).await;
     let ends = ends(&whole);
     // In the last line that was synced, and in the byte that ends it.
     for rotten in [ends[64], ends[64] + 30, ends[65] - 1] {
@@ -56,9 +44,7 @@ async fn a_rotten_batch_that_the_journal_continues_is_not_cut() {
             let mut bytes = [&whole[..ends[65]], behind].concat();
             bytes[rotten] ^= 1;
             fs::write(journal(&house), &copy).unwrap();
-            check_refused(&house, &bytes, 66);
-            fs::write(house.file("accept-damage"), "").unwrap();
-            house.open().assert_has(&["ada", "bob", "cy"], &[]).await;
+            check_accepted(&house, &bytes, 66, &["ada", "bob", "cy"], &[]).await;
         }
     }
 }
@@ -82,11 +68,8 @@ async fn a_line_that_is_lost_in_ledger_and_journal_refuses_the_start() {
         ] {
             fs::write(journal(&house), &damaged).unwrap();
             let bytes = [&whole[..length], &vec![0; zeros]].concat();
-            check_refused(&house, &bytes, 73);
-            fs::write(house.file("accept-damage"), "").unwrap();
-            let opened = house.open();
             let kept = ["ada", "bob", "dan", "eve"];
-            opened.assert_has(&kept, &["cy"]).await;
+            check_accepted(&house, &bytes, 73, &kept, &["cy"]).await;
         }
     }
     assert!(house.file("ledger.journal.8").exists());
@@ -102,10 +85,8 @@ async fn a_line_that_is_lost_in_the_journal_alone_is_kept_when_damage_is_accepte
     fs::write(journal(&house), &copy).unwrap();
     let mut bytes = whole.clone();
     bytes[ends[72]..].fill(0);
-    check_refused(&house, &bytes, 74);
-    fs::write(house.file("accept-damage"), "").unwrap();
     let all = ["ada", "bob", "cy", "dan", "eve"];
-    house.open().assert_has(&all, &[]).await;
+    check_accepted(&house, &bytes, 74, &all, &[]).await;
 }
 
 #[tokio::test]
@@ -143,10 +124,8 @@ async fn nothing_is_cut_where_the_journal_goes_on_but_makes_no_whole_ledger() {
     bytes[ends[66]..].fill(0);
     // Right behind what the journal has.
     bytes.extend_from_slice(&whole[ends[20]..ends[21]]);
-    check_refused(&house, &bytes, 68);
-    fs::write(house.file("accept-damage"), "").unwrap();
     let all = ["ada", "bob", "cy", "dan", "eve"];
-    house.open().assert_has(&all, &[]).await;
+    check_accepted(&house, &bytes, 68, &all, &[]).await;
 }
 
 #[tokio::test]
@@ -163,16 +142,14 @@ async fn lines_of_two_uses_of_the_journal_take_no_place_of_the_ledgers_own() {
     let mut bytes = whole.clone();
     bytes[ends[3] + 30] ^= 1;
     bytes[ends[70]..ends[71]].fill(0);
-    check_refused(&house, &bytes, 5);
-    fs::write(house.file("accept-damage"), "").unwrap();
     let all = ["ada", "bob", "cy", "dan", "eve"];
-    house.open().assert_has(&all, &[]).await;
+    check_accepted(&house, &bytes, 5, &all, &[]).await;
 }
 
 #[tokio::test]
 async fn later_lines_behind_a_rotten_first_line_of_the_journal_refuse_the_start() {
     let house = House::new();
-    let (whole, copy) = crash_with_bob(&house).await;
+    let (whole, copy) = crash_with(&house, &["bob"]).await;
     let ends = ends(&whole);
     let begin = 1 + copy.iter().position(|byte| *byte == b'\n').unwrap();
     for (number, rotten) in [0, 30, begin - 1].into_iter().enumerate() {
@@ -183,7 +160,7 @@ async fn later_lines_behind_a_rotten_first_line_of_the_journal_refuse_the_start(
             fs::write(journal(&house), &damaged).unwrap();
             check_refused(&house, &whole[..length], line);
         }
-        fs::write(house.file("accept-damage"), "").unwrap();
+        house.accept_damage();
         house.open().assert_has(&["ada"], &["bob"]).await;
         let aside = house.file(&format!("ledger.journal.{}", number + 1));
         assert_eq!(fs::read(aside).unwrap(), damaged);
@@ -193,7 +170,7 @@ async fn later_lines_behind_a_rotten_first_line_of_the_journal_refuse_the_start(
 #[tokio::test]
 async fn a_batch_that_never_was_is_cut_though_the_journal_has_the_end_of_it() {
     let house = House::new();
-    let (whole, mut copy) = crash_with_bob(&house).await;
+    let (whole, mut copy) = crash_with(&house, &["bob"]).await;
     let ends = ends(&whole);
     // The first block of the first write to the journal did not reach the disk, the next one did.
     let used = 1 + copy.iter().rposition(|byte| *byte == b'\n').unwrap();
@@ -212,7 +189,7 @@ async fn a_batch_that_never_was_is_cut_though_the_journal_has_the_end_of_it() {
 #[tokio::test]
 async fn a_first_line_of_the_journal_that_nothing_can_follow_is_a_rotten_one() {
     let house = House::new();
-    let (whole, copy) = crash_with_bob(&house).await;
+    let (whole, copy) = crash_with(&house, &["bob"]).await;
     let text = String::from_utf8(copy).unwrap();
     let (begin, _) = text.split_once('\n').unwrap();
     let begin: serde_json::Value = serde_json::from_str(begin).unwrap();
@@ -225,9 +202,8 @@ async fn a_first_line_of_the_journal_that_nothing_can_follow_is_a_rotten_one() {
         let forged = sealed(&forged);
         assert_ne!(forged, text);
         fs::write(journal(&house), &forged).unwrap();
-        check_refused(&house, &whole[..ends(&whole)[0] + 20], 2);
-        fs::write(house.file("accept-damage"), "").unwrap();
-        house.open().assert_has(&[], &["ada", "bob"]).await;
+        let bytes = &whole[..ends(&whole)[0] + 20];
+        check_accepted(&house, bytes, 2, &[], &["ada", "bob"]).await;
         let aside = house.file(&format!("ledger.journal.{}", number + 1));
         assert_eq!(fs::read_to_string(aside).unwrap(), forged);
     }
@@ -236,12 +212,8 @@ async fn a_first_line_of_the_journal_that_nothing_can_follow_is_a_rotten_one() {
 #[tokio::test]
 async fn accepting_damage_replaces_no_earlier_line_that_is_whole_nowhere_else() {
     let house = House::new();
-    let opened = house.open();
-    for name in ["ann"].iter().chain(&["ada"; 69]).chain(&["bob", "cy"]) {
-        opened.sign_up(name).await.unwrap();
-    }
-    opened.crash();
-    let (whole, copy) = (house.ledger(), fs::read(journal(&house)).unwrap());
+    let names = ["ann"].into_iter().chain(["ada"; 69]).chain(["bob", "cy"]);
+    let (whole, copy) = crash_after(&house, names).await;
     let ends = ends(&whole);
     // Where "ann" belongs it is rotten; where "bob" was, a block of another file shows it.
     let mut bytes = whole.clone();
@@ -249,11 +221,6 @@ async fn accepting_damage_replaces_no_earlier_line_that_is_whole_nowhere_else() 
     bytes[ends[70]..ends[71] - 1].fill(0);
     bytes[ends[70]..ends[70] + ann.len()].copy_from_slice(ann);
     bytes[ends[0] + 30] ^= 1;
-    check_refused(&house, &bytes, 2);
-    fs::write(house.file("accept-damage"), "").unwrap();
-    house
-        .open()
-        .assert_has(&["ann", "ada", "cy"], &["bob"])
-        .await;
+    check_accepted(&house, &bytes, 2, &["ann", "ada", "cy"], &["bob"]).await;
     assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), copy);
 }
