@@ -18,7 +18,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::harness::Setup;
 use crate::provider::{Provider, Script};
-use crate::transport::{Connection, HEALTH, Server, hello, post, server, waiting_server};
+use crate::transport::{
+    Connection, HEALTH, Server, hello, post, server, waiting_server, waiting_turn,
+};
 
 /// A server before `provider`, and a connection whose sign-up the provider has been told of.
 async fn waiting_sign_up(provider: &Provider, limits: ServerLimits) -> (Server, Connection) {
@@ -80,10 +82,7 @@ async fn a_stop_lets_what_has_begun_finish_and_nothing_new_begin() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_waits_for_a_turn_whose_client_has_gone_but_not_for_ever() {
-    let (mut server, model) = waiting_server(ServerLimits::default()).await;
-    let mut connection = server.connect().await;
-    connection.send(hello()).await;
-    model.wait_until_asked().await;
+    let (mut server, _model, connection) = waiting_turn(hello(), ServerLimits::default()).await;
     drop(connection);
     let began = Instant::now();
     server.stop();
@@ -116,10 +115,7 @@ async fn a_stop_waits_for_a_long_turn_as_long_as_it_was_told() {
         drain_deadline: Duration::from_secs(40),
         ..ServerLimits::default()
     };
-    let (mut server, model) = waiting_server(limits).await;
-    let mut connection = server.connect().await;
-    connection.send(hello()).await;
-    model.wait_until_asked().await;
+    let (mut server, model, mut connection) = waiting_turn(hello(), limits).await;
     let began = Instant::now();
     server.stop();
     sleep(Duration::from_secs(35)).await;
@@ -131,10 +127,7 @@ async fn a_stop_waits_for_a_long_turn_as_long_as_it_was_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
-    let (mut server, model) = waiting_server(ServerLimits::default()).await;
-    let mut connection = server.connect().await;
-    connection.send(hello()).await;
-    model.wait_until_asked().await;
+    let (mut server, _model, mut connection) = waiting_turn(hello(), ServerLimits::default()).await;
     let began = Instant::now();
     server.stop();
     check_interrupted(&mut connection).await;
@@ -145,10 +138,7 @@ async fn a_turn_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
 
 #[tokio::test(start_paused = true)]
 async fn an_impatient_caller_ends_the_wait_at_once_and_turns_are_answered() {
-    let (mut server, model) = waiting_server(ServerLimits::default()).await;
-    let mut connection = server.connect().await;
-    connection.send(hello()).await;
-    model.wait_until_asked().await;
+    let (mut server, _model, mut connection) = waiting_turn(hello(), ServerLimits::default()).await;
     let began = Instant::now();
     server.stop();
     // It waits, until it is told not to.

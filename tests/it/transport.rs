@@ -164,6 +164,7 @@ impl ModelClient for WaitingModelClient {
     }
 }
 
+/// A server with one turn for each address, and its model.
 pub(crate) async fn waiting_server(limits: ServerLimits) -> (Server, Arc<WaitingModelClient>) {
     let model = WaitingModelClient::new();
     let setup = Setup {
@@ -172,6 +173,18 @@ pub(crate) async fn waiting_server(limits: ServerLimits) -> (Server, Arc<Waiting
     }
     .limit("assistant-ip", "1/24h");
     (Server::start(setup, limits).await, model)
+}
+
+/// The same, and a connection whose `request` the model has been asked to answer.
+pub(crate) async fn waiting_turn(
+    request: String,
+    limits: ServerLimits,
+) -> (Server, Arc<WaitingModelClient>, Connection) {
+    let (server, model) = waiting_server(limits).await;
+    let mut connection = server.connect().await;
+    connection.send(request).await;
+    model.wait_until_asked().await;
+    (server, model, connection)
 }
 
 #[tokio::test]
@@ -363,10 +376,7 @@ async fn a_panic_leaves_the_connection_alive() {
 
 #[tokio::test]
 async fn a_turn_goes_on_and_stays_charged_when_the_client_hangs_up() {
-    let (server, model) = waiting_server(ServerLimits::default()).await;
-    let mut connection = server.connect().await;
-    connection.send(hello()).await;
-    model.wait_until_asked().await;
+    let (server, model, connection) = waiting_turn(hello(), ServerLimits::default()).await;
     drop(connection);
     model.let_answer();
     let mut connection = server.connect().await;
@@ -378,10 +388,7 @@ async fn a_turn_goes_on_and_stays_charged_when_the_client_hangs_up() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operation_past_its_deadline_is_503() {
-    let (server, model) = waiting_server(ServerLimits::default()).await;
-    let mut connection = server.connect().await;
-    connection.send(hello()).await;
-    model.wait_until_asked().await;
+    let (_server, _model, mut connection) = waiting_turn(hello(), ServerLimits::default()).await;
     let (status, head, body) = connection.receive().await;
     assert_eq!(status, 503);
     assert!(head.contains("ratelimit: \"assistant\""), "{head}");

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use landing_api::adapters::memory::{ScriptedModelClient, ScriptedSubscriptionNotifier};
+use landing_api::http::server::ServerLimits;
 use landing_api::ports::{ModelError, NotifyError, StoreError};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
-use crate::transport::{Connection, waiting_server};
+use crate::transport::{Connection, waiting_turn};
 
 use super::tools::schemas;
 use super::{ask, call, failure, plain, result};
@@ -183,10 +184,7 @@ async fn answer(connection: &mut Connection) -> Value {
 
 #[tokio::test]
 async fn a_tool_finishes_when_its_client_hangs_up() {
-    let (server, model) = waiting_server(Default::default()).await;
-    let mut connection = server.connect().await;
-    connection.send(asking()).await;
-    model.wait_until_asked().await;
+    let (server, model, connection) = waiting_turn(asking(), ServerLimits::default()).await;
     drop(connection);
     model.let_answer();
     // The turn stays charged under the only place there is.
@@ -202,10 +200,7 @@ async fn a_tool_finishes_when_its_client_hangs_up() {
 async fn a_stop_waits_for_a_tool_whose_client_has_gone_but_not_for_ever() {
     // It ends after three seconds, or does not end.
     for (ends_after_s, waited_s) in [(Some(3), 3..5), (None, 10..12)] {
-        let (mut server, model) = waiting_server(Default::default()).await;
-        let mut connection = server.connect().await;
-        connection.send(asking()).await;
-        model.wait_until_asked().await;
+        let (mut server, model, connection) = waiting_turn(asking(), ServerLimits::default()).await;
         drop(connection);
         let began = Instant::now();
         server.stop();
@@ -223,10 +218,7 @@ async fn a_stop_waits_for_a_tool_whose_client_has_gone_but_not_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_past_its_deadline_says_so() {
-    let (server, model) = waiting_server(Default::default()).await;
-    let mut connection = server.connect().await;
-    connection.send(asking()).await;
-    model.wait_until_asked().await;
+    let (_server, _model, mut connection) = waiting_turn(asking(), ServerLimits::default()).await;
     let answer = answer(&mut connection).await;
     let words = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(words.contains("\ncode: handler_timeout\n"), "{words}");
