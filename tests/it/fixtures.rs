@@ -155,6 +155,15 @@ impl Opened {
     pub(crate) fn crash(self) {
         drop(self);
     }
+
+    /// Stops in one of these two ways.
+    pub(crate) fn end(self, is_crash: bool) {
+        if is_crash {
+            self.crash();
+        } else {
+            self.stop();
+        }
+    }
 }
 
 pub(crate) async fn sign_up(store: &SledStore, name: &str) -> Result<Subscription, StoreError> {

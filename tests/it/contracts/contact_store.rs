@@ -149,10 +149,6 @@ async fn contacts_are_the_same_after_a_clean_stop_and_after_a_crash() {
             let after = ContactStore::find(&*opened.store, name).await;
             assert_eq!(after.as_ref(), Ok(before), "{name:?}");
         }
-        if is_crash {
-            opened.crash();
-        } else {
-            opened.stop();
-        }
+        opened.end(is_crash);
     }
 }

@@ -71,10 +71,6 @@ async fn the_ledger_keeps_keys_through_stops_and_crashes() {
     for is_crash in [false, true, false] {
         let opened = house.open();
         assert_holds(&*opened.store).await;
-        if is_crash {
-            opened.crash();
-        } else {
-            opened.stop();
-        }
+        opened.end(is_crash);
     }
 }

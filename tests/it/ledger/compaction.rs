@@ -62,11 +62,7 @@ async fn a_forgotten_address_is_gone_from_every_file_after_the_next_start() {
             opened.sign_up(name).await.unwrap();
         }
         assert_eq!(opened.forget("zoe").await, Ok(true));
-        if is_crash {
-            opened.crash();
-        } else {
-            opened.stop();
-        }
+        opened.end(is_crash);
         let opened = house.open();
         opened.assert_has(&["ada"], &["zoe"]).await;
         assert_eq!(lines(&house), 1);

@@ -81,11 +81,7 @@ async fn a_ledger_of_the_first_format_is_written_anew_with_everything_in_it() {
         assert_has_everything(&opened).await;
         assert_eq!(opened.store.is_revoked(&revoked).await, Ok(true));
         assert_eq!(house.ledger(), before, "once is enough");
-        if is_crash {
-            opened.crash();
-        } else {
-            opened.stop();
-        }
+        opened.end(is_crash);
     }
 }
 
