@@ -227,7 +227,8 @@ async fn puppet_server() -> (Server, Arc<PuppetModelClient>, mpsc::Sender<Step>)
     (server, model, steps)
 }
 
-fn ask_on_the_wire() -> String {
+/// A chat turn whose answer is wanted in pieces.
+pub(crate) fn ask_on_the_wire() -> String {
     hello().replace("Host:", "Accept: text/event-stream\r\nHost:")
 }
 

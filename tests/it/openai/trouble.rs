@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hyper::StatusCode;
 use landing_api::adapters::memory::MemoryDeltas;
+use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::http::server::ServerLimits;
 use landing_api::ports::{Deltas, ModelClient, ModelError, ReaderGone, Unread};
@@ -17,7 +18,8 @@ use tokio::time::Instant;
 use super::upstream::{Script, Step, Upstream, chunk};
 use super::{address, app_with, ask, ask_for_stream, client, question, settings, warm};
 use crate::harness::Setup;
-use crate::transport::{Server, hello};
+use crate::streaming::ask_on_the_wire;
+use crate::transport::{Connection, Server, hello};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -165,6 +167,18 @@ async fn past_the_concurrency_a_turn_is_refused_without_a_charge() {
     assert_eq!(second.receive().await.0, 200);
 }
 
+/// A server before `model`, and a connection that waits for its answer in pieces.
+async fn ask_on_a_connection(model: &Arc<OpenAiModelClient>) -> (Server, Connection) {
+    let setup = Setup {
+        model: model.clone(),
+        ..Setup::default()
+    };
+    let server = Server::start(setup, ServerLimits::default()).await;
+    let mut connection = server.connect().await;
+    connection.send(ask_on_the_wire()).await;
+    (server, connection)
+}
+
 #[tokio::test]
 async fn a_reader_that_leaves_ends_the_call_and_frees_the_place() {
     let text = chunk(&json!({"content": "Hi"}), None);
@@ -172,14 +186,7 @@ async fn a_reader_that_leaves_ends_the_call_and_frees_the_place() {
     let model = client(settings(&upstream));
     warm(&*model, &upstream).await;
     upstream.script([Script::stream([text]).then(Step::Hang)]);
-    let setup = Setup {
-        model: model.clone(),
-        ..Setup::default()
-    };
-    let server = Server::start(setup, ServerLimits::default()).await;
-    let mut connection = server.connect().await;
-    let ask = hello().replace("Host:", "Accept: text/event-stream\r\nHost:");
-    connection.send(ask).await;
+    let (_server, mut connection) = ask_on_a_connection(&model).await;
     assert_eq!(connection.0.read_u8().await.unwrap(), b'H');
     assert_eq!(model.places_free(), 3);
     drop(connection);
@@ -197,14 +204,7 @@ async fn a_reader_that_leaves_before_the_first_piece_ends_the_call_and_frees_the
     ] {
         let upstream = Upstream::start([script]).await;
         let model = client(settings(&upstream));
-        let setup = Setup {
-            model: model.clone(),
-            ..Setup::default()
-        };
-        let server = Server::start(setup, ServerLimits::default()).await;
-        let mut connection = server.connect().await;
-        let ask = hello().replace("Host:", "Accept: text/event-stream\r\nHost:");
-        connection.send(ask).await;
+        let (_server, connection) = ask_on_a_connection(&model).await;
         upstream.wait_until_asked().await;
         assert_eq!(model.places_free(), 3);
         drop(connection);
