@@ -223,7 +223,7 @@ impl Committer {
             .append(draft.events())
             .map_err(Failure::Ledger)?;
         let (buckets, tally) = draft.finish();
-        index.write(&buckets)?;
+        index.put(buckets)?;
         self.meta.sequence = self.ledger.position().sequence;
         self.meta.tally = tally;
         self.now = last;

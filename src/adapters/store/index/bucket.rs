@@ -10,7 +10,7 @@ use crate::domain::secret::MacKey;
 pub(crate) type BucketId = [u8; 2];
 
 /// Longer than most entries are.
-const ENTRY_BYTES: usize = 128;
+const ENTRY_BYTES: usize = 96;
 
 /// The bucket of the entry called `name`. The hash is keyed, so that nobody can choose addresses
 /// that all fall into one.
@@ -36,6 +36,11 @@ impl Bucket {
 
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// How many bytes it holds on to.
+    pub(super) fn capacity(&self) -> usize {
+        self.0.capacity()
     }
 
     /// The value of the entry called `name`.

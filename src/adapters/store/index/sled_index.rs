@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::adapters::sled_db::{self, Panicked, guarded};
 use crate::adapters::store::ledger::PRIVATE_DIRECTORY;
@@ -16,11 +17,16 @@ use crate::domain::secret::MacKey;
 use super::Meta;
 use super::bucket::{self, Bucket, BucketId, bucket_id};
 use super::overlay::Buckets;
+use super::recent::Recent;
 
 const META: &[u8] = b"m";
 
 /// sled's cache. Entries are read from the page cache soon enough.
-const CACHE_BYTES: u64 = 16 * 1024 * 1024;
+const CACHE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// What buckets that are not in sled yet may take, in bytes: some 30,000 contacts' where there are
+/// few of them.
+const RECENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The index failed. It has to be made again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +56,8 @@ impl From<Panicked> for IndexError {
 pub(crate) struct Index {
     db: sled::Db,
     directory: PathBuf,
+    /// Looked at before sled is. Only the committer changes it.
+    recent: RwLock<Recent>,
 }
 
 impl Index {
@@ -64,6 +72,7 @@ impl Index {
         Ok(Self {
             db,
             directory: directory.to_path_buf(),
+            recent: RwLock::new(Recent::new(RECENT_BYTES_MAX)),
         })
     }
 
@@ -114,26 +123,50 @@ impl Index {
             .map(Option::unwrap_or_default)
     }
 
-    /// Lets `read` look at a bucket's bytes, if it was ever written.
+    /// Lets `read` look at a bucket's bytes, if there is one.
     fn with_bucket<T>(
         &self,
         id: BucketId,
         read: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>, IndexError> {
-        let [first, second] = id;
-        let bytes = guarded::<_, IndexError>(|| Ok(self.db.get([b'b', first, second])?))?;
+        if let Some(bucket) = self.recent().get(id) {
+            return Ok(Some(read(bucket.as_bytes())));
+        }
+        let bytes = guarded::<_, IndexError>(|| Ok(self.db.get(key(id))?))?;
         Ok(bytes.map(|bytes| read(&bytes)))
+    }
+
+    /// Puts changed buckets into the index. They are in sled when it is their turn, or when the
+    /// index is closed.
+    pub(crate) fn put(&self, buckets: Buckets) -> Result<(), IndexError> {
+        self.recent_mut().put(buckets);
+        // Whoever reads meanwhile finds a bucket here or there.
+        let written = self.write_all(self.recent().due())?;
+        if !written.is_empty() {
+            self.recent_mut().written(written);
+        }
+        Ok(())
+    }
+
+    /// Writes buckets into sled at once.
+    pub(super) fn write(&self, buckets: &Buckets) -> Result<(), IndexError> {
+        self.write_all(buckets.iter().map(|(id, bucket)| (*id, bucket)))
+            .map(drop)
     }
 
     /// Writes buckets, one after the other: a process that dies in between leaves an index that
     /// nobody trusts, and one that goes on after an error has to give it up. A batch of sled's
     /// would wait for the disk twice, and wake every thread that sled has.
-    pub(crate) fn write(&self, buckets: &Buckets) -> Result<(), IndexError> {
+    fn write_all<'a>(
+        &self,
+        buckets: impl Iterator<Item = (BucketId, &'a Bucket)>,
+    ) -> Result<Vec<BucketId>, IndexError> {
         guarded(|| {
-            for ([first, second], bucket) in buckets {
-                self.db.insert([b'b', *first, *second], bucket.as_bytes())?;
-            }
-            Ok(())
+            let write = |(id, bucket): (_, &Bucket)| {
+                self.db.insert(key(id), bucket.as_bytes())?;
+                Ok(id)
+            };
+            buckets.map(write).collect()
         })
     }
 
@@ -141,13 +174,22 @@ impl Index {
     /// writes them any more.
     pub(crate) fn close(self, meta: &Meta) -> Result<PathBuf, IndexError> {
         let meta = serde_json::to_vec(meta).map_err(|error| IndexError(error.to_string()))?;
-        let Self { db, directory } = self;
+        self.write(self.recent().all())?;
+        let Self { db, directory, .. } = self;
         guarded(move || {
             db.insert(META, meta)?;
             db.flush()?;
             sled_db::close(db, &directory)?;
             Ok(directory)
         })
+    }
+
+    fn recent(&self) -> RwLockReadGuard<'_, Recent> {
+        self.recent.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recent_mut(&self) -> RwLockWriteGuard<'_, Recent> {
+        self.recent.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives it up, whatever state it is in.
@@ -158,6 +200,11 @@ impl Index {
             Ok::<_, Panicked>(())
         });
     }
+}
+
+/// The bucket's name in sled.
+fn key([first, second]: BucketId) -> [u8; 3] {
+    [b'b', first, second]
 }
 
 /// Removes everything under `root` but `kept`, and that too if it is nothing.
@@ -186,6 +233,39 @@ fn entries(root: &Path) -> io::Result<Vec<fs::DirEntry>> {
 mod tests {
     use super::super::Tally;
     use super::*;
+
+    #[test]
+    fn a_bucket_is_found_wherever_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let mut index = Index::fresh(root.path()).unwrap();
+        index.recent = RwLock::new(Recent::new(2000));
+        let check = |index: &Index, expected: &Buckets| {
+            for id in 0..=u8::MAX {
+                let found = index.with_bucket([id; 2], Bucket::from_bytes).unwrap();
+                assert_eq!(found.as_ref(), expected.get(&[id; 2]), "{id}");
+            }
+        };
+        let mut expected = Buckets::new();
+        for round in 0_u8..40 {
+            let changed = (0..5_u8).map(|number| {
+                let (id, len) = (round.wrapping_mul(number * 37), usize::from(round) * 3);
+                ([id; 2], Bucket::from_bytes(&vec![number; len]))
+            });
+            let changed: Buckets = changed.collect();
+            expected.extend(changed.clone());
+            index.put(changed).unwrap();
+            check(&index, &expected);
+        }
+        assert!(index.recent().all().len() < expected.len() / 2);
+        let meta = Meta {
+            secret: String::new(),
+            generation: 1,
+            sequence: 0,
+            tally: Tally::default(),
+        };
+        let directory = index.close(&meta).unwrap();
+        check(&Index::open(&directory).unwrap(), &expected);
+    }
 
     #[test]
     fn whatever_sled_does_with_damaged_files_ends_in_an_error_at_worst() {
