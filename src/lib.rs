@@ -17,7 +17,7 @@
 //! | [`config`] | flags and the environment behind them | `domain` |
 //! | [`telemetry`] | where the log goes | nothing |
 //!
-//! The program, `src/main`, alone sees everything: it parses, opens, wires, binds, serves and
+//! The program, `src/main`, alone sees everything: it parses, binds, opens, wires, serves and
 //! flushes.
 //!
 //! # What always holds

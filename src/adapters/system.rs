@@ -73,22 +73,53 @@ pub fn fit_connections(wanted: u64) -> usize {
 /// # Errors
 /// When there can be no more threads.
 pub fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    aside_while(work, || ()).map(|(result, ())| result)
+}
+
+/// What comes of `work` [`aside`], and of `meanwhile`, which is done on this thread at the same time.
+///
+/// # Errors
+/// When there can be no more threads; nothing was done then.
+pub fn aside_while<T: Send, U>(
+    work: impl FnOnce() -> T + Send,
+    meanwhile: impl FnOnce() -> U,
+) -> io::Result<(T, U)> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(STACK_BYTES);
         let working = thread.spawn_scoped(scope, work)?;
+        let done = meanwhile();
         let result = working.join();
-        Ok(result.unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
+        let result = result.unwrap_or_else(|panicked| panic::resume_unwind(panicked));
+        Ok((result, done))
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     #[test]
     fn work_aside_is_done_on_another_thread() {
         let here = thread::current().id();
         assert_ne!(aside(|| thread::current().id()).unwrap(), here);
+    }
+
+    #[test]
+    fn work_aside_and_work_meanwhile_wait_for_each_other() {
+        let (asked, question) = mpsc::channel();
+        let (answered, answer) = mpsc::channel();
+        let aside = move || {
+            let question: u8 = question.recv().unwrap();
+            answered.send(question + 1).unwrap();
+            question
+        };
+        let meanwhile = || {
+            asked.send(1).unwrap();
+            answer.recv().unwrap()
+        };
+        assert_eq!(aside_while(aside, meanwhile).unwrap(), (1, 2));
     }
 
     #[test]

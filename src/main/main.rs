@@ -1,4 +1,4 @@
-//! Parse, open, wire, bind, serve, flush.
+//! Parse, bind, open, wire, serve, flush.
 
 mod inputs;
 mod signals;
@@ -15,7 +15,7 @@ use landing_api::adapters::model::openai::HAND_OUT_GRACE;
 use landing_api::adapters::model::{InterruptibleModelClient, PassageModelClient};
 use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{
-    SystemClock, SystemEntropy, aside, fit_connections, wall_clock,
+    SystemClock, SystemEntropy, aside, aside_while, fit_connections, wall_clock,
 };
 use landing_api::adapters::webhook::{self, InterruptibleNotifier};
 use landing_api::app::App;
@@ -33,7 +33,7 @@ use landing_api::ports::{Clock as _, Entropy as _, ModelClient, SubscriptionNoti
 use landing_api::site::Site;
 use landing_api::telemetry;
 use tikv_jemallocator::Jemalloc;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpSocket;
 use tokio_util::sync::CancellationToken;
 
 use inputs::{Inputs, site_facts};
@@ -51,7 +51,7 @@ const WAITS: Waits = Waits {
     hand_out: HAND_OUT_GRACE,
 };
 
-/// Connections that wait to be accepted; the kernel may allow fewer.
+/// Connections that wait to be accepted, enough for a burst; the kernel may allow fewer.
 const BACKLOG: u32 = 4096;
 
 /// How long a look-up of a name may hold up the end.
@@ -88,30 +88,29 @@ fn main() -> ExitCode {
 
 /// Opens what the data directory holds, serves until told to stop, and flushes.
 fn run(config: &Config, inputs: Inputs<'_>) -> Result<(), Box<dyn Error>> {
-    let connections_max = fit_connections(u64::from(config.connections_max));
     let data_dir = DataDir::open(&config.data_dir, &SystemEntropy)?;
-    let store = Arc::new(SledStore::open(&data_dir, SystemClock.now())?);
-    let secrets = data_dir.secret().keys();
-    let limiter = Arc::new(SledRateLimiter::open(
-        &data_dir.windows(),
-        secrets.limiter.clone(),
-        &config.policies,
-        Arc::new(SystemClock),
-        TableLimits::default(),
-    )?);
+    // The address is taken, but nobody can connect before all is there.
+    let socket = bind(config.listen)?;
+    let settings = settings(config, socket.local_addr()?);
+    let facts = site_facts(config, settings, &Routes::default());
+    // Both take a core for a while.
+    let (site, opened) = aside_while(
+        || Site::render(&facts, &problem::pages(), &inputs.site_files),
+        || open(config, &data_dir),
+    )?;
+    let (store, limiter) = opened?;
 
-    let served = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(Into::into)
-        .and_then(|runtime| {
-            let serving =
-                listen_and_serve(config, inputs, &store, &limiter, secrets, connections_max);
-            let served = runtime.block_on(serving);
-            // Dropping it would wait for every thread that looks a name up, however long.
-            runtime.shutdown_timeout(LOOK_UP_GRACE);
-            served
-        });
+    let served = site.map_err(Into::into).and_then(|site| {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?;
+        let secrets = data_dir.secret().keys();
+        let serving = listen_and_serve(config, inputs, &store, &limiter, secrets, socket, site);
+        let served = runtime.block_on(serving);
+        // Dropping it would wait for every thread that looks a name up, however long.
+        runtime.shutdown_timeout(LOOK_UP_GRACE);
+        served
+    });
 
     // However it ended: what is closed well need not be made anew at the next start.
     limiter.close();
@@ -122,22 +121,37 @@ fn run(config: &Config, inputs: Inputs<'_>) -> Result<(), Box<dyn Error>> {
     served
 }
 
-/// Binds, wires, and serves until told to stop.
+/// What the data directory holds: contacts and keys, and the limiter's windows.
+fn open(
+    config: &Config,
+    data_dir: &DataDir,
+) -> Result<(Arc<SledStore>, Arc<SledRateLimiter>), Box<dyn Error>> {
+    let store = Arc::new(SledStore::open(data_dir, SystemClock.now())?);
+    let limiter = Arc::new(SledRateLimiter::open(
+        &data_dir.windows(),
+        data_dir.secret().keys().limiter,
+        &config.policies,
+        Arc::new(SystemClock),
+        TableLimits::default(),
+    )?);
+    Ok((store, limiter))
+}
+
+/// Wires, listens, and serves until told to stop.
 async fn listen_and_serve(
     config: &Config,
     inputs: Inputs<'_>,
     store: &Arc<SledStore>,
     limiter: &Arc<SledRateLimiter>,
     secrets: SecretKeys,
-    connections_max: usize,
+    socket: TcpSocket,
+    site: Site,
 ) -> Result<(), Box<dyn Error>> {
-    let listener = bind(config.listen)
-        .map_err(|error| format!("cannot listen on {}: {error}", config.listen))?;
+    let listener = socket
+        .listen(BACKLOG)
+        .map_err(cannot_listen(config.listen))?;
     let bound = listener.local_addr()?;
-    let settings = settings(config, bound);
-    let routes = Routes::default();
-    let facts = site_facts(config, settings.clone(), &routes);
-    let site = aside(|| Site::render(&facts, &problem::pages(), &inputs.site_files))??;
+    let settings = config.settings(bound);
     let model: Arc<dyn ModelClient> = match inputs.model {
         Some(model) => Arc::new(model.client(&settings.service_name, &site)?),
         None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
@@ -161,13 +175,13 @@ async fn listen_and_serve(
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
     let service = LandingService::new(Arc::new(app), &site, id_seed, WAITS.body)
-        .routing(routes)
+        .routing(Routes::default())
         .allowing(AllowedOrigins::new(config.outside.allowed_origins.clone()))
         .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
     // Whoever needs some of it has a copy.
     aside(move || drop(site))?;
     let limits = ServerLimits {
-        connections_max,
+        connections_max: fit_connections(u64::from(config.connections_max)),
         drain_deadline: config.drain_deadline(WAITS),
         ..ServerLimits::default()
     };
@@ -177,16 +191,24 @@ async fn listen_and_serve(
     Ok(())
 }
 
-/// Like `TcpListener::bind`, with a queue that holds a burst of new connections.
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+/// A socket that has `address` and does not listen yet.
+fn bind(address: SocketAddr) -> Result<TcpSocket, String> {
     let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
     };
-    // A restart need not wait for the connections of the process before.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
+    let bound = socket.and_then(|socket| {
+        // A restart need not wait for the connections of the process before.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(socket)
+    });
+    bound.map_err(cannot_listen(address))
+}
+
+/// The line about an address that cannot be had.
+fn cannot_listen(address: SocketAddr) -> impl Fn(std::io::Error) -> String {
+    move |error| format!("cannot listen on {address}: {error}")
 }
 
 /// The operator's decisions, for a service that listens on `bound`.
