@@ -20,6 +20,9 @@ const BYTES_MAX: usize = 900;
 /// The version.
 const HEAD_BYTES: usize = 1;
 
+/// A lot without any change.
+pub(super) const EMPTY: [u8; HEAD_BYTES] = [VERSION];
+
 /// What a change takes beside the window's bytes: its key and their length.
 const KEY_BYTES: usize = 16 + 2;
 
@@ -177,6 +180,11 @@ mod tests {
             }
             decode(&bytes, |_key, _value| {});
         }
+    }
+
+    #[test]
+    fn an_empty_lot_is_read_and_holds_nothing() {
+        assert!(decode(&EMPTY, |_key, _value| panic!("a change")));
     }
 
     #[test]

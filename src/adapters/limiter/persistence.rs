@@ -69,6 +69,8 @@ impl WindowStoreError {
 /// entries, which cost little time and memory however many windows there are; what is superseded
 /// leaves when the store starts over.
 ///
+/// Behind all lots stand a few empty ones.
+///
 /// An earlier version kept an entry for each window, by its key. Such a store is read, too.
 ///
 /// | Directory | What |
@@ -179,7 +181,13 @@ impl WindowStore for SledWindowStore {
         } else if self.dir.exists() {
             fs::rename(&self.dir, &old).map_err(failed)?;
         }
-        let db = attempt("cannot create", &self.dir, || open(&self.dir))?;
+        let db = attempt("cannot create", &self.dir, || {
+            let db = open(&self.dir)?;
+            for number in 0..BOOKENDS {
+                db.insert((u64::MAX - number).to_be_bytes(), &lot::EMPTY)?;
+            }
+            Ok(db)
+        })?;
         self.db = Some(db);
         self.next_lot = 0;
         Ok(())
@@ -247,6 +255,12 @@ fn read(db: &sled::Db, mut take: impl FnMut(LimitKey, Option<&[u8]>)) -> sled::R
     }
     Ok(unreadable)
 }
+
+/// sled cuts a page of 17 entries in two, writes both again, the lower nine and the upper eight, and
+/// goes on with the upper ones. These stand above whatever is written, so that the upper half is one
+/// lot and these, which are small: a lot is then written twice and not three times, and as less
+/// becomes garbage, less is moved to take back its space.
+const BOOKENDS: u64 = 7;
 
 /// Small segments and a small cache: the database is written and, at the next start, read once.
 fn open(dir: &Path) -> sled::Result<sled::Db> {
