@@ -63,6 +63,11 @@ impl Changes {
         self.count += 1;
     }
 
+    /// Makes room for so many bytes more, as lots.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
     pub(super) fn push_window(&mut self, key: &LimitKey, window: &Window) {
         let mut value = std::mem::take(&mut self.value);
         value.clear();

@@ -13,8 +13,8 @@ const VERSION: u8 = 1;
 const MARKS_MAX: usize = 4096;
 
 /// Nearly how many bytes a stored window takes, its key included, without encoding it.
-pub(super) fn size_estimate(window: &Window) -> u64 {
-    (16 + 1 + 6 + 4 * window.marks_count()) as u64
+pub(super) fn size_estimate(window: &Window) -> usize {
+    16 + 1 + 6 + 4 * window.marks_count()
 }
 
 /// Adds a window's bytes.

@@ -94,7 +94,7 @@ impl Shard {
                 !window.is_expired(quota, now)
             });
             if is_live {
-                live_bytes += record::size_estimate(window);
+                live_bytes += record::size_estimate(window) as u64;
             } else if entry.is_stored {
                 removals.push(*key);
             }
@@ -111,15 +111,22 @@ impl Shard {
         count: usize,
         changes: &mut Changes,
     ) -> Option<Cursor> {
-        let take = |found: Tagged<'_>| found.take_change(changes);
-        self.windows.for_each_new(cursor, count, take)
+        let (found, next) = self.windows.find_new(cursor, count);
+        // To look at all of them before the first is taken lets the waits for memory overlap.
+        let entries = found.iter().filter_map(|at| self.windows.entry(*at));
+        let bytes = entries.map(|entry| record::size_estimate(&entry.window));
+        changes.reserve(bytes.sum());
+        for position in found {
+            self.windows.tagged(position).take_change(changes);
+        }
+        next
     }
 
     /// Adds everything to `changes`, and says how many bytes it takes when written.
     pub(super) fn take_all(&mut self, changes: &mut Changes) -> u64 {
         let mut live_bytes = 0;
         for found in self.windows.iter_mut() {
-            live_bytes += record::size_estimate(&found.entry.window);
+            live_bytes += record::size_estimate(&found.entry.window) as u64;
             found.take_change(changes);
         }
         live_bytes

@@ -6,6 +6,8 @@
 //! there. These are few enough to stay in a near cache: so a decision on one of a million windows
 //! waits for memory about once, although few places are empty.
 
+use arrayvec::ArrayVec;
+
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
 
@@ -45,6 +47,12 @@ pub(super) struct Cursor {
     homes: u32,
     position: usize,
 }
+
+/// So many are found at once at most.
+pub(super) const FOUND_MAX: usize = 8;
+
+/// Positions, in order.
+pub(super) type Found = ArrayVec<usize, FOUND_MAX>;
 
 impl Windows {
     /// How many there are.
@@ -109,29 +117,30 @@ impl Windows {
         self.places.iter_mut()
     }
 
-    /// Hands out the next new windows behind `cursor`, at most so many, and says where to go on;
-    /// nothing when all have been seen. Those that come meanwhile may be left for another time, but
-    /// none is that was there at the start.
-    pub(super) fn for_each_new(
-        &mut self,
-        cursor: Cursor,
-        count: usize,
-        mut take: impl FnMut(Tagged<'_>),
-    ) -> Option<Cursor> {
+    /// Where the next new windows behind `cursor` stand, at most so many and [`FOUND_MAX`], and where
+    /// to go on; nothing when all places have been seen. Those that come meanwhile may be left for
+    /// another time, but none is that was there at the start.
+    pub(super) fn find_new(&self, cursor: Cursor, count: usize) -> (Found, Option<Cursor>) {
+        let mut found = Found::new();
         let mut position = match cursor.homes == self.homes {
             true => cursor.position,
             false => 0,
         };
-        for _ in 0..count {
-            let ahead = self.places.tags().get(position..)?;
-            position += next_new(ahead)?;
-            take(self.tagged(position));
+        for _ in 0..count.min(FOUND_MAX) {
+            let ahead = self.places.tags().get(position..);
+            let Some(skipped) = ahead.and_then(next_new) else {
+                return (found, None);
+            };
+            position += skipped;
+            found.push(position);
             position += 1;
         }
-        Some(Cursor {
-            homes: self.homes,
-            position,
-        })
+        let homes = self.homes;
+        (found, Some(Cursor { homes, position }))
+    }
+
+    pub(super) fn entry(&self, position: usize) -> Option<&Entry> {
+        self.places.entry(position)
     }
 
     /// Where `key` stands.
@@ -212,12 +221,12 @@ impl Windows {
     }
 
     fn stands_at(&self, position: usize, key: &LimitKey) -> bool {
-        let entry = self.places.entry(position);
+        let entry = self.entry(position);
         entry.is_some_and(|entry| entry.key == *key)
     }
 
     #[allow(clippy::expect_used, reason = "callers know who stands there")]
-    fn tagged(&mut self, position: usize) -> Tagged<'_> {
+    pub(super) fn tagged(&mut self, position: usize) -> Tagged<'_> {
         let (tag, place) = self.places.place_mut(position);
         let entry = place.as_mut().expect("callers know who stands there");
         Tagged { entry, tag }

@@ -14,7 +14,7 @@ use super::lot::Changes;
 use super::persistence::{WindowStore, WindowStoreError};
 use super::shard::Shard;
 use super::table::{SHARDS, Table, shard_index};
-use super::windows::Cursor;
+use super::windows::{Cursor, FOUND_MAX};
 
 /// A process that is killed forgets what was decided since the last tick, and during one.
 pub(super) const TICK: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ const BATCH: usize = 4096;
 /// So many are taken at once: a request that meets the writer there waits for about a microsecond,
 /// and is not put to sleep. It waits longer, with the windows of the shard, for the sweep and when
 /// the store starts over.
-const TAKEN_UNDER_LOCK: usize = 8;
+const TAKEN_UNDER_LOCK: usize = FOUND_MAX;
 
 /// A store that failed is tried again every second, and named in the log once a minute.
 const TICKS_PER_RETRY: u64 = 10;
