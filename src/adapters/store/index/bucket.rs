@@ -38,9 +38,9 @@ impl Bucket {
         &self.0
     }
 
-    /// How many bytes it holds on to.
-    pub(super) fn capacity(&self) -> usize {
-        self.0.capacity()
+    /// Gives back the room that it has for more.
+    pub(super) fn shrink(&mut self) {
+        self.0.shrink_to_fit();
     }
 
     /// The value of the entry called `name`.

@@ -9,8 +9,8 @@ use std::ops::Bound;
 use super::bucket::{Bucket, BucketId};
 use super::overlay::Buckets;
 
-/// What a bucket takes beside its entries, in bytes.
-const BUCKET_BYTES: usize = 64;
+/// What a bucket takes beside its entries, about, in bytes.
+const BUCKET_BYTES: usize = 40;
 
 /// Changed buckets, some of which are due when all take more than they may.
 #[derive(Debug)]
@@ -40,7 +40,8 @@ impl Recent {
     }
 
     pub(super) fn put(&mut self, buckets: Buckets) {
-        for (id, bucket) in buckets {
+        for (id, mut bucket) in buckets {
+            bucket.shrink();
             self.bytes += size(&bucket);
             if let Some(before) = self.buckets.insert(id, bucket) {
                 self.bytes -= size(&before);
@@ -78,7 +79,7 @@ impl Recent {
 }
 
 fn size(bucket: &Bucket) -> usize {
-    BUCKET_BYTES + bucket.capacity()
+    BUCKET_BYTES + bucket.as_bytes().len()
 }
 
 #[cfg(test)]

@@ -24,8 +24,8 @@ const META: &[u8] = b"m";
 /// sled's cache. Entries are read from the page cache soon enough.
 const CACHE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What buckets that are not in sled yet may take, in bytes: some 30,000 contacts' where there are
-/// few of them.
+/// What buckets that are not in sled yet may take, in bytes: those of some 80,000 contacts if
+/// there are no more.
 const RECENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The index failed. It has to be made again.
