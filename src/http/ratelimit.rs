@@ -53,24 +53,24 @@ impl RateLimitHeaders {
     /// Headers for the quotas of `policies`.
     #[must_use]
     pub fn new(policies: &Policies) -> Self {
-        let quota = |policy| Some((policy, policies.quota(policy)?));
-        let known = |(policy, quota): (PolicyName, Quota)| Known {
-            policy,
-            quota,
-            limit: lasting_value(&quota.count().to_string()),
-            item: item(policy, quota),
+        let known = |policy| {
+            let quota = policies.quota(policy)?;
+            Some(Known {
+                policy,
+                quota,
+                limit: lasting_value(&quota.count().to_string()),
+                item: item(policy, quota),
+            })
         };
-        let at_door: Vec<_> = DOOR.into_iter().filter_map(quota).collect();
-        let items: Vec<_> = at_door
-            .iter()
-            .map(|&(name, quota)| item(name, quota))
-            .collect();
+        let at_door: Vec<_> = DOOR.into_iter().filter_map(known).collect();
+        let items: Vec<_> = at_door.iter().map(|known| known.item.as_str()).collect();
         Self {
-            policies: (PolicyName::ALL.into_iter().filter_map(quota))
-                .map(known)
-                .collect(),
             at_door_list: lasting_value(&items.join(SEPARATOR)),
-            at_door,
+            at_door: at_door
+                .iter()
+                .map(|known| (known.policy, known.quota))
+                .collect(),
+            policies: PolicyName::ALL.into_iter().filter_map(known).collect(),
         }
     }
 

@@ -226,8 +226,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the operation has to know that nobody waits for its answer any more: one that would
-    /// be streamed is broken off then.
+    /// Whether the answer may be streamed: an operation with effects that is told when nobody waits
+    /// for it any more, and is broken off then.
     #[must_use]
     pub const fn may_be_streamed(self) -> bool {
         matches!(self, Self::Chat)

@@ -39,7 +39,7 @@ type Pointer = Cow<'static, str>;
 
 /// Where a value stands. Its pointer is made when something is wrong with it, or has to be said of
 /// what is in it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Place {
     container: Pointer,
     /// Nothing if it is the container itself.

@@ -9,7 +9,7 @@ use super::index::IndexError;
 
 /// A change. It is dropped, and with it the way to answer, when nothing came of it.
 pub(super) trait Change: Send {
-    /// Decides it.
+    /// Decides it. It is asked once.
     fn decide(&mut self, draft: &mut Draft<'_>) -> Result<(), IndexError>;
 
     /// Tells whoever asked for it what became of it, once it has been decided.
@@ -22,21 +22,22 @@ pub(super) fn change<T: Send + 'static>(
 ) -> (Box<dyn Change>, Receiver<Result<T, StoreError>>) {
     let (reply, answer) = oneshot::channel();
     let asked = Asked {
-        decision: Decision::Due(decide),
+        stage: Stage::Due(decide),
         reply,
     };
     (Box::new(asked), answer)
 }
 
 struct Asked<D, T> {
-    decision: Decision<D, T>,
+    stage: Stage<D, T>,
     reply: Sender<Result<T, StoreError>>,
 }
 
-enum Decision<D, T> {
+enum Stage<D, T> {
     Due(D),
-    Made(T),
-    Failed,
+    Decided(T),
+    /// It could not be decided, or is being: a panic leaves it so.
+    GivenUp,
 }
 
 impl<D, T> Change for Asked<D, T>
@@ -45,15 +46,15 @@ where
     T: Send,
 {
     fn decide(&mut self, draft: &mut Draft<'_>) -> Result<(), IndexError> {
-        if let Decision::Due(decide) = std::mem::replace(&mut self.decision, Decision::Failed) {
-            self.decision = Decision::Made(decide(draft)?);
+        if let Stage::Due(decide) = std::mem::replace(&mut self.stage, Stage::GivenUp) {
+            self.stage = Stage::Decided(decide(draft)?);
         }
         Ok(())
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
-        let Self { decision, reply } = *self;
-        if let Decision::Made(decided) = decision {
+        let Self { stage, reply } = *self;
+        if let Stage::Decided(decided) = stage {
             // Whoever asked may have gone; the change stays.
             let _ = reply.send(outcome.map(|()| decided));
         }

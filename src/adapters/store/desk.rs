@@ -277,13 +277,14 @@ fn runtime() -> Option<Handle> {
 mod tests {
     use super::*;
     use crate::adapters::store::change::change;
+    use crate::adapters::store::draft::Draft;
     use crate::adapters::store::index::IndexError;
 
     fn waiting(count: usize) -> Waiting {
-        let change =
-            |_| change(|_| -> Result<(), IndexError> { unreachable!("nobody commits it") }).0;
+        let decide =
+            |_: &mut Draft<'_>| -> Result<(), IndexError> { unreachable!("nobody commits it") };
         Waiting {
-            changes: (0..count).map(change).collect(),
+            changes: (0..count).map(|_| change(decide).0).collect(),
             lone_changes: LONE_CHANGES,
             ..Waiting::default()
         }

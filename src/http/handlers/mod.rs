@@ -90,7 +90,7 @@ pub(crate) struct Call {
     pub(crate) id: RequestId,
     pub(crate) context: Arc<HeldContext>,
     /// Cancelled once nobody waits for the answer's head any more: it has gone, or the client has.
-    /// Nothing for an operation that does not ask.
+    /// Nothing unless the answer may be streamed.
     pub(crate) unawaited: Option<CancellationToken>,
     pub(crate) client: Client,
     /// Whom a chat turn counts for.
@@ -167,9 +167,9 @@ pub(crate) fn handle(endpoint: Endpoint, call: Call, body: Bytes) -> Outcome {
 }
 
 /// Runs what `endpoint` does under its deadline. If it has effects, a stop waits for it once it has
-/// begun, and it is detached when nobody waits for it any more: then it finishes nevertheless, and
-/// one that may be streamed is told so by the token that it is given. While it does not wait for anything it knows no deadline:
-/// whoever asked for a lone commit waits as long as the disk does.
+/// begun, and it is detached when nobody waits for it any more: then it finishes nevertheless. One
+/// whose answer may be streamed is told so by the token that it is given. While it does not wait for
+/// anything it knows no deadline: whoever asked for a lone commit waits as long as the disk does.
 pub(crate) fn run(
     unfinished: &TaskTracker,
     endpoint: Endpoint,
@@ -270,7 +270,8 @@ mod tests {
     /// A sign-up's operation that goes on when it is told to, and then says so.
     fn waiting(unfinished: &TaskTracker) -> (Outcome, oneshot::Sender<()>, oneshot::Receiver<()>) {
         let ((go_on, told), (finished, is_finished)) = (oneshot::channel(), oneshot::channel());
-        let operation = run(unfinished, Endpoint::Subscribe, |_unawaited| {
+        let operation = run(unfinished, Endpoint::Subscribe, |unawaited| {
+            assert!(unawaited.is_none(), "nothing is streamed");
             Answer::pending(async move {
                 told.await.unwrap();
                 finished.send(()).unwrap();

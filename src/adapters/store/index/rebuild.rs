@@ -76,13 +76,13 @@ fn fill(
         }
         if place % EVENTS_PER_WRITE == 0 {
             let (buckets, _tally) = overlay.take();
-            index.write(&buckets)?;
+            index.fill(&buckets)?;
         }
         Ok::<_, RebuildError>(())
     })?;
     let (buckets, tally) = overlay.take();
     meta.tally = tally;
-    index.write(&buckets)?;
+    index.fill(&buckets)?;
     Ok(meta)
 }
 

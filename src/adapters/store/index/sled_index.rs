@@ -21,7 +21,8 @@ use super::recent::Recent;
 
 const META: &[u8] = b"m";
 
-/// sled's cache. Entries are read from the page cache soon enough.
+/// sled's cache. Entries are read from the page cache soon enough, and the buckets that changed last
+/// are in memory anyway.
 const CACHE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// What buckets that are not in sled yet may take, in bytes: those of some 80,000 contacts if
@@ -117,7 +118,7 @@ impl Index {
             .map(Option::flatten)
     }
 
-    /// A bucket; empty if it was never written.
+    /// A bucket; empty if there is none.
     pub(super) fn bucket(&self, id: BucketId) -> Result<Bucket, IndexError> {
         self.with_bucket(id, Bucket::from_bytes)
             .map(Option::unwrap_or_default)
@@ -148,8 +149,8 @@ impl Index {
         Ok(())
     }
 
-    /// Writes buckets into sled at once.
-    pub(super) fn write(&self, buckets: &Buckets) -> Result<(), IndexError> {
+    /// Fills an index that nobody uses yet: its buckets go into sled at once.
+    pub(super) fn fill(&self, buckets: &Buckets) -> Result<(), IndexError> {
         self.write_all(buckets.iter().map(|(id, bucket)| (*id, bucket)))
             .map(drop)
     }
@@ -174,9 +175,9 @@ impl Index {
     /// writes them any more.
     pub(crate) fn close(self, meta: &Meta) -> Result<PathBuf, IndexError> {
         let meta = serde_json::to_vec(meta).map_err(|error| IndexError(error.to_string()))?;
-        self.write(self.recent().all())?;
-        let Self { db, directory, .. } = self;
         guarded(move || {
+            self.fill(self.recent().all())?;
+            let Self { db, directory, .. } = self;
             db.insert(META, meta)?;
             db.flush()?;
             sled_db::close(db, &directory)?;
@@ -231,6 +232,9 @@ fn entries(root: &Path) -> io::Result<Vec<fs::DirEntry>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
     use super::super::Tally;
     use super::*;
 
@@ -268,6 +272,38 @@ mod tests {
     }
 
     #[test]
+    fn whoever_reads_beside_the_writer_never_sees_an_earlier_bucket_again() {
+        const ROUNDS: u32 = 2000;
+        let root = tempfile::tempdir().unwrap();
+        let mut index = Index::fresh(root.path()).unwrap();
+        // Every other bucket is due at once.
+        index.recent = RwLock::new(Recent::new(100));
+        let round_of = |bytes: &[u8]| u32::from_be_bytes(*bytes.first_chunk().unwrap());
+        let (index, start) = (&index, &Barrier::new(2));
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                start.wait();
+                for round in 1..=ROUNDS {
+                    let bucket = Bucket::from_bytes(&round.to_be_bytes());
+                    let ids = [[1; 2], [2; 2], [3; 2]];
+                    let changed = ids.map(|id| (id, bucket.clone()));
+                    index.put(changed.into()).unwrap();
+                }
+            });
+            start.wait();
+            let mut last = [0; 3];
+            while last != [ROUNDS; 3] {
+                for (id, last) in (1..).zip(&mut last) {
+                    let found = index.with_bucket([id; 2], round_of).unwrap();
+                    let round = found.unwrap_or(0);
+                    assert!(round >= *last, "{round} after {last}");
+                    *last = round;
+                }
+            }
+        });
+    }
+
+    #[test]
     fn whatever_sled_does_with_damaged_files_ends_in_an_error_at_worst() {
         let root = tempfile::tempdir().unwrap();
         let index = Index::fresh(root.path()).unwrap();
@@ -278,7 +314,7 @@ mod tests {
             tally: Tally::default(),
         };
         let buckets = (0..50).map(|id| ([0, id], Bucket::from_bytes(&[id; 2000])));
-        index.write(&buckets.collect()).unwrap();
+        index.fill(&buckets.collect()).unwrap();
         let directory = index.close(&meta).unwrap();
         // The second time, sled relies on a summary of its log.
         Index::open(&directory).unwrap().close(&meta).unwrap();

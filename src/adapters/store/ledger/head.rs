@@ -57,12 +57,6 @@ impl Head {
 
     /// Appends the head with its newline to `out`.
     pub(super) fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        let members = serde_json::to_vec(self)?;
-        let members = members.strip_prefix(b"{").unwrap_or(&members);
-        line::seal(out, |out| {
-            out.push(b',');
-            out.extend_from_slice(members);
-        });
-        Ok(())
+        line::seal(out, self)
     }
 }

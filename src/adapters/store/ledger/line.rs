@@ -11,6 +11,7 @@
 use std::io::{self, BufRead, Read};
 
 use data_encoding::HEXLOWER;
+use serde::Serialize;
 
 /// Longest line, in bytes. The longest event is a key's label of 64 characters, each escaped.
 pub(super) const LINE_BYTES_MAX: usize = 16 * 1024;
@@ -69,7 +70,7 @@ impl<'a> Line<'a> {
             (BATCH, self.batch),
             (LEFT, self.left),
         ];
-        seal(out, |out| {
+        seal_members(out, |out| {
             for (name, number) in numbers {
                 out.extend_from_slice(name);
                 out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
@@ -81,18 +82,31 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Appends a line: the checksum of what `write` appends, that, a newline. It is what follows the
-/// `crc` member up to the closing brace.
-pub(super) fn seal(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+/// Appends a line that holds what `object` does.
+pub(super) fn seal(out: &mut Vec<u8>, object: &impl Serialize) -> io::Result<()> {
+    let object = serde_json::to_vec(object)?;
+    let members = object.strip_prefix(b"{").unwrap_or(&object);
+    seal_members(out, |out| {
+        out.push(b',');
+        out.extend_from_slice(members);
+    });
+    Ok(())
+}
+
+/// Appends a line with its newline: `crc`, and behind it what `write` appends, up to the closing
+/// brace.
+fn seal_members(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(CRC_OPEN);
-    let digits = out.len();
+    let crc_at = out.len();
+    // Worked out when the rest is there.
     out.extend_from_slice(&[b'0'; CRC_DIGITS]);
     out.push(b'"');
     let begin = out.len();
     write(out);
-    let crc = out.get(begin..).map_or(0, crc32fast::hash);
-    if let Some(digits) = out.get_mut(digits..digits + CRC_DIGITS) {
-        HEXLOWER.encode_mut(&crc.to_be_bytes(), digits);
+    let (before, members) = out.split_at_mut(begin);
+    let crc = crc32fast::hash(members).to_be_bytes();
+    if let Some(digits) = before.get_mut(crc_at..crc_at + CRC_DIGITS) {
+        HEXLOWER.encode_mut(&crc, digits);
     }
     out.push(b'\n');
 }
