@@ -21,7 +21,7 @@ fn rendered(c: &mut Criterion, name: &str, decision: &Decision, status: StatusCo
         bencher.iter(|| {
             let mut headers = HeaderMap::with_capacity(16);
             rate_limits.set(decision, &mut headers);
-            RateLimitHeaders::retry_after(decision, status, &mut headers);
+            RateLimitHeaders::set_retry_after(decision, status, &mut headers);
             headers
         });
     });

@@ -3,7 +3,7 @@
 //! | Module | Implements | Over |
 //! |---|---|---|
 //! | [`data_dir`] | | the directory with its lock and secret, for both that follow |
-//! | [`store`] | `ContactStore`, `KeyIssuer` | an append-only ledger, with sled as its index |
+//! | [`store`] | `ContactStore`, `KeyIssuer`, `RevocationList` | an append-only ledger, with sled as its index |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | the service's own pages; the API of an OpenAI-compatible server |
 //! | [`webhook`] | `SubscriptionNotifier` | HTTP, to the newsletter's provider |

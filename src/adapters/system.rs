@@ -97,6 +97,7 @@ pub fn aside_while<T: Send, U>(
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::time::Duration;
 
     use super::*;
 
@@ -108,16 +109,17 @@ mod tests {
 
     #[test]
     fn work_aside_and_work_meanwhile_wait_for_each_other() {
+        const PATIENCE: Duration = Duration::from_secs(30);
         let (asked, question) = mpsc::channel();
         let (answered, answer) = mpsc::channel();
         let aside = move || {
-            let question: u8 = question.recv().unwrap();
+            let question: u8 = question.recv_timeout(PATIENCE).unwrap();
             answered.send(question + 1).unwrap();
             question
         };
         let meanwhile = || {
             asked.send(1).unwrap();
-            answer.recv().unwrap()
+            answer.recv_timeout(PATIENCE).unwrap()
         };
         assert_eq!(aside_while(aside, meanwhile).unwrap(), (1, 2));
     }

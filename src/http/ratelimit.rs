@@ -21,8 +21,8 @@ const POLICIES: &str = "ratelimit-policy";
 
 const SEPARATOR: &str = ", ";
 
-/// Longer than most lists of policies are.
-const LIST_BYTES: usize = 160;
+/// More than most lists of policies take.
+const LIST_CAPACITY: usize = 160;
 
 /// The headers of every answer that shows rate limits, beside `Cache-Control: no-store`.
 pub(crate) const NAMES: [&str; 5] = [LIMIT, REMAINING, RESET, RATE_LIMIT, POLICIES];
@@ -111,7 +111,7 @@ impl RateLimitHeaders {
 
     /// Writes `Retry-After`, which equals `RateLimit-Reset` and stands on 429 alone: a tool tells its
     /// refusal in an answer of another status.
-    pub fn retry_after(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
+    pub fn set_retry_after(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
         if status == StatusCode::TOO_MANY_REQUESTS
             && let Some(binding) = decision.binding()
         {
@@ -135,7 +135,7 @@ impl RateLimitHeaders {
         if are_at_door {
             return self.at_door_list.clone();
         }
-        let mut list = String::with_capacity(LIST_BYTES);
+        let mut list = String::with_capacity(LIST_CAPACITY);
         for standing in standings {
             if !list.is_empty() {
                 list.push_str(SEPARATOR);
@@ -221,7 +221,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         let policies = Policies::default();
         RateLimitHeaders::new(&policies).set(decision, &mut headers);
-        RateLimitHeaders::retry_after(decision, status, &mut headers);
+        RateLimitHeaders::set_retry_after(decision, status, &mut headers);
         let line = |(name, value): (&HeaderName, &HeaderValue)| {
             format!("{name}: {}", value.to_str().unwrap())
         };

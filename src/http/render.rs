@@ -97,7 +97,7 @@ impl Renderer {
             headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
         }
         if shows_limits {
-            RateLimitHeaders::retry_after(decision, status, &mut headers);
+            RateLimitHeaders::set_retry_after(decision, status, &mut headers);
         }
         visit.wanted.confirm(&mut headers);
         if visit.route.is_document() && !is_prepared {

@@ -226,8 +226,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the answer may be streamed: an operation with effects that is told when nobody waits
-    /// for it any more, and is broken off then.
+    /// Whether the answer may be streamed: the operation, which has effects, is told then when nobody
+    /// waits for it any more.
     #[must_use]
     pub const fn may_be_streamed(self) -> bool {
         matches!(self, Self::Chat)
@@ -255,6 +255,14 @@ mod tests {
             ];
             assert_eq!(needs, [false; 3], "{endpoint:?}");
         }
+    }
+
+    #[test]
+    fn what_may_be_streamed_has_effects() {
+        let routes = Routes::default();
+        let mut streamed = routes.iter().map(|(_, _, operation)| operation.endpoint);
+        let mut streamed = streamed.by_ref().filter(|it| it.may_be_streamed());
+        assert!(streamed.all(Endpoint::has_effects));
     }
 
     #[test]

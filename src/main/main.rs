@@ -88,24 +88,47 @@ fn main() -> ExitCode {
 
 /// Opens what the data directory holds, serves until told to stop, and flushes.
 fn run(config: &Config, inputs: Inputs<'_>) -> Result<(), Box<dyn Error>> {
+    // Before any file is opened: it raises how many there may be.
+    let connections_max = fit_connections(u64::from(config.connections_max));
     let data_dir = DataDir::open(&config.data_dir, &SystemEntropy)?;
-    // The address is taken, but nobody can connect before all is there.
+    // If somebody listens there already, it is told now. Nobody can connect before all is there.
     let socket = bind(config.listen)?;
-    let settings = settings(config, socket.local_addr()?);
-    let facts = site_facts(config, settings, &Routes::default());
+    let bound = socket.local_addr()?;
+    let settings = config.settings(bound);
+    warn_of_address(config, bound, &settings);
+    let facts = site_facts(config, settings.clone(), &Routes::default());
     // Both take a core for a while.
     let (site, opened) = aside_while(
         || Site::render(&facts, &problem::pages(), &inputs.site_files),
-        || open(config, &data_dir),
+        || Stores::open(config, &data_dir),
     )?;
-    let (store, limiter) = opened?;
+    let stores = opened?;
 
     let served = site.map_err(Into::into).and_then(|site| {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()?;
-        let secrets = data_dir.secret().keys();
-        let serving = listen_and_serve(config, inputs, &store, &limiter, secrets, socket, site);
+        let serving = async {
+            let secrets = data_dir.secret().keys();
+            let interrupt = CancellationToken::new();
+            let service = wire(
+                config, inputs, &stores, secrets, settings, &site, &interrupt,
+            )?;
+            // Whoever needs some of it has a copy.
+            aside(move || drop(site))?;
+            let limits = ServerLimits {
+                connections_max,
+                drain_deadline: config.drain_deadline(WAITS),
+                ..ServerLimits::default()
+            };
+            let stop = stop_signal(interrupt.clone())?;
+            let listener = socket
+                .listen(BACKLOG)
+                .map_err(cannot_listen(config.listen))?;
+            print(&format!("listening on http://{bound}\n"));
+            serve(listener, Arc::new(service), limits, stop, interrupt).await;
+            Ok(())
+        };
         let served = runtime.block_on(serving);
         // Dropping it would wait for every thread that looks a name up, however long.
         runtime.shutdown_timeout(LOOK_UP_GRACE);
@@ -113,60 +136,78 @@ fn run(config: &Config, inputs: Inputs<'_>) -> Result<(), Box<dyn Error>> {
     });
 
     // However it ended: what is closed well need not be made anew at the next start.
-    limiter.close();
-    if let Err(error) = store.close() {
-        tracing::warn!(%error, "the next start makes the index anew; nothing is lost");
-    }
+    stores.close();
     tracing::info!("stopped");
     served
 }
 
-/// What the data directory holds: contacts and keys, and the limiter's windows.
-fn open(
-    config: &Config,
-    data_dir: &DataDir,
-) -> Result<(Arc<SledStore>, Arc<SledRateLimiter>), Box<dyn Error>> {
-    let store = Arc::new(SledStore::open(data_dir, SystemClock.now())?);
-    let limiter = Arc::new(SledRateLimiter::open(
-        &data_dir.windows(),
-        data_dir.secret().keys().limiter,
-        &config.policies,
-        Arc::new(SystemClock),
-        TableLimits::default(),
-    )?);
-    Ok((store, limiter))
+/// What the data directory holds.
+struct Stores {
+    /// Contacts, keys and revoked tokens.
+    contacts: Arc<SledStore>,
+    /// The windows.
+    limiter: Arc<SledRateLimiter>,
 }
 
-/// Wires, listens, and serves until told to stop.
-async fn listen_and_serve(
+impl Stores {
+    fn open(config: &Config, data_dir: &DataDir) -> Result<Self, Box<dyn Error>> {
+        let contacts = Arc::new(SledStore::open(data_dir, SystemClock.now())?);
+        let limiter = SledRateLimiter::open(
+            &data_dir.windows(),
+            data_dir.secret().keys().limiter,
+            &config.policies,
+            Arc::new(SystemClock),
+            TableLimits::default(),
+        );
+        match limiter {
+            Ok(limiter) => Ok(Self {
+                contacts,
+                limiter: Arc::new(limiter),
+            }),
+            Err(error) => {
+                close(&contacts);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn close(&self) {
+        self.limiter.close();
+        close(&self.contacts);
+    }
+}
+
+fn close(contacts: &SledStore) {
+    if let Err(error) = contacts.close() {
+        tracing::warn!(%error, "the next start makes the index anew; nothing is lost");
+    }
+}
+
+/// The service with all that it works with. What an operation waits for of others ends with
+/// `interrupt`.
+fn wire(
     config: &Config,
     inputs: Inputs<'_>,
-    store: &Arc<SledStore>,
-    limiter: &Arc<SledRateLimiter>,
+    stores: &Stores,
     secrets: SecretKeys,
-    socket: TcpSocket,
-    site: Site,
-) -> Result<(), Box<dyn Error>> {
-    let listener = socket
-        .listen(BACKLOG)
-        .map_err(cannot_listen(config.listen))?;
-    let bound = listener.local_addr()?;
-    let settings = config.settings(bound);
+    settings: Settings,
+    site: &Site,
+    interrupt: &CancellationToken,
+) -> Result<LandingService, Box<dyn Error>> {
     let model: Arc<dyn ModelClient> = match inputs.model {
-        Some(model) => Arc::new(model.client(&settings.service_name, &site)?),
+        Some(model) => Arc::new(model.client(&settings.service_name, site)?),
         None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
     };
-    let interrupt = CancellationToken::new();
     let notifier = inputs.notifier.map(|it| -> Arc<dyn SubscriptionNotifier> {
         Arc::new(InterruptibleNotifier::new(it, interrupt.clone()))
     });
     let app = App {
-        contacts: store.clone(),
+        contacts: stores.contacts.clone(),
         notifier,
-        keys: store.clone(),
-        revocations: store.clone(),
+        keys: stores.contacts.clone(),
+        revocations: stores.contacts.clone(),
         model: Arc::new(InterruptibleModelClient::new(model, interrupt.clone())),
-        limiter: limiter.clone(),
+        limiter: stores.limiter.clone(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
         secrets,
@@ -174,21 +215,11 @@ async fn listen_and_serve(
     };
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
-    let service = LandingService::new(Arc::new(app), &site, id_seed, WAITS.body)
+    let service = LandingService::new(Arc::new(app), site, id_seed, WAITS.body)
         .routing(Routes::default())
         .allowing(AllowedOrigins::new(config.outside.allowed_origins.clone()))
         .behind(TrustedProxies::new(config.outside.trusted_proxies.clone()));
-    // Whoever needs some of it has a copy.
-    aside(move || drop(site))?;
-    let limits = ServerLimits {
-        connections_max: fit_connections(u64::from(config.connections_max)),
-        drain_deadline: config.drain_deadline(WAITS),
-        ..ServerLimits::default()
-    };
-    let stop = stop_signal(interrupt.clone())?;
-    print(&format!("listening on http://{bound}\n"));
-    serve(listener, Arc::new(service), limits, stop, interrupt).await;
-    Ok(())
+    Ok(service)
 }
 
 /// A socket that has `address` and does not listen yet.
@@ -211,9 +242,8 @@ fn cannot_listen(address: SocketAddr) -> impl Fn(std::io::Error) -> String {
     move |error| format!("cannot listen on {address}: {error}")
 }
 
-/// The operator's decisions, for a service that listens on `bound`.
-fn settings(config: &Config, bound: SocketAddr) -> Settings {
-    let settings = config.settings(bound);
+/// Tells of an address that only this machine understands.
+fn warn_of_address(config: &Config, bound: SocketAddr, settings: &Settings) {
     if config.base_url.is_none() && bound.ip().is_unspecified() {
         tracing::warn!(
             settings.base_url,
@@ -221,7 +251,6 @@ fn settings(config: &Config, bound: SocketAddr) -> Settings {
              address, which is theirs and not yours"
         );
     }
-    settings
 }
 
 /// Writes to standard output: nobody can be told if that fails.

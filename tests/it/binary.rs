@@ -408,7 +408,7 @@ fn an_address_that_cannot_be_had_is_one_line_and_status_1() {
     let last = complaint.lines().last().unwrap();
     assert!(last.contains(&address), "{complaint}");
     let is_opened = data_dir.path().join("ledger.jsonl").exists();
-    assert!(!is_opened, "told before anything is opened");
+    assert!(!is_opened, "told before the store is opened");
 }
 
 #[test]

@@ -181,16 +181,16 @@ impl WindowStore for SledWindowStore {
         } else if self.dir.exists() {
             fs::rename(&self.dir, &old).map_err(failed)?;
         }
-        let db = attempt("cannot create", &self.dir, || {
-            let db = open(&self.dir)?;
+        let db = attempt("cannot create", &self.dir, || open(&self.dir))?;
+        self.next_lot = 0;
+        // First, so that it is closed if the rest fails.
+        let db = self.db.insert(db);
+        attempt("cannot write", &self.dir, || {
             for number in 0..BOOKENDS {
                 db.insert((u64::MAX - number).to_be_bytes(), &lot::EMPTY)?;
             }
-            Ok(db)
-        })?;
-        self.db = Some(db);
-        self.next_lot = 0;
-        Ok(())
+            Ok(())
+        })
     }
 
     fn settle(&mut self) -> Result<(), WindowStoreError> {

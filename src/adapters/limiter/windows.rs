@@ -117,7 +117,7 @@ impl Windows {
         self.places.iter_mut()
     }
 
-    /// Where the next new windows behind `cursor` stand, at most so many and [`FOUND_MAX`], and where
+    /// Where the next new windows behind `cursor` stand, at most `count` and [`FOUND_MAX`], and where
     /// to go on; nothing when all places have been seen. Those that come meanwhile may be left for
     /// another time, but none is that was there at the start.
     pub(super) fn find_new(&self, cursor: Cursor, count: usize) -> (Found, Option<Cursor>) {

@@ -7,7 +7,8 @@ use crate::ports::StoreError;
 use super::draft::Draft;
 use super::index::IndexError;
 
-/// A change. It is dropped, and with it the way to answer, when nothing came of it.
+/// A change, one box from the hand-in to the answer: memory that one thread takes and another gives
+/// back costs more. It is dropped, and with it the way to answer, when nothing came of it.
 pub(super) trait Change: Send {
     /// Decides it. It is asked once.
     fn decide(&mut self, draft: &mut Draft<'_>) -> Result<(), IndexError>;
@@ -17,7 +18,7 @@ pub(super) trait Change: Send {
 }
 
 /// A change that `decide` decides, and where its answer will be.
-pub(super) fn change<T: Send + 'static>(
+pub(super) fn asked<T: Send + 'static>(
     decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
 ) -> (Box<dyn Change>, Receiver<Result<T, StoreError>>) {
     let (reply, answer) = oneshot::channel();

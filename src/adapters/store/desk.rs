@@ -276,7 +276,7 @@ fn runtime() -> Option<Handle> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::store::change::change;
+    use crate::adapters::store::change::asked;
     use crate::adapters::store::draft::Draft;
     use crate::adapters::store::index::IndexError;
 
@@ -284,7 +284,7 @@ mod tests {
         let decide =
             |_: &mut Draft<'_>| -> Result<(), IndexError> { unreachable!("nobody commits it") };
         Waiting {
-            changes: (0..count).map(|_| change(decide).0).collect(),
+            changes: (0..count).map(|_| asked(decide).0).collect(),
             lone_changes: LONE_CHANGES,
             ..Waiting::default()
         }

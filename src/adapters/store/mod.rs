@@ -3,7 +3,7 @@
 //! | Module | Does |
 //! |---|---|
 //! | `ledger` | the record: events, lines, and the file of them |
-//! | `index` | look-ups over the ledger, in sled |
+//! | `index` | look-ups over the ledger: in sled, and what changed lately in memory |
 //! | `change` | what somebody asked for: decided, then answered |
 //! | `draft` | a batch while it is decided |
 //! | `committer` | the one writer: decides, records, indexes, answers |
@@ -14,7 +14,8 @@
 //! What holds:
 //! - A change is answered after its line stands in the ledger and was synced, in the ledger's file or
 //!   in its journal, and never if it was not.
-//! - The ledger is the record. Nothing in the index is ever needed to read or rewrite it.
+//! - The ledger is the record. Nothing in the index is ever needed to read or rewrite it: it lags
+//!   behind in sled until a clean stop, and is trusted after one only.
 //! - A position is a generation and a sequence number, never a place in a file.
 
 mod change;
@@ -40,7 +41,7 @@ use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{Answer, StoreError};
 
-use change::change;
+use change::asked;
 use committer::Shared;
 use desk::Desk;
 use draft::Draft;
@@ -107,7 +108,7 @@ impl SledStore {
         &self,
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (change, answer) = change(decide);
+        let (change, answer) = asked(decide);
         self.desk.hand_in(change)?;
         match answer.await {
             Ok(outcome) => outcome,

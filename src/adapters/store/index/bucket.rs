@@ -9,8 +9,8 @@ use crate::domain::secret::MacKey;
 /// about a kilobyte.
 pub(crate) type BucketId = [u8; 2];
 
-/// Longer than most entries are.
-const ENTRY_BYTES: usize = 96;
+/// More than most entries take.
+const ENTRY_CAPACITY: usize = 96;
 
 /// The bucket of the entry called `name`. The hash is keyed, so that nobody can choose addresses
 /// that all fall into one.
@@ -29,7 +29,7 @@ pub(crate) struct Bucket(Vec<u8>);
 impl Bucket {
     /// With room for one entry more, which is why most are read.
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
-        let mut copy = Vec::with_capacity(bytes.len() + ENTRY_BYTES);
+        let mut copy = Vec::with_capacity(bytes.len() + ENTRY_CAPACITY);
         copy.extend_from_slice(bytes);
         Self(copy)
     }

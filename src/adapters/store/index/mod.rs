@@ -5,7 +5,7 @@
 //! | `entry` | what is kept of a contact, of a key and of a revoked token |
 //! | `bucket` | the unit in which entries are kept |
 //! | `sled_index` | keeps buckets in sled |
-//! | `recent` | keeps changed ones until it is their turn to be written |
+//! | `dirty` | changed buckets, until they are written back to sled |
 //! | `overlay` | the index as it will be after some events |
 //! | `rebuild` | makes the index again from the ledger |
 //! | `marker` | the promise of a clean stop, without which no index is trusted |
@@ -13,11 +13,11 @@
 //! It knows the ledger, and nothing of what is built on both.
 
 mod bucket;
+mod dirty;
 mod entry;
 pub(crate) mod marker;
 mod overlay;
 mod rebuild;
-mod recent;
 mod sled_index;
 
 use serde::{Deserialize, Serialize};

@@ -76,13 +76,13 @@ fn fill(
         }
         if place % EVENTS_PER_WRITE == 0 {
             let (buckets, _tally) = overlay.take();
-            index.fill(&buckets)?;
+            index.write_all(&buckets)?;
         }
         Ok::<_, RebuildError>(())
     })?;
     let (buckets, tally) = overlay.take();
     meta.tally = tally;
-    index.fill(&buckets)?;
+    index.write_all(&buckets)?;
     Ok(meta)
 }
 

@@ -16,8 +16,8 @@ use crate::domain::secret::MacKey;
 
 use super::Meta;
 use super::bucket::{self, Bucket, BucketId, bucket_id};
+use super::dirty::DirtyBuckets;
 use super::overlay::Buckets;
-use super::recent::Recent;
 
 const META: &[u8] = b"m";
 
@@ -25,9 +25,9 @@ const META: &[u8] = b"m";
 /// are in memory anyway.
 const CACHE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What buckets that are not in sled yet may take, in bytes: those of some 80,000 contacts if
-/// there are no more.
-const RECENT_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What changed buckets that are not in sled yet may take, in bytes: nearly all where there are
+/// 80,000 contacts, one in eight where there are a million.
+const DIRTY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The index failed. It has to be made again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,7 +58,7 @@ pub(crate) struct Index {
     db: sled::Db,
     directory: PathBuf,
     /// Looked at before sled is. Only the committer changes it.
-    recent: RwLock<Recent>,
+    dirty: RwLock<DirtyBuckets>,
 }
 
 impl Index {
@@ -73,7 +73,7 @@ impl Index {
         Ok(Self {
             db,
             directory: directory.to_path_buf(),
-            recent: RwLock::new(Recent::new(RECENT_BYTES_MAX)),
+            dirty: RwLock::new(DirtyBuckets::new(DIRTY_BYTES_MAX)),
         })
     }
 
@@ -130,7 +130,7 @@ impl Index {
         id: BucketId,
         read: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>, IndexError> {
-        if let Some(bucket) = self.recent().get(id) {
+        if let Some(bucket) = self.dirty().get(id) {
             return Ok(Some(read(bucket.as_bytes())));
         }
         let bytes = guarded::<_, IndexError>(|| Ok(self.db.get(key(id))?))?;
@@ -140,25 +140,25 @@ impl Index {
     /// Puts changed buckets into the index. They are in sled when it is their turn, or when the
     /// index is closed.
     pub(crate) fn put(&self, buckets: Buckets) -> Result<(), IndexError> {
-        self.recent_mut().put(buckets);
+        self.dirty_mut().put(buckets);
         // Whoever reads meanwhile finds a bucket here or there.
-        let written = self.write_all(self.recent().due())?;
+        let written = self.write(self.dirty().due())?;
         if !written.is_empty() {
-            self.recent_mut().written(written);
+            self.dirty_mut().written(written);
         }
         Ok(())
     }
 
-    /// Fills an index that nobody uses yet: its buckets go into sled at once.
-    pub(super) fn fill(&self, buckets: &Buckets) -> Result<(), IndexError> {
-        self.write_all(buckets.iter().map(|(id, bucket)| (*id, bucket)))
+    /// Writes buckets into sled at once, past those that wait for their turn.
+    pub(super) fn write_all(&self, buckets: &Buckets) -> Result<(), IndexError> {
+        self.write(buckets.iter().map(|(id, bucket)| (*id, bucket)))
             .map(drop)
     }
 
     /// Writes buckets, one after the other: a process that dies in between leaves an index that
     /// nobody trusts, and one that goes on after an error has to give it up. A batch of sled's
     /// would wait for the disk twice, and wake every thread that sled has.
-    fn write_all<'a>(
+    fn write<'a>(
         &self,
         buckets: impl Iterator<Item = (BucketId, &'a Bucket)>,
     ) -> Result<Vec<BucketId>, IndexError> {
@@ -176,7 +176,7 @@ impl Index {
     pub(crate) fn close(self, meta: &Meta) -> Result<PathBuf, IndexError> {
         let meta = serde_json::to_vec(meta).map_err(|error| IndexError(error.to_string()))?;
         guarded(move || {
-            self.fill(self.recent().all())?;
+            self.write_all(self.dirty().all())?;
             let Self { db, directory, .. } = self;
             db.insert(META, meta)?;
             db.flush()?;
@@ -185,12 +185,12 @@ impl Index {
         })
     }
 
-    fn recent(&self) -> RwLockReadGuard<'_, Recent> {
-        self.recent.read().unwrap_or_else(PoisonError::into_inner)
+    fn dirty(&self) -> RwLockReadGuard<'_, DirtyBuckets> {
+        self.dirty.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn recent_mut(&self) -> RwLockWriteGuard<'_, Recent> {
-        self.recent.write().unwrap_or_else(PoisonError::into_inner)
+    fn dirty_mut(&self) -> RwLockWriteGuard<'_, DirtyBuckets> {
+        self.dirty.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives it up, whatever state it is in.
@@ -242,7 +242,7 @@ mod tests {
     fn a_bucket_is_found_wherever_it_is() {
         let root = tempfile::tempdir().unwrap();
         let mut index = Index::fresh(root.path()).unwrap();
-        index.recent = RwLock::new(Recent::new(2000));
+        index.dirty = RwLock::new(DirtyBuckets::new(2000));
         let check = |index: &Index, expected: &Buckets| {
             for id in 0..=u8::MAX {
                 let found = index.with_bucket([id; 2], Bucket::from_bytes).unwrap();
@@ -260,7 +260,7 @@ mod tests {
             index.put(changed).unwrap();
             check(&index, &expected);
         }
-        assert!(index.recent().all().len() < expected.len() / 2);
+        assert!(index.dirty().all().len() < expected.len() / 2);
         let meta = Meta {
             secret: String::new(),
             generation: 1,
@@ -276,12 +276,12 @@ mod tests {
         const ROUNDS: u32 = 2000;
         let root = tempfile::tempdir().unwrap();
         let mut index = Index::fresh(root.path()).unwrap();
-        // Every other bucket is due at once.
-        index.recent = RwLock::new(Recent::new(100));
+        // One of the three has to go with each change, in turn.
+        index.dirty = RwLock::new(DirtyBuckets::new(100));
         let round_of = |bytes: &[u8]| u32::from_be_bytes(*bytes.first_chunk().unwrap());
         let (index, start) = (&index, &Barrier::new(2));
         thread::scope(|scope| {
-            scope.spawn(move || {
+            let writer = scope.spawn(move || {
                 start.wait();
                 for round in 1..=ROUNDS {
                     let bucket = Bucket::from_bytes(&round.to_be_bytes());
@@ -292,7 +292,9 @@ mod tests {
             });
             start.wait();
             let mut last = [0; 3];
-            while last != [ROUNDS; 3] {
+            let mut is_over = false;
+            while !is_over {
+                is_over = writer.is_finished();
                 for (id, last) in (1..).zip(&mut last) {
                     let found = index.with_bucket([id; 2], round_of).unwrap();
                     let round = found.unwrap_or(0);
@@ -300,6 +302,7 @@ mod tests {
                     *last = round;
                 }
             }
+            assert_eq!(last, [ROUNDS; 3]);
         });
     }
 
@@ -314,7 +317,7 @@ mod tests {
             tally: Tally::default(),
         };
         let buckets = (0..50).map(|id| ([0, id], Bucket::from_bytes(&[id; 2000])));
-        index.fill(&buckets.collect()).unwrap();
+        index.write_all(&buckets.collect()).unwrap();
         let directory = index.close(&meta).unwrap();
         // The second time, sled relies on a summary of its log.
         Index::open(&directory).unwrap().close(&meta).unwrap();

@@ -21,8 +21,8 @@ use super::recovery::Recovered;
 /// into the block that the file ends in.
 const PROBE: [u8; 4096] = [b'\n'; 4096];
 
-/// Longer than most lines are.
-const LINE_BYTES: usize = 256;
+/// More than most lines take.
+const LINE_CAPACITY: usize = 256;
 
 /// A verified ledger, open for writing.
 #[derive(Debug)]
@@ -163,8 +163,8 @@ impl Ledger {
     /// Appends `events` as one batch and makes it safe. After an error nothing of it counts, and
     /// [`Ledger::repair`] comes first.
     pub(crate) fn append(&mut self, events: &[Event]) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(events.len() * LINE_BYTES);
-        let mut event_bytes = Vec::with_capacity(LINE_BYTES);
+        let mut bytes = Vec::with_capacity(events.len() * LINE_CAPACITY);
+        let mut event_bytes = Vec::with_capacity(LINE_CAPACITY);
         let mut next = self.position;
         next.batch += 1;
         for (event, left) in events.iter().zip((0..events.len() as u64).rev()) {

@@ -105,9 +105,10 @@ fn seal_members(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     write(out);
     let (before, members) = out.split_at_mut(begin);
     let crc = crc32fast::hash(members).to_be_bytes();
-    if let Some(digits) = before.get_mut(crc_at..crc_at + CRC_DIGITS) {
-        HEXLOWER.encode_mut(&crc, digits);
-    }
+    // They end before a quote.
+    let (_, digits) = before.split_at_mut(crc_at);
+    let (digits, _) = digits.split_at_mut(CRC_DIGITS);
+    HEXLOWER.encode_mut(&crc, digits);
     out.push(b'\n');
 }
 

@@ -4,7 +4,8 @@
 //! rule. That finds duplicate members, tells `null` from absent, accepts any number where any will
 //! do, and never recurses into what nobody asks for, however deeply it is nested.
 
-use std::borrow::Cow;
+mod pointer;
+
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -14,17 +15,20 @@ use crate::domain::text::TextError;
 
 use super::problem::{Code, Invalid, Problem};
 
+use pointer::{Location, Pointer, member_of};
+
 /// Most errors one answer names.
 const ERRORS_MAX: usize = 32;
 
-/// Longest member name that is named in an answer, in bytes.
-const NAMED_BYTES_MAX: usize = 64;
+/// Most members an object may have: no request has more than a few, and looking for duplicates
+/// among thousands would take long.
+const MEMBERS_MAX: usize = 256;
 
 /// A JSON value, not yet read, and where it stands in the body.
 #[derive(Debug)]
 pub(crate) struct Value<'a> {
     raw: &'a RawValue,
-    place: Place,
+    place: Location,
 }
 
 /// A JSON object, split into its members.
@@ -32,34 +36,6 @@ pub(crate) struct Value<'a> {
 pub(crate) struct Object<'a> {
     members: Vec<Member<'a>>,
     pointer: Pointer,
-}
-
-/// A JSON Pointer as a URI fragment (RFC 6901, section 6).
-type Pointer = Cow<'static, str>;
-
-/// Where a value stands. Its pointer is made when something is wrong with it, or has to be said of
-/// what is in it.
-#[derive(Debug)]
-struct Place {
-    container: Pointer,
-    /// Nothing if it is the container itself.
-    member: Option<&'static str>,
-}
-
-impl Place {
-    fn at(pointer: impl Into<Pointer>) -> Self {
-        Self {
-            container: pointer.into(),
-            member: None,
-        }
-    }
-
-    fn pointer(&self) -> Pointer {
-        match self.member {
-            Some(name) => member_of(&self.container, name),
-            None => self.container.clone(),
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -116,7 +92,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value<'_>, Problem> {
     })?;
     Ok(Value {
         raw,
-        place: Place::at("#"),
+        place: Location::at("#"),
     })
 }
 
@@ -199,7 +175,7 @@ impl<'a> Value<'a> {
         let pointer = self.pointer();
         let item = |(index, raw)| Self {
             raw,
-            place: Place::at(format!("{pointer}/{index}")),
+            place: Location::at(format!("{pointer}/{index}")),
         };
         Some(items.into_iter().enumerate().map(item).collect())
     }
@@ -272,10 +248,7 @@ impl<'a> Object<'a> {
     pub(crate) fn optional(&mut self, name: &'static str) -> Option<Value<'a>> {
         let member = self.members.iter_mut().find(|member| member.name == name)?;
         member.is_known = true;
-        let place = Place {
-            container: self.pointer.clone(),
-            member: Some(name),
-        };
+        let place = Location::of_member(&self.pointer, name);
         Some(Value {
             raw: member.raw,
             place,
@@ -296,32 +269,6 @@ impl<'a> Object<'a> {
         }
     }
 }
-
-/// The pointer to a member of the object at `container`; to the object itself if the name is too
-/// long to be repeated.
-fn member_of(container: &Pointer, name: &str) -> Pointer {
-    if name.len() > NAMED_BYTES_MAX {
-        return container.clone();
-    }
-    let mut pointer = format!("{container}/");
-    for byte in name.bytes() {
-        match byte {
-            // RFC 6901, section 3.
-            b'~' => pointer.push_str("~0"),
-            b'/' => pointer.push_str("~1"),
-            // What a URI fragment may hold as it is (RFC 3986, section 3.5).
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'$' | b'@' => {
-                pointer.push(char::from(byte));
-            }
-            _ => pointer.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    pointer.into()
-}
-
-/// Most members an object may have: no request has more than a few, and looking for duplicates
-/// among thousands would take long.
-const MEMBERS_MAX: usize = 256;
 
 /// All members of an object in order, duplicates included.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
@@ -351,115 +298,4 @@ impl<'de> Deserialize<'de> for Members<'de> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Reads `body` as an object with a text `a`, an optional boolean `b` and a number `c`.
-    fn read(body: &str) -> Result<(), Vec<(String, &'static str)>> {
-        let mut errors = Errors::default();
-        let value = parse(body.as_bytes()).unwrap();
-        if let Some(mut object) = value.object(&mut errors) {
-            if let Some(a) = object.required("a", &mut errors) {
-                a.string(&mut errors);
-            }
-            if let Some(b) = object.optional("b") {
-                b.boolean(&mut errors);
-            }
-            if let Some(c) = object.optional("c") {
-                c.number(&mut errors);
-            }
-            object.finish(Unknown::Rejected, &mut errors);
-        }
-        errors.finish(Some(())).map_err(|problem| {
-            let named = |error: Invalid| (error.pointer, error.code);
-            problem.errors.into_iter().map(named).collect()
-        })
-    }
-
-    fn check(body: &str, expected: &[(&str, &str)]) {
-        let found = read(body).err().unwrap_or_default();
-        let found: Vec<_> = found.iter().map(|(p, c)| (p.as_str(), *c)).collect();
-        assert_eq!(found, expected, "{body:.80}");
-    }
-
-    #[test]
-    fn every_bad_member_is_named() {
-        check(r#"{"a":"x"}"#, &[]);
-        check(r#"{"a":"x","b":true,"c":1e999999}"#, &[]);
-        check(r#"{"a":"\u0000"}"#, &[]);
-        check(r#"{}"#, &[("#/a", "required")]);
-        check(r#"[]"#, &[("#", "type")]);
-        check(r#"null"#, &[("#", "type")]);
-        check(r#"{"a":null}"#, &[("#/a", "type")]);
-        check(r#"{"a":"\ud800"}"#, &[("#/a", "format")]);
-        check(r#"{"a":"x","\ud800":1}"#, &[("#", "format")]);
-        check(
-            r#"{"a":1,"b":"true","c":"1","d":0}"#,
-            &[
-                ("#/a", "type"),
-                ("#/b", "type"),
-                ("#/c", "type"),
-                ("#/d", "unknown_member"),
-            ],
-        );
-        check(r#"{"a":"x","a":"y"}"#, &[("#/a", "duplicate_member")]);
-        // The same name in another spelling.
-        check(r#"{"a":"x","\u0061":"y"}"#, &[("#/a", "duplicate_member")]);
-        check(
-            r#"{"a":"x","~/ é":0}"#,
-            &[("#/~0~1%20%C3%A9", "unknown_member")],
-        );
-    }
-
-    #[test]
-    fn long_names_are_not_repeated() {
-        let name = "n".repeat(65);
-        check(
-            &format!(r#"{{"a":"x","{name}":0}}"#),
-            &[("#", "unknown_member")],
-        );
-    }
-
-    #[test]
-    fn the_number_of_named_errors_is_bounded() {
-        let members: Vec<_> = (0..200).map(|i| format!(r#""m{i}":0"#)).collect();
-        let found = read(&format!("{{{}}}", members.join(","))).unwrap_err();
-        assert_eq!(found.len(), ERRORS_MAX);
-        // So is the work: of too many members none is looked at.
-        let members = vec![r#""m":0"#; MEMBERS_MAX + 1];
-        let found = read(&format!("{{{}}}", members.join(","))).unwrap_err();
-        assert_eq!(found, [("#".to_owned(), "length")]);
-    }
-
-    #[test]
-    fn deep_nesting_costs_nothing() {
-        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        check(&format!(r#"{{"a":{deep}}}"#), &[("#/a", "type")]);
-        check(&deep, &[("#", "type")]);
-        check(
-            &format!(r#"{{"a":"x","d":{deep}}}"#),
-            &[("#/d", "unknown_member")],
-        );
-    }
-
-    #[test]
-    fn what_is_not_json_is_told_where() {
-        for (body, detail) in [
-            (&b""[..], "no body"),
-            (b" ", "line 1, column 1"),
-            (b"{", "line 1, column 1"),
-            (b"{\"a\":01}", "line 1"),
-            (b"{\"a\":1,}", "line 1, column 8"),
-            (b"{}{}", "line 1, column 3"),
-            (b"{\"a\":\"\xff\"}", "byte 6"),
-            (b"\xef\xbb\xbf{}", "line 1, column 1"),
-            (b"{\"a\":NaN}", "line 1"),
-            (b"{'a':1}", "line 1"),
-            (b"{\"a\":\"\n\"}", "line"),
-        ] {
-            let problem = parse(body).unwrap_err();
-            assert_eq!(problem.code, Code::MalformedJson);
-            assert!(problem.detail.contains(detail), "{}", problem.detail);
-        }
-    }
-}
+mod tests;

@@ -14,23 +14,23 @@ const BUCKET_BYTES: usize = 40;
 
 /// Changed buckets, some of which are due when all take more than they may.
 #[derive(Debug)]
-pub(super) struct Recent {
+pub(super) struct DirtyBuckets {
     buckets: Buckets,
     bytes: usize,
     bytes_max: usize,
-    /// They are due in the order of their ids, round and round, so that each has as long to change
-    /// again, and sled finds one near the one before. This was the last.
-    last: BucketId,
+    /// They are written in the order of their ids, round and round, so that each has as long to
+    /// change again, and sled finds one near the one before.
+    last_written: BucketId,
 }
 
-impl Recent {
+impl DirtyBuckets {
     /// None yet, and room for so many bytes.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             buckets: Buckets::new(),
             bytes: 0,
             bytes_max,
-            last: [u8::MAX; 2],
+            last_written: [u8::MAX; 2],
         }
     }
 
@@ -55,9 +55,9 @@ impl Recent {
 
     /// Those that are due to be written.
     pub(super) fn due(&self) -> impl Iterator<Item = (BucketId, &Bucket)> {
-        let behind = (Bound::Excluded(self.last), Bound::Unbounded);
+        let behind = (Bound::Excluded(self.last_written), Bound::Unbounded);
         let round = self.buckets.range(behind);
-        let round = round.chain(self.buckets.range(..=self.last));
+        let round = round.chain(self.buckets.range(..=self.last_written));
         let mut excess = self.bytes.saturating_sub(self.bytes_max);
         let due = round.take_while(move |(_id, bucket)| {
             let is_due = excess > 0;
@@ -73,7 +73,7 @@ impl Recent {
             if let Some(bucket) = self.buckets.remove(&id) {
                 self.bytes -= size(&bucket);
             }
-            self.last = id;
+            self.last_written = id;
         }
     }
 }
@@ -93,23 +93,23 @@ mod tests {
     }
 
     /// Room for three of the buckets.
-    fn recent() -> Recent {
-        Recent::new(3 * size(&bucket(100)))
+    fn dirty() -> DirtyBuckets {
+        DirtyBuckets::new(3 * size(&bucket(100)))
     }
 
-    fn put(recent: &mut Recent, ids: &[u8]) {
-        recent.put(ids.iter().map(|&id| ([id; 2], bucket(100))).collect());
+    fn put(dirty: &mut DirtyBuckets, ids: &[u8]) {
+        dirty.put(ids.iter().map(|&id| ([id; 2], bucket(100))).collect());
     }
 
-    fn write_due(recent: &mut Recent) -> Vec<u8> {
-        let due: Vec<_> = recent.due().map(|(id, _)| id).collect();
-        recent.written(due.clone());
+    fn write_due(dirty: &mut DirtyBuckets) -> Vec<u8> {
+        let due: Vec<_> = dirty.due().map(|(id, _)| id).collect();
+        dirty.written(due.clone());
         due.iter().map(|[first, _]| *first).collect()
     }
 
     #[test]
     fn buckets_are_due_round_and_round_as_soon_as_there_is_no_room() {
-        let mut recent = recent();
+        let mut dirty = dirty();
         let steps: [(&[u8], &[u8]); 6] = [
             (&[2, 4, 6], &[]),
             (&[4, 6], &[]),
@@ -119,31 +119,31 @@ mod tests {
             (&[1, 9], &[7, 8]),
         ];
         for (ids, due) in steps {
-            put(&mut recent, ids);
-            assert_eq!(write_due(&mut recent), due, "{ids:?}");
+            put(&mut dirty, ids);
+            assert_eq!(write_due(&mut dirty), due, "{ids:?}");
         }
         // Beyond the end they begin anew.
-        put(&mut recent, &[3]);
-        assert_eq!(write_due(&mut recent), [9]);
-        put(&mut recent, &[10, 255]);
-        assert_eq!(write_due(&mut recent), [10, 255]);
-        put(&mut recent, &[254]);
-        assert_eq!(write_due(&mut recent), [0]);
-        let left: Vec<_> = recent.all().keys().map(|[first, _]| *first).collect();
+        put(&mut dirty, &[3]);
+        assert_eq!(write_due(&mut dirty), [9]);
+        put(&mut dirty, &[10, 255]);
+        assert_eq!(write_due(&mut dirty), [10, 255]);
+        put(&mut dirty, &[254]);
+        assert_eq!(write_due(&mut dirty), [0]);
+        let left: Vec<_> = dirty.all().keys().map(|[first, _]| *first).collect();
         assert_eq!(left, [1, 3, 254]);
     }
 
     #[test]
     fn what_grows_and_shrinks_is_counted_as_it_is() {
-        let mut recent = recent();
+        let mut dirty = dirty();
         for len in [100, 10, 200, 0] {
-            recent.put([([7; 2], bucket(len))].into());
-            assert_eq!(recent.bytes, size(&bucket(len)));
-            assert_eq!(recent.get([7; 2]), Some(&bucket(len)));
+            dirty.put([([7; 2], bucket(len))].into());
+            assert_eq!(dirty.bytes, size(&bucket(len)));
+            assert_eq!(dirty.get([7; 2]), Some(&bucket(len)));
         }
-        recent.put([([8; 2], bucket(1000))].into());
-        assert_eq!(write_due(&mut recent), [7, 8]);
-        assert_eq!(recent.bytes, 0);
-        assert_eq!(recent.get([8; 2]), None);
+        dirty.put([([8; 2], bucket(1000))].into());
+        assert_eq!(write_due(&mut dirty), [7, 8]);
+        assert_eq!(dirty.bytes, 0);
+        assert_eq!(dirty.get([8; 2]), None);
     }
 }
