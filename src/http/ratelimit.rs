@@ -62,15 +62,16 @@ impl RateLimitHeaders {
                 item: item(policy, quota),
             })
         };
-        let at_door: Vec<_> = DOOR.into_iter().filter_map(known).collect();
-        let items: Vec<_> = at_door.iter().map(|known| known.item.as_str()).collect();
+        let policies: Vec<_> = PolicyName::ALL.into_iter().filter_map(known).collect();
+        let at_door = DOOR.iter();
+        let at_door = at_door.filter_map(|name| policies.iter().find(|it| it.policy == *name));
+        let (at_door, items): (_, Vec<_>) = at_door
+            .map(|known| ((known.policy, known.quota), known.item.as_str()))
+            .unzip();
         Self {
+            at_door,
             at_door_list: lasting_value(&items.join(SEPARATOR)),
-            at_door: at_door
-                .iter()
-                .map(|known| (known.policy, known.quota))
-                .collect(),
-            policies: PolicyName::ALL.into_iter().filter_map(known).collect(),
+            policies,
         }
     }
 
