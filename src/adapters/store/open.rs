@@ -1,11 +1,12 @@
 //! Opening the store: from whatever the last process left to a ledger, an index and a committer
 //! that agree.
 
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 use crate::adapters::data_dir::DataDir;
+use crate::adapters::system::aside_while;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 
@@ -47,14 +48,13 @@ pub(super) fn open(
     let hash_key = data_dir.secret().keys().index;
     let index_root = data_dir.path().join(INDEX);
     // Both are read whole, which takes a core each.
-    let (ledger, promised) = thread::scope(|scope| {
-        let promised = thread::Builder::new().spawn_scoped(scope, || marker::read(&index_root))?;
-        let ledger = open_ledger(data_dir, now, &tuning.files);
-        let promised = promised
-            .join()
-            .unwrap_or_else(|_panic| Err("panic".to_owned()));
-        Ok((ledger, promised))
-    })
+    let (promised, ledger) = aside_while(
+        || {
+            catch_unwind(|| marker::read(&index_root))
+                .unwrap_or_else(|_panic| Err("panic".to_owned()))
+        },
+        || open_ledger(data_dir, now, &tuning.files),
+    )
     .map_err(OpenError::io("start a thread for", data_dir.path()))?;
     let ledger = ledger?;
     let promised = if is_damage_accepted(data_dir)? {
