@@ -2,22 +2,24 @@
 //!
 //! To look a header up or to put one there hashes its name, which costs more than all else about
 //! it. So the headers that every answer has are put into a map when the service starts: an answer
-//! begins with a copy, whose other values are filled in ([`Template`]) or [`set`]. What is
+//! begins with a copy, whose blanks are filled ([`Template`]) or other values [`set`]. What is
 //! [`lasting`] is copied without counting the copies. And what most requests do not have is looked
 //! for by walking the few headers that they do have.
 
-use std::iter;
+use std::iter::{self, Skip};
 
 use hyper::HeaderMap;
 use hyper::body::Bytes;
-use hyper::header::{HeaderName, HeaderValue, InvalidHeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{
+    HeaderName, HeaderValue, InvalidHeaderValue, ValuesMut, X_CONTENT_TYPE_OPTIONS,
+};
 
 pub(crate) const X_REQUEST_ID: &str = "x-request-id";
 
 /// The value of `Cache-Control` that lets nobody keep an answer.
 pub(crate) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-/// The value of a header that stands there to be [`set`].
+/// The value of a header that is still to be written.
 pub(crate) const UNSET: HeaderValue = HeaderValue::from_static("");
 
 /// A value made of `text` that is told as long as the program runs: its memory is never given
@@ -32,34 +34,44 @@ pub(crate) fn lasting_bytes(text: &str) -> Bytes {
     Bytes::from_static(Box::leak(Box::<[u8]>::from(text.as_bytes())))
 }
 
-/// Headers that begin many answers: most values are the same in each, some are not.
+/// Headers that begin many answers: most values are the same in each, others are blanks.
 #[derive(Debug)]
 pub(crate) struct Template {
     headers: HeaderMap,
-    /// How many of them are the same. They come first: a map that nothing was taken from is walked
+    /// How many of them are no blanks. They come first: a map that nothing was taken from is walked
     /// in the order in which it was filled, and so is its copy.
-    known: usize,
+    fixed: usize,
 }
 
 impl Template {
-    /// `known`, and `others`, which are not among them.
-    pub(crate) fn new(known: HeaderMap, others: impl IntoIterator<Item = &'static str>) -> Self {
-        let mut headers = known;
-        let known = headers.len();
-        for name in others {
+    /// `fixed`, and blanks of these names, which are not among them.
+    pub(crate) fn new(fixed: HeaderMap, blanks: impl IntoIterator<Item = &'static str>) -> Self {
+        let mut headers = fixed;
+        let fixed = headers.len();
+        for name in blanks {
             headers.insert(HeaderName::from_static(name), UNSET);
         }
-        Self { headers, known }
+        Self { headers, fixed }
     }
 
-    /// The headers with these values for the others, in their order.
-    pub(crate) fn fill(&self, values: impl IntoIterator<Item = HeaderValue>) -> HeaderMap {
-        let mut headers = self.headers.clone();
-        let others = headers.values_mut().skip(self.known);
-        for (other, value) in iter::zip(others, values) {
-            *other = value;
-        }
-        headers
+    /// A copy of the headers, whose blanks are [`UNSET`].
+    pub(crate) fn copy(&self) -> HeaderMap {
+        self.headers.clone()
+    }
+
+    /// The blanks of such a copy, in the order in which [`Template::new`] was given them.
+    pub(crate) fn blanks<'a>(&self, copy: &'a mut HeaderMap) -> Skip<ValuesMut<'a, HeaderValue>> {
+        copy.values_mut().skip(self.fixed)
+    }
+}
+
+/// Fills the next blank. Where none is left, `value` is dropped.
+pub(crate) fn fill_next<'a>(
+    blanks: &mut impl Iterator<Item = &'a mut HeaderValue>,
+    value: HeaderValue,
+) {
+    if let Some(blank) = blanks.next() {
+        *blank = value;
     }
 }
 
@@ -124,14 +136,20 @@ mod tests {
     }
 
     #[test]
-    fn a_template_keeps_what_is_known_and_takes_the_rest_in_order() {
+    fn a_template_keeps_what_is_fixed_and_its_blanks_are_filled_in_order() {
         let template = Template::new(usual(), ["vary", "etag"]);
         for values in [["a", "b"], ["c", "d"]] {
             let [vary, etag] = values.map(HeaderValue::from_static);
             let mut expected = usual();
             expected.insert("vary", vary.clone());
             expected.insert("etag", etag.clone());
-            assert_eq!(template.fill([vary, etag]), expected);
+            let mut copy = template.copy();
+            let mut blanks = template.blanks(&mut copy);
+            fill_next(&mut blanks, vary);
+            fill_next(&mut blanks, etag);
+            // There is no third.
+            fill_next(&mut blanks, UNSET);
+            assert_eq!(copy, expected);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`server`], `activity`, `woken` | connections: caps, deadlines, drain |
+//! | [`server`], `activity`, `woken`, `joined` | connections: caps, deadlines, drain; how they are polled and written |
 //! | [`service`] | what happens to a request, from first to last |
 //! | [`route`], [`routes`] | the operations, and the way to them from method and path |
 //! | `version` | which version a request asks for, and which operations will be removed |
@@ -30,6 +30,7 @@ pub mod forwarded;
 mod handlers;
 mod headers;
 mod identity;
+mod joined;
 mod log;
 mod mcp;
 mod negotiate;

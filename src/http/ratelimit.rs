@@ -80,34 +80,34 @@ impl RateLimitHeaders {
     /// Nothing is written when all of them are off. The numbers are one client's at one moment, so
     /// nobody may store them.
     pub fn set(&self, decision: &Decision, headers: &mut HeaderMap) {
-        let Some(values) = self.values(decision) else {
+        if decision.standings().is_empty() {
             return;
-        };
-        let [limit, remaining, reset, rate_limit, policies] = values;
-        let mut fields = [
-            (LIMIT, limit),
-            (REMAINING, remaining),
-            (RESET, reset),
-            (RATE_LIMIT, rate_limit),
-            (POLICIES, policies),
-            ("cache-control", NO_STORE),
-        ];
+        }
+        let [limit, remaining, reset, rate_limit, policies] = NAMES.map(|name| (name, UNSET));
+        let no_store = ("cache-control", NO_STORE);
+        let mut fields = [limit, remaining, reset, rate_limit, policies, no_store];
+        self.fill(decision, fields.iter_mut().map(|(_, value)| value));
         headers::set(headers, &mut fields);
     }
 
-    /// The values of [`NAMES`], in that order; nothing when all policies are off.
-    pub(crate) fn values(&self, decision: &Decision) -> Option<[HeaderValue; NAMES.len()]> {
-        let binding = decision.binding()?;
+    /// Fills `blanks`, which stand for [`NAMES`] in that order; none when all policies are off.
+    pub(crate) fn fill<'a>(
+        &self,
+        decision: &Decision,
+        mut blanks: impl Iterator<Item = &'a mut HeaderValue>,
+    ) {
+        let Some(binding) = decision.binding() else {
+            return;
+        };
         let (mut of_remaining, mut of_reset) = (itoa::Buffer::new(), itoa::Buffer::new());
         let remaining = of_remaining.format(binding.remaining());
         let reset_s = of_reset.format(binding.reset_s());
-        Some([
-            self.limit(binding),
-            value(remaining),
-            value(reset_s),
-            rate_limit(binding.policy, remaining, reset_s),
-            self.policies(decision),
-        ])
+        let rate_limit = rate_limit(binding.policy, remaining, reset_s);
+        headers::fill_next(&mut blanks, self.limit(binding));
+        headers::fill_next(&mut blanks, value(remaining));
+        headers::fill_next(&mut blanks, value(reset_s));
+        headers::fill_next(&mut blanks, rate_limit);
+        headers::fill_next(&mut blanks, self.policies(decision));
     }
 
     /// Writes `Retry-After`, which equals `RateLimit-Reset` and stands on 429 alone: a tool tells its

@@ -30,24 +30,24 @@ pub(super) struct Renderer {
     /// Where the description of how to authenticate is.
     metadata: String,
     rate_limits: RateLimitHeaders,
-    /// What headers begin with: `Content-Type` and `X-Request-Id` are told.
+    /// What headers begin with: `Content-Type` and `X-Request-Id` are blanks.
     usual: Template,
-    /// What they begin with if they show the rate limits, which are told, too.
+    /// What they begin with if they show the rate limits, which are blanks, too.
     counted: Template,
 }
 
 impl Renderer {
     pub(super) fn new(settings: &Settings) -> Self {
-        let told = ["content-type", X_REQUEST_ID];
-        let known = headers::usual();
-        let mut known_of_counted = known.clone();
-        known_of_counted.insert(CACHE_CONTROL, NO_STORE);
+        let blanks = ["content-type", X_REQUEST_ID];
+        let usual = headers::usual();
+        let mut counted = usual.clone();
+        counted.insert(CACHE_CONTROL, NO_STORE);
         Self {
             base_url: settings.base_url.clone(),
             metadata: settings.protected_resource(),
             rate_limits: RateLimitHeaders::new(&settings.policies),
-            usual: Template::new(known, told),
-            counted: Template::new(known_of_counted, told.into_iter().chain(ratelimit::NAMES)),
+            usual: Template::new(usual, blanks),
+            counted: Template::new(counted, blanks.into_iter().chain(ratelimit::NAMES)),
         }
     }
 
@@ -139,11 +139,19 @@ impl Renderer {
             Begin::Usual(media_type) => media_type,
         };
         let is_empty = media_type.is_none();
-        let told = [media_type.unwrap_or(UNSET), id];
-        let mut headers = match shown.and_then(|decision| self.rate_limits.values(decision)) {
-            Some(limits) => self.counted.fill(told.into_iter().chain(limits)),
-            None => self.usual.fill(told),
+        // When all policies are off there is nothing to show.
+        let shown = shown.filter(|decision| !decision.standings().is_empty());
+        let template = match shown {
+            Some(_) => &self.counted,
+            None => &self.usual,
         };
+        let mut headers = template.copy();
+        let mut blanks = template.blanks(&mut headers);
+        headers::fill_next(&mut blanks, media_type.unwrap_or(UNSET));
+        headers::fill_next(&mut blanks, id);
+        if let Some(decision) = shown {
+            self.rate_limits.fill(decision, blanks);
+        }
         if is_empty {
             headers.remove(CONTENT_TYPE);
         }

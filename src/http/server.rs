@@ -26,6 +26,7 @@ use tokio_util::task::TaskTracker;
 use crate::ports::Answer;
 
 use super::activity::{ActiveBody, Activity};
+use super::joined::Joined;
 use super::reply::ReplyBody;
 use super::service::LandingService;
 use super::visit::Peer;
@@ -213,7 +214,7 @@ impl Connection {
             // Nothing has begun that could be finished.
             _ = stopped.wait_for(|&stopped| stopped) => return Ok(()),
         };
-        let io = TokioIo::new(stream);
+        let io = Joined(TokioIo::new(stream));
         let this = Arc::clone(&self);
         let answer = service_fn(move |request| this.answer(request));
         if is_http2 {
@@ -263,7 +264,7 @@ impl Connection {
         request: Request<Incoming>,
     ) -> Answer<'static, Response<ActiveBody>, Infallible> {
         let arrived = Instant::now();
-        match self.service.respond(self.peer.clone(), arrived, request) {
+        match self.service.respond(&self.peer, arrived, request) {
             Answer::Ready(Ok(response)) => {
                 self.activity.touch_at(arrived);
                 Answer::ready(active(response, &self.activity))
@@ -312,9 +313,10 @@ impl Connection {
                     }
                     Either::Right(((), stop)) => (stop, self.next_look(rest)?),
                 },
-                ended = poll_fn(|context| attention.poll(connection.as_mut(), context)) => {
-                    return Ok(ended?);
-                }
+                ended = poll_fn(|context| {
+                    self.activity.next_round();
+                    attention.poll(connection.as_mut(), context)
+                }) => return Ok(ended?),
             };
             let idle: Rare = Box::pin(sleep_until(next));
             rare = WhenWoken::new(select(stop, idle));
@@ -323,7 +325,7 @@ impl Connection {
 
     /// When to look again whether the connection idles.
     fn next_look(&self, rest: Duration) -> Result<Instant, ConnectionError> {
-        let deadline = if self.activity.is_answering() {
+        let deadline = if self.activity.is_busy() {
             self.limits.idle_deadline
         } else {
             rest

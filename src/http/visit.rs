@@ -19,7 +19,7 @@ use super::routes::Route;
 use super::version::Wanted;
 
 /// The other end of a connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Peer {
     pub(super) address: IpAddr,
     pub(super) network: HashedNetwork,
@@ -31,7 +31,9 @@ pub(super) struct Visit {
     pub(super) id: RequestId,
     /// When it came.
     pub(super) now: Timestamp,
-    pub(super) peer: Peer,
+    /// Where the connection comes from: from the client, or from a proxy.
+    pub(super) peer_address: IpAddr,
+    pub(super) peer_network: HashedNetwork,
     pub(super) source: Source,
     pub(super) area: Area,
     pub(super) route: Route,

@@ -52,33 +52,37 @@ impl Meter<'_> {
     /// are off charge nothing.
     #[must_use]
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges {
+        let mut charges = Charges::new();
         // Neighbours are often the same subject: it is hashed once.
         let known = self.known;
         let mut hashed = known.map(|known| (Subject::Network(known.network), known.hash));
-        subjects
-            .iter()
-            .filter_map(|&(policy, subject)| {
-                let quota = self.policies.quota(policy)?;
-                let hash = match hashed {
-                    Some((same, hash)) if same == subject => hash,
-                    Some(_) | None => subject.hashed(self.key),
-                };
-                hashed = Some((subject, hash));
-                Some(Charge {
-                    policy,
-                    quota,
-                    key: LimitKey::tagged(policy, hash),
-                    network: match subject {
-                        Subject::Everyone => None,
-                        Subject::Network(_)
-                        | Subject::Credential(_)
-                        | Subject::SignUp(..)
-                        | Subject::Visitor(_) => Some(network),
-                    },
-                })
-            })
-            .take(POLICIES_PER_REQUEST_MAX)
-            .collect()
+        for &(policy, subject) in subjects {
+            let Some(quota) = self.policies.quota(policy) else {
+                continue;
+            };
+            let hash = match hashed {
+                Some((same, hash)) if same == subject => hash,
+                Some(_) | None => subject.hashed(self.key),
+            };
+            hashed = Some((subject, hash));
+            let charge = Charge {
+                policy,
+                quota,
+                key: LimitKey::tagged(policy, hash),
+                network: match subject {
+                    Subject::Everyone => None,
+                    Subject::Network(_)
+                    | Subject::Credential(_)
+                    | Subject::SignUp(..)
+                    | Subject::Visitor(_) => Some(network),
+                },
+            };
+            // No request is counted by more.
+            if charges.try_push(charge).is_err() {
+                break;
+            }
+        }
+        charges
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Empty};
-use hyper::Request;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http2::{self, SendRequest};
+use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::webhook::WebhookNotifier;
@@ -183,10 +183,20 @@ async fn an_impatient_caller_ends_the_wait_for_a_provider_too() {
 /// Asks over HTTP/2 for an answer of several times what the client takes at once. The length of its
 /// body and the body, of which no more is sent than is read.
 async fn long_answer(server: &Server) -> (SendRequest<Empty<Bytes>>, usize, Incoming) {
-    const WINDOW: u32 = 8192;
+    let (sender, length, body) = answer_through(8192, server).await;
+    assert!(length > 3 * 8192, "{length}");
+    (sender, length, body)
+}
+
+/// The same for a client that takes `window` bytes at once.
+async fn answer_through(
+    window: usize,
+    server: &Server,
+) -> (SendRequest<Empty<Bytes>>, usize, Incoming) {
     let stream = TcpStream::connect(server.address).await.unwrap();
     let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
-        .initial_stream_window_size(WINDOW)
+        .initial_stream_window_size(u32::try_from(window).unwrap())
+        .initial_connection_window_size(1 << 20)
         .handshake(TokioIo::new(stream))
         .await
         .unwrap();
@@ -196,7 +206,6 @@ async fn long_answer(server: &Server) -> (SendRequest<Empty<Bytes>>, usize, Inco
     let response = sender.send_request(request).await.unwrap();
     let length = response.headers()["content-length"].to_str().unwrap();
     let length = length.parse().unwrap();
-    assert!(length > 3 * 8192, "{length}");
     (sender, length, response.into_body())
 }
 
@@ -240,6 +249,22 @@ async fn an_answer_of_which_some_is_read_is_no_idle_connection() {
     let (_sender, length, body) = long_answer(&server).await;
     let rest = ServerLimits::default().idle_deadline / 2;
     assert_eq!(read_slowly(body, rest).await, length);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_idles_only_since_the_last_of_its_answer_has_gone() {
+    let server = server().await;
+    let (_sender, length, _body) = long_answer(&server).await;
+    // All but a byte leaves at once, and that byte when the rest is read.
+    let (mut sender, _, body) = answer_through(length - 1, &server).await;
+    let pause = ServerLimits::default().idle_deadline * 2 / 3;
+    sleep(pause).await;
+    assert_eq!(read_slowly(body, Duration::ZERO).await, length);
+    sleep(pause).await;
+    let request = Request::get("http://landing.example/api/v1/health");
+    let request = request.body(Empty::<Bytes>::new()).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
 }
 
 #[tokio::test(start_paused = true)]

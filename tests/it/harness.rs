@@ -311,7 +311,7 @@ impl TestApp {
         }
         let request = request.body(Full::new(call.body)).unwrap();
         let peer = self.service.peer(call.peer);
-        let Ok(response) = self.service.respond(peer, Instant::now(), request).await;
+        let Ok(response) = self.service.respond(&peer, Instant::now(), request).await;
         let (mut parts, body) = response.into_parts();
         // What hyper writes: the length that it is told.
         if let Some(length) = body.size_hint().exact().filter(|&length| length > 0) {

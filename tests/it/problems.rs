@@ -263,7 +263,7 @@ async fn without_a_limiter_nothing_is_served() {
             .body(String::new())
             .unwrap();
         let peer = app.service.peer("192.0.2.1".parse().unwrap());
-        let Ok(response) = app.service.respond(peer, Instant::now(), request).await;
+        let Ok(response) = app.service.respond(&peer, Instant::now(), request).await;
         assert_eq!(response.status(), status);
         assert!(!response.headers().contains_key("ratelimit"));
     }
@@ -323,7 +323,7 @@ async fn what_panics_before_the_door_is_a_problem_too() {
     let request = hyper::Request::get("/api/v1/health");
     let request = request.body(String::new()).unwrap();
     let peer = app.service.peer("192.0.2.1".parse().unwrap());
-    let Ok(response) = app.service.respond(peer, Instant::now(), request).await;
+    let Ok(response) = app.service.respond(&peer, Instant::now(), request).await;
     assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
     assert!(response.headers().contains_key("x-request-id"));
     let body = response.into_body().collect().await.unwrap().to_bytes();
@@ -371,7 +371,7 @@ async fn what_panics_behind_the_operation_is_a_problem_too() {
         let request = request.header("content-type", "application/json");
         let request = request.body(r#"{"message":"hello"}"#.to_owned()).unwrap();
         let peer = app.service.peer("192.0.2.1".parse().unwrap());
-        let Ok(response) = app.service.respond(peer, Instant::now(), request).await;
+        let Ok(response) = app.service.respond(&peer, Instant::now(), request).await;
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert!(response.headers().contains_key("x-request-id"));
         let body = response.into_body().collect().await.unwrap().to_bytes();

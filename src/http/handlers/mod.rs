@@ -71,8 +71,8 @@ impl Context {
     }
 }
 
-/// The context as one connection holds it. Its requests count themselves here: a count that every
-/// core changes with each request would make them wait for each other.
+/// The context as one connection holds it. Its requests that wait count themselves here: a count
+/// that every core changes with each request would make them wait for each other.
 #[derive(Debug)]
 pub(crate) struct HeldContext(pub(crate) Arc<Context>);
 

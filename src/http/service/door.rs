@@ -1,12 +1,14 @@
 //! The door: who is asking, may they come in, and is there anything to wait for?
 
+use std::sync::Arc;
+
 use hyper::body::{Body, Bytes};
 use hyper::http::request::Parts;
 
 use crate::domain::client::Client;
 use crate::domain::decision::Decision;
 use crate::http::body::BodyError;
-use crate::http::handlers;
+use crate::http::handlers::{self, HeldContext};
 use crate::http::identity;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
@@ -31,25 +33,26 @@ pub(super) enum Begun {
 impl LandingService {
     /// Steps 2 to 5, as far as nothing has to be waited for. What the door says is left in
     /// `decision`.
-    pub(super) fn at_once(&self, visit: &Visit, decision: &mut Decision) -> Begun {
+    pub(super) fn at_once(
+        &self,
+        visit: &Visit,
+        context: &Arc<HeldContext>,
+        decision: &mut Decision,
+    ) -> Begun {
         if identity::presents_any(&visit.parts.headers) {
             return Begun::Outside;
         }
         let client = visit.client(None);
-        let admitted = match admit::admit(self.meter(visit), visit.now, &client) {
-            Answer::Ready(admitted) => admitted,
+        match admit::admit(self.meter(visit), visit.now, &client) {
+            Answer::Ready(Ok(admitted)) => *decision = admitted,
+            Answer::Ready(Err(error)) => return Begun::Over(Err(error.into())),
             Answer::Pending(_) => return Begun::Outside,
-        };
-        let endpoint = admitted.map_err(Problem::from).and_then(|admitted| {
-            *decision = admitted;
-            let_in(decision)?;
-            visit.endpoint()
-        });
-        match endpoint {
+        }
+        match let_in(decision).and_then(|()| visit.endpoint()) {
             Err(problem) => Begun::Over(Err(problem)),
             Ok(Endpoint::Plain(plain)) if visit.wanted.check().is_ok() => {
                 let Parts { uri, headers, .. } = &visit.parts;
-                match handlers::answer(plain, &visit.peer.context, uri.path(), headers) {
+                match handlers::answer(plain, context, uri.path(), headers) {
                     Answer::Ready(outcome) => Begun::Over(outcome),
                     Answer::Pending(_) => Begun::Inside(client),
                 }
@@ -62,11 +65,12 @@ impl LandingService {
     pub(super) async fn exchange(
         &self,
         visit: &mut Visit,
+        context: Arc<HeldContext>,
         decision: &mut Decision,
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
     ) -> Result<Reply, Problem> {
         let client = self.open_door(decision, visit).await?;
-        self.attend(visit, client, body).await
+        self.attend(visit, context, client, body).await
     }
 
     /// Finds out who is asking and counts the request.
@@ -83,7 +87,7 @@ impl LandingService {
 
     fn meter(&self, visit: &Visit) -> Meter<'_> {
         Meter {
-            known: Some(visit.peer.network),
+            known: Some(visit.peer_network),
             ..self.app().meter()
         }
     }
@@ -93,7 +97,7 @@ impl LandingService {
         let is_probe = visit.route.leads_to(Endpoint::Plain(Plain::Health));
         let forwarding = visit.source.forwarding;
         let watch = &self.proxy_watch;
-        if let Some(advice) = watch.observe(visit.now, visit.peer.address, forwarding, is_probe) {
+        if let Some(advice) = watch.observe(visit.now, visit.peer_address, forwarding, is_probe) {
             tracing::warn!("{}", advice.text());
         }
     }

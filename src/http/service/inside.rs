@@ -8,10 +8,11 @@ use hyper::body::{Body, Bytes};
 use crate::domain::client::{Client, Network};
 use crate::http::body::{self, BodyError};
 use crate::http::cookie::QuotaCookie;
-use crate::http::handlers::{self, Call, Outcome};
+use crate::http::handlers::{self, Call, HeldContext, Outcome};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::route::{BodyRule, Endpoint};
+use crate::http::version::Wanted;
 use crate::http::visit::Visit;
 use crate::usecases::chat::{self, Asker};
 
@@ -25,6 +26,7 @@ impl LandingService {
     pub(super) async fn attend(
         &self,
         visit: &mut Visit,
+        context: Arc<HeldContext>,
         client: Client,
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
     ) -> Result<Reply, Problem> {
@@ -34,7 +36,17 @@ impl LandingService {
         } else {
             Asker::Program
         };
-        match self.operate(visit, endpoint, client, asker, body).await {
+        let call = Call {
+            id: visit.id,
+            context,
+            unawaited: None,
+            client,
+            asker,
+            headers: std::mem::take(&mut visit.parts.headers),
+            uri: std::mem::take(&mut visit.parts.uri),
+            now: visit.now,
+        };
+        match self.operate(visit.wanted, endpoint, call, body).await {
             // What failed before the quota was asked still tells what is left of it.
             Err(problem) if endpoint.shows_quota() && problem.decision.standings().is_empty() => {
                 let now = self.app().clock.now();
@@ -48,14 +60,13 @@ impl LandingService {
     /// Steps 4 and 5.
     async fn operate(
         &self,
-        visit: &mut Visit,
+        wanted: Wanted,
         endpoint: Endpoint,
-        client: Client,
-        asker: Asker,
+        mut call: Call,
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
     ) -> Result<Reply, Problem> {
-        visit.wanted.check()?;
-        let headers = &visit.parts.headers;
+        wanted.check()?;
+        let headers = &call.headers;
         // What no provider may send is not even read.
         if endpoint == Endpoint::Revoke && body::is_of_type(headers, LOGOUT_TOKEN) {
             return Err(Problem::of(Code::IssuerNotEnabled));
@@ -64,10 +75,11 @@ impl LandingService {
             return Err(Problem::of(Code::OriginNotAllowed));
         }
         let body = match endpoint.body() {
-            Some(rule) => self.read(client.network, headers, rule, body).await?,
+            Some(rule) => self.read(call.client.network, headers, rule, body).await?,
             None => Bytes::new(),
         };
-        let call = self.call(visit, client, asker);
+        // The body may have taken its time.
+        call.now = self.app().clock.now();
         self.run(endpoint, call, body).await
     }
 
@@ -76,21 +88,6 @@ impl LandingService {
             call.unawaited = unawaited;
             handlers::handle(endpoint, call, body)
         })
-    }
-
-    /// What an operation is told of a request. Takes headers and URI out of it.
-    fn call(&self, visit: &mut Visit, client: Client, asker: Asker) -> Call {
-        Call {
-            id: visit.id,
-            context: Arc::clone(&visit.peer.context),
-            unawaited: None,
-            client,
-            asker,
-            headers: std::mem::take(&mut visit.parts.headers),
-            uri: std::mem::take(&mut visit.parts.uri),
-            // The body may have taken its time.
-            now: self.app().clock.now(),
-        }
     }
 
     /// The body of a request from `network`, as `rule` wants it.

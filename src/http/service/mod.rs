@@ -134,7 +134,7 @@ impl LandingService {
     /// panics.
     pub fn respond(
         self: &Arc<Self>,
-        peer: Peer,
+        peer: &Peer,
         arrived: Instant,
         request: Request<impl Body<Data = Bytes, Error: Into<BodyError>> + Send + 'static>,
     ) -> Responding {
@@ -148,7 +148,7 @@ impl LandingService {
     fn begin(
         self: &Arc<Self>,
         id: RequestId,
-        peer: Peer,
+        peer: &Peer,
         arrived: Instant,
         request: Request<impl Body<Data = Bytes, Error: Into<BodyError>> + Send + 'static>,
     ) -> Responding {
@@ -163,8 +163,9 @@ impl LandingService {
         let mut visit = Visit {
             id,
             now: self.app().clock.now(),
+            peer_address: peer.address,
+            peer_network: peer.network,
             source: self.proxies.source(peer.address, &parts.headers),
-            peer,
             area,
             route,
             wanted: Wanted::of(area, &parts.headers),
@@ -176,23 +177,27 @@ impl LandingService {
         let log_line = LogLine::begin(id, route, arrived);
 
         let mut decision = Decision::default();
-        let begun = catch_unwind(AssertUnwindSafe(|| self.at_once(&visit, &mut decision)))
-            .unwrap_or_else(|panic| Begun::Over(Err(panicked(&*panic))));
-        let client = match begun {
-            Begun::Over(mut outcome) => {
-                let response = self.finish(&visit, log_line, &mut outcome, &mut decision);
+        let mut begun = catch_unwind(AssertUnwindSafe(|| {
+            self.at_once(&visit, &peer.context, &mut decision)
+        }))
+        .unwrap_or_else(|panic| Begun::Over(Err(panicked(&*panic))));
+        let client = match &mut begun {
+            // Finished where it stands: an outcome is large.
+            Begun::Over(outcome) => {
+                let response = self.finish(&visit, log_line, outcome, &mut decision);
                 return Answer::ready(response);
             }
-            Begun::Inside(client) => Some(client),
+            Begun::Inside(client) => Some(*client),
             Begun::Outside => None,
         };
         let this = Arc::clone(self);
+        let context = Arc::clone(&peer.context);
         Answer::pending(async move {
             let outcome = match client {
-                Some(client) => catch_panic(this.attend(&mut visit, client, body)).await,
+                Some(client) => catch_panic(this.attend(&mut visit, context, client, body)).await,
                 // It takes much room, which most requests do without.
                 None => {
-                    let exchange = this.exchange(&mut visit, &mut decision, body);
+                    let exchange = this.exchange(&mut visit, context, &mut decision, body);
                     catch_panic(Box::pin(exchange)).await
                 }
             };

@@ -254,7 +254,7 @@ where
     }
     let request = request.body(body).unwrap();
     let peer = app.service.peer(VISITOR.parse().unwrap());
-    let Ok(response) = app.service.respond(peer, Instant::now(), request).await;
+    let Ok(response) = app.service.respond(&peer, Instant::now(), request).await;
     let (parts, body) = response.into_parts();
     Reply {
         status: parts.status,
