@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use hyper::body::Bytes;
 
-use support::{Server, directory, health, json, medians, serve_bare, service_command};
+use support::{Clients, Server, directory, health, json, medians, serve_bare, service_command};
 
 /// Keep-alive connections that ask at once.
 const CONNECTIONS: usize = 64;
@@ -75,7 +75,9 @@ async fn main() {
     let numbers: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     let rounds = numbers.first().copied().unwrap_or(5);
     let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(1));
-    println!("{CONNECTIONS} connections kept alive, medians of {rounds} rounds of {length:?}");
+    println!(
+        "{CONNECTIONS} connections kept alive, clients on all cores, medians of {rounds} rounds of {length:?}"
+    );
     for case in CASES {
         compare(&case, rounds, length).await;
     }
@@ -92,10 +94,11 @@ async fn compare(case: &Case, rounds: u64, length: Duration) {
     bare_command.env(BARE_BODY, body);
     let bare = Server::start(bare_command);
 
+    let clients = Clients::on_all_cores(CONNECTIONS);
     let (mut of_service, mut of_bare) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        of_bare.push(bare.measure(CONNECTIONS, length, case.request).await);
-        of_service.push(service.measure(CONNECTIONS, length, case.request).await);
+        of_bare.push(bare.measure(clients, length, case.request).await);
+        of_service.push(service.measure(clients, length, case.request).await);
     }
     let (of_service, of_bare) = (medians(&of_service), medians(&of_bare));
     println!("{}", case.name);

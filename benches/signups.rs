@@ -1,7 +1,8 @@
 //! Durable sign-ups, a new address each, fsynced before it is answered: the ledger beside SQLite
 //! (WAL, synchronous FULL, a row a commit, a unique index on the address), on the same disk in one
 //! run. Once called directly, and once over HTTP on loopback: the real service with every policy
-//! counting, and SQLite behind bare hyper that does nothing else. Only the ratios mean anything on
+//! counting, and SQLite behind bare hyper that does nothing else, with all clients on one thread, which
+//! leaves them more of the cores that they share. Only the ratios mean anything on
 //! a shared machine.
 //!
 //! `cargo bench --bench signups`, optionally with `-- ROUNDS SECONDS` (3 rounds of 2 seconds each).
@@ -37,10 +38,11 @@ use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
 use rusqlite::Connection;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 use support::{
-    Measured, Server, cpu_us, directory, json, medians, serve_bare, service_command, sign_up,
+    Clients, Measured, Server, cpu_us, directory, json, medians, serve_bare, service_command,
+    sign_up,
 };
 
 /// Set for the child that is SQLite behind bare hyper: where it keeps its database.
@@ -53,20 +55,17 @@ const NETWORK: [u8; 16] = [7; 16];
 const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
 fn main() {
-    let callers = Runtime::new().unwrap();
+    let runtime = Runtime::new().unwrap();
     if let Some(directory) = std::env::var_os(SQLITE_DIR) {
         let sqlite = Sqlite::open(Path::new(&directory));
-        return callers.block_on(serve_bare(move |request| answer(sqlite.clone(), request)));
+        return runtime.block_on(serve_bare(move |request| answer(sqlite.clone(), request)));
     }
     let numbers: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     let rounds = numbers.first().copied().unwrap_or(3);
     let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(2));
     println!("durable sign-ups, medians of {rounds} rounds");
-    callers.block_on(called_directly(rounds, length));
-    drop(callers);
-    // Clients on one thread take less of what the servers share with them.
-    let clients = Builder::new_current_thread().enable_all().build();
-    clients.unwrap().block_on(over_http(rounds, length));
+    runtime.block_on(called_directly(rounds, length));
+    runtime.block_on(over_http(rounds, length));
 }
 
 async fn called_directly(rounds: u64, length: Duration) {
@@ -95,10 +94,11 @@ async fn over_http(rounds: u64, length: Duration) {
     command.env(SQLITE_DIR, of_sqlite.path());
     let sqlite = Server::start(command);
     for connections in CROWDS {
+        let clients = Clients::on_one_thread(connections);
         let (mut of_service, mut of_sqlite) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            of_sqlite.push(sqlite.measure(connections, length, sign_up).await);
-            of_service.push(service.measure(connections, length, sign_up).await);
+            of_sqlite.push(sqlite.measure(clients, length, sign_up).await);
+            of_service.push(service.measure(clients, length, sign_up).await);
         }
         compare(
             &format!("over HTTP, {connections} connections"),

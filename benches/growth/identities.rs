@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::process::{disk, memory, mib};
 use crate::row;
-use crate::support::{Server, directory, service_command};
+use crate::support::{Clients, Server, directory, service_command};
 
 /// As many windows as the limiter keeps for single identities, so each has one.
 const IDENTITIES: u64 = 1_000_000;
@@ -37,7 +37,9 @@ pub(crate) async fn run() {
     );
 
     let began = Instant::now();
-    server.ask(CONNECTIONS, request).await;
+    server
+        .ask(Clients::on_all_cores(CONNECTIONS), request)
+        .await;
     let asked = began.elapsed();
     assert!(
         asked < WINDOW,

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use http_body_util::Full;
@@ -28,6 +29,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
 
 /// The least that can answer: hyper, and one `answer` to everything.
 pub(crate) async fn serve_bare<A, F>(answer: A)
@@ -117,39 +120,35 @@ impl Server {
         text.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// Sends what `request` makes of a running number on `connections` kept alive, each one
-    /// request after the other, for `length`.
+    /// Sends what `request` makes of a running number on connections kept alive, each one request
+    /// after the other, for `length`.
     pub(crate) async fn measure(
         &self,
-        connections: usize,
+        clients: Clients,
         length: Duration,
         request: fn(u64) -> String,
     ) -> Measured {
         let until = Instant::now() + length;
         let request = move |number| (Instant::now() < until).then(|| request(number));
-        self.ask(connections, request).await
+        self.ask(clients, request).await
     }
 
     /// Like [`Server::measure`], until there is no further request.
     pub(crate) async fn ask(
         &self,
-        connections: usize,
+        clients: Clients,
         request: impl Fn(u64) -> Option<String> + Clone + Send + 'static,
     ) -> Measured {
         let cpu_before = cpu_us(self.id());
         let began = Instant::now();
-        let clients: Vec<_> = (0..connections)
-            .map(|_| {
-                let numbers = self.numbers.clone();
-                let request = request.clone();
-                let next = move || request(numbers.fetch_add(1, Ordering::Relaxed));
-                tokio::spawn(client(self.address, next))
-            })
-            .collect();
-        let mut latencies_us = Vec::new();
-        for client in clients {
-            latencies_us.extend(client.await.unwrap());
+        let mut threads = JoinSet::new();
+        for connections in clients.by_thread() {
+            let (address, numbers) = (self.address, self.numbers.clone());
+            let request = request.clone();
+            let next = move || request(numbers.fetch_add(1, Ordering::Relaxed));
+            threads.spawn_blocking(move || ask_alone(address, connections, next));
         }
+        let latencies_us = threads.join_all().await.concat();
         let cpu_us = cpu_us(self.id()) - cpu_before;
         Measured::new(latencies_us, began.elapsed(), cpu_us)
     }
@@ -175,6 +174,53 @@ pub(crate) fn cpu_us(process: u32) -> f64 {
     let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split(' ').collect();
     let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
     (ticks(12) + ticks(13)) * TICK_US
+}
+
+/// Clients that ask a server: so many connections altogether, shared out among threads. A
+/// connection stays on its thread, as with load generators: threads that take work from each other
+/// also wait for each other, and leave cores idle that the server could use.
+#[derive(Clone, Copy)]
+pub(crate) struct Clients {
+    connections: usize,
+    threads: usize,
+}
+
+impl Clients {
+    /// On a thread for each core.
+    pub(crate) fn on_all_cores(connections: usize) -> Self {
+        Self {
+            connections,
+            threads: available_parallelism().unwrap().get(),
+        }
+    }
+
+    /// On one thread, which leaves the server more of the cores that they share.
+    pub(crate) fn on_one_thread(connections: usize) -> Self {
+        Self {
+            connections,
+            threads: 1,
+        }
+    }
+
+    /// How many connections each thread has; the later ones take what is left over.
+    fn by_thread(self) -> impl Iterator<Item = usize> {
+        let threads = self.threads.min(self.connections);
+        (0..threads).map(move |thread| (self.connections + thread) / threads)
+    }
+}
+
+/// Asks on so many connections from this thread alone, and gives how long each answer took, in
+/// microseconds.
+fn ask_alone(
+    address: SocketAddr,
+    connections: usize,
+    next: impl Fn() -> Option<String> + Clone + Send + 'static,
+) -> Vec<u32> {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let clients = (0..connections).map(|_| client(address, next.clone()));
+        clients.collect::<JoinSet<_>>().join_all().await.concat()
+    })
 }
 
 async fn client(address: SocketAddr, next: impl Fn() -> Option<String>) -> Vec<u32> {
