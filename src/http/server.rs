@@ -298,7 +298,7 @@ impl Connection {
         // Never set anew while requests come: when it is over, it is seen when the last one was.
         let idle: Rare = Box::pin(sleep_until(self.activity.opened + rest));
         let mut rare = WhenWoken::new(select(stop, idle));
-        let mut attention = Attention::default();
+        let mut attention = Attention::new();
         loop {
             let (stop, next) = tokio::select! {
                 // The stop first: a connection that is always busy would keep it from being seen.

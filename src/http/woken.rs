@@ -3,9 +3,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+
+use tokio::task;
 
 /// Polls a future only when that has been woken. A task that waits for several polls all of them
 /// whenever one of them has something; to ask the others costs a lock or a look at a timer each,
@@ -86,11 +88,10 @@ impl Waiting {
         drop(before);
     }
 
+    /// The task is not run here: waking it takes no other lock of this kind.
     fn wake(&self) {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let task = waiting.clone();
-        drop(waiting);
-        task.wake();
+        waiting.wake_by_ref();
     }
 }
 
@@ -106,7 +107,7 @@ impl Wake for Bell {
     }
 }
 
-/// Polls a future once more, at once, when it was woken while it was polled. A task that wakes itself
+/// Polls a future once more, at once, when it woke itself while it was polled. A task that wakes itself
 /// goes into a queue, and another thread is called for it: a connection would do so with each piece
 /// of a body that it reads.
 #[derive(Debug)]
@@ -118,51 +119,65 @@ pub(super) struct Attention {
     task: Waker,
 }
 
-#[derive(Debug, Default)]
+/// Whoever knocks from elsewhere than the task that polls, or while it does not, wakes that task.
+#[derive(Debug)]
 struct Knock {
-    /// Bits: [`HERE`] and [`KNOCKED`]. What each side did before it changes them is seen by the other
-    /// side, so every change acquires and releases.
-    state: AtomicU8,
+    /// The task that polls; nothing outside of any, where every knock is one from elsewhere.
+    polled_by: Option<task::Id>,
+    /// It polls now. Only that task changes this and looks here, and one thread runs it at a time.
+    is_polling: AtomicBool,
+    /// It has knocked since it began to poll. Likewise.
+    has_knocked: AtomicBool,
     waiting: Waiting,
 }
-
-/// Somebody polls, and listens for a knock before going.
-const HERE: u8 = 1;
-/// Somebody has knocked since.
-const KNOCKED: u8 = 2;
 
 /// So often in a row the future is polled before it is the turn of others.
 const POLLS_MAX: u32 = 2;
 
-impl Default for Attention {
-    fn default() -> Self {
-        let knock = Arc::<Knock>::default();
+impl Attention {
+    /// To be made by the task that polls.
+    pub(super) fn new() -> Self {
+        let knock = Arc::new(Knock {
+            polled_by: task::try_id(),
+            is_polling: AtomicBool::new(false),
+            has_knocked: AtomicBool::new(false),
+            waiting: Waiting::default(),
+        });
         Self {
             waker: Waker::from(Arc::clone(&knock)),
             knock,
             task: Waker::noop().clone(),
         }
     }
-}
 
-impl Attention {
     /// Polls `future`.
     pub(super) fn poll<F: Future>(
         &mut self,
         mut future: Pin<&mut F>,
         context: &mut Context<'_>,
     ) -> Poll<F::Output> {
-        self.knock.waiting.follow(&mut self.task, context.waker());
-        let state = &self.knock.state;
+        let Self { knock, waker, task } = self;
+        knock.waiting.follow(task, context.waker());
         for _ in 0..POLLS_MAX {
-            state.swap(HERE, Ordering::AcqRel);
-            let polled = future.as_mut().poll(&mut Context::from_waker(&self.waker));
-            if polled.is_ready() || state.swap(0, Ordering::AcqRel) & KNOCKED == 0 {
+            knock.has_knocked.store(false, Ordering::Relaxed);
+            knock.is_polling.store(true, Ordering::Relaxed);
+            let polled = future.as_mut().poll(&mut Context::from_waker(waker));
+            knock.is_polling.store(false, Ordering::Relaxed);
+            if polled.is_ready() || !knock.has_knocked.load(Ordering::Relaxed) {
                 return polled;
             }
         }
         context.waker().wake_by_ref();
         Poll::Pending
+    }
+}
+
+impl Knock {
+    /// Whether whoever asks is what is polled, or called by it.
+    fn is_within(&self) -> bool {
+        self.polled_by.is_some()
+            && self.polled_by == task::try_id()
+            && self.is_polling.load(Ordering::Relaxed)
     }
 }
 
@@ -172,8 +187,9 @@ impl Wake for Knock {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Whoever knocked before has woken the task, or is about to.
-        if self.state.fetch_or(KNOCKED, Ordering::AcqRel) == 0 {
+        if self.is_within() {
+            self.has_knocked.store(true, Ordering::Relaxed);
+        } else {
             self.waiting.wake();
         }
     }
@@ -181,7 +197,9 @@ impl Wake for Knock {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
     use std::sync::atomic::AtomicU32;
+    use std::sync::mpsc;
 
     use futures_util::future::poll_fn;
     use tokio::sync::oneshot;
@@ -213,7 +231,7 @@ mod tests {
         let polled = poll_fn(|context| Poll::Ready(Pin::new(&mut rare).poll(context))).await;
         assert!(polled.is_pending());
         let waiting = tokio::spawn(rare);
-        tokio::task::yield_now().await;
+        task::yield_now().await;
         wake.send(7).unwrap();
         assert_eq!(waiting.await.unwrap(), Ok(7));
     }
@@ -230,7 +248,7 @@ mod tests {
 
     /// How often a future that wakes itself so often is polled, and its task is woken.
     fn attended(wakes: u32) -> (u32, u32) {
-        let (mut attention, count) = (Attention::default(), Arc::new(Count::default()));
+        let (mut attention, count) = (Attention::new(), Arc::new(Count::default()));
         let mut polls = 0;
         let mut future = poll_fn(|context| {
             polls += 1;
@@ -245,26 +263,73 @@ mod tests {
         (polls, count.0.load(Ordering::Relaxed))
     }
 
-    #[test]
-    fn what_is_woken_while_it_is_polled_is_polled_again_and_its_task_not_woken() {
-        assert_eq!(attended(0), (1, 0));
-        assert_eq!(attended(POLLS_MAX - 1), (POLLS_MAX, 0));
+    #[tokio::test]
+    async fn what_wakes_itself_while_it_is_polled_is_polled_again_and_its_task_not_woken() {
+        for (wakes, expected) in [(0, (1, 0)), (POLLS_MAX - 1, (POLLS_MAX, 0))] {
+            let attended = tokio::spawn(async move { attended(wakes) });
+            assert_eq!(attended.await.unwrap(), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_never_comes_to_rest_leaves_others_their_turn() {
+        for wakes in [POLLS_MAX, u32::MAX] {
+            let attended = tokio::spawn(async move { attended(wakes) });
+            assert_eq!(attended.await.unwrap(), (POLLS_MAX, 1));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_woken_from_elsewhere_while_it_is_polled_wakes_its_task() {
+        let polls_and_wakes = tokio::spawn(async {
+            let (mut attention, count) = (Attention::new(), Arc::new(Count::default()));
+            let mut polls = 0;
+            let mut future = poll_fn(|context| {
+                polls += 1;
+                let (done, is_done) = mpsc::channel();
+                let waker = context.waker().clone();
+                task::spawn_blocking(move || {
+                    waker.wake();
+                    done.send(()).unwrap();
+                });
+                is_done.recv().unwrap();
+                Poll::<()>::Pending
+            });
+            let waker = Waker::from(Arc::clone(&count));
+            let polled = attention.poll(Pin::new(&mut future), &mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+            (polls, count.0.load(Ordering::Relaxed))
+        });
+        assert_eq!(polls_and_wakes.await.unwrap(), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn what_its_own_task_wakes_when_it_is_not_polled_wakes_the_task() {
+        let wakes = tokio::spawn(async {
+            let (mut attention, count) = (Attention::new(), Arc::new(Count::default()));
+            let waker = Waker::from(Arc::clone(&count));
+            let mut never = pending::<()>();
+            let polled = attention.poll(Pin::new(&mut never), &mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+            attention.waker.wake_by_ref();
+            count.0.load(Ordering::Relaxed)
+        });
+        assert_eq!(wakes.await.unwrap(), 1);
     }
 
     #[test]
-    fn what_never_comes_to_rest_leaves_others_their_turn() {
-        assert_eq!(attended(POLLS_MAX), (POLLS_MAX, 1));
-        assert_eq!(attended(u32::MAX), (POLLS_MAX, 1));
+    fn outside_of_any_task_whatever_is_woken_wakes_its_task() {
+        assert_eq!(attended(1), (1, 1));
     }
 
     #[tokio::test]
     async fn what_is_woken_later_wakes_its_task() {
         let (wake, woken) = oneshot::channel();
         let waiting = tokio::spawn(async move {
-            let (mut attention, mut woken) = (Attention::default(), woken);
+            let (mut attention, mut woken) = (Attention::new(), woken);
             poll_fn(move |context| attention.poll(Pin::new(&mut woken), context)).await
         });
-        tokio::task::yield_now().await;
+        task::yield_now().await;
         wake.send(7).unwrap();
         assert_eq!(waiting.await.unwrap(), Ok(7));
     }
