@@ -21,6 +21,10 @@ const POLICIES: &str = "ratelimit-policy";
 
 const SEPARATOR: &str = ", ";
 
+/// Values for the numbers below this one are kept: more than most resets in seconds, and most of what
+/// remains.
+const KEPT: u64 = 1000;
+
 /// More than most lists of policies take.
 const LIST_CAPACITY: usize = 160;
 
@@ -36,6 +40,8 @@ pub struct RateLimitHeaders {
     at_door: Vec<(PolicyName, Quota)>,
     /// What they are in `RateLimit-Policy`.
     at_door_list: HeaderValue,
+    /// From 0 up to [`KEPT`].
+    numbers: Vec<HeaderValue>,
 }
 
 /// What is known of a policy.
@@ -71,6 +77,7 @@ impl RateLimitHeaders {
         Self {
             at_door,
             at_door_list: lasting_value(&items.join(SEPARATOR)),
+            numbers: (0..KEPT).map(|n| lasting_value(&n.to_string())).collect(),
             policies,
         }
     }
@@ -104,8 +111,10 @@ impl RateLimitHeaders {
         let reset_s = of_reset.format(binding.reset_s());
         let rate_limit = rate_limit(binding.policy, remaining, reset_s);
         headers::fill_next(&mut blanks, self.limit(binding));
-        headers::fill_next(&mut blanks, value(remaining));
-        headers::fill_next(&mut blanks, value(reset_s));
+        let remaining = self.number(binding.remaining().into(), remaining);
+        let reset_s = self.number(binding.reset_s(), reset_s);
+        headers::fill_next(&mut blanks, remaining);
+        headers::fill_next(&mut blanks, reset_s);
         headers::fill_next(&mut blanks, rate_limit);
         headers::fill_next(&mut blanks, self.policies(decision));
     }
@@ -119,6 +128,14 @@ impl RateLimitHeaders {
             let reset_s = value(itoa::Buffer::new().format(binding.reset_s()));
             headers.insert(RETRY_AFTER, reset_s);
         }
+    }
+
+    /// The value that says `number`, which is `text` in digits.
+    fn number(&self, number: u64, text: &str) -> HeaderValue {
+        let kept = usize::try_from(number)
+            .ok()
+            .and_then(|n| self.numbers.get(n));
+        kept.map_or_else(|| value(text), HeaderValue::clone)
     }
 
     fn limit(&self, binding: &Standing) -> HeaderValue {
@@ -311,6 +328,30 @@ mod tests {
             for line in expected {
                 assert!(written.iter().any(|known| known == line), "{written:?}");
             }
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_kept_and_others_are_told_alike() {
+        const MOST: u32 = 1_000_000_000;
+        let quota = Quota::new(MOST, 60_000).unwrap();
+        for number in [0, 1, 10, 998, 999, 1000, 1001, MOST - 1, MOST] {
+            let mut decision = Decision::default();
+            decision.push(Standing {
+                policy: PolicyName::Default,
+                quota,
+                usage: Usage {
+                    counted: MOST - number,
+                    reset_ms: u64::from(number) * 1000,
+                },
+                is_violated: false,
+            });
+            let written = written(&decision, StatusCode::OK);
+            let reset_s = number.max(1);
+            assert!(written.contains(&format!("ratelimit-remaining: {number}")));
+            assert!(written.contains(&format!("ratelimit-reset: {reset_s}")));
+            let rate_limit = format!("ratelimit: \"default\";r={number};t={reset_s}");
+            assert!(written.contains(&rate_limit));
         }
     }
 

@@ -88,7 +88,7 @@ impl Waiting {
         drop(before);
     }
 
-    /// The task is not run here: waking it takes no other lock of this kind.
+    /// By reference: its task is neither run nor freed here, behind the lock.
     fn wake(&self) {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.wake_by_ref();
@@ -107,9 +107,9 @@ impl Wake for Bell {
     }
 }
 
-/// Polls a future once more, at once, when it woke itself while it was polled. A task that wakes itself
-/// goes into a queue, and another thread is called for it: a connection would do so with each piece
-/// of a body that it reads.
+/// Polls a future once more, at once, when it woke itself while it was polled. A task that wakes
+/// itself goes into a queue, and another thread is called for it: an HTTP/1 connection would do so
+/// with each piece of a body that it reads.
 #[derive(Debug)]
 pub(super) struct Attention {
     knock: Arc<Knock>,
@@ -124,7 +124,8 @@ pub(super) struct Attention {
 struct Knock {
     /// The task that polls; nothing outside of any, where every knock is one from elsewhere.
     polled_by: Option<task::Id>,
-    /// It polls now. Only that task changes this and looks here, and one thread runs it at a time.
+    /// It polls now. Only whoever polls changes this, only that task looks here, and one thread runs it
+    /// at a time.
     is_polling: AtomicBool,
     /// It has knocked since it began to poll. Likewise.
     has_knocked: AtomicBool,
@@ -135,7 +136,7 @@ struct Knock {
 const POLLS_MAX: u32 = 2;
 
 impl Attention {
-    /// To be made by the task that polls.
+    /// To be made by the task that polls: were it polled by another, a wake could be lost.
     pub(super) fn new() -> Self {
         let knock = Arc::new(Knock {
             polled_by: task::try_id(),
@@ -156,8 +157,13 @@ impl Attention {
         mut future: Pin<&mut F>,
         context: &mut Context<'_>,
     ) -> Poll<F::Output> {
-        let Self { knock, waker, task } = self;
-        knock.waiting.follow(task, context.waker());
+        let Self {
+            knock,
+            waker,
+            task: known,
+        } = self;
+        debug_assert_eq!(knock.polled_by, task::try_id());
+        knock.waiting.follow(known, context.waker());
         for _ in 0..POLLS_MAX {
             knock.has_knocked.store(false, Ordering::Relaxed);
             knock.is_polling.store(true, Ordering::Relaxed);
