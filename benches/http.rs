@@ -1,5 +1,6 @@
 //! The real service beside bare hyper, which answers with the same body, on loopback, in one run:
-//! processor time, throughput and latency. Only the ratios mean anything on a shared machine.
+//! processor time, throughput and latency. Only the ratios mean anything on a shared machine: medians
+//! of those of each round.
 //!
 //! `cargo bench --bench http`, optionally with `-- ROUNDS SECONDS` (5 rounds of a second each).
 //! Linux only: processor time comes from `/proc`.
@@ -17,6 +18,7 @@
 mod support;
 
 use std::fs::File;
+use std::iter;
 use std::process::Command;
 use std::time::Duration;
 
@@ -100,15 +102,17 @@ async fn compare(case: &Case, rounds: u64, length: Duration) {
         of_bare.push(bare.measure(clients, length, case.request).await);
         of_service.push(service.measure(clients, length, case.request).await);
     }
-    let (of_service, of_bare) = (medians(&of_service), medians(&of_bare));
+    // Of each round by itself: the machine changes its speed between rounds.
+    let ratios: Vec<_> = iter::zip(&of_service, &of_bare)
+        .map(|(of_service, of_bare)| of_service.in_times_of(of_bare))
+        .collect();
+    let ratio = medians(&ratios);
     println!("{}", case.name);
-    of_bare.print("  bare hyper");
-    of_service.print("  landing-api");
+    medians(&of_bare).print("  bare hyper");
+    medians(&of_service).print("  landing-api");
     println!(
         "  ratio           cpu {:.2}x  throughput {:.2}x  p99 {:.2}x",
-        of_service.cpu_us / of_bare.cpu_us,
-        of_service.per_second / of_bare.per_second,
-        of_service.p99_us / of_bare.p99_us
+        ratio.cpu_us, ratio.per_second, ratio.p99_us
     );
 }
 

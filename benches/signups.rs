@@ -21,6 +21,7 @@
 mod support;
 
 use std::convert::Infallible;
+use std::iter;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -109,16 +110,17 @@ async fn over_http(rounds: u64, length: Duration) {
 }
 
 fn compare(title: &str, ours: &[Measured], sqlite: &[Measured]) {
+    let ratios: Vec<_> = iter::zip(ours, sqlite)
+        .map(|(ours, sqlite)| ours.in_times_of(sqlite))
+        .collect();
+    let ratio = medians(&ratios);
     let (ours, sqlite) = (medians(ours), medians(sqlite));
     println!("\n{title}");
     sqlite.print("SQLite");
     ours.print("landing-api");
     println!(
         "{:<16}  throughput {:.2}x  p50 {:.2}x  p99 {:.2}x",
-        "ratio",
-        ours.per_second / sqlite.per_second,
-        ours.p50_us / sqlite.p50_us,
-        ours.p99_us / sqlite.p99_us
+        "ratio", ratio.per_second, ratio.p50_us, ratio.p99_us
     );
 }
 

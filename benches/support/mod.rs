@@ -296,6 +296,16 @@ impl Measured {
         }
     }
 
+    /// Each number as a multiple of `other`'s.
+    pub(crate) fn in_times_of(&self, other: &Self) -> Self {
+        Self {
+            cpu_us: self.cpu_us / other.cpu_us,
+            per_second: self.per_second / other.per_second,
+            p50_us: self.p50_us / other.p50_us,
+            p99_us: self.p99_us / other.p99_us,
+        }
+    }
+
     pub(crate) fn print(self, name: &str) {
         let Self {
             cpu_us,
