@@ -1,9 +1,9 @@
 //! Durable sign-ups, a new address each, fsynced before it is answered: the ledger beside SQLite
 //! (WAL, synchronous FULL, a row a commit, a unique index on the address), on the same disk in one
 //! run. Once called directly, and once over HTTP on loopback: the real service with every policy
-//! counting, and SQLite behind bare hyper that does nothing else, with all clients on one thread, which
-//! leaves them more of the cores that they share. Only the ratios mean anything on
-//! a shared machine.
+//! counting, and SQLite behind bare hyper that does nothing else, with all clients on one thread,
+//! which leaves the servers more of the cores that they share. Only the ratios mean anything on a
+//! shared machine: medians of those of each round.
 //!
 //! `cargo bench --bench signups`, optionally with `-- ROUNDS SECONDS` (3 rounds of 2 seconds each).
 //! The data directories are made under `target/tmp`. Linux only.
@@ -110,6 +110,7 @@ async fn over_http(rounds: u64, length: Duration) {
 }
 
 fn compare(title: &str, ours: &[Measured], sqlite: &[Measured]) {
+    // Of each round by itself: the machine changes its speed between rounds.
     let ratios: Vec<_> = iter::zip(ours, sqlite)
         .map(|(ours, sqlite)| ours.in_times_of(sqlite))
         .collect();

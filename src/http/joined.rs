@@ -1,8 +1,8 @@
 //! Short writes as one buffer. hyper hands an answer over as a list, its head and then its body (over
 //! HTTP/2, the heads of frames and their data), and the kernel takes one buffer sooner than a list.
-//! So a short list is copied together first. Without vectored writes, hyper would copy every body
-//! itself, however large, keep the room for it as long as the connection lasts, and let go of the
-//! body before it is sent, by which [`super::activity`] knows that somebody reads it still.
+//! So a short list is copied together first. Without vectored writes, hyper would copy every body of
+//! HTTP/1 itself, however large, keep the room for it as long as the connection lasts, and let go of
+//! the body before it is sent, by which [`super::activity`] knows that somebody reads it still.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -58,7 +58,7 @@ impl<T: Write + Unpin> Write for Joined<T> {
         inner.poll_write(context, &joined)
     }
 
-    /// As it is: otherwise hyper would copy a body, and let go of it, before it is sent.
+    /// As it is: otherwise hyper would copy a body of HTTP/1, and let go of it before it is sent.
     fn is_write_vectored(&self) -> bool {
         self.0.is_write_vectored()
     }

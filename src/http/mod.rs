@@ -2,7 +2,7 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`server`], `activity`, `woken`, `joined` | connections: caps, deadlines, drain; how they are polled and written |
+//! | [`server`], `activity`, `woken`, `joined` | connections: caps, deadlines, drain, polling, writes |
 //! | [`service`] | what happens to a request, from first to last |
 //! | [`route`], [`routes`] | the operations, and the way to them from method and path |
 //! | `version` | which version a request asks for, and which operations will be removed |

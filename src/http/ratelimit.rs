@@ -40,7 +40,7 @@ pub struct RateLimitHeaders {
     at_door: Vec<(PolicyName, Quota)>,
     /// What they are in `RateLimit-Policy`.
     at_door_list: HeaderValue,
-    /// From 0 up to [`KEPT`].
+    /// Of 0 and up, below [`KEPT`].
     numbers: Vec<HeaderValue>,
 }
 

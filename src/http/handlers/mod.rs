@@ -97,7 +97,7 @@ pub(crate) struct Call {
     pub(crate) asker: Asker,
     pub(crate) headers: HeaderMap,
     pub(crate) uri: Uri,
-    /// When the operation begins: the body has arrived.
+    /// When the operation begins, once the body has arrived; until then, when the request came.
     pub(crate) now: Timestamp,
 }
 
