@@ -18,13 +18,14 @@
 mod support;
 
 use std::fs::File;
-use std::iter;
 use std::process::Command;
 use std::time::Duration;
 
 use hyper::body::Bytes;
 
-use support::{Clients, Server, directory, health, json, medians, serve_bare, service_command};
+use support::{
+    Clients, Server, directory, health, json, medians, ratio, serve_bare, service_command,
+};
 
 /// Keep-alive connections that ask at once.
 const CONNECTIONS: usize = 64;
@@ -78,7 +79,8 @@ async fn main() {
     let rounds = numbers.first().copied().unwrap_or(5);
     let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(1));
     println!(
-        "{CONNECTIONS} connections kept alive, clients on all cores, medians of {rounds} rounds of {length:?}"
+        "{CONNECTIONS} connections kept alive, clients on all cores, medians of {rounds} rounds of \
+         {length:?}"
     );
     for case in CASES {
         compare(&case, rounds, length).await;
@@ -102,11 +104,7 @@ async fn compare(case: &Case, rounds: u64, length: Duration) {
         of_bare.push(bare.measure(clients, length, case.request).await);
         of_service.push(service.measure(clients, length, case.request).await);
     }
-    // Of each round by itself: the machine changes its speed between rounds.
-    let ratios: Vec<_> = iter::zip(&of_service, &of_bare)
-        .map(|(of_service, of_bare)| of_service.in_times_of(of_bare))
-        .collect();
-    let ratio = medians(&ratios);
+    let ratio = ratio(&of_service, &of_bare);
     println!("{}", case.name);
     medians(&of_bare).print("  bare hyper");
     medians(&of_service).print("  landing-api");

@@ -21,7 +21,6 @@
 mod support;
 
 use std::convert::Infallible;
-use std::iter;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,8 +41,8 @@ use rusqlite::Connection;
 use tokio::runtime::Runtime;
 
 use support::{
-    Clients, Measured, Server, cpu_us, directory, json, medians, serve_bare, service_command,
-    sign_up,
+    Clients, Measured, Server, cpu_us, directory, json, medians, ratio, serve_bare,
+    service_command, sign_up,
 };
 
 /// Set for the child that is SQLite behind bare hyper: where it keeps its database.
@@ -110,11 +109,7 @@ async fn over_http(rounds: u64, length: Duration) {
 }
 
 fn compare(title: &str, ours: &[Measured], sqlite: &[Measured]) {
-    // Of each round by itself: the machine changes its speed between rounds.
-    let ratios: Vec<_> = iter::zip(ours, sqlite)
-        .map(|(ours, sqlite)| ours.in_times_of(sqlite))
-        .collect();
-    let ratio = medians(&ratios);
+    let ratio = ratio(ours, sqlite);
     let (ours, sqlite) = (medians(ours), medians(sqlite));
     println!("\n{title}");
     sqlite.print("SQLite");

@@ -8,6 +8,7 @@
 use std::convert::Infallible;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::iter;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -297,7 +298,7 @@ impl Measured {
     }
 
     /// Each number as a multiple of `other`'s.
-    pub(crate) fn in_times_of(&self, other: &Self) -> Self {
+    fn in_times_of(&self, other: &Self) -> Self {
         Self {
             cpu_us: self.cpu_us / other.cpu_us,
             per_second: self.per_second / other.per_second,
@@ -324,6 +325,15 @@ impl Measured {
 pub(crate) fn percentile(sorted: &[u32], percent: usize) -> f64 {
     let found = sorted.get(sorted.len() * percent / 100);
     found.map_or(f64::NAN, |&number| f64::from(number))
+}
+
+/// The median of each number in times of that of `others` in the same round: the machine changes its
+/// speed between rounds.
+pub(crate) fn ratio(rounds: &[Measured], others: &[Measured]) -> Measured {
+    let ratios: Vec<_> = iter::zip(rounds, others)
+        .map(|(measured, other)| measured.in_times_of(other))
+        .collect();
+    medians(&ratios)
 }
 
 /// The median of each number.

@@ -204,6 +204,7 @@ impl Wake for Knock {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    use std::pin::pin;
     use std::sync::atomic::AtomicU32;
     use std::sync::mpsc;
 
@@ -252,20 +253,26 @@ mod tests {
         }
     }
 
+    /// Polls a future that does not end, for a task whose wakes are counted.
+    fn attend(attention: &mut Attention, future: impl Future<Output = ()>) -> Arc<Count> {
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let polled = attention.poll(pin!(future), &mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        count
+    }
+
     /// How often a future that wakes itself so often is polled, and its task is woken.
     fn attended(wakes: u32) -> (u32, u32) {
-        let (mut attention, count) = (Attention::new(), Arc::new(Count::default()));
         let mut polls = 0;
-        let mut future = poll_fn(|context| {
+        let future = poll_fn(|context| {
             polls += 1;
             if polls <= wakes {
                 context.waker().wake_by_ref();
             }
-            Poll::<()>::Pending
+            Poll::Pending
         });
-        let waker = Waker::from(Arc::clone(&count));
-        let polled = attention.poll(Pin::new(&mut future), &mut Context::from_waker(&waker));
-        assert!(polled.is_pending());
+        let count = attend(&mut Attention::new(), future);
         (polls, count.0.load(Ordering::Relaxed))
     }
 
@@ -288,9 +295,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_woken_from_elsewhere_while_it_is_polled_wakes_its_task() {
         let polls_and_wakes = tokio::spawn(async {
-            let (mut attention, count) = (Attention::new(), Arc::new(Count::default()));
             let mut polls = 0;
-            let mut future = poll_fn(|context| {
+            let future = poll_fn(|context| {
                 polls += 1;
                 let (done, is_done) = mpsc::channel();
                 let waker = context.waker().clone();
@@ -299,11 +305,9 @@ mod tests {
                     done.send(()).unwrap();
                 });
                 is_done.recv().unwrap();
-                Poll::<()>::Pending
+                Poll::Pending
             });
-            let waker = Waker::from(Arc::clone(&count));
-            let polled = attention.poll(Pin::new(&mut future), &mut Context::from_waker(&waker));
-            assert!(polled.is_pending());
+            let count = attend(&mut Attention::new(), future);
             (polls, count.0.load(Ordering::Relaxed))
         });
         assert_eq!(polls_and_wakes.await.unwrap(), (1, 1));
@@ -312,11 +316,8 @@ mod tests {
     #[tokio::test]
     async fn what_its_own_task_wakes_when_it_is_not_polled_wakes_the_task() {
         let wakes = tokio::spawn(async {
-            let (mut attention, count) = (Attention::new(), Arc::new(Count::default()));
-            let waker = Waker::from(Arc::clone(&count));
-            let mut never = pending::<()>();
-            let polled = attention.poll(Pin::new(&mut never), &mut Context::from_waker(&waker));
-            assert!(polled.is_pending());
+            let mut attention = Attention::new();
+            let count = attend(&mut attention, pending());
             attention.waker.wake_by_ref();
             count.0.load(Ordering::Relaxed)
         });
