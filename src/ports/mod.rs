@@ -19,7 +19,7 @@ pub use clock::Clock;
 pub use contact_store::ContactStore;
 pub use entropy::{Entropy, EntropyError};
 pub use key_issuer::KeyIssuer;
-pub use model_client::{Deltas, ModelClient, ModelError, Place, ReaderGone, Unread};
+pub use model_client::{AnswerSink, ModelClient, ModelError, ModelPermit, NullSink, SinkClosed};
 pub use rate_limiter::{Acquired, Charge, Grant, LimiterAnswer, LimiterError, RateLimiter};
 pub use revocation_list::RevocationList;
 pub use subscription_notifier::{NotifyError, SubscriptionNotifier};

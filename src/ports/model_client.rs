@@ -1,4 +1,4 @@
-//! The model behind the assistant: a place, a turn, and the pieces of its answer.
+//! The language model, or its stand-in, behind the assistant.
 
 use std::fmt;
 
@@ -9,60 +9,60 @@ use crate::domain::chat::Conversation;
 /// Answers visitors.
 #[async_trait]
 pub trait ModelClient: Send + Sync {
-    /// Whether a turn costs the operator money, so that all turns together are limited.
+    /// Whether a turn costs the operator money. Such turns also count under `assistant-all`.
     fn is_metered(&self) -> bool;
 
-    /// Takes a place among the turns that are answered at once. It is taken before the turn is
-    /// charged, so that a turn there is no room for costs nobody anything.
+    /// Takes one of the permits that bound concurrent turns. Callers take it before they charge the
+    /// turn, so that a turn without a permit costs nobody anything.
     ///
     /// # Errors
-    /// [`ModelError::NotStarted`] when every place is taken.
-    fn reserve(&self) -> Result<Place, ModelError> {
-        Ok(Place::unlimited())
+    /// [`ModelError::NotStarted`] when no permit is left.
+    fn reserve(&self) -> Result<ModelPermit, ModelError> {
+        Ok(ModelPermit::unlimited())
     }
 
-    /// The assistant's answer to the conversation: plain text, never empty. While it comes, its
-    /// pieces are handed to `deltas`, if anybody reads them; together they are the answer.
+    /// Answers the conversation in plain text, never empty. Pieces of the answer are pushed to
+    /// `sink` as they arrive; concatenated they are the answer.
     ///
     /// # Errors
-    /// [`ModelError`] when there is no answer; it says who bears the turn. Once a piece has been
-    /// handed out that is always the visitor.
+    /// [`ModelError`] when there is no answer. The variant decides who bears the turn; once a piece
+    /// has been pushed to a streamed sink it is [`ModelError::Started`].
     async fn reply(
         &self,
         conversation: &Conversation,
-        deltas: &dyn Deltas,
+        sink: &dyn AnswerSink,
     ) -> Result<String, ModelError>;
 }
 
-/// The model gave no answer. The texts are for the log, never for a client.
+/// Why there is no answer. The texts are for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The model did not work on the turn: it is given back to the visitor and to all together.
+    /// The model did not work on the turn. The visitor gets it back, and it does not count under
+    /// `assistant-all`.
     #[error("model did not start: {0}")]
     NotStarted(String),
-    /// The model, or what stands before it, gave an answer that is none. The visitor gets the turn
-    /// back, but for all together it stays charged: the operator may have to pay for it.
+    /// The upstream failed or answered with nothing usable. The visitor gets the turn back, but it
+    /// counts under `assistant-all`: the operator may have to pay for it.
     #[error("model gave no usable answer: {0}")]
     Unusable(String),
-    /// The model worked on the turn, or may have: it stays charged.
+    /// The model worked on the turn, or may have. It stays charged.
     #[error("model failed after it started: {0}")]
     Started(String),
 }
 
-/// A place among the turns that a model answers at once; free again when it is dropped.
+/// One concurrent turn, released on drop.
 #[must_use]
-pub struct Place {
-    /// Whatever frees the place when it is dropped.
+pub struct ModelPermit {
     _guard: Option<Box<dyn Send + Sync>>,
 }
 
-impl Place {
-    /// One of as many as anybody wants.
+impl ModelPermit {
+    /// A permit of a model without a bound.
     pub const fn unlimited() -> Self {
         Self { _guard: None }
     }
 
-    /// A place that `guard` holds.
+    /// A permit that is released when `guard` is dropped.
     pub fn held_by(guard: impl Send + Sync + 'static) -> Self {
         Self {
             _guard: Some(Box::new(guard)),
@@ -70,47 +70,47 @@ impl Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ModelPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Place(..)")
+        f.write_str("ModelPermit(..)")
     }
 }
 
-/// Takes an answer's text as it comes.
+/// Receives the pieces of an answer while it is made.
 #[async_trait]
-pub trait Deltas: Send + Sync {
-    /// Whether anybody reads along. If not, there is no need to answer in pieces.
-    fn are_read(&self) -> bool;
+pub trait AnswerSink: Send + Sync {
+    /// Whether the visitor reads the pieces. If not, the model may answer in one.
+    fn is_streamed(&self) -> bool;
 
-    /// Hands out the next piece; waits while the reader has enough to read.
+    /// Sends the next piece; waits while the buffer is full.
     ///
     /// # Errors
-    /// [`ReaderGone`] when nobody reads any more: the answer need not go on.
-    async fn push(&self, text: &str) -> Result<(), ReaderGone>;
+    /// [`SinkClosed`] when nobody reads any more; the model should stop.
+    async fn push(&self, text: &str) -> Result<(), SinkClosed>;
 }
 
-/// Nobody reads the pieces of an answer any more.
+/// The reader of the pieces has disconnected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the reader has gone")]
-pub struct ReaderGone;
+pub struct SinkClosed;
 
-impl From<ReaderGone> for ModelError {
-    fn from(gone: ReaderGone) -> Self {
-        Self::Started(gone.to_string())
+impl From<SinkClosed> for ModelError {
+    fn from(closed: SinkClosed) -> Self {
+        Self::Started(closed.to_string())
     }
 }
 
-/// The [`Deltas`] of an answer that is wanted whole.
+/// The [`AnswerSink`] of an answer that is wanted whole: pieces are discarded.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unread;
+pub struct NullSink;
 
 #[async_trait]
-impl Deltas for Unread {
-    fn are_read(&self) -> bool {
+impl AnswerSink for NullSink {
+    fn is_streamed(&self) -> bool {
         false
     }
 
-    async fn push(&self, _text: &str) -> Result<(), ReaderGone> {
+    async fn push(&self, _text: &str) -> Result<(), SinkClosed> {
         Ok(())
     }
 }

@@ -7,7 +7,8 @@ use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::quota_token::QuotaToken;
 use crate::domain::time::Timestamp;
 use crate::ports::{
-    Clock, Deltas, Entropy, EntropyError, Grant, LimiterError, ModelClient, ModelError, Place,
+    AnswerSink, Clock, Entropy, EntropyError, Grant, LimiterError, ModelClient, ModelError,
+    ModelPermit,
 };
 
 use super::meter::Meter;
@@ -86,7 +87,7 @@ impl std::fmt::Debug for Assistant<'_> {
     }
 }
 
-/// A turn that has its place and is charged, before the model has been asked.
+/// A turn that holds a permit and is charged, before the model is asked.
 #[derive(Debug)]
 pub struct Turn {
     /// The name the turn is counted under, to be given to the visitor again.
@@ -95,13 +96,13 @@ pub struct Turn {
     pub decision: Decision,
     grant: Grant,
     /// Held until the model has answered or failed.
-    place: Place,
+    permit: ModelPermit,
 }
 
-/// Takes a place with the model, then charges a turn.
+/// Takes a permit of the model, then charges a turn.
 ///
 /// # Errors
-/// [`ChatError`] when there is no place, or the turn is not admitted; nothing is charged then.
+/// [`ChatError`] when no permit is left or the turn is not admitted; nothing is charged then.
 pub async fn reserve(
     assistant: Assistant<'_>,
     meter: Meter<'_>,
@@ -109,8 +110,8 @@ pub async fn reserve(
     client: &Client,
     asker: Asker,
 ) -> Result<Turn, ChatError> {
-    let place = match assistant.model.reserve() {
-        Ok(place) => place,
+    let permit = match assistant.model.reserve() {
+        Ok(permit) => permit,
         Err(error) => {
             return Err(ChatError::Model {
                 decision: quota(meter, now, client, asker).await?,
@@ -144,7 +145,7 @@ pub async fn reserve(
         visitor,
         decision,
         grant: acquired.grant,
-        place,
+        permit,
     })
 }
 
@@ -158,16 +159,16 @@ pub async fn answer(
     meter: Meter<'_>,
     turn: Turn,
     conversation: &Conversation,
-    deltas: &dyn Deltas,
+    sink: &dyn AnswerSink,
 ) -> Result<Answered, ChatError> {
     let Turn {
         visitor,
         decision,
         grant,
-        place,
+        permit,
     } = turn;
-    let reply = assistant.model.reply(conversation, deltas).await;
-    drop(place);
+    let reply = assistant.model.reply(conversation, sink).await;
+    drop(permit);
     match reply {
         Ok(reply) => Ok(Answered {
             reply,

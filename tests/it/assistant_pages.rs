@@ -4,7 +4,7 @@
 use landing_api::adapters::model::passages::PassageModelClient;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::passage::Passage;
-use landing_api::ports::{ModelClient, Unread};
+use landing_api::ports::{ModelClient, NullSink};
 
 use crate::site::{document, facts, render};
 
@@ -200,7 +200,7 @@ fn turn(role: Role, text: &str) -> Message {
 async fn reply(model: &PassageModelClient, turns: &[(Role, &str)]) -> String {
     let turns = turns.iter().map(|(role, text)| turn(*role, text)).collect();
     let conversation = Conversation::parse(turns).unwrap();
-    model.reply(&conversation, &Unread).await.unwrap()
+    model.reply(&conversation, &NullSink).await.unwrap()
 }
 
 /// What the model replies to one question.

@@ -26,7 +26,7 @@ use landing_api::http::problem;
 use landing_api::http::routes::Routes;
 use landing_api::http::service::LandingService;
 use landing_api::ports::{
-    Clock, Deltas, ModelClient, ModelError, RateLimiter, SubscriptionNotifier,
+    AnswerSink, Clock, ModelClient, ModelError, RateLimiter, SubscriptionNotifier,
 };
 use landing_api::site::{Site, SiteFacts, SiteFile};
 use serde_json::Value;
@@ -548,7 +548,7 @@ impl ModelClient for PanickingModelClient {
     async fn reply(
         &self,
         _conversation: &Conversation,
-        _deltas: &dyn Deltas,
+        _sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         panic!("the secret cause");
     }

@@ -11,7 +11,7 @@ use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::chat::Conversation;
 use landing_api::domain::passage::Passage;
 use landing_api::http::server::ServerLimits;
-use landing_api::ports::{Deltas, ModelClient, ModelError};
+use landing_api::ports::{AnswerSink, ModelClient, ModelError};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::sync::{Semaphore, mpsc};
@@ -198,7 +198,7 @@ impl ModelClient for PuppetModelClient {
     async fn reply(
         &self,
         _conversation: &Conversation,
-        deltas: &dyn Deltas,
+        sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         let _ending = Ending(self.ended.clone());
         self.begun.add_permits(1);
@@ -206,7 +206,7 @@ impl ModelClient for PuppetModelClient {
         loop {
             match self.steps.lock().await.recv().await {
                 Some(Step::Say(text)) => {
-                    deltas.push(&text).await?;
+                    sink.push(&text).await?;
                     said.push_str(&text);
                 }
                 Some(Step::Fail) => return Err(ModelError::Started("broke off".to_owned())),

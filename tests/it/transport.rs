@@ -14,7 +14,7 @@ use landing_api::adapters::model::InterruptibleModelClient;
 use landing_api::adapters::webhook::InterruptibleNotifier;
 use landing_api::domain::chat::Conversation;
 use landing_api::http::server::{ServerLimits, serve};
-use landing_api::ports::{Deltas, ModelClient, ModelError, SubscriptionNotifier};
+use landing_api::ports::{AnswerSink, ModelClient, ModelError, SubscriptionNotifier};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
@@ -156,7 +156,7 @@ impl ModelClient for WaitingModelClient {
     async fn reply(
         &self,
         _conversation: &Conversation,
-        _deltas: &dyn Deltas,
+        _sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         self.asked.add_permits(1);
         self.let_answer.acquire().await.unwrap().forget();

@@ -17,7 +17,7 @@ pub use clock::ManualClock;
 pub use contact_store::MemoryContactStore;
 pub use entropy::SeededEntropy;
 pub use key_issuer::MemoryKeyIssuer;
-pub use model_client::{MemoryDeltas, ScriptedModelClient};
+pub use model_client::{MemoryAnswerSink, ScriptedModelClient};
 pub use rate_limiter::MemoryRateLimiter;
 pub use revocation_list::MemoryRevocationList;
 pub use subscription_notifier::ScriptedSubscriptionNotifier;

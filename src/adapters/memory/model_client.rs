@@ -1,4 +1,4 @@
-//! A model that says what it was told to, and a reader of its pieces.
+//! A model with scripted answers, and a sink that records.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -6,12 +6,11 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 
 use crate::domain::chat::Conversation;
-use crate::ports::{Deltas, ModelClient, ModelError, ReaderGone};
+use crate::ports::{AnswerSink, ModelClient, ModelError, SinkClosed};
 
 use super::lock;
 
-/// Gives prepared answers in order, word by word, then the same friendly one for ever. It remembers
-/// what it was asked.
+/// Gives the scripted answers in order, word by word, then a default one. Records the conversations.
 #[derive(Debug, Default)]
 pub struct ScriptedModelClient {
     answers: Mutex<VecDeque<Result<String, ModelError>>>,
@@ -20,7 +19,7 @@ pub struct ScriptedModelClient {
 }
 
 impl ScriptedModelClient {
-    /// A client that gives `answers` first.
+    /// Gives `answers` first.
     #[must_use]
     pub fn new(answers: impl IntoIterator<Item = Result<String, ModelError>>) -> Self {
         Self {
@@ -29,14 +28,14 @@ impl ScriptedModelClient {
         }
     }
 
-    /// The same client, as one whose turns cost money.
+    /// Makes turns cost money.
     #[must_use]
     pub fn metered(mut self) -> Self {
         self.is_metered = true;
         self
     }
 
-    /// The conversations it was asked to answer, oldest first.
+    /// The conversations so far, oldest first.
     #[must_use]
     pub fn asked(&self) -> Vec<Conversation> {
         lock(&self.asked).clone()
@@ -52,37 +51,37 @@ impl ModelClient for ScriptedModelClient {
     async fn reply(
         &self,
         conversation: &Conversation,
-        deltas: &dyn Deltas,
+        sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         lock(&self.asked).push(conversation.clone());
         let answer = lock(&self.answers)
             .pop_front()
             .unwrap_or_else(|| Ok("Hello, I am the scripted assistant.".to_owned()))?;
         for word in answer.split_inclusive(' ') {
-            deltas.push(word).await?;
+            sink.push(word).await?;
         }
         Ok(answer)
     }
 }
 
-/// Keeps the pieces of an answer. After so many it can leave.
+/// Records the pieces of an answer; can close after a number of them.
 #[derive(Debug, Default)]
-pub struct MemoryDeltas {
+pub struct MemoryAnswerSink {
     pieces: Mutex<Vec<String>>,
-    stays_for: Option<usize>,
+    pieces_max: Option<usize>,
 }
 
-impl MemoryDeltas {
-    /// A reader that leaves after `pieces` pieces.
+impl MemoryAnswerSink {
+    /// Closes after `pieces` pieces.
     #[must_use]
-    pub fn leaving_after(pieces: usize) -> Self {
+    pub fn closing_after(pieces: usize) -> Self {
         Self {
-            stays_for: Some(pieces),
+            pieces_max: Some(pieces),
             ..Self::default()
         }
     }
 
-    /// What was handed out, oldest first.
+    /// The pieces so far, oldest first.
     #[must_use]
     pub fn pieces(&self) -> Vec<String> {
         lock(&self.pieces).clone()
@@ -90,15 +89,15 @@ impl MemoryDeltas {
 }
 
 #[async_trait]
-impl Deltas for MemoryDeltas {
-    fn are_read(&self) -> bool {
+impl AnswerSink for MemoryAnswerSink {
+    fn is_streamed(&self) -> bool {
         true
     }
 
-    async fn push(&self, text: &str) -> Result<(), ReaderGone> {
+    async fn push(&self, text: &str) -> Result<(), SinkClosed> {
         let mut pieces = lock(&self.pieces);
-        if self.stays_for.is_some_and(|most| pieces.len() >= most) {
-            return Err(ReaderGone);
+        if self.pieces_max.is_some_and(|most| pieces.len() >= most) {
+            return Err(SinkClosed);
         }
         pieces.push(text.to_owned());
         Ok(())

@@ -1,4 +1,4 @@
-//! A provider that remembers.
+//! A provider that records the sign-ups.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use crate::ports::{NotifyError, SubscriptionNotifier};
 
 use super::lock;
 
-/// A provider that remembers what it was told. It can be told to fail.
+/// Records the sign-ups; can be made to fail.
 #[derive(Debug, Default)]
 pub struct ScriptedSubscriptionNotifier {
     told: Mutex<Vec<Notice>>,
@@ -17,12 +17,12 @@ pub struct ScriptedSubscriptionNotifier {
 }
 
 impl ScriptedSubscriptionNotifier {
-    /// From now on every call fails with `failure`, or works again.
+    /// Makes every further call fail with `failure`, or succeed again.
     pub fn fail_with(&self, failure: Option<NotifyError>) {
         *lock(&self.failure) = failure;
     }
 
-    /// The sign-ups it was told of, oldest first.
+    /// The sign-ups so far, oldest first.
     #[must_use]
     pub fn told(&self) -> Vec<Notice> {
         lock(&self.told).clone()

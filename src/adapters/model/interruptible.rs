@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::chat::Conversation;
-use crate::ports::{Deltas, ModelClient, ModelError, Place, ReaderGone};
+use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit, SinkClosed};
 
 /// Another client, until it is interrupted.
 pub struct InterruptibleModelClient {
@@ -35,7 +35,7 @@ impl ModelClient for InterruptibleModelClient {
         self.model.is_metered()
     }
 
-    fn reserve(&self) -> Result<Place, ModelError> {
+    fn reserve(&self) -> Result<ModelPermit, ModelError> {
         self.model.reserve()
     }
 
@@ -44,13 +44,13 @@ impl ModelClient for InterruptibleModelClient {
     async fn reply(
         &self,
         conversation: &Conversation,
-        deltas: &dyn Deltas,
+        sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         if self.interrupt.is_cancelled() {
             return Err(ModelError::NotStarted("the service stops".to_owned()));
         }
         let watched = Watched {
-            deltas,
+            sink,
             was_read: AtomicBool::new(false),
         };
         tokio::select! {
@@ -71,18 +71,19 @@ impl ModelClient for InterruptibleModelClient {
 
 /// Remembers whether anybody has read a piece.
 struct Watched<'a> {
-    deltas: &'a dyn Deltas,
+    sink: &'a dyn AnswerSink,
     was_read: AtomicBool,
 }
 
 #[async_trait]
-impl Deltas for Watched<'_> {
-    fn are_read(&self) -> bool {
-        self.deltas.are_read()
+impl AnswerSink for Watched<'_> {
+    fn is_streamed(&self) -> bool {
+        self.sink.is_streamed()
     }
 
-    async fn push(&self, text: &str) -> Result<(), ReaderGone> {
-        self.was_read.fetch_or(self.are_read(), Ordering::Relaxed);
-        self.deltas.push(text).await
+    async fn push(&self, text: &str) -> Result<(), SinkClosed> {
+        self.was_read
+            .fetch_or(self.is_streamed(), Ordering::Relaxed);
+        self.sink.push(text).await
     }
 }

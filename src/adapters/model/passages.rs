@@ -12,7 +12,7 @@ use async_trait::async_trait;
 
 use crate::domain::chat::Conversation;
 use crate::domain::passage::Passage;
-use crate::ports::{Deltas, ModelClient, ModelError};
+use crate::ports::{AnswerSink, ModelClient, ModelError};
 
 use super::terms::{synonyms, terms};
 
@@ -236,12 +236,12 @@ impl ModelClient for PassageModelClient {
     async fn reply(
         &self,
         conversation: &Conversation,
-        deltas: &dyn Deltas,
+        sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         let answer = self.answer(conversation);
         // A paragraph at a time: all of it is there at once, so smaller pieces gain nothing.
         for paragraph in answer.split_inclusive("\n\n") {
-            deltas.push(paragraph).await?;
+            sink.push(paragraph).await?;
         }
         Ok(answer)
     }

@@ -13,7 +13,7 @@ use crate::http::negotiate::prefers_events;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Object, Unknown, Value};
-use crate::ports::Unread;
+use crate::ports::NullSink;
 use crate::usecases::chat::{self as usecase, Allowance, Answered, ChatError, Turn};
 
 use super::{Call, stream};
@@ -65,7 +65,7 @@ pub(super) async fn chat(call: Call, body: &[u8]) -> Result<Reply, Problem> {
     }
     let turn = reserve(&call).await?;
     let app = call.app();
-    let answered = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &Unread)
+    let answered = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &NullSink)
         .await
         .map_err(|error| problem(&call, error))?;
     let mut reply = Reply::json(StatusCode::OK, &chat_response(&answered))?;
@@ -78,7 +78,7 @@ pub(super) async fn ask(call: &Call, arguments: &[u8]) -> Result<Reply, Problem>
     let conversation = read_arguments(arguments)?;
     let turn = reserve(call).await?;
     let app = call.app();
-    let answered = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &Unread)
+    let answered = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &NullSink)
         .await
         .map_err(|error| problem(call, error))?;
     let answer = ToolAnswer {

@@ -23,7 +23,7 @@ use crate::http::panics::{catch_panic, panicked};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::route::{Area, Endpoint};
-use crate::ports::{Deltas, ReaderGone};
+use crate::ports::{AnswerSink, SinkClosed};
 use crate::usecases::chat::{self as usecase, Answered, Turn};
 
 use super::Call;
@@ -143,12 +143,12 @@ fn piece_len(text: &str) -> usize {
 }
 
 #[async_trait]
-impl Deltas for Reader {
-    fn are_read(&self) -> bool {
+impl AnswerSink for Reader {
+    fn is_streamed(&self) -> bool {
         true
     }
 
-    async fn push(&self, text: &str) -> Result<(), ReaderGone> {
+    async fn push(&self, text: &str) -> Result<(), SinkClosed> {
         self.begin(Ok(()));
         let mut rest = text;
         while !rest.is_empty() {
@@ -158,7 +158,7 @@ impl Deltas for Reader {
             self.sink
                 .send("delta", &delta)
                 .await
-                .map_err(|_untaken| ReaderGone)?;
+                .map_err(|_untaken| SinkClosed)?;
         }
         Ok(())
     }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landing_api::adapters::memory::{MemoryDeltas, ScriptedModelClient};
+use landing_api::adapters::memory::{MemoryAnswerSink, ScriptedModelClient};
 use landing_api::adapters::model::openai::{OpenAiSettings, Roots};
 use landing_api::adapters::model::{
     InterruptibleModelClient, OpenAiModelClient, PassageModelClient,
 };
 use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
 use landing_api::domain::passage::Passage;
-use landing_api::ports::{ModelClient, ModelError, Unread};
+use landing_api::ports::{ModelClient, ModelError, NullSink};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -19,10 +19,10 @@ use crate::openai::upstream::{Script, Upstream, chunk};
 
 /// The one place here that knows how a model is asked. The pieces together are the answer.
 async fn reply(model: &dyn ModelClient, conversation: &Conversation) -> Result<String, ModelError> {
-    let _place = model.reserve()?;
-    let deltas = MemoryDeltas::default();
-    let answer = model.reply(conversation, &deltas).await?;
-    let pieces = deltas.pieces();
+    let _permit = model.reserve()?;
+    let sink = MemoryAnswerSink::default();
+    let answer = model.reply(conversation, &sink).await?;
+    let pieces = sink.pieces();
     assert_eq!(pieces.concat(), answer);
     assert!(!pieces.contains(&String::new()));
     Ok(answer)
@@ -80,10 +80,10 @@ async fn check(model: &dyn ModelClient) {
     }
     assert_eq!(model.is_metered(), is_metered);
     let hello = conversation(&[(Role::User, "hello")]);
-    let whole = model.reply(&hello, &Unread).await;
+    let whole = model.reply(&hello, &NullSink).await;
     assert_eq!(whole, reply(model, &hello).await);
-    let leaving = MemoryDeltas::leaving_after(0);
-    let error = model.reply(&hello, &leaving).await.unwrap_err();
+    let closed = MemoryAnswerSink::closing_after(0);
+    let error = model.reply(&hello, &closed).await.unwrap_err();
     assert!(matches!(error, ModelError::Started(_)), "{error}");
 }
 

@@ -10,7 +10,7 @@ use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
-use landing_api::ports::{ModelError, NotifyError, RateLimiter, Unread};
+use landing_api::ports::{ModelError, NotifyError, NullSink, RateLimiter};
 use landing_api::usecases::chat::{self, Asker, Assistant, ChatError};
 use landing_api::usecases::meter::Meter;
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
@@ -73,7 +73,7 @@ impl Desk {
             Ok(turn) => turn,
             Err(error) => return error,
         };
-        chat::answer(assistant, meter, turn, &conversation, &Unread)
+        chat::answer(assistant, meter, turn, &conversation, &NullSink)
             .await
             .unwrap_err()
     }

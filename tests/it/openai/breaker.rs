@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landing_api::adapters::memory::MemoryDeltas;
+use landing_api::adapters::memory::MemoryAnswerSink;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::OpenAiSettings;
-use landing_api::ports::{ModelClient, Unread};
+use landing_api::ports::{ModelClient, NullSink};
 use serde_json::json;
 
 use crate::harness::Setup;
@@ -120,19 +120,19 @@ async fn slow_questions_of_one_visitor_close_the_assistant_to_nobody() {
     let slow: Vec<_> = (0..8)
         .map(|_| {
             let model = Arc::clone(&model);
-            tokio::spawn(async move { model.reply(&question(), &Unread).await })
+            tokio::spawn(async move { model.reply(&question(), &NullSink).await })
         })
         .collect();
     for _ in 0..slow.len() {
         upstream.wait_until_asked().await;
     }
     upstream.script([Script::saying("Hello.")]);
-    let answer = model.reply(&question(), &Unread).await;
+    let answer = model.reply(&question(), &NullSink).await;
     assert_eq!(answer, Ok("Hello.".to_owned()));
     for slow in slow {
         slow.await.unwrap().unwrap_err();
     }
-    let answer = model.reply(&question(), &Unread).await;
+    let answer = model.reply(&question(), &NullSink).await;
     assert_eq!(
         answer,
         Ok("Hello.".to_owned()),
@@ -147,7 +147,7 @@ async fn slow_questions_of_one_visitor_close_the_assistant_to_nobody() {
 /// Asks so often, and gives how often the upstream was asked in all.
 async fn asked_after(times: usize, model: &OpenAiModelClient, upstream: &Upstream) -> usize {
     for _ in 0..times {
-        model.reply(&question(), &Unread).await.unwrap_err();
+        model.reply(&question(), &NullSink).await.unwrap_err();
     }
     upstream.asked().len()
 }
@@ -252,17 +252,17 @@ async fn the_first_byte_of_an_answer_ends_the_trial() {
         upstream.script([script.then(Step::Hang), Script::saying("Hello.")]);
         let asked = Arc::clone(&model);
         let trial = tokio::spawn(async move {
-            let deltas = MemoryDeltas::default();
+            let sink = MemoryAnswerSink::default();
             if is_streamed {
-                asked.reply(&question(), &deltas).await
+                asked.reply(&question(), &sink).await
             } else {
-                asked.reply(&question(), &Unread).await
+                asked.reply(&question(), &NullSink).await
             }
         });
         let mut answer = None;
         for _ in 0..100_000 {
             tokio::task::yield_now().await;
-            answer = model.reply(&question(), &Unread).await.ok();
+            answer = model.reply(&question(), &NullSink).await.ok();
             if answer.is_some() {
                 break;
             }

@@ -1,6 +1,6 @@
 //! What one answer says of those that come: whether the model begins with a thought.
 
-use landing_api::ports::{ModelClient, ModelError, Unread};
+use landing_api::ports::{ModelClient, ModelError, NullSink};
 use serde_json::{Value, json};
 
 use super::upstream::{Script, Upstream};
@@ -13,7 +13,7 @@ async fn an_answer_that_is_cut_short_counts_once_the_model_is_known_not_to_think
         let script = Script::message(&json!({"content": "Cut"}), finish);
         let upstream = Upstream::start([script.clone()]).await;
         let model = client(settings(&upstream));
-        let unknown = model.reply(&question(), &Unread).await;
+        let unknown = model.reply(&question(), &NullSink).await;
         let Err(ModelError::Unusable(cause)) = unknown else {
             panic!("{unknown:?}");
         };
@@ -23,14 +23,14 @@ async fn an_answer_that_is_cut_short_counts_once_the_model_is_known_not_to_think
         );
         warm(&*model, &upstream).await;
         upstream.script([script.clone()]);
-        let known = model.reply(&question(), &Unread).await;
+        let known = model.reply(&question(), &NullSink).await;
         assert_eq!(known, Ok("Cut".to_owned()));
         // And never of one that does.
         let thinks = Script::message(&json!({"content": "secret</think>Said"}), "stop");
         upstream.script([thinks, script]);
-        let thought = model.reply(&question(), &Unread).await;
+        let thought = model.reply(&question(), &NullSink).await;
         assert_eq!(thought, Ok("Said".to_owned()));
-        let cut = model.reply(&question(), &Unread).await;
+        let cut = model.reply(&question(), &NullSink).await;
         assert!(matches!(cut, Err(ModelError::Unusable(_))), "{cut:?}");
     }
 }
@@ -38,7 +38,7 @@ async fn an_answer_that_is_cut_short_counts_once_the_model_is_known_not_to_think
 /// Asks until there is an answer, and gives how many turns failed before.
 async fn failures_before_an_answer(model: &dyn ModelClient) -> usize {
     for failures in 0..100 {
-        if model.reply(&question(), &Unread).await.is_ok() {
+        if model.reply(&question(), &NullSink).await.is_ok() {
             return failures;
         }
     }
@@ -65,7 +65,7 @@ async fn no_visitor_can_switch_the_assistant_off_with_a_mark() {
         let upstream = Upstream::start([Script::saying("a</think>b")]).await;
         let model = client(settings(&upstream));
         for _ in 0..20 {
-            model.reply(&question(), &Unread).await.unwrap();
+            model.reply(&question(), &NullSink).await.unwrap();
         }
         upstream.script([script.clone()]);
         let failures = failures_before_an_answer(&*model).await;

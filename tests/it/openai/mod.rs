@@ -16,7 +16,7 @@ use std::time::Duration;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{ApiKey, ModelAddress, OpenAiSettings, Roots};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
-use landing_api::ports::{ModelClient, Unread};
+use landing_api::ports::{ModelClient, NullSink};
 
 use crate::harness::{Call, Setup, TestApp};
 
@@ -62,7 +62,7 @@ fn app_with(model: Arc<OpenAiModelClient>) -> TestApp {
 /// Lets `model` finish one answer: only then is it known not to think first, and streams as it goes.
 async fn warm(model: &dyn ModelClient, upstream: &Upstream) {
     upstream.script([Script::saying("Warm.")]);
-    let answer = model.reply(&question(), &Unread).await;
+    let answer = model.reply(&question(), &NullSink).await;
     assert_eq!(answer, Ok("Warm.".to_owned()));
 }
 

@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use landing_api::adapters::model::openai::{ApiKey, OpenAiSettings};
 use landing_api::domain::chat::Role;
-use landing_api::ports::{ModelClient, ModelError, Unread};
+use landing_api::ports::{ModelClient, ModelError, NullSink};
 use serde_json::json;
 
 use super::upstream::{Script, Upstream};
@@ -65,7 +65,7 @@ async fn without_a_key_there_is_no_authorization() {
         ..settings(&upstream)
     };
     let turns = conversation(&[(Role::User, "hello")]);
-    client(settings).reply(&turns, &Unread).await.unwrap();
+    client(settings).reply(&turns, &NullSink).await.unwrap();
     let asked = &upstream.asked()[0];
     assert!(!asked.headers.contains_key("authorization"));
     assert_eq!(asked.body["messages"][1]["content"], "hello");
@@ -121,7 +121,7 @@ async fn a_redirect_is_not_followed_and_a_kept_connection_is_used_again() {
     let client = client(settings(&upstream));
     let turns = conversation(&[(Role::User, "hello")]);
     for _ in 0..3 {
-        let error = client.reply(&turns, &Unread).await.unwrap_err();
+        let error = client.reply(&turns, &NullSink).await.unwrap_err();
         assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
     }
     assert!(elsewhere.asked().is_empty());

@@ -1,7 +1,7 @@
 //! Every form of a streamed answer, and of one that breaks.
 
-use landing_api::adapters::memory::MemoryDeltas;
-use landing_api::ports::{ModelClient, ModelError, Unread};
+use landing_api::adapters::memory::MemoryAnswerSink;
+use landing_api::ports::{ModelClient, ModelError, NullSink};
 use serde_json::{Value, json};
 
 use super::upstream::{Script, Step, Upstream, chunk};
@@ -154,9 +154,9 @@ async fn every_answer_that_is_streamed() {
         warm(&*model, &upstream).await;
         upstream.script([script.clone()]);
         let reply = app_with(model.clone()).send(ask_for_stream()).await;
-        let deltas = MemoryDeltas::default();
-        let cause = model.reply(&question(), &deltas).await;
-        assert_eq!(deltas.pieces().concat(), read, "{script:?}");
+        let sink = MemoryAnswerSink::default();
+        let cause = model.reply(&question(), &sink).await;
+        assert_eq!(sink.pieces().concat(), read, "{script:?}");
         assert_eq!(upstream.asked()[1].body["stream"], true);
         let body = std::str::from_utf8(&reply.body).unwrap();
         assert!(!body.contains("secret"));
@@ -199,10 +199,10 @@ async fn a_model_that_thinks_without_an_opening_tag_is_held_back_from_then_on() 
     let client = client(settings(&upstream));
     warm(&*client, &upstream).await;
     upstream.script([script]);
-    let first = MemoryDeltas::default();
+    let first = MemoryAnswerSink::default();
     let error = client.reply(&question(), &first).await.unwrap_err();
     assert!(matches!(error, ModelError::Started(_)), "it had been read");
-    let second = MemoryDeltas::default();
+    let second = MemoryAnswerSink::default();
     let reply = client.reply(&question(), &second).await.unwrap();
     assert_eq!(
         (reply.as_str(), second.pieces().concat()),
@@ -212,9 +212,9 @@ async fn a_model_that_thinks_without_an_opening_tag_is_held_back_from_then_on() 
 
 /// The pieces of a streamed answer, and the answer.
 async fn read(model: &dyn ModelClient) -> (Vec<String>, Result<String, ModelError>) {
-    let deltas = MemoryDeltas::default();
-    let reply = model.reply(&question(), &deltas).await;
-    (deltas.pieces(), reply)
+    let sink = MemoryAnswerSink::default();
+    let reply = model.reply(&question(), &sink).await;
+    (sink.pieces(), reply)
 }
 
 #[tokio::test]
@@ -244,7 +244,7 @@ async fn before_an_answer_has_settled_how_the_model_thinks_nothing_is_handed_out
     for marks in [1, 2] {
         upstream.script([Script::saying("a</think>b")]);
         for _ in 0..marks {
-            model.reply(&question(), &Unread).await.unwrap();
+            model.reply(&question(), &NullSink).await.unwrap();
         }
         upstream.script([spoken.clone()]);
         for _ in 0..marks {

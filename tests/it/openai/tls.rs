@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{OpenAiSettings, Roots};
-use landing_api::ports::{ModelClient, ModelError, Unread};
+use landing_api::ports::{ModelClient, ModelError, NullSink};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -61,7 +61,7 @@ async fn an_authority_that_is_trusted_vouches_and_any_other_is_refused_with_a_re
         let model = OpenAiModelClient::new(https(&upstream), Roots::of(roots)).unwrap();
         let model = Arc::new(model);
         let reply = app_with(model.clone()).send(ask()).await;
-        let outcome = model.reply(&question(), &Unread).await;
+        let outcome = model.reply(&question(), &NullSink).await;
         if is_trusted {
             assert_eq!(reply.json()["message"], "Safe.");
             assert_eq!(outcome, Ok("Safe.".to_owned()));

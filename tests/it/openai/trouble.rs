@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hyper::StatusCode;
-use landing_api::adapters::memory::MemoryDeltas;
+use landing_api::adapters::memory::MemoryAnswerSink;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::http::server::ServerLimits;
-use landing_api::ports::{Deltas, ModelClient, ModelError, ReaderGone, Unread};
+use landing_api::ports::{AnswerSink, ModelClient, ModelError, NullSink, SinkClosed};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -79,10 +79,8 @@ async fn a_deadline_before_the_first_byte_is_refunded_and_one_after_it_is_not() 
 async fn an_answer_that_only_lacks_its_end_is_an_answer() {
     let text = chunk(&json!({"content": "Hi"}), Some("stop"));
     let upstream = Upstream::start([Script::stream([text]).then(Step::Hang)]).await;
-    let deltas = MemoryDeltas::default();
-    let reply = client(settings(&upstream))
-        .reply(&question(), &deltas)
-        .await;
+    let sink = MemoryAnswerSink::default();
+    let reply = client(settings(&upstream)).reply(&question(), &sink).await;
     assert_eq!(reply, Ok("Hi".to_owned()));
 }
 
@@ -111,7 +109,7 @@ async fn no_connection_and_no_name_are_refunded() {
         let reply = app.send(ask()).await;
         assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!((reply.remaining(), reply.header("set-cookie")), (10, None));
-        let error = model.reply(&question(), &Unread).await.unwrap_err();
+        let error = model.reply(&question(), &NullSink).await.unwrap_err();
         assert!(error.to_string().contains("cannot connect"), "{error}");
     }
 }
@@ -128,7 +126,7 @@ async fn a_connection_that_is_not_made_within_five_seconds_is_given_up() {
     };
     let began = Instant::now();
     let error = client(settings)
-        .reply(&question(), &Unread)
+        .reply(&question(), &NullSink)
         .await
         .unwrap_err();
     assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
@@ -221,7 +219,7 @@ async fn a_panic_elsewhere_or_a_dropped_turn_leaves_no_place_taken() {
     let asked = Arc::clone(&model);
     let turn = tokio::spawn(async move {
         let _place = place;
-        asked.reply(&question(), &Unread).await
+        asked.reply(&question(), &NullSink).await
     });
     upstream.wait_until_asked().await;
     assert_eq!(model.places_free(), 3);
@@ -231,18 +229,18 @@ async fn a_panic_elsewhere_or_a_dropped_turn_leaves_no_place_taken() {
 }
 
 /// A reader that takes its time over every piece.
-struct SlowDeltas {
+struct SlowSink {
     pause: Duration,
-    taken: MemoryDeltas,
+    taken: MemoryAnswerSink,
 }
 
 #[async_trait]
-impl Deltas for SlowDeltas {
-    fn are_read(&self) -> bool {
+impl AnswerSink for SlowSink {
+    fn is_streamed(&self) -> bool {
         true
     }
 
-    async fn push(&self, text: &str) -> Result<(), ReaderGone> {
+    async fn push(&self, text: &str) -> Result<(), SinkClosed> {
         tokio::time::sleep(self.pause).await;
         self.taken.push(text).await
     }
@@ -267,15 +265,15 @@ async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error(
         let model = client(settings(&upstream));
         warm(&*model, &upstream).await;
         upstream.script([script.clone()]);
-        let deltas = SlowDeltas {
+        let sink = SlowSink {
             pause: Duration::from_secs(pause),
-            taken: MemoryDeltas::default(),
+            taken: MemoryAnswerSink::default(),
         };
         let began = Instant::now();
-        let reply = model.reply(&question(), &deltas).await;
+        let reply = model.reply(&question(), &sink).await;
         if is_whole {
             assert_eq!(reply, Ok("One two".to_owned()), "{script:?}");
-            assert_eq!(deltas.taken.pieces().concat(), "One two");
+            assert_eq!(sink.taken.pieces().concat(), "One two");
         } else {
             let error = reply.unwrap_err();
             assert!(matches!(error, ModelError::Started(_)), "{error}");
@@ -292,13 +290,13 @@ async fn past_the_deadline_what_has_come_is_read_no_further() {
     let model = client(settings(&upstream));
     warm(&*model, &upstream).await;
     upstream.script([Script::new(200, "text/event-stream", at_once)]);
-    let deltas = SlowDeltas {
+    let sink = SlowSink {
         pause: TIMEOUT + Duration::from_secs(2),
-        taken: MemoryDeltas::default(),
+        taken: MemoryAnswerSink::default(),
     };
-    let error = model.reply(&question(), &deltas).await.unwrap_err();
+    let error = model.reply(&question(), &sink).await.unwrap_err();
     assert!(error.to_string().contains("not whole in time"), "{error}");
-    assert_eq!(deltas.taken.pieces(), ["One"]);
+    assert_eq!(sink.taken.pieces(), ["One"]);
 }
 
 /// Answers one request with these bytes, and hangs up.
@@ -332,8 +330,8 @@ async fn a_stream_that_only_its_connection_ends_has_to_say_that_it_is_whole() {
             address: address(&hang_up_after(bytes).await),
             ..settings(&upstream)
         };
-        let deltas = MemoryDeltas::default();
-        let reply = client(settings).reply(&question(), &deltas).await;
+        let sink = MemoryAnswerSink::default();
+        let reply = client(settings).reply(&question(), &sink).await;
         if is_whole {
             assert_eq!(reply, Ok("Hi".to_owned()), "{bytes}");
         } else {

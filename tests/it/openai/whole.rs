@@ -2,7 +2,7 @@
 //! log is told.
 
 use hyper::StatusCode;
-use landing_api::ports::{ModelClient, ModelError, Unread};
+use landing_api::ports::{ModelClient, ModelError, NullSink};
 use serde_json::{Value, json};
 
 use super::upstream::{Script, Step, Upstream, chunk};
@@ -310,7 +310,7 @@ async fn every_answer_that_is_not_streamed() {
         let app = app(&upstream);
         let reply = app.send(ask()).await;
         let cause = client(settings(&upstream))
-            .reply(&question(), &Unread)
+            .reply(&question(), &NullSink)
             .await;
         match outcome {
             Answer(text) => {

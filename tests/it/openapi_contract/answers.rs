@@ -15,7 +15,7 @@ use hyper::{Method, Request};
 use landing_api::adapters::memory::ScriptedModelClient;
 use landing_api::domain::chat::Conversation;
 use landing_api::http::route::Area;
-use landing_api::ports::{Deltas, ModelClient, ModelError, StoreError};
+use landing_api::ports::{AnswerSink, ModelClient, ModelError, StoreError};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -340,7 +340,7 @@ impl ModelClient for SilentModelClient {
     async fn reply(
         &self,
         _conversation: &Conversation,
-        _deltas: &dyn Deltas,
+        _sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         std::future::pending().await
     }

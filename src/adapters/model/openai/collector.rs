@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::ports::{Deltas, ReaderGone};
+use crate::ports::{AnswerSink, SinkClosed};
 
 use super::answer::Completion;
 use super::failure::{Failure, Kind};
@@ -21,7 +21,7 @@ pub const HAND_OUT_GRACE: Duration = Duration::from_secs(5);
 /// Nothing is handed out before the end unless the model is known not to think first: what comes
 /// before could turn out to be thought.
 pub(super) struct Collector<'a> {
-    deltas: &'a dyn Deltas,
+    sink: &'a dyn AnswerSink,
     habit: &'a Habit,
     /// Until then the reader may take what is handed out.
     hand_out_deadline: Instant,
@@ -38,9 +38,9 @@ pub(super) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     /// An answer of a model that has until `deadline`.
-    pub(super) fn new(deltas: &'a dyn Deltas, habit: &'a Habit, deadline: Instant) -> Self {
+    pub(super) fn new(sink: &'a dyn AnswerSink, habit: &'a Habit, deadline: Instant) -> Self {
         Self {
-            deltas,
+            sink,
             habit,
             hand_out_deadline: deadline + HAND_OUT_GRACE,
             filter: ThoughtFilter::default(),
@@ -74,7 +74,7 @@ impl<'a> Collector<'a> {
         }
         let spoken = self.filter.push(&piece.text, self.is_trusted());
         self.add(spoken)?;
-        if self.deltas.are_read() && self.habit.speaks() {
+        if self.sink.is_streamed() && self.habit.speaks() {
             self.hand_out().await?;
         }
         Ok(())
@@ -197,19 +197,19 @@ impl<'a> Collector<'a> {
         {
             // Said before it is done: a piece that is on its way may be read.
             self.handed_out = end;
-            timeout_at(self.hand_out_deadline, self.deltas.push(piece))
+            timeout_at(self.hand_out_deadline, self.sink.push(piece))
                 .await
                 .map_err(|_elapsed| {
                     let cause = "the reader did not take the answer in time";
-                    Failure::new(Kind::ReaderGone, cause)
+                    Failure::new(Kind::SinkClosed, cause)
                 })??;
         }
         Ok(())
     }
 }
 
-impl From<ReaderGone> for Failure {
-    fn from(gone: ReaderGone) -> Self {
-        Self::new(Kind::ReaderGone, gone.to_string())
+impl From<SinkClosed> for Failure {
+    fn from(gone: SinkClosed) -> Self {
+        Self::new(Kind::SinkClosed, gone.to_string())
     }
 }

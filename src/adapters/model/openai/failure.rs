@@ -42,7 +42,7 @@ pub(super) enum Kind {
     /// The answer had begun, and was not whole in time.
     Late,
     /// Nobody reads the answer any more.
-    ReaderGone,
+    SinkClosed,
 }
 
 /// How long an upstream whose account is used up is left alone.
@@ -82,7 +82,7 @@ impl Failure {
             | Kind::Overflow
             | Kind::Filtered
             | Kind::Late
-            | Kind::ReaderGone => Finding::Alive,
+            | Kind::SinkClosed => Finding::Alive,
         }
     }
 
@@ -91,7 +91,7 @@ impl Failure {
     /// gateway must not use up the day's turns.
     pub(super) fn into_error(self, was_read: bool) -> ModelError {
         match self.kind {
-            Kind::Filtered | Kind::Late | Kind::ReaderGone => ModelError::Started(self.cause),
+            Kind::Filtered | Kind::Late | Kind::SinkClosed => ModelError::Started(self.cause),
             _ if was_read => ModelError::Started(self.cause),
             Kind::Unreachable
             | Kind::Silent

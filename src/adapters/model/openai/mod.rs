@@ -38,7 +38,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::domain::chat::Conversation;
-use crate::ports::{Deltas, ModelClient, ModelError, Place};
+use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit};
 
 use breaker::{Breaker, BreakerOpen, Finding, Pass};
 use collector::Collector;
@@ -206,11 +206,11 @@ impl ModelClient for OpenAiModelClient {
 
     /// No place, too, while the upstream is left alone: an outage must not use up what a network may
     /// ask, which is not given back.
-    fn reserve(&self) -> Result<Place, ModelError> {
+    fn reserve(&self) -> Result<ModelPermit, ModelError> {
         let not_started = |open: BreakerOpen| ModelError::NotStarted(open.to_string());
         self.breaker.check().map_err(not_started)?;
         match Arc::clone(&self.places).try_acquire_owned() {
-            Ok(permit) => Ok(Place::held_by(permit)),
+            Ok(permit) => Ok(ModelPermit::held_by(permit)),
             Err(_full) => Err(ModelError::NotStarted(
                 "as many turns as allowed are being answered".to_owned(),
             )),
@@ -220,23 +220,23 @@ impl ModelClient for OpenAiModelClient {
     async fn reply(
         &self,
         conversation: &Conversation,
-        deltas: &dyn Deltas,
+        sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         let mut pass = self
             .breaker
             .admit()
             .map_err(|open| ModelError::NotStarted(open.to_string()))?;
         let deadline = Instant::now() + self.timeout;
-        let is_streamed = deltas.are_read();
+        let is_streamed = sink.is_streamed();
         let question = question_with_history(conversation);
-        let mut collector = Collector::new(deltas, &self.habit, deadline);
+        let mut collector = Collector::new(sink, &self.habit, deadline);
         let mut outcome = self
             .ask(&question, deadline, &mut collector, is_streamed, &mut pass)
             .await;
         let last = last_question(conversation);
         let is_overflow = matches!(&outcome, Err(failure) if failure.kind == Kind::Overflow);
         if is_overflow && !collector.was_read() && question != last {
-            collector = Collector::new(deltas, &self.habit, deadline);
+            collector = Collector::new(sink, &self.habit, deadline);
             outcome = self
                 .ask(last, deadline, &mut collector, is_streamed, &mut pass)
                 .await;

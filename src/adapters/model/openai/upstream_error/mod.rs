@@ -136,7 +136,7 @@ impl UpstreamError {
             | Kind::Unreachable
             | Kind::Silent
             | Kind::Late
-            | Kind::ReaderGone => None,
+            | Kind::SinkClosed => None,
         }
     }
 
