@@ -28,7 +28,7 @@ pub struct OutsideArgs {
     )]
     allow_origin: Vec<String>,
 
-    /// Network of proxies whose X-Forwarded-For and Forwarded headers are believed, such as
+    /// Network of proxies whose X-Forwarded-For headers are believed, such as
     /// 10.0.0.0/8 or 127.0.0.1; may be repeated
     #[arg(
         long,

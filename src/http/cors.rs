@@ -1,16 +1,13 @@
-//! Which pages of other origins may read the answers: CORS, as the Fetch standard has it.
+//! CORS (Fetch standard, section 3.2): which pages of other origins may read the answers.
 //!
-//! Without allowed origins there is no CORS at all. With some, every answer under `/api`, `/agent`
-//! and `/oauth2` varies by `Origin`, and an allowed one gets the headers that let its script read
-//! the answer, whatever the status: a page that cannot read a 429 cannot wait. Origins are compared
-//! byte by byte with what the operator named.
+//! Without allowed origins there are no CORS headers under `/api`, `/agent`, `/oauth2` and `/mcp`.
+//! With some, every answer there varies by `Origin`, and an allowed origin gets the headers that let
+//! its scripts read the answer, whatever its status: a page that cannot read a 429 cannot wait.
 //!
-//! A preflight is answered here, before anything is counted, looked up or read: it costs one
-//! comparison of strings, whoever sends it, and what bounds it is what bounds every connection.
-//! One from an origin that is not allowed gets the same 204 without the headers. Its browser
-//! refuses the page either way, and a 403 would only tell more.
+//! A preflight is answered before anything is counted or read. One from an origin that is not
+//! allowed gets the same 204 without the headers: its browser refuses the page either way.
 //!
-//! Documents are the same for everybody: any page may read them, allowed origin or not.
+//! Documents are the same for everybody, so any page may read them.
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
@@ -23,42 +20,13 @@ use hyper::{HeaderMap, Method};
 use super::route::Area;
 use super::routes::Route;
 
-/// Every header of an answer for programs but CORS's own, and whether scripts have to be allowed
-/// to read it. Left out is what belongs to one connection, such as `Connection`.
-const SENT: [(&str, Readable); 21] = [
-    ("allow", Readable::IfExposed),
-    ("cache-control", Readable::Always),
-    ("content-length", Readable::Always),
-    ("content-type", Readable::Always),
-    ("date", Readable::IfExposed),
-    ("deprecation", Readable::IfExposed),
-    ("pragma", Readable::Always),
-    ("ratelimit", Readable::IfExposed),
-    ("ratelimit-limit", Readable::IfExposed),
-    ("ratelimit-policy", Readable::IfExposed),
-    ("ratelimit-remaining", Readable::IfExposed),
-    ("ratelimit-reset", Readable::IfExposed),
-    ("retry-after", Readable::IfExposed),
-    ("service-api-version", Readable::IfExposed),
-    ("set-cookie", Readable::Never),
-    ("sunset", Readable::IfExposed),
-    ("vary", Readable::IfExposed),
-    ("www-authenticate", Readable::IfExposed),
-    ("x-accel-buffering", Readable::IfExposed),
-    ("x-content-type-options", Readable::IfExposed),
-    ("x-request-id", Readable::IfExposed),
-];
-
-/// Which scripts can read a header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Readable {
-    /// Any: it is a CORS-safelisted response-header name.
-    Always,
-    /// Those of an allowed origin, if it is exposed to them.
-    IfExposed,
-    /// None: it is a forbidden response-header name.
-    Never,
-}
+/// What scripts of an allowed origin may read, beside the CORS-safelisted response headers: every
+/// header of an answer for programs but `Set-Cookie`, which no script may read.
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "allow, date, deprecation, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
+     ratelimit-reset, retry-after, service-api-version, sunset, vary, www-authenticate, \
+     x-accel-buffering, x-content-type-options, x-request-id",
+);
 
 /// The request headers that an operation reads and a script may set.
 const ACCEPTED: HeaderValue =
@@ -73,8 +41,9 @@ const ACCEPTED_BY_MCP: HeaderValue = HeaderValue::from_static(
 const ACCEPTED_BY_DOCUMENTS: HeaderValue =
     HeaderValue::from_static("accept, content-type, if-none-match, service-api-version");
 
-/// What scripts may read of an answer about a document, beside what they can read of any answer.
-const SENT_WITH_DOCUMENTS: HeaderValue = HeaderValue::from_static(
+/// What scripts of any origin may read of an answer about a document, beside the CORS-safelisted
+/// response headers.
+const EXPOSED_BY_DOCUMENTS: HeaderValue = HeaderValue::from_static(
     "allow, content-security-policy, cross-origin-opener-policy, date, etag, link, \
      permissions-policy, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
      ratelimit-reset, referrer-policy, retry-after, service-api-version, vary, www-authenticate, \
@@ -84,58 +53,35 @@ const SENT_WITH_DOCUMENTS: HeaderValue = HeaderValue::from_static(
 /// How long a browser may remember a preflight's answer, in seconds. Chromium keeps none longer.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
 
-/// The origins whose pages may read the answers.
-#[derive(Clone, Debug)]
-pub struct AllowedOrigins {
-    origins: Vec<String>,
-    exposed: HeaderValue,
-}
-
-impl Default for AllowedOrigins {
-    fn default() -> Self {
-        Self::new([])
-    }
-}
+/// The origins whose pages may read the answers. They are compared byte by byte.
+#[derive(Clone, Debug, Default)]
+pub struct AllowedOrigins(Vec<String>);
 
 impl AllowedOrigins {
     /// Allows `origins`, each serialised as browsers do: scheme, host, and the port if it is not
-    /// the scheme's own.
+    /// the scheme's default.
     #[must_use]
     pub fn new(origins: impl IntoIterator<Item = String>) -> Self {
-        let exposed: Vec<_> = SENT
-            .iter()
-            .filter(|(_, readable)| *readable == Readable::IfExposed)
-            .map(|(name, _)| *name)
-            .collect();
-        Self {
-            origins: origins.into_iter().collect(),
-            // Header names are always a valid value.
-            exposed: HeaderValue::try_from(exposed.join(", "))
-                .unwrap_or(HeaderValue::from_static("")),
-        }
+        Self(origins.into_iter().collect())
     }
 
-    /// The request's origin, if that is the only one it names and an allowed one.
-    pub(crate) fn of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
-        if self.origins.is_empty() {
-            return None;
-        }
+    /// The request's origin, if it names exactly one and that is allowed.
+    pub(crate) fn origin_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
         let origin = only_origin(headers)?;
         let is_allowed = |allowed: &String| allowed.as_bytes() == origin.as_bytes();
-        self.origins.iter().any(is_allowed).then_some(origin)
+        self.0.iter().any(is_allowed).then_some(origin)
     }
 
-    /// Whether the request comes from no page at all, from one of the origin `own`, or from one of
-    /// an allowed origin.
+    /// Whether the request has no origin, the origin `own`, or an allowed one.
     pub(crate) fn admits(&self, headers: &HeaderMap, own: &str) -> bool {
         let is_own = |origin: &HeaderValue| origin.as_bytes() == own.as_bytes();
         !headers.contains_key(ORIGIN)
             || only_origin(headers).is_some_and(is_own)
-            || self.of(headers).is_some()
+            || self.origin_of(headers).is_some()
     }
 
-    /// The headers of the answer to a preflight; nothing if the request is none, or if no origin
-    /// is allowed at all, or if there is nothing at its path.
+    /// The headers of the answer to a preflight. `None` if the request is no preflight, no origin is
+    /// allowed at all, or there is nothing at its path.
     pub(crate) fn preflight(&self, parts: &Parts, route: Route) -> Option<HeaderMap> {
         let Route::WrongMethod { allow, is_document } = route else {
             return None;
@@ -144,10 +90,18 @@ impl AllowedOrigins {
             return None;
         }
         if is_document {
-            return Some(open_preflight(allow));
+            return Some(HeaderMap::from_iter([
+                (ACCESS_CONTROL_ALLOW_ORIGIN, ANY),
+                (
+                    ACCESS_CONTROL_ALLOW_METHODS,
+                    HeaderValue::from_static(allow),
+                ),
+                (ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED_BY_DOCUMENTS),
+                (ACCESS_CONTROL_MAX_AGE, MAX_AGE_S),
+            ]));
         }
         let area = Area::of(parts.uri.path());
-        if self.origins.is_empty() || !area.is_for_programs() {
+        if self.0.is_empty() || !area.is_for_programs() {
             return None;
         }
         let mut headers = HeaderMap::new();
@@ -157,7 +111,7 @@ impl AllowedOrigins {
                 "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
             ),
         );
-        if let Some(origin) = self.of(&parts.headers) {
+        if let Some(origin) = self.origin_of(&parts.headers) {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
             let methods = HeaderValue::from_static(allow);
@@ -172,23 +126,16 @@ impl AllowedOrigins {
         Some(headers)
     }
 
-    /// Writes what an answer for programs tells the browser, for a request whose allowed origin is
-    /// `origin`, if it has one.
-    pub(crate) fn write(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
-        if self.origins.is_empty() {
+    /// Adds the headers of an answer for programs. `origin` is the request's allowed origin.
+    pub(crate) fn apply(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
+        if self.0.is_empty() {
             return;
         }
-        let vary = match headers.get(VARY).and_then(|vary| vary.to_str().ok()) {
-            Some(vary) => HeaderValue::try_from(format!("{vary}, Origin")).ok(),
-            None => Some(HeaderValue::from_static("Origin")),
-        };
-        if let Some(vary) = vary {
-            headers.insert(VARY, vary);
-        }
+        headers.append(VARY, HeaderValue::from_static("Origin"));
         if let Some(origin) = origin {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
-            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, self.exposed.clone());
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
         }
     }
 }
@@ -208,23 +155,10 @@ fn is_preflight(parts: &Parts) -> bool {
         && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// The headers of the answer to a preflight for a document.
-fn open_preflight(allow: &'static str) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
-    headers.insert(
-        ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static(allow),
-    );
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED_BY_DOCUMENTS);
-    headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
-    headers
-}
-
-/// Writes that any page may read an answer about a document, whatever its status.
+/// Lets any page read an answer about a document, whatever its status.
 pub(crate) fn open(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, SENT_WITH_DOCUMENTS);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_BY_DOCUMENTS);
 }
 
 const ANY: HeaderValue = HeaderValue::from_static("*");

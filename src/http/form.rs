@@ -1,8 +1,9 @@
-//! Reading `application/x-www-form-urlencoded` bodies as RFC 6749 has them (sections 3.2 and B):
-//! a parameter without a value counts as left out, unknown ones are ignored, and none that is read
-//! may come twice.
+//! Reading `application/x-www-form-urlencoded` bodies as RFC 6749 defines them (section 3.2 and
+//! appendix B): a parameter without a value counts as omitted, unknown ones are ignored, and no
+//! parameter that is read may be repeated.
 //!
-//! What cannot be decoded is refused, where a browser would guess: nobody sends it on purpose.
+//! Broken escapes and bytes that are not UTF-8 are refused, where the WHATWG parser would replace
+//! them.
 
 use percent_encoding::percent_decode;
 
@@ -10,28 +11,28 @@ use super::problem::{Code, Problem};
 use super::wire::Errors;
 
 /// The parameters of a form.
-pub(crate) struct Form(Vec<(String, String)>);
+pub(crate) struct FormParams(Vec<(String, String)>);
 
-/// Reads a body.
+/// Parses a body.
 ///
 /// # Errors
 /// A problem when it is not a form in UTF-8.
-pub(crate) fn parse(body: &[u8]) -> Result<Form, Problem> {
+pub(crate) fn parse(body: &[u8]) -> Result<FormParams, Problem> {
     let pairs = body.split(|&byte| byte == b'&');
     pairs
         .filter(|pair| !pair.is_empty())
         .map(|pair| {
-            let equals = pair.iter().position(|&byte| byte == b'=');
-            let (name, value) = pair.split_at(equals.unwrap_or(pair.len()));
-            Some((decode(name)?, decode(value.get(1..).unwrap_or_default())?))
+            let mut halves = pair.splitn(2, |&byte| byte == b'=');
+            let mut half = || decode(halves.next().unwrap_or_default());
+            Some((half()?, half()?))
         })
         .collect::<Option<_>>()
-        .map(Form)
+        .map(FormParams)
         .ok_or_else(|| Problem::of(Code::MalformedForm))
 }
 
-impl Form {
-    /// The parameter `name`, if it is there and has a value. There more than once, it is an error.
+impl FormParams {
+    /// The parameter `name`, if it is present and not empty. Repeated, it is an error.
     pub(crate) fn optional(&self, name: &str, errors: &mut Errors) -> Option<&str> {
         let mut values = self.0.iter().filter(|(found, _)| found == name);
         let (_, value) = values.next()?;
@@ -45,7 +46,7 @@ impl Form {
         (!value.is_empty()).then_some(value)
     }
 
-    /// The parameter `name`, which has to be there with a value.
+    /// The parameter `name`, which has to be present and not empty.
     pub(crate) fn required(&self, name: &str, errors: &mut Errors) -> Option<&str> {
         let value = self.optional(name, errors);
         if value.is_none() {
@@ -55,21 +56,18 @@ impl Form {
     }
 }
 
-/// What is written in a name or a value; nothing if an escape is broken or the text is not UTF-8.
+/// Decodes a name or a value. `None` if an escape is broken or the text is not UTF-8.
 pub(crate) fn decode(encoded: &[u8]) -> Option<String> {
-    let mut spaced = encoded.to_vec();
-    for (at, byte) in encoded.iter().enumerate() {
-        match byte {
-            b'+' => *spaced.get_mut(at)? = b' ',
-            b'%' => {
-                let digits = encoded.get(at + 1..at + 3)?;
-                if !digits.iter().all(u8::is_ascii_hexdigit) {
-                    return None;
-                }
-            }
-            _ => {}
-        }
+    let mut escapes = encoded.split(|&byte| byte == b'%').skip(1);
+    let is_whole =
+        |rest: &[u8]| matches!(rest, [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
+    if !escapes.all(is_whole) {
+        return None;
     }
+    let spaced: Vec<u8> = encoded
+        .iter()
+        .map(|&byte| if byte == b'+' { b' ' } else { byte })
+        .collect();
     let text = percent_decode(&spaced).decode_utf8().ok()?;
     Some(text.into_owned())
 }

@@ -6,7 +6,7 @@
 //! | [`service`] | what happens to a request, from first to last |
 //! | [`route`], [`routes`] | the operations, and the way to them from method and path |
 //! | `version` | which version a request asks for, and which operations will be removed |
-//! | `identity`, [`forwarded`], `proxy_watch` | who is asking, and through which proxies |
+//! | `identity`, [`client_ip`] | who is asking, and through which proxies |
 //! | [`cors`] | which pages of other origins may read the answers |
 //! | `body`, `room`, `wire`, `form` | reading bodies and the JSON or the parameters in them |
 //! | `documents` | the site's documents as answers |
@@ -21,12 +21,12 @@
 
 mod activity;
 mod body;
+pub mod client_ip;
 mod cookie;
 pub mod cors;
 mod documents;
 mod events;
 mod form;
-pub mod forwarded;
 mod handlers;
 mod headers;
 mod identity;
@@ -36,7 +36,6 @@ mod mcp;
 mod negotiate;
 mod panics;
 pub mod problem;
-mod proxy_watch;
 pub mod ratelimit;
 mod render;
 mod reply;

@@ -10,7 +10,7 @@ use crate::domain::client::{Client, HashedNetwork, Network};
 use crate::domain::credential::Fingerprint;
 use crate::domain::time::Timestamp;
 
-use super::forwarded::Source;
+use super::client_ip::ClientIp;
 use super::handlers::HeldContext;
 use super::problem::{Code, Problem};
 use super::request_id::RequestId;
@@ -34,7 +34,7 @@ pub(super) struct Visit {
     /// Where the connection comes from: from the client, or from a proxy.
     pub(super) peer_address: IpAddr,
     pub(super) peer_network: HashedNetwork,
-    pub(super) source: Source,
+    pub(super) client_ip: ClientIp,
     pub(super) area: Area,
     pub(super) route: Route,
     pub(super) wanted: Wanted,
@@ -53,9 +53,9 @@ impl Visit {
     /// Who asks, given the credential that was found to be good.
     pub(super) fn client(&self, credential: Option<Fingerprint>) -> Client {
         Client {
-            network: Network::from(self.source.address),
+            network: Network::from(self.client_ip.address),
             credential,
-            forwarding_untrusted: self.source.is_doubtful(),
+            forwarding_untrusted: self.client_ip.may_be_proxy(),
         }
     }
 

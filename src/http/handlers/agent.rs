@@ -8,7 +8,7 @@ use crate::domain::text::Label;
 use crate::http::form;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
-use crate::http::wire::{self, Errors, Object, Unknown};
+use crate::http::wire::{self, Errors, JsonObject, Unknown};
 use crate::usecases::register_agent::{RegisterAgentError, register_agent};
 use crate::usecases::revoke::revoke as revoke_credential;
 
@@ -99,7 +99,7 @@ fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
                 errors.finish(Some(()))?;
                 return Err(not_enabled(&mut object));
             }
-            _ => errors.push(&kind.pointer(), "enum", "must be anonymous"),
+            _ => errors.push(kind.pointer(), "enum", "must be anonymous"),
         }
     }
     let label = object
@@ -117,7 +117,7 @@ fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
 }
 
 /// Which kind of identity assertion is not enabled. Nothing of it is read but its type.
-fn not_enabled(object: &mut Object<'_>) -> Problem {
+fn not_enabled(object: &mut JsonObject<'_>) -> Problem {
     let assertion_type = object
         .optional("assertion_type")
         .and_then(|value| value.string(&mut Errors::default()));

@@ -12,7 +12,7 @@ use crate::http::cookie::QuotaCookie;
 use crate::http::negotiate::prefers_events;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
-use crate::http::wire::{self, Errors, Object, Unknown, Value};
+use crate::http::wire::{self, Errors, JsonObject, JsonValue, Unknown};
 use crate::ports::NullSink;
 use crate::usecases::chat::{self as usecase, Allowance, Answered, ChatError, Turn};
 
@@ -158,7 +158,7 @@ fn read_arguments(arguments: &[u8]) -> Result<Conversation, Problem> {
 
 /// Reads the member `messages`, and settles what all others are.
 fn read_conversation(
-    mut object: Object<'_>,
+    mut object: JsonObject<'_>,
     unknown: Unknown,
     errors: &mut Errors,
 ) -> Option<Conversation> {
@@ -173,13 +173,13 @@ fn read_conversation(
     Conversation::parse(messages).ok()
 }
 
-fn read_message(item: Value<'_>, unknown: Unknown, errors: &mut Errors) -> Option<Message> {
+fn read_message(item: JsonValue<'_>, unknown: Unknown, errors: &mut Errors) -> Option<Message> {
     let mut object = item.object(errors)?;
     let role = object.required("role", errors).and_then(|value| {
         let name = value.string(errors)?;
         let role = Role::from_name(&name);
         if role.is_none() {
-            errors.push(&value.pointer(), "enum", "must be user or assistant");
+            errors.push(value.pointer(), "enum", "must be user or assistant");
         }
         role
     });

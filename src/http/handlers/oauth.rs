@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::domain::agent::AccessToken;
 use crate::domain::time::Timestamp;
-use crate::http::form::{self, Form};
+use crate::http::form::{self, FormParams};
 use crate::http::identity::{self, Basic};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
@@ -63,7 +63,7 @@ pub(super) async fn token(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
 }
 
 /// Reads a client's id and secret from a token request of the only grant there is.
-fn read_request(form: &Form, basic: Basic) -> Result<(String, String), Problem> {
+fn read_request(form: &FormParams, basic: Basic) -> Result<(String, String), Problem> {
     let mut errors = Errors::default();
     let grant_type = form.required("grant_type", &mut errors);
     let scope = form.optional("scope", &mut errors);

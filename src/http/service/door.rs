@@ -95,11 +95,8 @@ impl LandingService {
     /// Tells the operator of a proxy that has to be named or configured.
     pub(super) fn watch_proxies(&self, visit: &Visit) {
         let is_probe = visit.route.leads_to(Endpoint::Plain(Plain::Health));
-        let forwarding = visit.source.forwarding;
-        let watch = &self.proxy_watch;
-        if let Some(advice) = watch.observe(visit.now, visit.peer_address, forwarding, is_probe) {
-            tracing::warn!("{}", advice.text());
-        }
+        self.proxy_warnings
+            .observe(visit.peer_address, visit.client_ip.forwarding, is_probe);
     }
 }
 

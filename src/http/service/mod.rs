@@ -34,14 +34,13 @@ use crate::ports::Answer;
 use crate::site::Site;
 
 use super::body::{BodyError, BodyReader};
+use super::client_ip::{ProxyWarnings, TrustedProxies};
 use super::cors::AllowedOrigins;
-use super::forwarded::TrustedProxies;
 use super::handlers::{Context, HeldContext};
 use super::headers::X_REQUEST_ID;
 use super::log::LogLine;
 use super::panics::{catch_panic, panicked};
 use super::problem::Problem;
-use super::proxy_watch::ProxyWatch;
 use super::render::{self, Renderer};
 use super::reply::{Reply, ReplyBody};
 use super::request_id::{RequestId, RequestIds};
@@ -64,7 +63,7 @@ pub struct LandingService {
     bodies: BodyReader,
     origins: AllowedOrigins,
     proxies: TrustedProxies,
-    proxy_watch: ProxyWatch,
+    proxy_warnings: ProxyWarnings,
     renderer: Renderer,
 }
 
@@ -81,7 +80,7 @@ impl LandingService {
             bodies: BodyReader::new(body_deadline),
             origins: AllowedOrigins::default(),
             proxies: TrustedProxies::default(),
-            proxy_watch: ProxyWatch::default(),
+            proxy_warnings: ProxyWarnings::default(),
         }
     }
 
@@ -165,12 +164,12 @@ impl LandingService {
             now: self.app().clock.now(),
             peer_address: peer.address,
             peer_network: peer.network,
-            source: self.proxies.source(peer.address, &parts.headers),
+            client_ip: self.proxies.client_ip(peer.address, &parts.headers),
             area,
             route,
             wanted: Wanted::of(area, &parts.headers),
             is_head: parts.method == Method::HEAD,
-            origin: self.origins.of(&parts.headers).cloned(),
+            origin: self.origins.origin_of(&parts.headers).cloned(),
             parts,
         };
         self.watch_proxies(&visit);
@@ -228,7 +227,7 @@ impl LandingService {
         let mut response = self.renderer.render(visit, outcome, decision);
         if visit.is_for_programs() {
             self.origins
-                .write(visit.origin.as_ref(), response.headers_mut());
+                .apply(visit.origin.as_ref(), response.headers_mut());
         }
         log_line.write(response.status(), outcome, decision);
         response

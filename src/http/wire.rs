@@ -1,10 +1,8 @@
-//! Reading JSON bodies member by member, so that every bad one can be named at once.
+//! Reading JSON bodies member by member, so that one answer names every bad member.
 //!
-//! A body is split into its members first, each left as raw text; then each is read by its own
-//! rule. That finds duplicate members, tells `null` from absent, accepts any number where any will
-//! do, and never recurses into what nobody asks for, however deeply it is nested.
-
-mod pointer;
+//! A body is split into its members, each kept as raw text; then each is read by its own rule. That
+//! finds duplicate members, tells `null` from absent, accepts numbers of any size, and never recurses
+//! into unknown members, however deeply they are nested.
 
 use std::fmt;
 
@@ -15,50 +13,45 @@ use crate::domain::text::TextError;
 
 use super::problem::{Code, Invalid, Problem};
 
-use pointer::{Location, Pointer, member_of};
-
-/// Most errors one answer names.
+/// Most errors in one answer.
 const ERRORS_MAX: usize = 32;
 
-/// Most members an object may have: no request has more than a few, and looking for duplicates
-/// among thousands would take long.
+/// Most members of an object: the search for duplicates is quadratic.
 const MEMBERS_MAX: usize = 256;
 
-/// A JSON value, not yet read, and where it stands in the body.
+/// Longest member name that is repeated in an answer, in bytes.
+const NAMED_BYTES_MAX: usize = 64;
+
+/// A JSON value that is not parsed yet.
 #[derive(Debug)]
-pub(crate) struct Value<'a> {
+pub(crate) struct JsonValue<'a> {
     raw: &'a RawValue,
-    place: Location,
+    /// A JSON Pointer as a URI fragment (RFC 6901, section 6).
+    pointer: String,
 }
 
 /// A JSON object, split into its members.
 #[derive(Debug)]
-pub(crate) struct Object<'a> {
-    members: Vec<Member<'a>>,
-    pointer: Pointer,
+pub(crate) struct JsonObject<'a> {
+    /// Those that were not taken yet.
+    members: Vec<(String, &'a RawValue)>,
+    pointer: String,
 }
 
-#[derive(Debug)]
-struct Member<'a> {
-    name: String,
-    raw: &'a RawValue,
-    is_known: bool,
-}
-
-/// What is wrong so far.
+/// The errors found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Errors(Vec<Invalid>);
 
-/// Whether members that nobody asked for are wrong.
+/// Whether unknown members are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
     Rejected,
     Ignored,
 }
 
-/// Why the domain refused a text; its `Display` is the detail in words.
+/// Why the domain refused a text. Its `Display` is the detail of the error.
 pub(crate) trait Invalidity: fmt::Display {
-    /// The detail for machines.
+    /// The code of the error.
     fn code(&self) -> &'static str;
 }
 
@@ -70,11 +63,11 @@ impl Invalidity for TextError {
     }
 }
 
-/// Reads a body that has to be one JSON value.
+/// Parses a body that has to be one JSON value.
 ///
 /// # Errors
 /// A problem when it is not.
-pub(crate) fn parse(body: &[u8]) -> Result<Value<'_>, Problem> {
+pub(crate) fn parse(body: &[u8]) -> Result<JsonValue<'_>, Problem> {
     if body.is_empty() {
         return Err(Problem::new(
             Code::MalformedJson,
@@ -90,14 +83,14 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value<'_>, Problem> {
         let detail = format!("The body is not JSON at line {line}, column {column}.");
         Problem::new(Code::MalformedJson, detail)
     })?;
-    Ok(Value {
+    Ok(JsonValue {
         raw,
-        place: Location::at("#"),
+        pointer: "#".to_owned(),
     })
 }
 
 impl Errors {
-    /// Notes that the value at `pointer` is wrong.
+    /// Adds an error about the value at `pointer`.
     pub(crate) fn push(&mut self, pointer: &str, code: &'static str, detail: impl Into<String>) {
         if self.0.len() < ERRORS_MAX {
             self.0.push(Invalid {
@@ -108,10 +101,10 @@ impl Errors {
         }
     }
 
-    /// What was read, if nothing is wrong.
+    /// What was read, if there are no errors.
     ///
     /// # Errors
-    /// A problem that names everything wrong.
+    /// A problem that names every error.
     pub(crate) fn finish<T>(self, read: Option<T>) -> Result<T, Problem> {
         match read {
             Some(read) if self.0.is_empty() => Ok(read),
@@ -120,62 +113,57 @@ impl Errors {
     }
 }
 
-impl<'a> Value<'a> {
-    /// Where the value stands.
-    pub(crate) fn pointer(&self) -> Pointer {
-        self.place.pointer()
+impl<'a> JsonValue<'a> {
+    /// Its place in the body.
+    pub(crate) fn pointer(&self) -> &str {
+        &self.pointer
     }
 
     /// The value as an object.
-    pub(crate) fn object(self, errors: &mut Errors) -> Option<Object<'a>> {
+    pub(crate) fn object(self, errors: &mut Errors) -> Option<JsonObject<'a>> {
         if !self.raw.get().starts_with('{') {
-            errors.push(&self.pointer(), "type", "must be an object");
+            errors.push(&self.pointer, "type", "must be an object");
             return None;
         }
-        // The syntax has been checked: what may be wrong is a name.
-        let Ok(members) = serde_json::from_str::<Members<'a>>(self.raw.get()) else {
+        // The syntax has been checked. Only a name may be no text.
+        let Ok(Members(all)) = serde_json::from_str(self.raw.get()) else {
             let detail = "has a member whose name is half a surrogate pair";
-            errors.push(&self.pointer(), "format", detail);
+            errors.push(&self.pointer, "format", detail);
             return None;
         };
-        if members.0.len() > MEMBERS_MAX {
-            errors.push(&self.pointer(), "length", "has too many members");
+        if all.len() > MEMBERS_MAX {
+            errors.push(&self.pointer, "length", "has too many members");
             return None;
         }
-        let mut object = Object {
-            members: Vec::with_capacity(members.0.len()),
-            pointer: self.pointer(),
-        };
-        for (name, raw) in members.0 {
-            if object.members.iter().any(|member| member.name == name) {
-                let pointer = member_of(&object.pointer, &name);
+        let mut members: Vec<(String, &RawValue)> = Vec::with_capacity(all.len());
+        for (name, raw) in all {
+            if members.iter().any(|(known, _)| *known == name) {
+                let pointer = member_pointer(&self.pointer, &name);
                 errors.push(&pointer, "duplicate_member", "is there more than once");
-                continue;
+            } else {
+                members.push((name, raw));
             }
-            object.members.push(Member {
-                name,
-                raw,
-                is_known: false,
-            });
         }
-        Some(object)
+        Some(JsonObject {
+            members,
+            pointer: self.pointer,
+        })
     }
 
     /// The value as an array of `1..=items_max` items.
     pub(crate) fn array(self, items_max: usize, errors: &mut Errors) -> Option<Vec<Self>> {
         let Ok(items) = serde_json::from_str::<Vec<&'a RawValue>>(self.raw.get()) else {
-            errors.push(&self.pointer(), "type", "must be an array");
+            errors.push(&self.pointer, "type", "must be an array");
             return None;
         };
         if items.is_empty() || items.len() > items_max {
             let detail = format!("must have 1 to {items_max} items");
-            errors.push(&self.pointer(), "length", detail);
+            errors.push(&self.pointer, "length", detail);
             return None;
         }
-        let pointer = self.pointer();
         let item = |(index, raw)| Self {
             raw,
-            place: Location::at(format!("{pointer}/{index}")),
+            pointer: format!("{}/{index}", self.pointer),
         };
         Some(items.into_iter().enumerate().map(item).collect())
     }
@@ -183,18 +171,16 @@ impl<'a> Value<'a> {
     /// The value as a string.
     pub(crate) fn string(&self, errors: &mut Errors) -> Option<String> {
         if !self.raw.get().starts_with('"') {
-            errors.push(&self.pointer(), "type", "must be a string");
+            errors.push(&self.pointer, "type", "must be a string");
             return None;
         }
-        match serde_json::from_str(self.raw.get()) {
-            Ok(text) => Some(text),
-            // The syntax has been checked: what is left is half of a surrogate pair.
-            Err(_) => {
-                let detail = "must be Unicode text, without half surrogate pairs";
-                errors.push(&self.pointer(), "format", detail);
-                None
-            }
+        let text = serde_json::from_str(self.raw.get()).ok();
+        // The syntax has been checked. Only half of a surrogate pair is no text.
+        if text.is_none() {
+            let detail = "must be Unicode text, without half surrogate pairs";
+            errors.push(&self.pointer, "format", detail);
         }
+        text
     }
 
     /// The value as a string that `parse` accepts.
@@ -204,7 +190,7 @@ impl<'a> Value<'a> {
         parse: impl FnOnce(String) -> Result<T, E>,
     ) -> Option<T> {
         parse(self.string(errors)?)
-            .map_err(|error| errors.push(&self.pointer(), error.code(), error.to_string()))
+            .map_err(|error| errors.push(&self.pointer, error.code(), error.to_string()))
             .ok()
     }
 
@@ -212,62 +198,79 @@ impl<'a> Value<'a> {
     pub(crate) fn boolean(&self, errors: &mut Errors) -> Option<bool> {
         let read = serde_json::from_str(self.raw.get()).ok();
         if read.is_none() {
-            errors.push(&self.pointer(), "type", "must be true or false");
+            errors.push(&self.pointer, "type", "must be true or false");
         }
         read
     }
 
-    /// Checks that the value is a number: any, however large.
+    /// Checks that the value is a number of any size.
     pub(crate) fn number(&self, errors: &mut Errors) {
         let is_number = self
             .raw
             .get()
             .starts_with(|first: char| first == '-' || first.is_ascii_digit());
         if !is_number {
-            errors.push(&self.pointer(), "type", "must be a number");
+            errors.push(&self.pointer, "type", "must be a number");
         }
     }
 }
 
-impl<'a> Object<'a> {
-    /// The member `name`, which has to be there.
-    pub(crate) fn required(
-        &mut self,
-        name: &'static str,
-        errors: &mut Errors,
-    ) -> Option<Value<'a>> {
+impl<'a> JsonObject<'a> {
+    /// Takes the member `name`, which has to be present.
+    pub(crate) fn required(&mut self, name: &str, errors: &mut Errors) -> Option<JsonValue<'a>> {
         let value = self.optional(name);
         if value.is_none() {
-            let pointer = member_of(&self.pointer, name);
+            let pointer = member_pointer(&self.pointer, name);
             errors.push(&pointer, "required", "must be there");
         }
         value
     }
 
-    /// The member `name`, if it is there. `null` is there.
-    pub(crate) fn optional(&mut self, name: &'static str) -> Option<Value<'a>> {
-        let member = self.members.iter_mut().find(|member| member.name == name)?;
-        member.is_known = true;
-        let place = Location::of_member(&self.pointer, name);
-        Some(Value {
-            raw: member.raw,
-            place,
+    /// Takes the member `name`, if it is present. `null` is present.
+    pub(crate) fn optional(&mut self, name: &str) -> Option<JsonValue<'a>> {
+        let at = self.members.iter().position(|(known, _)| known == name)?;
+        let (_, raw) = self.members.remove(at);
+        Some(JsonValue {
+            raw,
+            pointer: member_pointer(&self.pointer, name),
         })
     }
 
-    /// Settles what the members that nobody asked for are.
+    /// Checks the members that were not taken.
     pub(crate) fn finish(self, unknown: Unknown, errors: &mut Errors) {
-        if unknown == Unknown::Ignored {
-            return;
-        }
-        for member in self.members.iter().filter(|member| !member.is_known) {
-            errors.push(
-                &member_of(&self.pointer, &member.name),
-                "unknown_member",
-                "is not a member of this request",
-            );
+        if unknown == Unknown::Rejected {
+            for (name, _) in &self.members {
+                let pointer = member_pointer(&self.pointer, name);
+                errors.push(
+                    &pointer,
+                    "unknown_member",
+                    "is not a member of this request",
+                );
+            }
         }
     }
+}
+
+/// The pointer to a member of the object at `container`, or to the object itself if the name is too
+/// long to be repeated.
+fn member_pointer(container: &str, name: &str) -> String {
+    if name.len() > NAMED_BYTES_MAX {
+        return container.to_owned();
+    }
+    let mut pointer = format!("{container}/");
+    for byte in name.bytes() {
+        match byte {
+            // RFC 6901, section 3.
+            b'~' => pointer.push_str("~0"),
+            b'/' => pointer.push_str("~1"),
+            // What a URI fragment may hold unescaped (RFC 3986, section 3.5).
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'$' | b'@' => {
+                pointer.push(char::from(byte));
+            }
+            _ => pointer.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    pointer
 }
 
 /// All members of an object in order, duplicates included.

@@ -1,0 +1,418 @@
+//! The client's IP address: the peer of the connection, or what trusted proxies say in
+//! `X-Forwarded-For`.
+//!
+//! Anybody can send that header. It is read only if the peer is a trusted proxy, and from the right:
+//! past every trusted hop, to the first address that is not one. Whatever stands left of that was
+//! written by the client and is not parsed. `Forwarded` (RFC 7239) and `X-Real-IP` are never parsed:
+//! their presence only shows that there is a proxy.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hyper::HeaderMap;
+use hyper::header::HeaderName;
+use ipnet::{IpNet, Ipv4Net};
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED: HeaderName = HeaderName::from_static("forwarded");
+const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// Where a request comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientIp {
+    pub(crate) address: IpAddr,
+    pub(crate) forwarding: Forwarding,
+}
+
+/// How the address was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forwarding {
+    /// The peer is no trusted proxy and sent no forwarding header: it is the client.
+    Direct,
+    /// The peer sent a forwarding header and is not trusted.
+    Untrusted,
+    /// A trusted proxy named the client.
+    Known,
+    /// A trusted proxy sent no forwarding header. The request may be its own.
+    Missing,
+    /// A trusted proxy sent forwarding headers, but no `X-Forwarded-For` that can be parsed.
+    Unusable,
+}
+
+impl ClientIp {
+    /// Whether the address may be that of a proxy, shared by many clients.
+    pub(crate) const fn may_be_proxy(&self) -> bool {
+        match self.forwarding {
+            Forwarding::Untrusted | Forwarding::Missing | Forwarding::Unusable => true,
+            Forwarding::Direct | Forwarding::Known => false,
+        }
+    }
+}
+
+/// The networks whose `X-Forwarded-For` is believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrustedProxies(Vec<IpNet>);
+
+impl TrustedProxies {
+    /// Trusts `networks`. A network of IPv4-mapped addresses is the IPv4 network it maps.
+    #[must_use]
+    pub fn new(networks: impl IntoIterator<Item = IpNet>) -> Self {
+        Self(networks.into_iter().map(canonical).collect())
+    }
+
+    fn contains(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+
+    /// The client behind a request that came from `peer`.
+    pub(crate) fn client_ip(&self, peer: IpAddr, headers: &HeaderMap) -> ClientIp {
+        let peer = peer.to_canonical();
+        let names = [X_FORWARDED_FOR, FORWARDED, X_REAL_IP];
+        let is_forwarded = headers.keys().any(|name| names.contains(name));
+        let forwarding = match (self.contains(peer), is_forwarded) {
+            (false, false) => Forwarding::Direct,
+            (false, true) => Forwarding::Untrusted,
+            (true, false) => Forwarding::Missing,
+            (true, true) => return self.walk(peer, headers),
+        };
+        ClientIp {
+            address: peer,
+            forwarding,
+        }
+    }
+
+    /// Follows `X-Forwarded-For` from the right. An element that cannot be parsed ends the walk at
+    /// the hop that sent it.
+    fn walk(&self, peer: IpAddr, headers: &HeaderMap) -> ClientIp {
+        let mut client = ClientIp {
+            address: peer,
+            forwarding: Forwarding::Unusable,
+        };
+        let lines = headers.get_all(X_FORWARDED_FOR).iter().rev();
+        let elements = lines
+            .flat_map(|line| line.as_bytes().rsplit(|&byte| byte == b','))
+            .map(<[u8]>::trim_ascii)
+            .filter(|element| !element.is_empty());
+        for element in elements {
+            let Some(address) = parse_hop(element) else {
+                client.forwarding = Forwarding::Unusable;
+                break;
+            };
+            client = ClientIp {
+                address,
+                forwarding: Forwarding::Known,
+            };
+            if !self.contains(address) {
+                break;
+            }
+        }
+        client
+    }
+}
+
+fn canonical(network: IpNet) -> IpNet {
+    const MAPPED_BITS: u8 = 96;
+    let network = network.trunc();
+    let IpNet::V6(v6) = network else {
+        return network;
+    };
+    let Some(v4) = v6.network().to_ipv4_mapped() else {
+        return network;
+    };
+    v6.prefix_len()
+        .checked_sub(MAPPED_BITS)
+        .and_then(|bits| Ipv4Net::new(v4, bits).ok())
+        .map_or(network, IpNet::V4)
+}
+
+/// An address, which may have a port; one of IPv6 may have brackets.
+fn parse_hop(element: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(element).ok()?;
+    let address = if let Ok(address) = text.parse::<IpAddr>() {
+        address
+    } else if let Ok(socket) = text.parse::<SocketAddr>() {
+        socket.ip()
+    } else {
+        IpAddr::V6(text.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?)
+    };
+    Some(address.to_canonical())
+}
+
+/// Tells the operator of a proxy that makes all its clients look like one. Each warning is logged
+/// once a process, and names no address.
+#[derive(Debug, Default)]
+pub(crate) struct ProxyWarnings {
+    untrusted: AtomicBool,
+    unnamed: AtomicBool,
+}
+
+impl ProxyWarnings {
+    /// Looks at a request from `peer`. Health probes may come from a trusted proxy itself.
+    pub(crate) fn observe(&self, peer: IpAddr, forwarding: Forwarding, is_probe: bool) {
+        let (is_logged, warning) = match forwarding {
+            Forwarding::Untrusted if is_private(peer) => (
+                &self.untrusted,
+                "a request came from a private address with forwarding headers that are not \
+                 trusted: if that is your proxy, name its network with --trusted-proxy, or all its \
+                 visitors are counted as one",
+            ),
+            Forwarding::Missing if is_probe => return,
+            Forwarding::Missing | Forwarding::Unusable => (
+                &self.unnamed,
+                "a request from a trusted proxy has no usable X-Forwarded-For (Forwarded and \
+                 X-Real-IP are not read): have the proxy send X-Forwarded-For, or its visitors are \
+                 counted as one",
+            ),
+            Forwarding::Direct | Forwarding::Known | Forwarding::Untrusted => return,
+        };
+        // The load keeps the cache line shared once the warning is out.
+        if !is_logged.load(Ordering::Relaxed) && !is_logged.swap(true, Ordering::Relaxed) {
+            tracing::warn!("{warning}");
+        }
+    }
+}
+
+/// Whether the address is not routed on the Internet, so that it is likely a proxy's.
+fn is_private(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_private() || v4.is_loopback() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unique_local() || v6.is_loopback() || v6.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PROXY: &str = "10.0.0.1";
+
+    fn proxies() -> TrustedProxies {
+        let networks = ["10.0.0.0/8", "2001:db8:ffff::/48", "::ffff:172.16.0.0/108"];
+        TrustedProxies::new(networks.map(|network| network.parse().unwrap()))
+    }
+
+    fn client_ip(peer: &str, lines: &[(&HeaderName, &[u8])]) -> ClientIp {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, HeaderValue::from_bytes(value).unwrap());
+        }
+        proxies().client_ip(peer.parse().unwrap(), &headers)
+    }
+
+    fn from(address: &str, forwarding: Forwarding) -> ClientIp {
+        ClientIp {
+            address: address.parse().unwrap(),
+            forwarding,
+        }
+    }
+
+    fn known(address: &str) -> ClientIp {
+        from(address, Forwarding::Known)
+    }
+
+    fn unusable(address: &str) -> ClientIp {
+        from(address, Forwarding::Unusable)
+    }
+
+    /// What lines of `X-Forwarded-For` lead to, behind the proxy.
+    fn check(lines: &[&str], expected: ClientIp) {
+        let name = &X_FORWARDED_FOR;
+        let headers: Vec<_> = lines.iter().map(|line| (name, line.as_bytes())).collect();
+        assert_eq!(client_ip(PROXY, &headers), expected, "{lines:?}");
+    }
+
+    #[test]
+    fn x_forwarded_for_is_walked_from_the_right() {
+        for (lines, expected) in [
+            (vec!["1.1.1.1"], known("1.1.1.1")),
+            (vec!["1.1.1.1, 2.2.2.2"], known("2.2.2.2")),
+            (vec!["1.1.1.1, 2.2.2.2, 3.3.3.3"], known("3.3.3.3")),
+            (vec!["1.1.1.1,2.2.2.2,10.9.9.9"], known("2.2.2.2")),
+            (
+                vec!["1.1.1.1, 2.2.2.2, 10.9.9.9, 10.8.8.8"],
+                known("2.2.2.2"),
+            ),
+            // Trusted hops in IPv4-mapped clothes, and a trusted network that was named so.
+            (
+                vec!["1.1.1.1, ::ffff:10.9.9.9, 172.17.0.1"],
+                known("1.1.1.1"),
+            ),
+            (
+                vec!["oh, hi,,127.0.0.1,,,,, 12.34.56.78  "],
+                known("12.34.56.78"),
+            ),
+            // Several lines are one list.
+            (vec!["1.1.1.1, 2.2.2.2", "3.3.3.3"], known("3.3.3.3")),
+            (vec!["1.1.1.1, 2.2.2.2", "10.9.9.9"], known("2.2.2.2")),
+            (vec!["1.1.1.1", "", " , ,"], known("1.1.1.1")),
+            // Only proxies: the first of them is who asked.
+            (vec!["10.1.1.1, 10.9.9.9"], known("10.1.1.1")),
+            // Ports and brackets.
+            (vec!["1.1.1.1:4711"], known("1.1.1.1")),
+            (vec!["2001:db8::1"], known("2001:db8::1")),
+            (vec!["[2001:db8::1]"], known("2001:db8::1")),
+            (vec!["[2001:db8::1]:443"], known("2001:db8::1")),
+            (
+                vec!["2.2.2.2, [2001:db8:ffff::1]:443, 10.9.9.9:1"],
+                known("2.2.2.2"),
+            ),
+            (vec!["::ffff:1.1.1.1"], known("1.1.1.1")),
+            (vec!["[::ffff:1.1.1.1]:80"], known("1.1.1.1")),
+            (vec!["2.2.2.2, [::ffff:10.9.9.9]:80"], known("2.2.2.2")),
+            // A list that a trusted hop ends may go on in the line before.
+            (
+                vec!["6.6.6.6, 1.1.1.1", "", "10.8.8.8", "10.9.9.9, 10.7.7.7"],
+                known("1.1.1.1"),
+            ),
+            // What cannot be read ends the walk at the last good address.
+            (vec!["1.1.1.1, nonsense"], unusable(PROXY)),
+            (vec!["1.1.1.1, nonsense, 10.9.9.9"], unusable("10.9.9.9")),
+            (vec!["1.1.1.1", "unknown"], unusable(PROXY)),
+            (vec!["1.1.1.1, 2.2.2.2:"], unusable(PROXY)),
+            (vec!["1.1.1.1, 2.2.2.2:99999"], unusable(PROXY)),
+            (vec!["1.1.1.1, 2.2.2.2:+80"], unusable(PROXY)),
+            (vec!["1.1.1.1, 2.2.2.2:80:80"], unusable(PROXY)),
+            (vec!["1.1.1.1, [2001:db8::1]:"], unusable(PROXY)),
+            (vec!["1.1.1.1, [2001:db8::1]:+1"], unusable(PROXY)),
+            (vec!["1.1.1.1, _hidden"], unusable(PROXY)),
+            (vec!["1.1.1.1, for=2.2.2.2"], unusable(PROXY)),
+            (vec!["1.1.1.1, 2.2.2.2:_a"], unusable(PROXY)),
+            (vec!["1.1.1.1, [2.2.2.2]"], unusable(PROXY)),
+            (vec!["1.1.1.1, [2001:db8::1"], unusable(PROXY)),
+            (vec!["1.1.1.1, [2001:db8::1]x"], unusable(PROXY)),
+            (vec!["1.1.1.1, fe80::1%eth0"], unusable(PROXY)),
+            (vec!["1.1.1.1, 02.2.2.2"], unusable(PROXY)),
+            (vec!["1.1.1.1, \"2.2.2.2\""], unusable(PROXY)),
+            (vec!["1.1.1.1, \""], unusable(PROXY)),
+            (vec![""], unusable(PROXY)),
+            (vec![" , "], unusable(PROXY)),
+        ] {
+            check(&lines, expected);
+        }
+    }
+
+    /// Heads are bounded, so is the length of a list; and what stands left of the first stranger is not
+    /// looked at.
+    #[test]
+    fn a_thousand_entries_are_walked_as_far_as_trust_reaches() {
+        const ENTRIES: usize = 1000;
+        let (proxy, nonsense, client) = ("10.9.9.9", "nonsense", "1.1.1.1");
+        let proxies = vec![proxy; ENTRIES].join(", ");
+        check(&[&proxies], known("10.9.9.9"));
+        check(&[client, &proxies], known("1.1.1.1"));
+        check(&[&format!("{client}, {proxies}")], known("1.1.1.1"));
+        check(&[nonsense, &proxies], unusable("10.9.9.9"));
+        let lines = vec![proxy; ENTRIES];
+        check(&lines, known("10.9.9.9"));
+        let forged = vec![nonsense; ENTRIES].join(", ");
+        check(&[&forged, client], known("1.1.1.1"));
+        check(&[&format!("{forged}, {client}")], known("1.1.1.1"));
+        let empty = ",".repeat(ENTRIES);
+        check(&[client, &empty], known("1.1.1.1"));
+        check(&[&empty], unusable(PROXY));
+    }
+
+    #[test]
+    fn only_a_trusted_peer_is_asked() {
+        for (peer, is_trusted) in [
+            ("10.0.0.1", true),
+            ("::ffff:10.0.0.1", true),
+            ("2001:db8:ffff::9", true),
+            ("172.31.255.255", true),
+            ("172.32.0.0", false),
+            ("192.0.2.1", false),
+            ("::ffff:192.0.2.1", false),
+            ("2001:db8:fffe::9", false),
+        ] {
+            let lines: [(&HeaderName, &[u8]); 1] = [(&X_FORWARDED_FOR, b"1.1.1.1")];
+            let canonical = peer.parse::<IpAddr>().unwrap().to_canonical().to_string();
+            let (asked, not_asked) = if is_trusted {
+                (known("1.1.1.1"), from(&canonical, Forwarding::Missing))
+            } else {
+                (
+                    from(&canonical, Forwarding::Untrusted),
+                    from(&canonical, Forwarding::Direct),
+                )
+            };
+            assert_eq!(client_ip(peer, &lines), asked, "{peer}");
+            assert_eq!(client_ip(peer, &[]), not_asked, "{peer}");
+            assert_eq!(asked.may_be_proxy(), !is_trusted);
+            assert_eq!(not_asked.may_be_proxy(), is_trusted, "a silent proxy");
+        }
+    }
+
+    #[test]
+    fn other_headers_are_noticed_and_never_believed() {
+        for (name, value) in [(&X_REAL_IP, &b"6.6.6.6"[..]), (&FORWARDED, b"for=6.6.6.6")] {
+            let alone = [(name, value)];
+            assert_eq!(client_ip(PROXY, &alone), unusable(PROXY));
+            let untrusted = from("192.0.2.1", Forwarding::Untrusted);
+            assert_eq!(client_ip("192.0.2.1", &alone), untrusted);
+            let list = (&X_FORWARDED_FOR, &b"1.1.1.1"[..]);
+            assert_eq!(client_ip(PROXY, &[(name, value), list]), known("1.1.1.1"));
+            let unparsable = (&X_FORWARDED_FOR, &b"nonsense"[..]);
+            assert_eq!(
+                client_ip(PROXY, &[(name, value), unparsable]),
+                unusable(PROXY)
+            );
+        }
+    }
+
+    #[test]
+    fn private_addresses_are_likely_proxies() {
+        for (address, expected) in [
+            ("127.0.0.1", true),
+            ("10.1.2.3", true),
+            ("172.31.0.1", true),
+            ("192.168.1.1", true),
+            ("169.254.0.1", true),
+            ("::1", true),
+            ("fd00::1", true),
+            ("fe80::1", true),
+            ("::ffff:10.0.0.1", true),
+            ("172.32.0.1", false),
+            ("198.51.100.1", false),
+            ("2001:db8::1", false),
+        ] {
+            assert_eq!(is_private(address.parse().unwrap()), expected, "{address}");
+        }
+    }
+
+    /// Any bytes that a header value may have, with many of the marks that matter.
+    fn forged() -> impl Strategy<Value = Vec<u8>> {
+        let mark = prop::sample::select(b"\",;=\\[]:._ 1for".to_vec());
+        let any = any::<u8>().prop_filter("a header value", |&byte| byte >= 0x20 && byte != 0x7f);
+        prop::collection::vec(prop_oneof![mark, any], 0..60)
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_it(list in forged(), forwarded in forged()) {
+            client_ip(PROXY, &[(&X_FORWARDED_FOR, &list), (&FORWARDED, &forwarded)]);
+        }
+
+        #[test]
+        fn what_a_stranger_wrote_first_changes_nothing(
+            left in forged(),
+            is_one_line in any::<bool>(),
+            right in prop::sample::select(vec![
+                "1.1.1.1",
+                "[2001:db8::1]:443, 10.2.2.2, 10.3.3.3:8080",
+            ]),
+        ) {
+            let name = &X_FORWARDED_FOR;
+            let honest = client_ip(PROXY, &[(name, right.as_bytes())]);
+            prop_assert_eq!(honest.forwarding, Forwarding::Known);
+            let forged = if is_one_line {
+                let line = [&left, &b", "[..], right.as_bytes()].concat();
+                client_ip(PROXY, &[(name, &line)])
+            } else {
+                client_ip(PROXY, &[(name, &left), (name, right.as_bytes())])
+            };
+            prop_assert_eq!(forged, honest);
+        }
+    }
+}
