@@ -45,7 +45,6 @@ impl App {
             limiter: &*self.limiter,
             policies: &self.settings.policies,
             key: &self.secrets.limiter,
-            known: None,
         }
     }
 

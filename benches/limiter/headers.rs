@@ -3,9 +3,9 @@
 use criterion::Criterion;
 use hyper::{HeaderMap, StatusCode};
 use landing_api::domain::decision::{Decision, Standing};
-use landing_api::domain::policy::{Policies, PolicyName};
+use landing_api::domain::policy::PolicyName;
 use landing_api::domain::window::Usage;
-use landing_api::http::ratelimit::RateLimitHeaders;
+use landing_api::http::ratelimit;
 
 pub(crate) fn bench(c: &mut Criterion) {
     let door = [PolicyName::Default, PolicyName::Ip];
@@ -16,12 +16,10 @@ pub(crate) fn bench(c: &mut Criterion) {
 }
 
 fn rendered(c: &mut Criterion, name: &str, decision: &Decision, status: StatusCode) {
-    let rate_limits = RateLimitHeaders::new(&Policies::default());
     c.bench_function(&format!("headers/{name}"), |bencher| {
         bencher.iter(|| {
             let mut headers = HeaderMap::with_capacity(16);
-            rate_limits.set(decision, &mut headers);
-            RateLimitHeaders::set_retry_after(decision, status, &mut headers);
+            ratelimit::write(decision, status, &mut headers);
             headers
         });
     });

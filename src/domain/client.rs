@@ -70,26 +70,6 @@ impl fmt::Debug for Network {
     }
 }
 
-/// A network with its keyed hash ([`Network::hashed`]), for who asks for it again and again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HashedNetwork {
-    /// The network.
-    pub network: Network,
-    /// Its hash.
-    pub hash: [u8; 16],
-}
-
-impl HashedNetwork {
-    /// Hashes `network`.
-    #[must_use]
-    pub fn new(network: Network, key: &MacKey) -> Self {
-        Self {
-            network,
-            hash: network.hashed(key),
-        }
-    }
-}
-
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     if let Some(v4) = address.to_ipv4_mapped() {
         return Some(v4);

@@ -11,8 +11,7 @@ use hyper::{HeaderMap, StatusCode};
 
 use crate::site::{self, Document, Representation};
 
-use super::cors;
-use super::headers;
+use super::headers::insert;
 use super::negotiate;
 use super::reply::Reply;
 
@@ -89,9 +88,9 @@ impl Documents {
         Some(if has(request, &form.etag) {
             // RFC 9110, section 15.4.5.
             let headers = form.headers_unchanged.clone();
-            Reply::prepared(StatusCode::NOT_MODIFIED, headers, Bytes::new())
+            Reply::new(StatusCode::NOT_MODIFIED, headers, Bytes::new())
         } else {
-            Reply::prepared(StatusCode::OK, form.headers.clone(), form.body.clone())
+            Reply::new(StatusCode::OK, form.headers.clone(), form.body.clone())
         })
     }
 }
@@ -108,8 +107,7 @@ fn copied(body: &Bytes, copies: &mut HashSet<Bytes>) -> Bytes {
 
 impl Form {
     fn new(document: &Document, form: &Representation, copies: &mut HashSet<Bytes>) -> Self {
-        let mut headers_unchanged = headers::prepared();
-        cors::open(&mut headers_unchanged);
+        let mut headers_unchanged = HeaderMap::new();
         let max_age_s = document.max_age_s;
         insert(
             &mut headers_unchanged,
@@ -139,19 +137,9 @@ impl Form {
     }
 }
 
-/// Puts a value there that the site made: all of them are visible ASCII.
-fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    if let Ok(value) = headers::lasting(value) {
-        headers.insert(name, value);
-    }
-}
-
 /// Whether `If-None-Match` names `etag` or anything at all (RFC 9110, section 13.1.2). The
 /// comparison is weak, as that section demands. What is malformed names nothing from there on.
 fn has(request: &HeaderMap, etag: &str) -> bool {
-    if !headers::has_any(request, &[IF_NONE_MATCH]) {
-        return false;
-    }
     request
         .get_all(IF_NONE_MATCH)
         .into_iter()

@@ -10,7 +10,6 @@ use crate::domain::time::Timestamp;
 use crate::usecases::admit::{self, AuthenticateError, Credentials};
 
 use super::form;
-use super::headers;
 use super::problem::{Code, Problem};
 use super::route::Area;
 
@@ -25,11 +24,6 @@ enum Presented<'a> {
     Credential(&'a str),
     /// Something that cannot be a credential.
     Garbage,
-}
-
-/// Whether a request presents anything that could be a credential.
-pub(crate) fn presents_any(headers: &HeaderMap) -> bool {
-    headers::has_any(headers, &[AUTHORIZATION, API_KEY])
 }
 
 /// Whom the request is counted as for its credential; nobody if it presents none, or none that is

@@ -22,7 +22,7 @@ pub(super) struct LogLine {
 }
 
 impl LogLine {
-    pub(super) fn begin(id: RequestId, route: Route, arrived: Instant) -> Self {
+    pub(super) fn begin(id: RequestId, route: Route) -> Self {
         Self {
             id,
             endpoint: match route {
@@ -30,7 +30,7 @@ impl LogLine {
                 Route::WrongMethod { .. } => "wrong_method",
                 Route::Unknown => "unknown",
             },
-            arrived,
+            arrived: Instant::now(),
             is_answered: false,
         }
     }

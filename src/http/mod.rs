@@ -2,8 +2,8 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`server`], `activity`, `woken`, `joined` | connections: caps, deadlines, drain, polling, writes |
-//! | [`service`] | what happens to a request, from first to last |
+//! | [`server`], `activity` | connections: caps, deadlines, drain |
+//! | [`pipeline`], `context` | the path of every request, and what it carries |
 //! | [`route`], [`routes`] | the operations, and the way to them from method and path |
 //! | `version` | which version a request asks for, and which operations will be removed |
 //! | `identity`, [`client_ip`] | who is asking, and through which proxies |
@@ -14,7 +14,7 @@
 //! | `mcp` | the same operations as tools of the Model Context Protocol |
 //! | [`problem`] | what goes wrong, in the client's words |
 //! | `reply`, `events`, [`ratelimit`], `cookie` | what is sent back, whole or piece by piece |
-//! | `render`, `headers` | writing the answer, and header maps at little cost |
+//! | `render`, `headers` | writing the answer |
 //! | `negotiate` | which form of an answer the client would rather have |
 //! | `panics` | what a panic costs |
 //! | `request_id`, `log` | the name of one request, and its line in the log |
@@ -22,6 +22,7 @@
 mod activity;
 mod body;
 pub mod client_ip;
+mod context;
 mod cookie;
 pub mod cors;
 mod documents;
@@ -30,11 +31,11 @@ mod form;
 mod handlers;
 mod headers;
 mod identity;
-mod joined;
 mod log;
 mod mcp;
 mod negotiate;
 mod panics;
+pub mod pipeline;
 pub mod problem;
 pub mod ratelimit;
 mod render;
@@ -44,8 +45,5 @@ mod room;
 pub mod route;
 pub mod routes;
 pub mod server;
-pub mod service;
 mod version;
-pub mod visit;
 mod wire;
-mod woken;

@@ -3,8 +3,6 @@
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
 
-use super::headers;
-
 /// Whether the client wants server-sent events more than JSON. JSON is the form of who says
 /// nothing, likes both alike, or wants neither.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
@@ -15,7 +13,7 @@ pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
 /// or names another and likes it as much. Browsers name no type but HTML that a page has; who names
 /// Markdown, too, is none.
 pub(crate) fn choose<'a>(headers: &HeaderMap, offered: impl Iterator<Item = &'a str>) -> usize {
-    if !headers::has_any(headers, &[ACCEPT]) {
+    if !headers.contains_key(ACCEPT) {
         return 0;
     }
     let (mut chosen, mut liked) = (0, 0);

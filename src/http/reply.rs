@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use http_body_util::Full;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 
@@ -21,23 +21,13 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    pub(crate) begin: Begin,
-    /// Headers of its own.
-    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// Its own headers, `Content-Type` among them.
+    pub(crate) headers: HeaderMap,
     pub(crate) body: ReplyBody,
     /// What policies beyond the door said, if they were asked.
     pub(crate) decision: Option<Box<Decision>>,
     /// What the log is told beside.
     pub(crate) aside: Aside,
-}
-
-/// What the headers of an answer begin with.
-#[derive(Debug)]
-pub(crate) enum Begin {
-    /// Those that every answer has, and this `Content-Type`, if there is anything to read.
-    Usual(Option<HeaderValue>),
-    /// These, made of [`super::headers::prepared`] when the service started.
-    Prepared(HeaderMap),
 }
 
 /// What the log is told of an answer that speaks for another operation.
@@ -64,11 +54,14 @@ impl Reply {
         }
     }
 
-    /// An answer whose headers were made when the service started.
-    pub(crate) fn prepared(status: StatusCode, headers: HeaderMap, body: Bytes) -> Self {
+    /// An answer with these headers.
+    pub(crate) fn new(status: StatusCode, headers: HeaderMap, body: impl Into<ReplyBody>) -> Self {
         Self {
             status,
-            ..Self::new(Begin::Prepared(headers), ReplyBody::from(body))
+            headers,
+            body: body.into(),
+            decision: None,
+            aside: Aside::default(),
         }
     }
 
@@ -84,28 +77,18 @@ impl Reply {
 
     /// Word that it went well, and nothing else.
     pub(crate) fn empty() -> Self {
-        Self::new(Begin::Usual(None), ReplyBody::default())
+        Self::new(StatusCode::OK, HeaderMap::new(), ReplyBody::default())
     }
 
     /// An answer that comes in pieces.
     pub(crate) fn events(stream: EventStream) -> Self {
-        let body = ReplyBody(Form::Streamed(stream));
-        Self::new(Begin::Usual(Some(EVENTS)), body)
+        Self::of_type(EVENTS, ReplyBody(Form::Streamed(stream)))
     }
 
-    fn of_type(media_type: HeaderValue, body: Bytes) -> Self {
-        Self::new(Begin::Usual(Some(media_type)), ReplyBody::from(body))
-    }
-
-    fn new(begin: Begin, body: ReplyBody) -> Self {
-        Self {
-            status: StatusCode::OK,
-            begin,
-            headers: Vec::new(),
-            body,
-            decision: None,
-            aside: Aside::default(),
-        }
+    fn of_type(media_type: HeaderValue, body: impl Into<ReplyBody>) -> Self {
+        let mut headers = HeaderMap::with_capacity(16);
+        headers.insert(CONTENT_TYPE, media_type);
+        Self::new(StatusCode::OK, headers, body)
     }
 
     pub(crate) fn with_decision(mut self, decision: Decision) -> Self {

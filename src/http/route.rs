@@ -5,8 +5,16 @@ use std::time::Duration;
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// One for which nothing has to be read, asked or checked beyond the door.
-    Plain(Plain),
+    /// `GET /api/v1/health`
+    Health,
+    /// `GET /api/v1/keys`
+    DescribeKeys,
+    /// `GET /api/v1/sandbox/echo`
+    DescribeEcho,
+    /// `GET /oauth2/authorize`
+    Authorize,
+    /// `GET` of a document of the site
+    Document,
     /// `POST /api/v1/keys`
     IssueKey,
     /// `POST /api/v1/sandbox/echo`
@@ -27,22 +35,6 @@ pub enum Endpoint {
     Token,
     /// `POST /mcp`
     Mcp,
-}
-
-/// An operation that takes nothing but a path and headers, changes nothing, and is there for
-/// everybody alike. It seldom waits for anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Plain {
-    /// `GET /api/v1/health`
-    Health,
-    /// `GET /api/v1/keys`
-    DescribeKeys,
-    /// `GET /api/v1/sandbox/echo`
-    DescribeEcho,
-    /// `GET /oauth2/authorize`
-    Authorize,
-    /// `GET` of a document of the site
-    Document,
 }
 
 /// What a path is for, whether or not there is anything at it.
@@ -130,11 +122,11 @@ impl Endpoint {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Plain(Plain::Health) => "health",
-            Self::Plain(Plain::DescribeKeys) => "keys.describe",
-            Self::Plain(Plain::DescribeEcho) => "sandbox.describe",
-            Self::Plain(Plain::Authorize) => "oauth.authorize",
-            Self::Plain(Plain::Document) => "document",
+            Self::Health => "health",
+            Self::DescribeKeys => "keys.describe",
+            Self::DescribeEcho => "sandbox.describe",
+            Self::Authorize => "oauth.authorize",
+            Self::Document => "document",
             Self::IssueKey => "keys.issue",
             Self::Echo => "sandbox.echo",
             Self::Subscribe => "newsletter.subscribe",
@@ -161,7 +153,13 @@ impl Endpoint {
             // The arguments of a tool are such bodies; the message around them is small.
             Self::Chat | Self::Mcp => BodyRule::json(320),
             Self::Revoke | Self::Token => BodyRule::form(8),
-            Self::Plain(_) | Self::Quota | Self::Claim => None,
+            Self::Health
+            | Self::DescribeKeys
+            | Self::DescribeEcho
+            | Self::Authorize
+            | Self::Document
+            | Self::Quota
+            | Self::Claim => None,
         }
     }
 
@@ -173,7 +171,11 @@ impl Endpoint {
             Self::Chat => Duration::from_secs(330),
             // A tool that takes too long says so itself.
             Self::Mcp => Duration::from_secs(335),
-            Self::Plain(_)
+            Self::Health
+            | Self::DescribeKeys
+            | Self::DescribeEcho
+            | Self::Authorize
+            | Self::Document
             | Self::IssueKey
             | Self::Echo
             | Self::Subscribe
@@ -190,7 +192,11 @@ impl Endpoint {
     pub const fn shows_quota(self) -> bool {
         match self {
             Self::Chat | Self::Quota => true,
-            Self::Plain(_)
+            Self::Health
+            | Self::DescribeKeys
+            | Self::DescribeEcho
+            | Self::Authorize
+            | Self::Document
             | Self::IssueKey
             | Self::Echo
             | Self::Subscribe
@@ -215,7 +221,11 @@ impl Endpoint {
     pub const fn has_effects(self) -> bool {
         match self {
             Self::IssueKey | Self::Subscribe | Self::Chat | Self::Revoke => true,
-            Self::Plain(_)
+            Self::Health
+            | Self::DescribeKeys
+            | Self::DescribeEcho
+            | Self::Authorize
+            | Self::Document
             | Self::Echo
             | Self::Quota
             | Self::RegisterAgent
@@ -225,46 +235,11 @@ impl Endpoint {
             | Self::Mcp => false,
         }
     }
-
-    /// Whether the answer may be streamed: the operation, which has effects, is told then when nobody
-    /// waits for it any more.
-    #[must_use]
-    pub const fn may_be_streamed(self) -> bool {
-        matches!(self, Self::Chat)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::routes::Routes;
-
-    #[test]
-    fn what_is_plain_needs_nothing_beyond_the_door() {
-        let routes = Routes::default();
-        let of_paths = routes.iter().map(|(_, _, operation)| operation.endpoint);
-        let plain = of_paths
-            .chain([Endpoint::Plain(Plain::Document)])
-            .filter(|endpoint| matches!(endpoint, Endpoint::Plain(_)));
-        for endpoint in plain {
-            assert_eq!(endpoint.body(), None, "{endpoint:?}");
-            let needs = [
-                endpoint.checks_origin(),
-                endpoint.shows_quota(),
-                endpoint.has_effects(),
-            ];
-            assert_eq!(needs, [false; 3], "{endpoint:?}");
-        }
-    }
-
-    #[test]
-    fn what_may_be_streamed_has_effects() {
-        let routes = Routes::default();
-        let endpoints = routes.iter().map(|(_, _, operation)| operation.endpoint);
-        let streamed: Vec<_> = endpoints.filter(|it| it.may_be_streamed()).collect();
-        assert!(!streamed.is_empty());
-        assert!(streamed.into_iter().all(Endpoint::has_effects));
-    }
 
     #[test]
     fn areas_are_told_by_the_first_segment() {

@@ -3,23 +3,25 @@
 //! Paths match exactly: a trailing slash, a doubled slash or another case is another path.
 
 use hyper::Method;
+use hyper::header::{ALLOW, HeaderValue};
 
 use crate::domain::deprecation::Deprecation;
 use crate::site::Deprecated;
 
-use super::route::{Endpoint, Plain};
+use super::problem::{Code, Problem};
+use super::route::Endpoint;
 
 /// Every path with operations of its own: what GET does there, and what POST does. HEAD follows GET.
 const TABLE: [(&str, Option<Endpoint>, Option<Endpoint>); 14] = [
-    ("/api/v1/health", Some(Endpoint::Plain(Plain::Health)), None),
+    ("/api/v1/health", Some(Endpoint::Health), None),
     (
         "/api/v1/keys",
-        Some(Endpoint::Plain(Plain::DescribeKeys)),
+        Some(Endpoint::DescribeKeys),
         Some(Endpoint::IssueKey),
     ),
     (
         "/api/v1/sandbox/echo",
-        Some(Endpoint::Plain(Plain::DescribeEcho)),
+        Some(Endpoint::DescribeEcho),
         Some(Endpoint::Echo),
     ),
     ("/api/v1/newsletter", None, Some(Endpoint::Subscribe)),
@@ -39,11 +41,7 @@ const TABLE: [(&str, Option<Endpoint>, Option<Endpoint>); 14] = [
     ("/agent/auth/claim/complete", None, Some(Endpoint::Claim)),
     ("/agent/auth/revoke", None, Some(Endpoint::Revoke)),
     ("/oauth2/token", None, Some(Endpoint::Token)),
-    (
-        "/oauth2/authorize",
-        Some(Endpoint::Plain(Plain::Authorize)),
-        None,
-    ),
+    ("/oauth2/authorize", Some(Endpoint::Authorize), None),
     ("/mcp", None, Some(Endpoint::Mcp)),
 ];
 
@@ -78,7 +76,7 @@ impl Route {
     pub fn is_document(&self) -> bool {
         match self {
             Self::WrongMethod { is_document, .. } => *is_document,
-            Self::Found(_) | Self::Unknown => self.leads_to(Endpoint::Plain(Plain::Document)),
+            Self::Found(_) | Self::Unknown => self.leads_to(Endpoint::Document),
         }
     }
 
@@ -86,6 +84,21 @@ impl Route {
     #[must_use]
     pub fn leads_to(&self, endpoint: Endpoint) -> bool {
         matches!(self, Self::Found(operation) if operation.endpoint == endpoint)
+    }
+
+    /// The endpoint.
+    ///
+    /// # Errors
+    /// A problem when there is none.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, Problem> {
+        match self {
+            Self::Found(operation) => Ok(operation.endpoint),
+            Self::WrongMethod { allow, .. } => {
+                let allow = HeaderValue::from_static(allow);
+                Err(Problem::of(Code::MethodNotAllowed).with_header(ALLOW, allow))
+            }
+            Self::Unknown => Err(Problem::of(Code::NotFound)),
+        }
     }
 
     /// The notice that what the request leads to will be removed, if that was given.
@@ -183,8 +196,7 @@ impl Routes {
                     (None, Some(_)) => "POST",
                     (Some(_) | None, None) => "GET, HEAD",
                 },
-                is_document: operations.get
-                    == Some(Operation::from(Endpoint::Plain(Plain::Document))),
+                is_document: operations.get == Some(Operation::from(Endpoint::Document)),
             },
         }
     }
@@ -193,7 +205,7 @@ impl Routes {
         let row = self.0.iter().find(|(known, _)| *known == path);
         row.map(|(_, operations)| *operations).or_else(|| {
             is_document(path).then_some(Operations {
-                get: Some(Operation::from(Endpoint::Plain(Plain::Document))),
+                get: Some(Operation::from(Endpoint::Document)),
                 post: None,
             })
         })
@@ -235,10 +247,7 @@ mod tests {
     fn documents_are_found_by_their_paths() {
         for method in [Method::GET, Method::HEAD] {
             let route = find(&method, "/docs");
-            assert_eq!(
-                route,
-                Route::Found(Operation::from(Endpoint::Plain(Plain::Document)))
-            );
+            assert_eq!(route, Route::Found(Operation::from(Endpoint::Document)));
             assert!(route.is_document());
         }
         assert!(find(&Method::PUT, "/docs").is_document());

@@ -5,13 +5,12 @@
 //! out loud here.
 
 use std::convert::Infallible;
-use std::future::{self, Future, poll_fn};
 use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -19,18 +18,12 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::ports::Answer;
-
 use super::activity::{ActiveBody, Activity};
-use super::joined::Joined;
-use super::reply::ReplyBody;
-use super::service::LandingService;
-use super::visit::Peer;
-use super::woken::{Attention, WhenWoken};
+use super::pipeline::LandingService;
 
 /// How much, how many, how long.
 #[derive(Clone, Copy, Debug)]
@@ -144,9 +137,9 @@ async fn accept_loop(
             Ok((stream, peer)) => {
                 let connection = Arc::new(Connection {
                     service: Arc::clone(service),
-                    peer: service.peer(peer.ip()),
+                    peer: peer.ip(),
                     limits,
-                    activity: Arc::new(Activity::new()),
+                    activity: Activity::new(),
                 });
                 let stopped = stopped.clone();
                 connections.spawn(async move {
@@ -189,12 +182,9 @@ enum ConnectionError {
     Idle,
 }
 
-/// What happens to a connection once, if at all, or after a long time.
-type Rare = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 struct Connection {
     service: Arc<LandingService>,
-    peer: Peer,
+    peer: IpAddr,
     limits: ServerLimits,
     activity: Arc<Activity>,
 }
@@ -214,9 +204,9 @@ impl Connection {
             // Nothing has begun that could be finished.
             _ = stopped.wait_for(|&stopped| stopped) => return Ok(()),
         };
-        let io = Joined(TokioIo::new(stream));
+        let io = TokioIo::new(stream);
         let this = Arc::clone(&self);
-        let answer = service_fn(move |request| this.answer(request));
+        let answer = service_fn(move |request| Arc::clone(&this).answer(request));
         if is_http2 {
             let mut connection = pin!(self.http2().serve_connection(io, answer));
             let shut_down = http2::Connection::graceful_shutdown;
@@ -260,30 +250,21 @@ impl Connection {
     }
 
     fn answer(
-        &self,
+        self: Arc<Self>,
         request: Request<Incoming>,
-    ) -> Answer<'static, Response<ActiveBody>, Infallible> {
-        let arrived = Instant::now();
-        match self.service.respond(&self.peer, arrived, request) {
-            Answer::Ready(Ok(response)) => {
-                self.activity.touch_at(arrived);
-                Answer::ready(active(response, &self.activity))
-            }
-            Answer::Ready(Err(never)) => match never {},
-            Answer::Pending(response) => {
-                // Before it is polled: over HTTP/2 that may come later.
-                let busy = self.activity.begin();
-                Answer::pending(async move {
-                    let response = response.await?;
-                    Ok(active(response, busy.activity()))
-                })
-            }
+    ) -> impl Future<Output = Result<Response<ActiveBody>, Infallible>> {
+        // Before the future is polled, which over HTTP/2 may be later.
+        let in_flight = self.activity.begin();
+        async move {
+            let response = self.service.respond(self.peer, request).await;
+            let response = response.map(|body| ActiveBody::new(body, &self.activity));
+            drop(in_flight);
+            Ok(response)
         }
     }
 
     /// Runs the connection until it ends, idles too long, or has finished after the stop. `rest` is
-    /// how long it may be without a request in flight and without an answer that is still being
-    /// sent.
+    /// how long it may be silent between two requests.
     async fn drive<C: Future<Output = hyper::Result<()>>>(
         &self,
         mut connection: Pin<&mut C>,
@@ -291,58 +272,32 @@ impl Connection {
         mut stopped: watch::Receiver<bool>,
         mut rest: Duration,
     ) -> Result<(), ConnectionError> {
-        let stop: Rare = Box::pin(async move {
-            // It ends with the service, which stops then.
+        let mut stop = pin!(async move {
+            // The channel closes with the service, which stops then.
             let _ = stopped.wait_for(|&stopped| stopped).await;
         });
-        // Never set anew while requests come: when it is over, it is seen when the last one was.
-        let idle: Rare = Box::pin(sleep_until(self.activity.opened + rest));
-        let mut rare = WhenWoken::new(select(stop, idle));
-        let mut attention = Attention::new();
+        let mut is_stopping = false;
+        // Not reset by each request: when it is over, the activity says when the last one was.
+        let mut idle = pin!(sleep(rest));
         loop {
-            let (stop, next) = tokio::select! {
-                // The stop first: a connection that is always busy would keep it from being seen.
+            tokio::select! {
+                // The stop first: a connection that is always busy would hide it.
                 biased;
-                came = &mut rare => match came {
-                    Either::Left(((), _idle)) => {
-                        shut_down(connection.as_mut());
-                        // A request that has not begun by then is not waited for.
-                        rest = STOP_GRACE;
-                        let never: Rare = Box::pin(future::pending());
-                        (never, Instant::now() + rest)
-                    }
-                    Either::Right(((), stop)) => (stop, self.next_look(rest)?),
-                },
-                ended = poll_fn(|context| {
-                    self.activity.next_round();
-                    attention.poll(connection.as_mut(), context)
-                }) => return Ok(ended?),
-            };
-            let idle: Rare = Box::pin(sleep_until(next));
-            rare = WhenWoken::new(select(stop, idle));
+                () = &mut stop, if !is_stopping => {
+                    is_stopping = true;
+                    shut_down(connection.as_mut());
+                    // A request that has not begun by then is not waited for.
+                    rest = STOP_GRACE;
+                    idle.as_mut().reset(Instant::now() + rest);
+                }
+                () = &mut idle => {
+                    let next = self.activity.next_look(rest, self.limits.idle_deadline);
+                    idle.as_mut().reset(next.ok_or(ConnectionError::Idle)?);
+                }
+                ended = &mut connection => return Ok(ended?),
+            }
         }
     }
-
-    /// When to look again whether the connection idles.
-    fn next_look(&self, rest: Duration) -> Result<Instant, ConnectionError> {
-        let deadline = if self.activity.is_busy() {
-            self.limits.idle_deadline
-        } else {
-            rest
-        };
-        let since = self.activity.idle_since();
-        if since.is_some_and(|since| since.elapsed() >= deadline) {
-            return Err(ConnectionError::Idle);
-        }
-        let now = Instant::now();
-        // Once its answers have been sent it may rest no longer than that.
-        Ok((since.unwrap_or(now) + deadline).min(now + rest))
-    }
-}
-
-/// An answer that keeps `activity` until it has been sent.
-fn active(response: Response<ReplyBody>, activity: &Arc<Activity>) -> Response<ActiveBody> {
-    response.map(|body| ActiveBody::new(body, activity))
 }
 
 /// Whether the client begins with HTTP/2's preface (RFC 9113, section 3.4). No method begins with

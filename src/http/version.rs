@@ -7,7 +7,6 @@ use hyper::header::{HeaderName, HeaderValue};
 use crate::domain::deprecation::Deprecation;
 use crate::domain::time::Timestamp;
 
-use super::headers;
 use super::problem::{Code, Problem};
 use super::route::Area;
 
@@ -35,7 +34,7 @@ impl Wanted {
     /// both are right, because a proxy may join them into a list, which nobody could tell from a
     /// wrong name.
     pub(crate) fn of(area: Area, headers: &HeaderMap) -> Self {
-        if area != Area::Api || !headers::has_any(headers, &[SERVICE_API_VERSION]) {
+        if area != Area::Api {
             return Self::Any;
         }
         let mut values = headers.get_all(&SERVICE_API_VERSION).iter();

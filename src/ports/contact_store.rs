@@ -6,7 +6,7 @@ use crate::domain::contact::{Contact, SignUp, Subscription};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 
-use super::{Answer, StoreError};
+use super::StoreError;
 
 /// Keeps the newsletter's contacts.
 #[async_trait]
@@ -35,5 +35,5 @@ pub trait ContactStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError`] when it does not.
-    fn check(&self) -> Answer<'_, (), StoreError>;
+    async fn check(&self) -> Result<(), StoreError>;
 }

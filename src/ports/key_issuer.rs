@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::time::Timestamp;
 
-use super::{Answer, StoreError};
+use super::StoreError;
 
 /// Keeps the free API keys, by fingerprint.
 #[async_trait]
@@ -32,5 +32,5 @@ pub trait KeyIssuer: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError`] when it does not.
-    fn check(&self) -> Answer<'_, (), StoreError>;
+    async fn check(&self) -> Result<(), StoreError>;
 }

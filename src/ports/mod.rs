@@ -4,7 +4,6 @@
 //! Both keep the same contract, in `tests/it/contracts`. A port, its twin and its contract stand in
 //! files of the same name.
 
-mod answer;
 mod clock;
 mod contact_store;
 mod entropy;
@@ -14,13 +13,12 @@ mod rate_limiter;
 mod revocation_list;
 mod subscription_notifier;
 
-pub use answer::Answer;
 pub use clock::Clock;
 pub use contact_store::ContactStore;
 pub use entropy::{Entropy, EntropyError};
 pub use key_issuer::KeyIssuer;
 pub use model_client::{AnswerSink, ModelClient, ModelError, ModelPermit, NullSink, SinkClosed};
-pub use rate_limiter::{Acquired, Charge, Grant, LimiterAnswer, LimiterError, RateLimiter};
+pub use rate_limiter::{Acquired, Charge, Grant, LimiterError, RateLimiter};
 pub use revocation_list::RevocationList;
 pub use subscription_notifier::{NotifyError, SubscriptionNotifier};
 

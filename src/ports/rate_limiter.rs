@@ -1,6 +1,7 @@
 //! The limiter: what is charged, what was granted, how it can be taken back.
 
 use arrayvec::ArrayVec;
+use async_trait::async_trait;
 
 use crate::domain::client::{LimitKey, Network};
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
@@ -8,25 +9,28 @@ use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::time::Timestamp;
 use crate::domain::window::Usage;
 
-use super::Answer;
-
 /// Counts requests in sliding windows ([`crate::domain::window`]).
-///
-/// Its answers are ready at once when the engine decides in memory; an engine on a network may
-/// let them wait.
+#[async_trait]
 pub trait RateLimiter: Send + Sync {
     /// Charges one under every policy of `charges`, or none if any of them refuses. At most
-    /// [`POLICIES_PER_REQUEST_MAX`] charges, each of another policy. A refusal records nothing, and
-    /// an answer that is not ready charges nothing before it is awaited: it may be dropped and asked
-    /// for again.
-    fn acquire<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Acquired>;
+    /// [`POLICIES_PER_REQUEST_MAX`] charges, each of another policy. A refusal records nothing.
+    ///
+    /// # Errors
+    /// [`LimiterError`] when the limiter cannot decide.
+    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Acquired, LimiterError>;
 
     /// How the policies stand; charges nothing.
-    fn peek<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Decision>;
+    ///
+    /// # Errors
+    /// [`LimiterError`] when the limiter cannot decide.
+    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError>;
 
     /// Takes back exactly what `grant` charged, as far as it still counts, and says how the
     /// policies stand then.
-    fn refund(&self, grant: Grant, now: Timestamp) -> LimiterAnswer<'_, Decision>;
+    ///
+    /// # Errors
+    /// [`LimiterError`] when the limiter cannot decide.
+    async fn refund(&self, grant: Grant, now: Timestamp) -> Result<Decision, LimiterError>;
 }
 
 /// One policy to count a request under.
@@ -86,6 +90,3 @@ impl Grant {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("limiter unavailable: {0}")]
 pub struct LimiterError(pub String);
-
-/// A [`RateLimiter`]'s answer.
-pub type LimiterAnswer<'a, T> = Answer<'a, T, LimiterError>;

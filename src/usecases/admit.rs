@@ -7,7 +7,7 @@ use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
 use crate::domain::secret::SecretKeys;
 use crate::domain::time::Timestamp;
-use crate::ports::{Answer, KeyIssuer, LimiterAnswer, RevocationList, StoreError};
+use crate::ports::{KeyIssuer, LimiterError, RevocationList, StoreError};
 
 use super::meter::Meter;
 
@@ -87,17 +87,20 @@ pub async fn authenticate(
 /// The policies that count every request, in the order of their headers.
 pub const DOOR: [PolicyName; 2] = [PolicyName::Default, PolicyName::Ip];
 
-/// Counts a request at the door, under the policies of [`DOOR`]; not before the answer is awaited,
-/// if it has to be. A refusal is a decision, not an error.
-pub fn admit<'a>(meter: Meter<'a>, now: Timestamp, client: &Client) -> LimiterAnswer<'a, Decision> {
+/// Counts a request under the policies of [`DOOR`]. A refusal is a decision, not an error.
+///
+/// # Errors
+/// [`LimiterError`] when the limiter cannot decide.
+pub async fn admit(
+    meter: Meter<'_>,
+    now: Timestamp,
+    client: &Client,
+) -> Result<Decision, LimiterError> {
     let [default, ip] = DOOR;
     let subjects = [
         (default, client.subject()),
         (ip, Subject::Network(client.network)),
     ];
     let charges = meter.charges(client.network, &subjects);
-    if let Answer::Ready(acquired) = meter.limiter.acquire(&charges, now) {
-        return Answer::decided(acquired.map(|acquired| acquired.decision));
-    }
-    Answer::pending(async move { Ok(meter.limiter.acquire(&charges, now).await?.decision) })
+    Ok(meter.limiter.acquire(&charges, now).await?.decision)
 }

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use crate::domain::client::{HashedNetwork, LimitKey, Network, Subject};
+use crate::domain::client::{LimitKey, Network, Subject};
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::policy::{Policies, PolicyName};
 use crate::domain::secret::MacKey;
@@ -21,8 +21,6 @@ pub struct Meter<'a> {
     pub policies: &'a Policies,
     /// Hides who is counted.
     pub key: &'a MacKey,
-    /// A network whose hash under `key` is known: most likely the one that is counted.
-    pub known: Option<HashedNetwork>,
 }
 
 impl Meter<'_> {
@@ -54,8 +52,7 @@ impl Meter<'_> {
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges {
         let mut charges = Charges::new();
         // Neighbours are often the same subject: it is hashed once.
-        let known = self.known;
-        let mut hashed = known.map(|known| (Subject::Network(known.network), known.hash));
+        let mut hashed = None;
         for &(policy, subject) in subjects {
             let Some(quota) = self.policies.quota(policy) else {
                 continue;

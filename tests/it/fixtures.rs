@@ -22,7 +22,7 @@ use landing_api::domain::policy::{Policies, PolicyName, Quota};
 use landing_api::domain::secret::{MacKey, Secret};
 use landing_api::domain::text::Label;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{Acquired, Charge, ContactStore, LimiterAnswer, RateLimiter, StoreError};
+use landing_api::ports::{Acquired, Charge, ContactStore, LimiterError, RateLimiter, StoreError};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -271,8 +271,8 @@ pub(crate) fn charge(policy: PolicyName, quota: &str, host: u32) -> Charge {
     }
 }
 
-/// The answer, which must be there already.
-pub(crate) fn ready<T: Unpin>(answer: LimiterAnswer<'_, T>) -> T {
+/// The answer of a limiter that waits for nothing.
+pub(crate) fn ready<T>(answer: impl Future<Output = Result<T, LimiterError>>) -> T {
     match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer.unwrap(),
         Poll::Pending => panic!("the limiter let us wait"),

@@ -22,15 +22,14 @@ use landing_api::domain::settings::Settings;
 use landing_api::domain::time::Timestamp;
 use landing_api::http::client_ip::TrustedProxies;
 use landing_api::http::cors::AllowedOrigins;
+use landing_api::http::pipeline::LandingService;
 use landing_api::http::problem;
 use landing_api::http::routes::Routes;
-use landing_api::http::service::LandingService;
 use landing_api::ports::{
     AnswerSink, Clock, ModelClient, ModelError, RateLimiter, SubscriptionNotifier,
 };
 use landing_api::site::{Site, SiteFacts, SiteFile};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::openapi_contract::contract::CONTRACT;
 
@@ -310,8 +309,8 @@ impl TestApp {
             request = request.header(name, value.as_slice());
         }
         let request = request.body(Full::new(call.body)).unwrap();
-        let peer = self.service.peer(call.peer);
-        let Ok(response) = self.service.respond(&peer, Instant::now(), request).await;
+        let peer = call.peer;
+        let response = self.service.respond(peer, request).await;
         let (mut parts, body) = response.into_parts();
         // What hyper writes: the length that it is told.
         if let Some(length) = body.size_hint().exact().filter(|&length| length > 0) {

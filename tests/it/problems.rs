@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use http_body_util::BodyExt;
 use hyper::{Method, StatusCode};
 use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::time::Timestamp;
 use landing_api::http::problem::Code;
-use landing_api::ports::{
-    Acquired, Charge, Clock, Grant, LimiterAnswer, LimiterError, RateLimiter,
-};
-use tokio::time::Instant;
+use landing_api::ports::{Acquired, Charge, Clock, Grant, LimiterError, RateLimiter};
+use tokio::task::yield_now;
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
@@ -225,24 +224,23 @@ pub(crate) struct BrokenRateLimiter {
 }
 
 impl BrokenRateLimiter {
-    fn answer<T>(&self) -> LimiterAnswer<'_, T> {
+    fn answer<T>(&self) -> Result<T, LimiterError> {
         assert!(!self.panics, "the secret cause");
-        LimiterAnswer::Pending(Box::pin(async {
-            Err(LimiterError("the secret cause".to_owned()))
-        }))
+        Err(LimiterError("the secret cause".to_owned()))
     }
 }
 
+#[async_trait]
 impl RateLimiter for BrokenRateLimiter {
-    fn acquire<'a>(&'a self, _: &'a [Charge], _: Timestamp) -> LimiterAnswer<'a, Acquired> {
+    async fn acquire(&self, _: &[Charge], _: Timestamp) -> Result<Acquired, LimiterError> {
         self.answer()
     }
 
-    fn peek<'a>(&'a self, _: &'a [Charge], _: Timestamp) -> LimiterAnswer<'a, Decision> {
+    async fn peek(&self, _: &[Charge], _: Timestamp) -> Result<Decision, LimiterError> {
         self.answer()
     }
 
-    fn refund(&self, _: Grant, _: Timestamp) -> LimiterAnswer<'_, Decision> {
+    async fn refund(&self, _: Grant, _: Timestamp) -> Result<Decision, LimiterError> {
         self.answer()
     }
 }
@@ -262,28 +260,32 @@ async fn without_a_limiter_nothing_is_served() {
         let request = hyper::Request::get("/api/v1/health")
             .body(String::new())
             .unwrap();
-        let peer = app.service.peer("192.0.2.1".parse().unwrap());
-        let Ok(response) = app.service.respond(&peer, Instant::now(), request).await;
+        let peer = "192.0.2.1".parse().unwrap();
+        let response = app.service.respond(peer, request).await;
         assert_eq!(response.status(), status);
         assert!(!response.headers().contains_key("ratelimit"));
     }
 }
 
-/// A limiter on a network: no answer is ready, and none is begun before it is awaited.
+/// A limiter on a network: no answer is ready at once.
 #[derive(Default)]
 struct DistantRateLimiter(MemoryRateLimiter);
 
+#[async_trait]
 impl RateLimiter for DistantRateLimiter {
-    fn acquire<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Acquired> {
-        LimiterAnswer::pending(async move { self.0.acquire(charges, now).await })
+    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Acquired, LimiterError> {
+        yield_now().await;
+        self.0.acquire(charges, now).await
     }
 
-    fn peek<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Decision> {
-        LimiterAnswer::pending(async move { self.0.peek(charges, now).await })
+    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
+        yield_now().await;
+        self.0.peek(charges, now).await
     }
 
-    fn refund(&self, grant: Grant, now: Timestamp) -> LimiterAnswer<'_, Decision> {
-        LimiterAnswer::pending(async move { self.0.refund(grant, now).await })
+    async fn refund(&self, grant: Grant, now: Timestamp) -> Result<Decision, LimiterError> {
+        yield_now().await;
+        self.0.refund(grant, now).await
     }
 }
 
@@ -322,8 +324,8 @@ async fn what_panics_before_the_door_is_a_problem_too() {
     .start();
     let request = hyper::Request::get("/api/v1/health");
     let request = request.body(String::new()).unwrap();
-    let peer = app.service.peer("192.0.2.1".parse().unwrap());
-    let Ok(response) = app.service.respond(&peer, Instant::now(), request).await;
+    let peer = "192.0.2.1".parse().unwrap();
+    let response = app.service.respond(peer, request).await;
     assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
     assert!(response.headers().contains_key("x-request-id"));
     let body = response.into_body().collect().await.unwrap().to_bytes();
@@ -370,8 +372,8 @@ async fn what_panics_behind_the_operation_is_a_problem_too() {
         let request = hyper::Request::builder().method(method).uri(path);
         let request = request.header("content-type", "application/json");
         let request = request.body(r#"{"message":"hello"}"#.to_owned()).unwrap();
-        let peer = app.service.peer("192.0.2.1".parse().unwrap());
-        let Ok(response) = app.service.respond(&peer, Instant::now(), request).await;
+        let peer = "192.0.2.1".parse().unwrap();
+        let response = app.service.respond(peer, request).await;
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert!(response.headers().contains_key("x-request-id"));
         let body = response.into_body().collect().await.unwrap().to_bytes();

@@ -30,11 +30,13 @@ mod writer;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
+
 use crate::domain::decision::Decision;
 use crate::domain::policy::Policies;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{Acquired, Charge, Clock, Grant, LimiterAnswer, RateLimiter};
+use crate::ports::{Acquired, Charge, Clock, Grant, LimiterError, RateLimiter};
 
 pub use self::lot::Changes;
 pub use self::persistence::{SledWindowStore, WindowStore, WindowStoreError};
@@ -141,17 +143,22 @@ impl SledRateLimiter {
     }
 }
 
+#[async_trait]
 impl RateLimiter for SledRateLimiter {
-    fn acquire<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Acquired> {
-        LimiterAnswer::filled(|acquired| self.table.acquire(charges, now, acquired))
+    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Acquired, LimiterError> {
+        let mut acquired = Acquired::default();
+        self.table.acquire(charges, now, &mut acquired);
+        Ok(acquired)
     }
 
-    fn peek<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Decision> {
-        LimiterAnswer::filled(|decision| self.table.peek(charges, now, decision))
+    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
+        let mut decision = Decision::default();
+        self.table.peek(charges, now, &mut decision);
+        Ok(decision)
     }
 
-    fn refund(&self, grant: Grant, now: Timestamp) -> LimiterAnswer<'_, Decision> {
-        LimiterAnswer::ready(self.table.refund(&grant, now))
+    async fn refund(&self, grant: Grant, now: Timestamp) -> Result<Decision, LimiterError> {
+        Ok(self.table.refund(&grant, now))
     }
 }
 

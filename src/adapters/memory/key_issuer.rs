@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::time::Timestamp;
-use crate::ports::{Answer, KeyIssuer, StoreError};
+use crate::ports::{KeyIssuer, StoreError};
 
 use super::fault::Fault;
 use super::lock;
@@ -50,7 +50,7 @@ impl KeyIssuer for MemoryKeyIssuer {
         }
     }
 
-    fn check(&self) -> Answer<'_, (), StoreError> {
-        Answer::decided(self.fault.check())
+    async fn check(&self) -> Result<(), StoreError> {
+        self.fault.check()
     }
 }

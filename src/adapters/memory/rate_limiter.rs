@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use async_trait::async_trait;
+
 use crate::domain::client::LimitKey;
 use crate::domain::decision::Decision;
 use crate::domain::time::Timestamp;
 use crate::domain::window::{Usage, Window};
-use crate::ports::{Acquired, Charge, Grant, LimiterAnswer, RateLimiter};
+use crate::ports::{Acquired, Charge, Grant, LimiterError, RateLimiter};
 
 use super::lock;
 
@@ -17,8 +19,9 @@ pub struct MemoryRateLimiter {
     windows: Mutex<HashMap<LimitKey, Window>>,
 }
 
+#[async_trait]
 impl RateLimiter for MemoryRateLimiter {
-    fn acquire<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Acquired> {
+    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Acquired, LimiterError> {
         let mut windows = lock(&self.windows);
         let mut decision = Decision::default();
         for charge in charges {
@@ -37,20 +40,20 @@ impl RateLimiter for MemoryRateLimiter {
                 }
             }
         }
-        LimiterAnswer::ready(Acquired { decision, grant })
+        Ok(Acquired { decision, grant })
     }
 
-    fn peek<'a>(&'a self, charges: &'a [Charge], now: Timestamp) -> LimiterAnswer<'a, Decision> {
+    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
         let mut windows = lock(&self.windows);
         let mut decision = Decision::default();
         for charge in charges {
             let usage = peek(&mut windows, charge, now);
             decision.push(charge.standing(usage, false));
         }
-        LimiterAnswer::ready(decision)
+        Ok(decision)
     }
 
-    fn refund(&self, grant: Grant, now: Timestamp) -> LimiterAnswer<'_, Decision> {
+    async fn refund(&self, grant: Grant, now: Timestamp) -> Result<Decision, LimiterError> {
         let mut windows = lock(&self.windows);
         let mut decision = Decision::default();
         for (charge, admitted) in grant.entries {
@@ -58,7 +61,7 @@ impl RateLimiter for MemoryRateLimiter {
             let usage = window.refund(admitted, charge.quota, now);
             decision.push(charge.standing(usage, false));
         }
-        LimiterAnswer::ready(decision)
+        Ok(decision)
     }
 }
 

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::domain::contact::{Contact, SignUp, Subscription};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
-use crate::ports::{Answer, ContactStore, StoreError};
+use crate::ports::{ContactStore, StoreError};
 
 use super::SledStore;
 use super::index::{ContactEntry, contact_name};
@@ -43,7 +43,7 @@ impl ContactStore for SledStore {
         .await
     }
 
-    fn check(&self) -> Answer<'_, (), StoreError> {
-        self.check_writes()
+    async fn check(&self) -> Result<(), StoreError> {
+        self.check_writes().await
     }
 }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::domain::agent::Registration;
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::time::Timestamp;
-use crate::ports::{Answer, KeyIssuer, RevocationList, StoreError};
+use crate::ports::{KeyIssuer, RevocationList, StoreError};
 
 use super::SledStore;
 use super::index::{KeyEntry, RevocationEntry, key_name, revocation_name};
@@ -37,8 +37,8 @@ impl KeyIssuer for SledStore {
         .await
     }
 
-    fn check(&self) -> Answer<'_, (), StoreError> {
-        self.check_writes()
+    async fn check(&self) -> Result<(), StoreError> {
+        self.check_writes().await
     }
 }
 

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use crate::adapters::data_dir::DataDir;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{Answer, StoreError};
+use crate::ports::StoreError;
 
 use change::asked;
 use committer::Shared;
@@ -95,12 +95,12 @@ impl SledStore {
     }
 
     /// Whether changes can be kept.
-    fn check_writes(&self) -> Answer<'_, (), StoreError> {
+    async fn check_writes(&self) -> Result<(), StoreError> {
         if self.shared.is_sound() {
-            return Answer::ready(());
+            return Ok(());
         }
         // The committer repairs what it can before it looks at any change, this empty one too.
-        Answer::pending(self.commit(|_draft| Ok(())))
+        self.commit(|_draft| Ok(())).await
     }
 
     /// Has the committer decide a change, and waits until what it recorded is safe.

@@ -5,6 +5,7 @@ use hyper::StatusCode;
 use serde::Serialize;
 
 use crate::domain::text::Label;
+use crate::http::context::RequestContext;
 use crate::http::form;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
@@ -12,8 +13,8 @@ use crate::http::wire::{self, Errors, JsonObject, Unknown};
 use crate::usecases::register_agent::{RegisterAgentError, register_agent};
 use crate::usecases::revoke::revoke as revoke_credential;
 
+use super::TIER;
 use super::oauth::{SCOPE, TokenResponse};
-use super::{Call, TIER};
 
 /// The members of RFC 6749, section 5.1, and of auth.md, and whose secret it is (RFC 7591, section
 /// 3.2.1).
@@ -42,10 +43,10 @@ const ANONYMOUS: &str = "anonymous";
 /// The one kind of credential it gets.
 const ACCESS_TOKEN: &str = "access_token";
 
-pub(super) async fn register(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+pub(super) async fn register(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let label = read_request(body)?;
-    let app = call.app();
-    let registered = register_agent(&*app.entropy, app.meter(), call.now, &call.client)
+    let app = context.app();
+    let registered = register_agent(&*app.entropy, app.meter(), context.now, &context.client)
         .await
         .map_err(problem)?;
     let registration = &registered.registration;
@@ -57,7 +58,7 @@ pub(super) async fn register(call: &Call, body: &[u8]) -> Result<Reply, Problem>
         client_id: &client_id,
         client_secret: registration.client_secret(&app.secrets.client_secret),
         client_secret_expires_at: registration.expires_at().as_ms() / 1000,
-        token: TokenResponse::new(&token, &registered.token, call.now),
+        token: TokenResponse::new(&token, &registered.token, context.now),
         tier: TIER,
         label: label.as_ref().map(Label::as_str),
         credential_type: ACCESS_TOKEN,
@@ -69,14 +70,14 @@ pub(super) async fn register(call: &Call, body: &[u8]) -> Result<Reply, Problem>
 }
 
 /// Answers alike whether or not there was anything to revoke (RFC 7009, section 2.2).
-pub(super) async fn revoke(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+pub(super) async fn revoke(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let form = form::parse(body)?;
     let mut errors = Errors::default();
     let token = form.required("token", &mut errors);
     // Any hint will do: a credential tells by itself what it is.
     form.optional("token_type_hint", &mut errors);
     let token = errors.finish(token)?;
-    revoke_credential(call.app().credentials(), call.now, token)
+    revoke_credential(context.app().credentials(), context.now, token)
         .await
         .map_err(|cause| Problem::of(Code::StoreUnavailable).because(cause))?;
     Ok(Reply::empty())

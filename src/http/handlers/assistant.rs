@@ -8,15 +8,16 @@ use serde::Serialize;
 use crate::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
 use crate::domain::policy::PolicyName;
 use crate::domain::quota_token::QuotaToken;
+use crate::http::context::RequestContext;
 use crate::http::cookie::QuotaCookie;
 use crate::http::negotiate::prefers_events;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, JsonObject, JsonValue, Unknown};
 use crate::ports::NullSink;
-use crate::usecases::chat::{self as usecase, Allowance, Answered, ChatError, Turn};
+use crate::usecases::chat::{self as usecase, Allowance, Answered, Asker, ChatError, Turn};
 
-use super::{Call, stream};
+use super::stream;
 
 #[derive(Serialize)]
 struct ChatResponse<'a> {
@@ -58,29 +59,29 @@ impl From<Allowance> for QuotaResponse {
     }
 }
 
-pub(super) async fn chat(call: Call, body: &[u8]) -> Result<Reply, Problem> {
+pub(super) async fn chat(context: RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let conversation = read_request(body)?;
-    if prefers_events(&call.headers) {
-        return stream::chat(call, conversation).await;
+    if prefers_events(context.headers()) {
+        return stream::chat(context, conversation).await;
     }
-    let turn = reserve(&call).await?;
-    let app = call.app();
+    let turn = reserve(&context, context.visitor()).await?;
+    let app = context.app();
     let answered = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &NullSink)
         .await
-        .map_err(|error| problem(&call, error))?;
+        .map_err(|error| problem(&context, error))?;
     let mut reply = Reply::json(StatusCode::OK, &chat_response(&answered))?;
-    reply.headers.extend(set_cookie(&call, answered.visitor));
+    reply.headers.extend(set_cookie(&context, answered.visitor));
     Ok(reply.with_decision(answered.decision))
 }
 
 /// Answers who asks by a tool.
-pub(super) async fn ask(call: &Call, arguments: &[u8]) -> Result<Reply, Problem> {
+pub(super) async fn ask(context: &RequestContext, arguments: &[u8]) -> Result<Reply, Problem> {
     let conversation = read_arguments(arguments)?;
-    let turn = reserve(call).await?;
-    let app = call.app();
+    let turn = reserve(context, Asker::Program).await?;
+    let app = context.app();
     let answered = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &NullSink)
         .await
-        .map_err(|error| problem(call, error))?;
+        .map_err(|error| problem(context, error))?;
     let answer = ToolAnswer {
         message: &answered.reply,
         numbers: QuotaResponse::from(Allowance::of(&answered.decision)),
@@ -89,17 +90,17 @@ pub(super) async fn ask(call: &Call, arguments: &[u8]) -> Result<Reply, Problem>
 }
 
 /// Charges a turn.
-pub(super) async fn reserve(call: &Call) -> Result<Turn, Problem> {
-    let app = call.app();
+pub(super) async fn reserve(context: &RequestContext, asker: Asker) -> Result<Turn, Problem> {
+    let app = context.app();
     usecase::reserve(
         app.assistant(),
         app.meter(),
-        call.now,
-        &call.client,
-        call.asker,
+        context.now,
+        &context.client,
+        asker,
     )
     .await
-    .map_err(|error| problem(call, error))
+    .map_err(|error| problem(context, error))
 }
 
 /// An answer as spec 2.11 has it.
@@ -113,8 +114,9 @@ pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
     }
 }
 
-pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
-    let decision = usecase::quota(call.app().meter(), call.now, &call.client, call.asker).await?;
+pub(super) async fn quota(context: &RequestContext, asker: Asker) -> Result<Reply, Problem> {
+    let meter = context.app().meter();
+    let decision = usecase::quota(meter, context.now, &context.client, asker).await?;
     let response = QuotaResponse::from(Allowance::of(&decision));
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
 }
@@ -122,13 +124,21 @@ pub(super) async fn quota(call: &Call) -> Result<Reply, Problem> {
 /// The header that names the visitor for one more window, so that the cookie outlives every counted
 /// turn.
 pub(super) fn set_cookie(
-    call: &Call,
+    context: &RequestContext,
     visitor: Option<QuotaToken>,
 ) -> Option<(HeaderName, HeaderValue)> {
     let visitor = visitor?;
-    let quota = call.app().settings.policies.quota(PolicyName::Assistant)?;
-    let cookie = QuotaCookie::new(call.app().settings.is_https());
-    let value = cookie.write(&visitor, &call.app().secrets.quota_cookie, quota.window_s());
+    let quota = context
+        .app()
+        .settings
+        .policies
+        .quota(PolicyName::Assistant)?;
+    let cookie = QuotaCookie::new(context.app().settings.is_https());
+    let value = cookie.write(
+        &visitor,
+        &context.app().secrets.quota_cookie,
+        quota.window_s(),
+    );
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }
 
@@ -193,7 +203,7 @@ fn read_message(item: JsonValue<'_>, unknown: Unknown, errors: &mut Errors) -> O
     })
 }
 
-pub(super) fn problem(call: &Call, error: ChatError) -> Problem {
+pub(super) fn problem(context: &RequestContext, error: ChatError) -> Problem {
     match error {
         ChatError::QuotaExhausted(decision) => {
             Problem::refused(Code::AssistantQuotaExhausted, &decision).with_decision(decision)
@@ -209,7 +219,7 @@ pub(super) fn problem(call: &Call, error: ChatError) -> Problem {
             let mut problem = Problem::of(Code::ModelUnavailable)
                 .with_decision(decision)
                 .because(error);
-            problem.headers.extend(set_cookie(call, charged));
+            problem.headers.extend(set_cookie(context, charged));
             problem
         }
         ChatError::Limiter(cause) => Problem::from(cause),

@@ -6,12 +6,13 @@ use serde_json::json;
 
 use crate::domain::policy::PolicyName;
 use crate::domain::text::Label;
+use crate::http::context::RequestContext;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
 use crate::usecases::issue_key::{IssueKeyError, issue_key};
 
-use super::{Call, Context, TIER};
+use super::TIER;
 
 #[derive(Serialize)]
 struct CreateKeyResponse<'a> {
@@ -41,15 +42,15 @@ struct KeysDescribeResponse<'a> {
     documentation: String,
 }
 
-pub(super) async fn issue(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+pub(super) async fn issue(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let label = read_request(body)?;
-    let app = call.app();
+    let app = context.app();
     let issued = issue_key(
         &*app.keys,
         &*app.entropy,
         app.meter(),
-        call.now,
-        &call.client,
+        context.now,
+        &context.client,
         app.settings.key_lifetime_ms,
         label,
     )
@@ -72,8 +73,8 @@ pub(super) async fn issue(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
     Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(issued.decision))
 }
 
-pub(super) fn describe(context: &Context) -> Result<Reply, Problem> {
-    let settings = &context.app.settings;
+pub(super) fn describe(context: &RequestContext) -> Result<Reply, Problem> {
+    let settings = &context.app().settings;
     let response = KeysDescribeResponse {
         endpoint: format!("POST {}/api/v1/keys", settings.base_url),
         tier: TIER,

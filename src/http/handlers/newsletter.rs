@@ -9,7 +9,7 @@ use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
 use crate::usecases::subscribe::{Outcome, SubscribeError, subscribe as subscribe_contact};
 
-use super::Call;
+use crate::http::context::RequestContext;
 
 #[derive(Serialize)]
 struct NewsletterSubscribeResponse {
@@ -19,13 +19,18 @@ struct NewsletterSubscribeResponse {
     already_exists: Option<bool>,
 }
 
-pub(super) async fn subscribe(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+pub(super) async fn subscribe(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let email = read_request(body)?;
-    let app = call.app();
-    let subscribed =
-        subscribe_contact(app.newsletter(), app.meter(), call.now, &call.client, email)
-            .await
-            .map_err(problem)?;
+    let app = context.app();
+    let subscribed = subscribe_contact(
+        app.newsletter(),
+        app.meter(),
+        context.now,
+        &context.client,
+        email,
+    )
+    .await
+    .map_err(problem)?;
     let (mode, already_exists) = match subscribed.outcome {
         Outcome::Kept { already_exists } => ("contact", already_exists),
         Outcome::PassedOn => ("notify", None),

@@ -12,7 +12,7 @@ use crate::http::reply::Reply;
 use crate::http::wire::Errors;
 use crate::usecases::exchange::{ExchangeError, exchange};
 
-use super::Call;
+use crate::http::context::RequestContext;
 
 /// The one scope there is.
 pub(super) const SCOPE: &str = "public";
@@ -42,23 +42,23 @@ impl<'a> TokenResponse<'a> {
     }
 }
 
-pub(super) async fn token(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
-    let basic = identity::basic(&call.headers);
+pub(super) async fn token(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
+    let basic = identity::basic(context.headers());
     let is_basic = basic != Basic::Nothing;
     let (client_id, client_secret) = read_request(&form::parse(body)?, basic)?;
-    let app = call.app();
+    let app = context.app();
     let exchanged = exchange(
         app.credentials(),
         app.meter(),
-        call.now,
-        &call.client,
+        context.now,
+        &context.client,
         &client_id,
         &client_secret,
     )
     .await
     .map_err(|error| problem(error, is_basic))?;
     let token = exchanged.token.encode(&app.secrets.access_token);
-    let response = TokenResponse::new(&token, &exchanged.token, call.now);
+    let response = TokenResponse::new(&token, &exchanged.token, context.now);
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(exchanged.decision))
 }
 

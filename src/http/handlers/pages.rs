@@ -1,19 +1,13 @@
 //! The documents of the site.
 
-use hyper::HeaderMap;
-
+use crate::http::context::RequestContext;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 
-use super::Context;
-
-pub(super) fn document(
-    context: &Context,
-    path: &str,
-    headers: &HeaderMap,
-) -> Result<Reply, Problem> {
+pub(super) fn document(context: &RequestContext) -> Result<Reply, Problem> {
     context
+        .state
         .documents
-        .answer(path, headers)
+        .answer(context.path(), context.headers())
         .ok_or_else(|| Problem::of(Code::NotFound))
 }

@@ -10,7 +10,7 @@ use crate::http::reply::Reply;
 use crate::http::version::VERSION;
 use crate::http::wire::{self, Errors, Unknown};
 
-use super::Call;
+use crate::http::context::RequestContext;
 
 #[derive(Serialize)]
 struct SandboxEchoResponse<'a> {
@@ -38,12 +38,12 @@ struct SandboxEchoRequest {
     echo_headers: bool,
 }
 
-pub(super) fn echo(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
+pub(super) fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let request = read_request(body)?;
     let shown = |name| {
         request
             .echo_headers
-            .then(|| header_text(&call.headers, name))
+            .then(|| header_text(context.headers(), name))
             .flatten()
     };
     let response = SandboxEchoResponse {
@@ -51,7 +51,7 @@ pub(super) fn echo(call: &Call, body: &[u8]) -> Result<Reply, Problem> {
         sandbox: true,
         version: VERSION,
         echo: request.message.as_str(),
-        received_at: call.now.to_rfc3339(),
+        received_at: context.now.to_rfc3339(),
         request_accept: shown(ACCEPT),
         request_user_agent: shown(USER_AGENT),
     };

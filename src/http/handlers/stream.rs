@@ -26,8 +26,8 @@ use crate::http::route::{Area, Endpoint};
 use crate::ports::{AnswerSink, SinkClosed};
 use crate::usecases::chat::{self as usecase, Answered, Turn};
 
-use super::Call;
 use super::assistant::{chat_response, problem, reserve, set_cookie};
+use crate::http::context::RequestContext;
 
 /// Larger pieces are sent as several, in bytes: the queue's length bounds its size, too.
 const PIECE_LEN_MAX: usize = 4096;
@@ -38,22 +38,25 @@ struct Delta<'a> {
 }
 
 /// Charges a turn and answers it piece by piece.
-pub(super) async fn chat(call: Call, conversation: Conversation) -> Result<Reply, Problem> {
-    let turn = reserve(&call).await?;
+pub(super) async fn chat(
+    context: RequestContext,
+    conversation: Conversation,
+) -> Result<Reply, Problem> {
+    let turn = reserve(&context, context.visitor()).await?;
     let decision = turn.decision.clone();
-    let cookie = set_cookie(&call, turn.visitor);
+    let cookie = set_cookie(&context, turn.visitor);
     let (sink, stream) = events::channel();
     let (begun, has_begun) = oneshot::channel();
     let reader = Reader {
         sink,
         begun: Mutex::new(Some(begun)),
     };
-    let (unfinished, unawaited) = (call.context.unfinished.clone(), call.unawaited());
-    unfinished.spawn(narrate(call, turn, conversation, reader));
+    let unfinished = &context.state.unfinished;
+    unfinished.spawn(narrate(context.clone(), turn, conversation, reader));
     let begun = tokio::select! {
         begun = has_begun => begun,
         // Dropping the stream tells the narrator, and this answer goes nowhere.
-        () = unawaited => return Err(Problem::of(Code::InternalError).because("nobody waits")),
+        () = context.abandoned() => return Err(Problem::of(Code::InternalError).because("nobody waits")),
     };
     match begun {
         Ok(Ok(())) => {
@@ -67,17 +70,17 @@ pub(super) async fn chat(call: Call, conversation: Conversation) -> Result<Reply
 }
 
 /// Writes the stream from its first event to its last.
-async fn narrate(call: Call, turn: Turn, conversation: Conversation, reader: Reader) {
+async fn narrate(context: RequestContext, turn: Turn, conversation: Conversation, reader: Reader) {
     let started = Instant::now();
-    let (app, deadline) = (call.app(), Endpoint::Chat.deadline());
+    let (app, deadline) = (context.app(), Endpoint::Chat.deadline());
     let answer = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &reader);
     let outcome = tokio::select! {
         outcome = catch_panic(timeout(deadline, answer)) => outcome,
         // Dropping the answer ends the model's work and frees its place.
-        () = reader.sink.left() => return Ended::ReaderLeft.log(&call, started, None),
+        () = reader.sink.left() => return Ended::ReaderLeft.log(&context, started, None),
     };
     let answered = match outcome {
-        Ok(Ok(answered)) => answered.map_err(|error| problem(&call, error)),
+        Ok(Ok(answered)) => answered.map_err(|error| problem(&context, error)),
         Ok(Err(_elapsed)) => Err(Problem::of(Code::HandlerTimeout).because("deadline passed")),
         Err(panic) => Err(panicked(&*panic)),
     };
@@ -85,7 +88,7 @@ async fn narrate(call: Call, turn: Turn, conversation: Conversation, reader: Rea
         Ok(message) => {
             reader.begin(Ok(()));
             let sent = reader.sink.finish("message", &message).await;
-            Ended::after(sent, Ended::Answered).log(&call, started, None);
+            Ended::after(sent, Ended::Answered).log(&context, started, None);
         }
         Err(problem) => {
             let Some(problem) = reader.begin(Err(problem)) else {
@@ -94,12 +97,12 @@ async fn narrate(call: Call, turn: Turn, conversation: Conversation, reader: Rea
             };
             let body = problem.body(
                 &app.settings.base_url,
-                call.id,
+                context.id,
                 &problem.decision,
                 Area::Api,
             );
             let sent = reader.sink.finish("problem", &body).await;
-            Ended::after(sent, Ended::Failed).log(&call, started, Some(&problem));
+            Ended::after(sent, Ended::Failed).log(&context, started, Some(&problem));
         }
     }
 }
@@ -184,7 +187,7 @@ impl Ended {
     }
 
     /// Writes the line that names no person.
-    fn log(self, call: &Call, started: Instant, problem: Option<&Problem>) {
+    fn log(self, context: &RequestContext, started: Instant, problem: Option<&Problem>) {
         let outcome = match self {
             Self::Answered => "answered",
             Self::Failed => "failed",
@@ -197,10 +200,10 @@ impl Ended {
         let cause = problem.and_then(|problem| problem.cause.as_deref());
         match self {
             Self::Failed => tracing::warn!(
-                request.id = %call.id, endpoint, duration_ms, outcome, code, cause, "stream ended"
+                request.id = %context.id, endpoint, duration_ms, outcome, code, cause, "stream ended"
             ),
             Self::Answered | Self::ReaderLeft | Self::ReaderStalled => tracing::info!(
-                request.id = %call.id, endpoint, duration_ms, outcome, code, cause, "stream ended"
+                request.id = %context.id, endpoint, duration_ms, outcome, code, cause, "stream ended"
             ),
         }
     }

@@ -1,17 +1,36 @@
 //! The operations as tools: the same parsers, the same use cases, the same answers.
 
+use hyper::body::Bytes;
+
+use crate::http::context::RequestContext;
 use crate::http::problem::Problem;
 use crate::http::reply::Reply;
-use crate::http::route::{Endpoint, Plain};
+use crate::http::route::Endpoint;
 use crate::http::wire::{self, Errors, Unknown};
 use crate::site::tools::Tool;
+use crate::usecases::chat::Asker;
 
-use super::{Call, assistant, health, keys, newsletter, sandbox};
+use super::{assistant, health, keys, newsletter, run, sandbox};
 
-/// The operation that a tool is.
-pub(crate) const fn endpoint(tool: Tool) -> Endpoint {
+/// Runs `tool` as its endpoint is run. `arguments`, a JSON object, take the place of the body; the
+/// answer is JSON.
+///
+/// # Errors
+/// The problem to be answered.
+pub(crate) async fn run_tool(
+    tool: Tool,
+    context: RequestContext,
+    arguments: Bytes,
+) -> Result<Reply, Problem> {
+    run(endpoint(tool), context, |context| {
+        Box::pin(async move { call(tool, &context, &arguments).await })
+    })
+    .await
+}
+
+const fn endpoint(tool: Tool) -> Endpoint {
     match tool {
-        Tool::CheckHealth => Endpoint::Plain(Plain::Health),
+        Tool::CheckHealth => Endpoint::Health,
         Tool::Echo => Endpoint::Echo,
         Tool::SubscribeNewsletter => Endpoint::Subscribe,
         Tool::AskAssistant => Endpoint::Chat,
@@ -20,24 +39,20 @@ pub(crate) const fn endpoint(tool: Tool) -> Endpoint {
     }
 }
 
-/// Does what `tool` does, with `arguments`, a JSON object, in place of a body. The answer is JSON.
-///
-/// # Errors
-/// The problem to be told.
-pub(crate) async fn call_tool(tool: Tool, call: &Call, arguments: &[u8]) -> Result<Reply, Problem> {
+async fn call(tool: Tool, context: &RequestContext, arguments: &[u8]) -> Result<Reply, Problem> {
     match tool {
         Tool::CheckHealth => {
             read_nothing(arguments)?;
-            health::health(&call.context).await
+            health::health(context).await
         }
-        Tool::Echo => sandbox::echo(call, arguments),
-        Tool::SubscribeNewsletter => newsletter::subscribe(call, arguments).await,
-        Tool::AskAssistant => assistant::ask(call, arguments).await,
+        Tool::Echo => sandbox::echo(context, arguments),
+        Tool::SubscribeNewsletter => newsletter::subscribe(context, arguments).await,
+        Tool::AskAssistant => assistant::ask(context, arguments).await,
         Tool::GetAssistantQuota => {
             read_nothing(arguments)?;
-            assistant::quota(call).await
+            assistant::quota(context, Asker::Program).await
         }
-        Tool::CreateApiKey => keys::issue(call, arguments).await,
+        Tool::CreateApiKey => keys::issue(context, arguments).await,
     }
 }
 

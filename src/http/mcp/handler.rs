@@ -20,7 +20,8 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 
 use crate::domain::decision::Decision;
-use crate::http::handlers::{self, Call, Outcome};
+use crate::http::context::RequestContext as Request;
+use crate::http::handlers;
 use crate::http::panics::{catch_panic, panicked};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::{Aside, Reply};
@@ -45,7 +46,7 @@ fn is_offered(method: &str, names_revision: bool) -> bool {
 /// The one who answers a message.
 #[derive(Clone, Debug)]
 pub(super) struct Handler {
-    call: Arc<Call>,
+    request: Request,
     arguments: Bytes,
     /// What came of calling a tool, for the answer's headers and the log.
     ran: Arc<Mutex<Ran>>,
@@ -61,10 +62,10 @@ pub(super) struct Ran {
 type Answer<T> = Result<T, ErrorData>;
 
 impl Handler {
-    /// For the message of `call`, whose tool is called with `arguments`.
-    pub(super) fn new(call: Call, arguments: Bytes) -> Self {
+    /// For the message of `request`, whose tool is called with `arguments`.
+    pub(super) fn new(request: Request, arguments: Bytes) -> Self {
         Self {
-            call: Arc::new(call),
+            request,
             arguments,
             ran: Arc::default(),
         }
@@ -77,12 +78,7 @@ impl Handler {
 
     /// Runs a tool as its operation is run over HTTP.
     async fn run(&self, tool: Tool) -> Result<(Decision, Value), Problem> {
-        let (call, arguments) = (Arc::clone(&self.call), self.arguments.clone());
-        let operation = |_unawaited| {
-            Outcome::pending(async move { handlers::call_tool(tool, &call, &arguments).await })
-        };
-        let endpoint = handlers::endpoint(tool);
-        let running = handlers::run(&self.call.context.unfinished, endpoint, operation);
+        let running = handlers::run_tool(tool, self.request.clone(), self.arguments.clone());
         // Nobody would answer for a task of rmcp's that panicked.
         let reply: Reply = catch_panic(running)
             .await
@@ -99,7 +95,7 @@ impl Handler {
     fn signature(&self, context: &RequestContext<RoleServer>) -> Option<MetaObject> {
         context.meta.protocol_version()?;
         let server_info =
-            serde_json::to_value(&self.call.context.catalogue.config.server_info).ok()?;
+            serde_json::to_value(&self.request.state.catalogue.config.server_info).ok()?;
         let mut meta = MetaObject::default();
         meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), server_info);
         Some(meta)
@@ -113,7 +109,7 @@ fn not_offered<T, M: ConstString>() -> Answer<T> {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        self.call.context.catalogue.config.clone()
+        self.request.state.catalogue.config.clone()
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -148,7 +144,7 @@ impl ServerHandler for Handler {
         if request.is_some_and(|request| request.cursor.is_some()) {
             return Err(ErrorData::invalid_params("There is no such cursor", None));
         }
-        let tools = self.call.context.catalogue.tools.clone();
+        let tools = self.request.state.catalogue.tools.clone();
         let mut result = ListToolsResult::with_all_items(tools);
         result.meta = self.signature(&context);
         if result.meta.is_some() {
@@ -172,7 +168,7 @@ impl ServerHandler for Handler {
         let (mut result, decision, problem) = match self.run(tool).await {
             Ok((decision, value)) => (CallToolResult::structured(value), decision, None),
             Err(problem) => {
-                let words = ContentBlock::text(problem.words(self.call.id));
+                let words = ContentBlock::text(problem.words(self.request.id));
                 let decision = (*problem.decision).clone();
                 let problem = Some(Box::new(problem));
                 (CallToolResult::error(vec![words]), decision, problem)

@@ -29,7 +29,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 
 use crate::site::tools::{ToolCard, Toolbox};
 
-use super::handlers::Call;
+use super::context::RequestContext;
 use super::problem::{Code, Problem};
 use super::reply::Reply;
 
@@ -80,16 +80,16 @@ fn tool(card: &ToolCard) -> Tool {
 /// # Errors
 /// The problem to be answered when the service has a fault. What is wrong with the message is an
 /// answer of the protocol, and so is what a tool says.
-pub(crate) async fn answer(call: Call, body: &Bytes) -> Result<Reply, Problem> {
+pub(crate) async fn answer(context: RequestContext, body: &Bytes) -> Result<Reply, Problem> {
     let message = match Message::read(body) {
         Ok(message) => message,
         Err(refusal) => return refusal.reply(),
     };
-    if let Err(refusal) = message.check_headers(&call.headers) {
+    if let Err(refusal) = message.check_headers(context.headers()) {
         return refusal.reply();
     }
-    let request = request(&call.headers, message.body);
-    let handler = Handler::new(call, message.arguments);
+    let request = request(context.headers(), message.body);
+    let handler = Handler::new(context, message.arguments);
     let made = handler.clone();
     let service = StreamableHttpService::new(
         move || Ok(made.clone()),

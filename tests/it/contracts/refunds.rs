@@ -41,7 +41,6 @@ impl Desk {
 
     fn meter<'a>(&'a self, limiter: &'a dyn RateLimiter) -> Meter<'a> {
         Meter {
-            known: None,
             limiter,
             policies: &self.policies,
             key: &self.key,

@@ -17,7 +17,6 @@ use landing_api::domain::chat::Conversation;
 use landing_api::http::route::Area;
 use landing_api::ports::{AnswerSink, ModelClient, ModelError, StoreError};
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::contract::{CONTRACT, Described, object, written};
 use crate::harness::{Call, PanickingModelClient, Reply, Setup, TestApp, VISITOR};
@@ -253,8 +252,8 @@ where
         request = request.header("service-api-version", "v1");
     }
     let request = request.body(body).unwrap();
-    let peer = app.service.peer(VISITOR.parse().unwrap());
-    let Ok(response) = app.service.respond(&peer, Instant::now(), request).await;
+    let peer = VISITOR.parse().unwrap();
+    let response = app.service.respond(peer, request).await;
     let (parts, body) = response.into_parts();
     Reply {
         status: parts.status,

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use hyper::Method;
 use landing_api::http::problem::Code;
-use landing_api::http::route::{Area, Endpoint, Plain};
+use landing_api::http::route::{Area, Endpoint};
 use landing_api::http::routes::{Route, Routes};
 use serde_json::Value;
 
@@ -113,13 +113,14 @@ fn codes(path: &str, endpoint: Endpoint) -> BTreeSet<&'static str> {
             Code::InvalidScope,
             Code::UnsupportedGrantType,
         ]),
-        Endpoint::Plain(Plain::Authorize) => codes.push(Code::UnsupportedResponseType),
+        Endpoint::Authorize => codes.push(Code::UnsupportedResponseType),
         Endpoint::Mcp => codes.push(Code::OriginNotAllowed),
         // The code in the path may be none.
-        Endpoint::Plain(Plain::Document) if path.contains('{') => codes.push(Code::NotFound),
-        Endpoint::Plain(
-            Plain::Health | Plain::DescribeKeys | Plain::DescribeEcho | Plain::Document,
-        )
+        Endpoint::Document if path.contains('{') => codes.push(Code::NotFound),
+        Endpoint::Health
+        | Endpoint::DescribeKeys
+        | Endpoint::DescribeEcho
+        | Endpoint::Document
         | Endpoint::Quota => {}
     }
     codes.into_iter().map(|code| code.kind().name).collect()

@@ -1,0 +1,122 @@
+//! What a handler is given: the state of the server and one request.
+
+use std::sync::Arc;
+
+use hyper::HeaderMap;
+use hyper::http::request::Parts;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::app::App;
+use crate::domain::client::{Client, Network};
+use crate::domain::time::Timestamp;
+use crate::site::Site;
+use crate::usecases::chat::Asker;
+
+use super::client_ip::ClientIp;
+use super::cookie::QuotaCookie;
+use super::documents::Documents;
+use super::mcp::Catalogue;
+use super::request_id::RequestId;
+use super::route::Area;
+use super::routes::Route;
+use super::version::Wanted;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct ServerState {
+    pub(crate) app: Arc<App>,
+    pub(crate) documents: Documents,
+    pub(crate) catalogue: Catalogue,
+    /// Handlers with effects and streamed answers that have begun. A stop waits for them.
+    pub(crate) unfinished: TaskTracker,
+}
+
+impl ServerState {
+    pub(crate) fn new(app: Arc<App>, site: &Site) -> Self {
+        Self {
+            app,
+            documents: Documents::new(site.documents()),
+            catalogue: Catalogue::new(site.toolbox()),
+            unfinished: TaskTracker::new(),
+        }
+    }
+}
+
+/// One request without its body. A clone is cheap.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestContext {
+    pub(crate) state: Arc<ServerState>,
+    pub(crate) id: RequestId,
+    pub(crate) parts: Arc<Parts>,
+    pub(crate) area: Area,
+    pub(crate) route: Route,
+    pub(crate) wanted: Wanted,
+    /// Its credential is known once the request has been authenticated.
+    pub(crate) client: Client,
+    /// When the request came, or its body had arrived.
+    pub(crate) now: Timestamp,
+    /// Cancelled once nobody waits for the head of the answer. Only handlers with effects have it,
+    /// because others are dropped then.
+    pub(crate) abandoned: Option<CancellationToken>,
+}
+
+impl RequestContext {
+    pub(crate) fn new(
+        state: Arc<ServerState>,
+        id: RequestId,
+        parts: Arc<Parts>,
+        route: Route,
+        client_ip: ClientIp,
+    ) -> Self {
+        let area = Area::of(parts.uri.path());
+        Self {
+            id,
+            area,
+            route,
+            wanted: Wanted::of(area, &parts.headers),
+            client: Client {
+                network: Network::from(client_ip.address),
+                credential: None,
+                forwarding_untrusted: client_ip.may_be_proxy(),
+            },
+            now: state.app.clock.now(),
+            abandoned: None,
+            parts,
+            state,
+        }
+    }
+
+    pub(crate) fn app(&self) -> &App {
+        &self.state.app
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.parts.headers
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.parts.uri.path()
+    }
+
+    /// Whether the route is one for programs: under `/api`, `/agent`, `/oauth2` or `/mcp`, and no
+    /// document.
+    pub(crate) fn is_for_programs(&self) -> bool {
+        self.area.is_for_programs() && !self.route.is_document()
+    }
+
+    /// The visitor that the quota cookie names.
+    pub(crate) fn visitor(&self) -> Asker {
+        QuotaCookie::new(self.app().settings.is_https())
+            .read(self.headers(), &self.app().secrets.quota_cookie)
+            .map_or(Asker::Stranger, Asker::Visitor)
+    }
+
+    /// Resolves once nobody waits for the head of the answer.
+    pub(crate) async fn abandoned(&self) {
+        match &self.abandoned {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+}
