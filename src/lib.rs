@@ -15,9 +15,10 @@
 //! | [`site`] | the documents of `data/`, rendered once at start | `domain` |
 //! | [`http`] | connections, routes, JSON, headers, over hyper | `domain`, `ports`, `usecases`, `app`, `site` |
 //! | [`config`] | flags and the environment behind them | `domain` |
-//! | [`telemetry`] | where the log goes | nothing |
+//! | [`telemetry`] | the log | nothing |
+//! | [`wiring`] | the adapters that the flags ask for | all but `http` and `app` |
 //!
-//! The program, `src/main`, alone sees everything: it parses, binds, opens, wires, serves and
+//! The program, `src/main.rs`, alone sees everything: it parses, binds, opens, wires, serves and
 //! flushes.
 //!
 //! # What always holds
@@ -49,3 +50,4 @@ pub mod ports;
 pub mod site;
 pub mod telemetry;
 pub mod usecases;
+pub mod wiring;

@@ -11,15 +11,6 @@ const ALL_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// The most files there may be.
 const FILES_MAX: usize = 200;
 
-/// One file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SiteText {
-    /// Its name in the folder.
-    pub name: String,
-    /// What is in it.
-    pub text: String,
-}
-
 /// The folder cannot be taken. The text names the file at fault and does not repeat what is in it.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteDirError {
@@ -68,7 +59,7 @@ fn shown(name: &Path) -> String {
 ///
 /// # Errors
 /// [`SiteDirError`] at the first entry, by name, that is no text of a sensible length.
-pub fn read(dir: &Path) -> Result<Vec<SiteText>, SiteDirError> {
+pub fn read(dir: &Path) -> Result<Vec<(String, String)>, SiteDirError> {
     let dir = fs::canonicalize(dir).map_err(SiteDirError::Dir)?;
     let mut names = Vec::new();
     for entry in fs::read_dir(&dir).map_err(SiteDirError::Dir)? {
@@ -91,10 +82,7 @@ pub fn read(dir: &Path) -> Result<Vec<SiteText>, SiteDirError> {
             Some(room) => room,
             None => return Err(SiteDirError::TooLargeTogether(name)),
         };
-        texts.push(SiteText {
-            name: name.as_os_str().to_string_lossy().into_owned(),
-            text,
-        });
+        texts.push((name.to_string_lossy().into_owned(), text));
     }
     Ok(texts)
 }
@@ -165,7 +153,10 @@ mod tests {
         create_dir(dir.path().join(".git")).unwrap();
         symlink("a.md", dir.path().join("c.md")).unwrap();
         let texts = read(dir.path()).unwrap();
-        let texts: Vec<_> = texts.iter().map(|t| (&*t.name, &*t.text)).collect();
+        let texts: Vec<_> = texts
+            .iter()
+            .map(|(name, text)| (&**name, &**text))
+            .collect();
         assert_eq!(
             texts,
             [("a.md", "# A"), ("b.md", "# B\r\n"), ("c.md", "# A")]

@@ -18,20 +18,16 @@ const FILES_RESERVED: u64 = 256;
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the clock"
+    )]
     fn now(&self) -> Timestamp {
-        let since_epoch = wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         Timestamp::from_ms(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
     }
-}
-
-/// The wall clock, as finely as it is to be had: for the log.
-#[allow(
-    clippy::disallowed_methods,
-    reason = "this is the one place that reads the clock"
-)]
-#[must_use]
-pub fn wall_clock() -> SystemTime {
-    SystemTime::now()
 }
 
 /// The operating system's random numbers.

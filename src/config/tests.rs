@@ -1,28 +1,43 @@
+use serde_json::json;
+
 use super::*;
 
-fn parse(flags: &[&str]) -> Result<Config, ConfigError> {
+fn load(flags: &[&str]) -> Result<Args, clap::Error> {
     let words = ["landing-api", "--data-dir", "var"];
-    Config::parse(words.iter().chain(flags))
+    Args::load(words.iter().chain(flags))
+}
+
+/// The message about `flags`, of which one is wrong.
+fn refusal(flags: &[&str]) -> String {
+    let error = load(flags).expect_err(&flags.join(" "));
+    assert_eq!(error.exit_code(), 2, "{flags:?}");
+    let message = error.to_string();
+    assert!(message.starts_with("error: "), "{flags:?}: {message}");
+    message
 }
 
 #[test]
 fn the_data_directory_alone_is_enough() {
-    let config = parse(&[]).unwrap();
-    assert_eq!(config.listen, "127.0.0.1:8080".parse().unwrap());
-    assert_eq!(config.policies, Policies::default());
-    assert_eq!(config.key_lifetime_ms, 90 * 86_400_000);
-    assert_eq!(config.reveal_existing, RevealExisting::SameClient);
-    assert_eq!(config.connections_max, 16_384);
-    assert_eq!(config.service_name, "Landing API");
-    assert_eq!(config.erp_url, None);
-    assert_eq!(config.site_dir, None);
-    assert_eq!(config.log_level, Level::INFO);
-    assert!(!config.is_log_json);
+    let args = load(&[]).unwrap();
+    assert_eq!(args.listen, "127.0.0.1:8080".parse().unwrap());
+    assert_eq!(args.policies(), Policies::default());
+    assert_eq!(args.key_lifetime_ms, 90 * 86_400_000);
+    assert_eq!(args.reveal_existing, RevealExisting::SameClient);
+    assert_eq!(args.connections_max, 16_384);
+    assert_eq!(args.service_name, "Landing API");
+    assert_eq!(args.erp_url, None);
+    assert_eq!(args.site_dir, None);
+    assert_eq!(args.log_level, Level::INFO);
+    assert_eq!(args.log_format, LogFormat::Text);
+    assert_eq!(args.model, None);
+    assert!(args.allowed_origins.is_empty());
+    assert!(args.trusted_proxies.is_empty());
+    assert_eq!(args.newsletter_webhook, None);
 }
 
 #[test]
 fn limits_are_set_one_by_one_and_the_last_word_counts() {
-    let config = parse(&[
+    let args = load(&[
         "--limit",
         "newsletter=9/1h",
         "--limit=keys=off",
@@ -32,7 +47,8 @@ fn limits_are_set_one_by_one_and_the_last_word_counts() {
         "newsletter=10/1h",
     ])
     .unwrap();
-    let quota = |policy| config.policies.quota(policy).map(|quota| quota.to_string());
+    let policies = args.policies();
+    let quota = |policy| policies.quota(policy).map(|quota| quota.to_string());
     assert_eq!(quota(PolicyName::Newsletter), Some("10/1h".to_owned()));
     assert_eq!(quota(PolicyName::Default), Some("5/1s".to_owned()));
     assert_eq!(quota(PolicyName::Ip), Some("6/1s".to_owned()));
@@ -41,7 +57,7 @@ fn limits_are_set_one_by_one_and_the_last_word_counts() {
 }
 
 #[test]
-fn a_wrong_value_is_one_line_that_names_the_flag() {
+fn a_wrong_value_is_refused_by_the_name_of_its_flag() {
     for (flag, value) in [
         ("--listen", "nowhere"),
         ("--listen", "127.0.0.1"),
@@ -77,51 +93,129 @@ fn a_wrong_value_is_one_line_that_names_the_flag() {
         ("--key-lifetime", "forever"),
         ("--key-lifetime", "1s"),
         ("--reveal-existing", "sometimes"),
+        ("--allow-origin", "*"),
+        ("--allow-origin", "null"),
+        ("--allow-origin", ""),
+        ("--allow-origin", "example.com"),
+        ("--allow-origin", "https://example.com/"),
+        ("--allow-origin", "https://example.com/page"),
+        ("--allow-origin", "https://*.example.com"),
+        ("--allow-origin", "https://me@example.com"),
+        ("--allow-origin", "file:///page.html"),
+        ("--allow-origin", "https://a.example,*"),
+        ("--trusted-proxy", ""),
+        ("--trusted-proxy", "proxy"),
+        ("--trusted-proxy", "10.0.0.0/33"),
+        ("--trusted-proxy", "10.0.0/8"),
+        ("--trusted-proxy", "10.0.0.0/-1"),
+        ("--trusted-proxy", "0.0.0.0/0"),
+        ("--trusted-proxy", "1.2.3.4/0"),
+        ("--trusted-proxy", "::/0"),
+        ("--trusted-proxy", "::ffff:0:0/96"),
+        ("--newsletter-webhook", ""),
+        ("--newsletter-webhook", "hooks.example"),
+        ("--newsletter-webhook", "ftp://hooks.example"),
+        ("--newsletter-webhook", "https://me:pw@hooks.example"),
+        ("--newsletter-webhook", "https://hooks.example/#a"),
         ("--max-connections", "0"),
         ("--max-connections", "-1"),
         ("--log-level", "loud"),
+        ("--log-level", "3"),
         ("--log-format", "xml"),
     ] {
-        match parse(&[&format!("{flag}={value}")]) {
-            Err(ConfigError::Wrong(line)) => {
-                assert!(line.contains(flag), "{flag} {value}: {line}");
-                assert!(!line.contains(char::is_control), "{line:?}");
-                assert!(line.starts_with("error: "), "{line}");
-            }
-            other => panic!("{flag} {value}: {other:?}"),
-        }
+        let message = refusal(&[&format!("{flag}={value}")]);
+        assert!(message.contains(flag), "{flag} {value}: {message}");
+    }
+}
+
+#[test]
+fn a_wrong_value_of_the_model_is_refused_by_the_name_of_its_flag() {
+    for (flag, value) in [
+        ("--model-url", "ftp://x"),
+        ("--model-url", "nonsense"),
+        ("--model-url", "http://u:p@x"),
+        ("--model-url", "http://x/v1?k=1"),
+        ("--model-url", "http://x/v1/chat/completions"),
+        ("--model", ""),
+        ("--model-timeout", "0s"),
+        ("--model-timeout", "6m"),
+        ("--model-timeout", "30"),
+        ("--model-concurrency", "0"),
+        ("--model-concurrency", "4097"),
+        ("--model-param", "max_tokens"),
+        ("--model-param", "=1"),
+        ("--model-param", "a-b=1"),
+        ("--model-param", "stop=word"),
+        ("--model-param", "stream=true"),
+        ("--model-param", "model=\"x\""),
+        ("--model-param", "messages=[]"),
+    ] {
+        let wrong = format!("{flag}={value}");
+        let message = match flag {
+            "--model-url" => refusal(&[&wrong, "--model=m"]),
+            "--model" => refusal(&[URL, &wrong]),
+            _ => refusal(&[URL, "--model=m", &wrong]),
+        };
+        assert!(message.contains(flag), "{flag} {value}: {message}");
+    }
+}
+
+#[test]
+fn a_flag_that_needs_another_says_so() {
+    for (flag, needed) in [
+        (URL, "--model <NAME>"),
+        ("--model=m", "--model-url"),
+        ("--model-key-file=k", "--model-url"),
+        ("--model-timeout=30s", "--model-url"),
+        ("--model-concurrency=1", "--model-url"),
+        ("--model-param=a=1", "--model-url"),
+        ("--assistant-prompt-file=p", "--model-url"),
+        (
+            "--newsletter-webhook-secret-file=f",
+            "--newsletter-webhook <URL>",
+        ),
+    ] {
+        let message = refusal(&[flag]);
+        assert!(message.contains(needed), "{flag}: {message}");
     }
 }
 
 #[test]
 fn a_missing_data_directory_and_an_unknown_flag_are_named() {
-    for (words, named) in [
-        (vec!["landing-api"], "--data-dir"),
-        (
-            vec!["landing-api", "--data-dir", "var", "--port=1"],
-            "--port",
-        ),
-        (vec!["landing-api", "--data-dir", "var", "extra"], "extra"),
-    ] {
-        match Config::parse(words) {
-            Err(ConfigError::Wrong(line)) => assert!(line.contains(named), "{line}"),
-            other => panic!("{named}: {other:?}"),
-        }
+    let missing = Args::load(["landing-api"]).unwrap_err();
+    assert_eq!(missing.exit_code(), 2);
+    assert!(missing.to_string().contains("--data-dir"), "{missing}");
+    assert!(refusal(&["--port=1"]).contains("--port"));
+    assert!(refusal(&["extra"]).contains("extra"));
+}
+
+#[test]
+fn values_that_may_hold_secrets_are_not_shown() {
+    for flag in ["--newsletter-webhook", "--model-url", "--model-param"] {
+        let message = refusal(&[&format!("{flag}=a b\ns3cret")]);
+        assert!(message.contains(flag), "{message}");
+        assert!(!message.contains("s3cret"), "{message}");
     }
+    let args = load(&[
+        URL,
+        "--model=m",
+        "--model-param=key=\"s3cret\"",
+        "--newsletter-webhook=https://hooks.example/s3cret",
+    ]);
+    let debug = format!("{:?}", args.unwrap());
+    assert!(!debug.contains("s3cret"), "{debug}");
 }
 
 #[test]
 fn help_names_every_flag_and_its_variable() {
-    let Err(ConfigError::Shown(help)) = parse(&["--help"]) else {
-        panic!("no help");
-    };
+    let help = load(&["--help"]).unwrap_err();
+    assert_eq!((help.exit_code(), help.use_stderr()), (0, false));
+    let help = help.to_string();
     for flag in Args::command().get_arguments() {
-        let (Some(long), id) = (flag.get_long(), flag.get_id().as_str()) else {
-            panic!("{flag:?} has no long form");
-        };
+        let long = flag.get_long().unwrap();
         assert!(help.contains(&format!("--{long}")), "{long}");
-        if id != "help" && id != "version" {
-            let variable = format!("LANDING_{}", id.to_uppercase());
+        if !matches!(long, "help" | "version") {
+            let variable = format!("LANDING_{}", long.to_uppercase().replace('-', "_"));
             assert!(help.contains(&variable), "{variable}");
         }
     }
@@ -129,27 +223,165 @@ fn help_names_every_flag_and_its_variable() {
 
 #[test]
 fn the_public_origin_follows_the_socket_unless_named() {
-    let config = parse(&[]).unwrap();
+    let args = load(&[]).unwrap();
     for (bound, origin) in [
         ("127.0.0.1:8080", "http://127.0.0.1:8080"),
         ("[::1]:80", "http://[::1]:80"),
         ("0.0.0.0:8080", "http://localhost:8080"),
         ("[::]:8080", "http://localhost:8080"),
     ] {
-        assert_eq!(config.public_origin(bound.parse().unwrap()), origin);
+        assert_eq!(args.settings(bound.parse().unwrap()).base_url, origin);
     }
     for (typed, origin) in [
+        ("https://Example.com:443", "https://example.com"),
         ("https://bücher.example", "https://xn--bcher-kva.example"),
         ("http://192.0.2.1:81", "http://192.0.2.1:81"),
         ("http://[2001:db8::1]", "http://[2001:db8::1]"),
         ("http://localhost", "http://localhost"),
     ] {
-        let config = parse(&["--base-url", typed]).unwrap();
-        assert_eq!(config.base_url.as_deref(), Some(origin));
+        let args = load(&["--base-url", typed]).unwrap();
+        let settings = args.settings("0.0.0.0:1".parse().unwrap());
+        assert_eq!(settings.base_url, origin);
     }
-    let named = parse(&["--base-url", "https://Example.com:443"]).unwrap();
+}
+
+#[test]
+fn allowed_origins_are_written_as_browsers_write_them() {
+    let args = load(&[
+        "--allow-origin",
+        "https://Shop.Example:443,http://127.0.0.1:3000",
+        "--allow-origin=https://b\u{fc}cher.example",
+    ]);
     assert_eq!(
-        named.public_origin("0.0.0.0:1".parse().unwrap()),
-        "https://example.com"
+        args.unwrap().allowed_origins,
+        [
+            "https://shop.example",
+            "http://127.0.0.1:3000",
+            "https://xn--bcher-kva.example"
+        ]
     );
+}
+
+#[test]
+fn a_bare_address_is_a_network_of_one() {
+    let args = load(&[
+        "--trusted-proxy=10.1.2.3/8,127.0.0.1",
+        "--trusted-proxy",
+        "2001:db8::1",
+    ]);
+    let networks = args.unwrap().trusted_proxies;
+    let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
+    assert_eq!(networks, ["10.0.0.0/8", "127.0.0.1/32", "2001:db8::1/128"]);
+}
+
+#[test]
+fn a_webhook_is_taken_as_written() {
+    let url = "https://hooks.example/a/?token=s3cret";
+    let args = load(&["--newsletter-webhook", url]).unwrap();
+    assert_eq!(args.newsletter_webhook.unwrap().as_str(), url);
+}
+
+const URL: &str = "--model-url=http://127.0.0.1:11434/v1/";
+
+#[test]
+fn two_flags_make_a_model() {
+    let args = load(&[URL, "--model=small"]).unwrap();
+    let model = args.model.unwrap();
+    assert_eq!(model.url, "http://127.0.0.1:11434/v1");
+    assert_eq!(model.name, "small");
+    assert_eq!(model.timeout, Duration::from_secs(30));
+    assert_eq!(model.concurrency, 64);
+    assert_eq!((model.key_file, model.prompt_file), (None, None));
+}
+
+/// The parameters of a model with these flags.
+fn params(flags: &[&str]) -> Vec<(String, Value)> {
+    let args = load(&[&[URL, "--model=small"], flags].concat()).unwrap();
+    args.model.unwrap().params().cloned().collect()
+}
+
+#[test]
+fn model_parameters_are_json_and_may_be_repeated() {
+    let flags = [
+        "--model-param=max_tokens=400",
+        "--model-param",
+        r#"options={"a":[1,2]}"#,
+    ];
+    let expected = [
+        ("max_tokens".to_owned(), json!(400)),
+        ("options".to_owned(), json!({"a": [1, 2]})),
+    ];
+    assert_eq!(params(&flags), expected);
+}
+
+#[test]
+fn a_model_parameter_may_span_lines_and_the_next_begins_on_its_own() {
+    let options = json!({"a": "b\nc", "d": [1, 2]});
+    let many = "{\n  \"a\": \"b\\nc\",\n\n  \"d\": [\n1,\n2\n]\n}";
+    for (value, expected) in [
+        (format!("o={many}"), vec![("o", options.clone())]),
+        (format!("o=\n{many}\n"), vec![("o", options.clone())]),
+        (
+            format!("m=400\no={many}\r\n\n  t=\"x\"\n"),
+            vec![("m", json!(400)), ("o", options), ("t", json!("x"))],
+        ),
+        (
+            "a=1\nb={}\nc=null".to_owned(),
+            vec![("a", json!(1)), ("b", json!({})), ("c", json!(null))],
+        ),
+    ] {
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        assert_eq!(params(&[&format!("--model-param={value}")]), expected);
+    }
+    for bad in [
+        "",
+        "\n",
+        "a=",
+        "a=\n",
+        "a=1 b=2",
+        "a={} b=2",
+        "a={}b=2",
+        "a=1,b=2",
+        "a=1\nb",
+        "a=1\nb=",
+        "a=1\nmodel=\"x\"",
+        "n=2",
+        "a=1\na=2",
+        "a=1\nb=2\na=1",
+        "a=1\n=2",
+        "a={\n\"x\": 1\nb=2",
+    ] {
+        let message = refusal(&[URL, "--model=m", &format!("--model-param={bad}")]);
+        assert!(message.contains("--model-param"), "{bad:?}: {message}");
+    }
+    let twice = refusal(&[URL, "--model=m", "--model-param=a=1", "--model-param=a=2"]);
+    assert!(twice.contains("--model-param"), "{twice}");
+}
+
+#[test]
+fn a_stop_waits_for_the_longest_request_but_not_until_the_service_is_killed() {
+    let model = [URL, "--model", "m"];
+    let webhook = ["--newsletter-webhook", "http://127.0.0.1:9/"];
+    let deadlines = RequestDeadlines {
+        head: Duration::from_secs(1),
+        body: Duration::from_secs(10),
+        provider: Duration::from_secs(5),
+        model_reader: Duration::from_secs(4),
+    };
+    let drain_s = |flags: &[&[&str]]| {
+        let args = load(&flags.concat()).unwrap();
+        args.drain_deadline(deadlines).as_secs()
+    };
+    let with_timeout = |timeout| drain_s(&[&model, &["--model-timeout", timeout]]);
+    assert_eq!(drain_s(&[]), 11);
+    assert_eq!(drain_s(&[&webhook]), 16);
+    assert_eq!(drain_s(&[&model]), 45);
+    assert_eq!(drain_s(&[&model, &webhook]), 45);
+    assert_eq!(with_timeout("1s"), 16);
+    assert_eq!(with_timeout("64s"), 79);
+    assert_eq!(with_timeout("70s"), 80);
+    assert_eq!(with_timeout("5m"), 80);
 }

@@ -23,6 +23,7 @@ mod fixtures;
 mod harness;
 mod health;
 mod identity;
+mod imports;
 mod keys;
 mod ledger;
 mod limiter;

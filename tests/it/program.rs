@@ -114,6 +114,12 @@ impl Program {
         self.wait()
     }
 
+    /// Ends the program and gives its exit status, whatever it prints.
+    pub(crate) fn status_after(mut self, signal: Signal) -> Option<i32> {
+        self.signal(signal);
+        self.child.wait().unwrap().code()
+    }
+
     /// Waits for its end, and gives its exit status and log.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let status = self.child.wait().unwrap();

@@ -1,0 +1,234 @@
+//! Value parsers of the flags. An error says what the value must be; clap adds the flag's name.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use serde_json::Value;
+use url::{Host, Url};
+
+use crate::domain::contact::RevealExisting;
+use crate::domain::policy::{PolicyName, Quota, parse_duration_ms};
+
+/// The webhook's URL. Providers put secrets in its path or query, so `Debug` shows none of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookUrl(Url);
+
+impl WebhookUrl {
+    /// The whole URL.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Debug for WebhookUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WebhookUrl(..)")
+    }
+}
+
+/// The members that one value of `--model-param` names, in order. They may hold secrets, so `Debug`
+/// shows none of them.
+#[derive(Clone, PartialEq)]
+pub struct ModelParams(pub Vec<(String, Value)>);
+
+impl fmt::Debug for ModelParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ModelParams(..)")
+    }
+}
+
+/// An `http` or `https` URL without credentials.
+fn http_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err("must be an http or https URL".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold a user name or password".to_owned());
+    }
+    Ok(url)
+}
+
+/// The URL in its normal form, without a slash at its end.
+fn trimmed(url: &Url) -> String {
+    url.as_str().trim_end_matches('/').to_owned()
+}
+
+pub(super) fn link(text: &str) -> Result<String, String> {
+    http_url(text).map(|url| trimmed(&url))
+}
+
+/// An origin (RFC 6454), serialised as browsers do.
+fn origin(text: &str) -> Result<String, String> {
+    let url = http_url(text)?;
+    let origin = url.origin().ascii_serialization();
+    // The parser adds the slash of an empty path, so one that was typed needs a check of its own.
+    if trimmed(&url) != origin || text.ends_with('/') {
+        return Err("must be an origin such as https://example.com, without a path".to_owned());
+    }
+    Ok(origin)
+}
+
+/// An origin whose host is safe in every document, unescaped.
+pub(super) fn base_url(text: &str) -> Result<String, String> {
+    let url = http_url(text)?;
+    let is_label = |label: &str| {
+        let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty() && label.chars().all(is_allowed)
+    };
+    let is_host = match url.host() {
+        Some(Host::Domain(name)) => name.split('.').all(is_label),
+        Some(Host::Ipv4(_) | Host::Ipv6(_)) => true,
+        None => false,
+    };
+    if !is_host {
+        return Err("must name a host of letters, digits, hyphens and single dots".to_owned());
+    }
+    if url.port() == Some(0) {
+        return Err("must have a port above 0".to_owned());
+    }
+    origin(text)
+}
+
+pub(super) fn allowed_origin(text: &str) -> Result<String, String> {
+    if text.contains('*') {
+        return Err("must be one origin: answers differ by visitor, so no pattern fits".to_owned());
+    }
+    if text == "null" {
+        return Err("must not be null: every sandboxed page has that origin".to_owned());
+    }
+    origin(text)
+}
+
+pub(super) fn webhook_url(text: &str) -> Result<WebhookUrl, String> {
+    let url = http_url(text)?;
+    if url.fragment().is_some() {
+        return Err("must not have a fragment".to_owned());
+    }
+    Ok(WebhookUrl(url))
+}
+
+pub(super) fn model_url(text: &str) -> Result<String, String> {
+    let url = http_url(text)?;
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("must not hold a query or a fragment".to_owned());
+    }
+    let base = trimmed(&url);
+    if base.ends_with("/chat/completions") {
+        return Err("must be the base of the API, without /chat/completions".to_owned());
+    }
+    Ok(base)
+}
+
+pub(super) fn network(text: &str) -> Result<IpNet, String> {
+    let parsed = text.parse::<IpNet>().map(|network| network.trunc());
+    let network = parsed
+        .or_else(|_not_a_network| text.parse::<IpAddr>().map(IpNet::from))
+        .map_err(|_nor_an_address| "must be a network such as 10.0.0.0/8, or an address")?;
+    let is_everybody = match network {
+        IpNet::V4(v4) => v4.prefix_len() == 0,
+        // The second is all of IPv4 in mapped form.
+        IpNet::V6(v6) => v6.prefix_len() == 0 || v6.to_string() == "::ffff:0.0.0.0/96",
+    };
+    if is_everybody {
+        return Err("must not be everybody: then anybody could invent an address".to_owned());
+    }
+    Ok(network)
+}
+
+pub(super) fn name(text: &str) -> Result<String, String> {
+    const LENGTH_MAX: usize = 100;
+    // YAML 1.2, section 5.1 has no form for the last two.
+    let is_unprintable = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
+    if text.trim().is_empty()
+        || text.chars().count() > LENGTH_MAX
+        || text.chars().any(is_unprintable)
+    {
+        return Err(format!(
+            "must be a line of 1 to {LENGTH_MAX} characters, none of them a control character"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
+    let (name, quota) = text
+        .split_once('=')
+        .ok_or("must be NAME=COUNT/WINDOW or NAME=off")?;
+    let policy = PolicyName::from_name(name).ok_or_else(|| {
+        let names = PolicyName::ALL.map(PolicyName::as_str).join(", ");
+        format!("there is no policy of that name; there are {names}")
+    })?;
+    if quota == "off" {
+        return Ok((policy, None));
+    }
+    match quota.parse() {
+        Ok(quota) => Ok((policy, Some(quota))),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+pub(super) fn key_lifetime_ms(text: &str) -> Result<u64, String> {
+    const RANGE_MS: std::ops::RangeInclusive<u64> = 60_000..=3660 * 24 * 60 * 60 * 1000;
+    parse_duration_ms(text)
+        .filter(|lifetime_ms| RANGE_MS.contains(lifetime_ms))
+        .ok_or_else(|| "must be a number with s, m, h or d, from 1m to 3660d".to_owned())
+}
+
+pub(super) fn model_timeout(text: &str) -> Result<Duration, String> {
+    const RANGE_MS: std::ops::RangeInclusive<u64> = 1_000..=300_000;
+    parse_duration_ms(text)
+        .filter(|timeout_ms| RANGE_MS.contains(timeout_ms))
+        .map(Duration::from_millis)
+        .ok_or_else(|| "must be a number with s or m, from 1s to 5m".to_owned())
+}
+
+pub(super) fn reveal_existing(text: &str) -> Result<RevealExisting, String> {
+    match text {
+        "never" => Ok(RevealExisting::Never),
+        "same-client" => Ok(RevealExisting::SameClient),
+        "always" => Ok(RevealExisting::Always),
+        _ => Err("must be never, same-client or always".to_owned()),
+    }
+}
+
+/// One or more of `KEY=JSON`. The JSON may span lines; the next key begins on the line after its end.
+pub(super) fn model_params(text: &str) -> Result<ModelParams, String> {
+    let mut params = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (key, json) = rest.split_once('=').ok_or("must be KEY=JSON")?;
+        check_param_key(key)?;
+        let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+        let value = values
+            .next()
+            .ok_or_else(|| format!("{key} has no value"))?
+            .map_err(|error| {
+                format!("the value of {key} is not JSON: {error}; texts need quotes")
+            })?;
+        params.push((key.to_owned(), value));
+        let after = json.get(values.byte_offset()..).unwrap_or_default();
+        let (same_line, others) = after.split_once('\n').unwrap_or((after, ""));
+        if !same_line.trim().is_empty() {
+            return Err(format!("after the value of {key} a line must end"));
+        }
+        rest = others.trim_start();
+        if rest.is_empty() {
+            return Ok(ModelParams(params));
+        }
+    }
+}
+
+fn check_param_key(key: &str) -> Result<(), String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if key.is_empty() || !key.chars().all(is_part) {
+        return Err("the key must be letters, digits and underscores".to_owned());
+    }
+    if matches!(key, "messages" | "stream" | "model" | "n") {
+        return Err(format!("{key} is set by the service"));
+    }
+    Ok(())
+}

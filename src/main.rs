@@ -1,0 +1,229 @@
+//! The program: parse, bind, open, wire, serve, flush.
+
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
+use landing_api::adapters::model::openai::HAND_OUT_GRACE;
+use landing_api::adapters::store::SledStore;
+use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
+use landing_api::adapters::webhook;
+use landing_api::app::App;
+use landing_api::config::{Args, LogFormat, RequestDeadlines};
+use landing_api::domain::settings::Settings;
+use landing_api::http::client_ip::TrustedProxies;
+use landing_api::http::cors::AllowedOrigins;
+use landing_api::http::pipeline::LandingService;
+use landing_api::http::problem;
+use landing_api::http::routes::Routes;
+use landing_api::http::server::{STOP_GRACE, ServerLimits, serve};
+use landing_api::ports::{Clock as _, Entropy as _};
+use landing_api::site::{Site, SiteFacts};
+use landing_api::{telemetry, wiring};
+use tikv_jemallocator::Jemalloc;
+use tokio::net::TcpSocket;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
+
+const DEADLINES: RequestDeadlines = RequestDeadlines {
+    head: STOP_GRACE,
+    body: Duration::from_secs(10),
+    provider: webhook::DEADLINE,
+    model_reader: HAND_OUT_GRACE,
+};
+
+/// Connections in the listener's queue, enough for a burst; the kernel may allow fewer.
+const BACKLOG: u32 = 4096;
+
+/// How long a look-up of a name may delay the end of the process.
+const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
+
+/// Why the program ends without success.
+enum Failure {
+    /// A flag names something that cannot be used: exit status 2.
+    Flag(String),
+    /// Exit status 1.
+    Run(Box<dyn Error>),
+}
+
+impl<E: Error + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Run(Box::new(error))
+    }
+}
+
+fn main() -> ExitCode {
+    let args = match Args::load(std::env::args_os()) {
+        Ok(args) => args,
+        Err(error) => {
+            // Fails only if nobody reads it.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let log = telemetry::init(args.log_level, args.log_format == LogFormat::Json);
+    let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {
+        let ended = runtime.block_on(run(&args));
+        // Dropping it would wait for every thread that looks a name up.
+        runtime.shutdown_timeout(LOOK_UP_GRACE);
+        ended
+    });
+    if ended.is_ok() {
+        tracing::info!(log.dropped = log.dropped_lines(), "stopped");
+    }
+    // The error is the last line.
+    drop(log);
+    let (status, line) = match ended {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Flag(line)) => (2, line),
+        Err(Failure::Run(error)) => (1, error.to_string()),
+    };
+    let _ = writeln!(io::stderr().lock(), "error: {line}");
+    ExitCode::from(status)
+}
+
+/// Serves until told to stop. The stores block while they open and close: nobody is served then, and
+/// the thread is the main one.
+async fn run(args: &Args) -> Result<(), Failure> {
+    // Raises the limit on open files, so it comes before any is opened.
+    let connections_max = fit_connections(u64::from(args.connections_max));
+    // An address in use is reported before the data directory is touched. Nobody can connect yet.
+    let socket = bind(args.listen).map_err(|error| cannot_listen(args.listen, &error))?;
+    let bound = socket.local_addr()?;
+    let settings = args.settings(bound);
+    if args.base_url.is_none() && bound.ip().is_unspecified() {
+        tracing::warn!(
+            settings.base_url,
+            "listening on all addresses without --base-url: clients elsewhere will be told this \
+             address, which is theirs and not yours"
+        );
+    }
+    let site = render_site(args, &settings).map_err(Failure::Flag)?;
+    let interrupt = CancellationToken::new();
+    let model = wiring::model_client(args, &site, &interrupt).map_err(Failure::Flag)?;
+    let notifier = wiring::notifier(args, &interrupt).map_err(Failure::Flag)?;
+
+    let data_dir = DataDir::open(&args.data_dir, &SystemEntropy)?;
+    let secrets = data_dir.secret().keys();
+    let limiter = Arc::new(SledRateLimiter::open(
+        &data_dir.windows(),
+        secrets.limiter.clone(),
+        &settings.policies,
+        Arc::new(SystemClock),
+        TableLimits::default(),
+    )?);
+    let store = Arc::new(SledStore::open(&data_dir, SystemClock.now())?);
+    let app = App {
+        contacts: store.clone(),
+        notifier,
+        keys: store.clone(),
+        revocations: store.clone(),
+        model,
+        limiter: limiter.clone(),
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+        secrets,
+        settings,
+    };
+    let served = listen(args, socket, connections_max, app, &site, interrupt).await;
+
+    // However serving ended: the next start need not rebuild what is closed well.
+    limiter.close();
+    if let Err(error) = store.close() {
+        tracing::warn!(%error, "the next start rebuilds the index; nothing is lost");
+    }
+    served
+}
+
+/// The documents. Only the operator's own files can make this fail.
+fn render_site(args: &Args, settings: &Settings) -> Result<Site, String> {
+    let facts = SiteFacts {
+        settings: settings.clone(),
+        has_model: args.model.is_some(),
+        passes_sign_ups_on: args.newsletter_webhook.is_some(),
+        allowed_origins: args.allowed_origins.clone(),
+        trusts_proxies: !args.trusted_proxies.is_empty(),
+        deprecated: Routes::default().deprecated(),
+    };
+    let files = wiring::site_files(args)?;
+    let dir = args.site_dir.clone().unwrap_or_default();
+    Site::render(&facts, &problem::pages(), &files)
+        .map_err(|error| format!("--site-dir: {}: {error}", dir.display()))
+}
+
+/// Starts to listen, announces it on standard output, and serves.
+async fn listen(
+    args: &Args,
+    socket: TcpSocket,
+    connections_max: usize,
+    app: App,
+    site: &Site,
+    interrupt: CancellationToken,
+) -> Result<(), Failure> {
+    let bound = socket.local_addr()?;
+    let mut id_seed = [0; 16];
+    SystemEntropy.fill(&mut id_seed)?;
+    let service = LandingService::new(Arc::new(app), site, id_seed, DEADLINES.body)
+        .allowing(AllowedOrigins::new(args.allowed_origins.clone()))
+        .behind(TrustedProxies::new(args.trusted_proxies.clone()));
+    let limits = ServerLimits {
+        connections_max,
+        drain_deadline: args.drain_deadline(DEADLINES),
+        ..ServerLimits::default()
+    };
+    let stop = stop_signal(interrupt.clone())?;
+    let listener = socket
+        .listen(BACKLOG)
+        .map_err(|error| cannot_listen(bound, &error))?;
+    let mut out = io::stdout();
+    // Nobody could be told of a failure.
+    let _ = writeln!(out, "listening on http://{bound}").and_then(|()| out.flush());
+    serve(listener, Arc::new(service), limits, stop, interrupt).await;
+    Ok(())
+}
+
+/// A socket that has `address` and does not listen yet.
+fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A restart need not wait for connections of the process before in TIME_WAIT.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+}
+
+/// Ready at the first SIGTERM or SIGINT; the second cancels `interrupt`.
+fn stop_signal(interrupt: CancellationToken) -> io::Result<impl Future<Output = ()>> {
+    let mut terminations = signal(SignalKind::terminate())?;
+    let mut interruptions = signal(SignalKind::interrupt())?;
+    let mut next = async move || {
+        tokio::select! {
+            _ = terminations.recv() => {}
+            _ = interruptions.recv() => {}
+        }
+    };
+    Ok(async move {
+        next().await;
+        tracing::info!("stopping: requests in flight may finish, unless a second signal comes");
+        tokio::spawn(async move {
+            next().await;
+            tracing::warn!("second signal: stopping at once");
+            interrupt.cancel();
+        });
+    })
+}

@@ -1,0 +1,131 @@
+//! What the flags name beyond the data directory, opened: the operator's files for the site, the
+//! model's client and the newsletter's provider. Errors are one line that begins with the flag.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::adapters::model::openai::{
+    ApiKey, ModelAddress, OpenAiModelClient, OpenAiSettings, page_prompt,
+};
+use crate::adapters::model::{InterruptibleModelClient, PassageModelClient};
+use crate::adapters::outbound::{NoRoots, Roots};
+use crate::adapters::webhook::signature::WebhookSecret;
+use crate::adapters::webhook::{InterruptibleNotifier, WebhookNotifier};
+use crate::adapters::{operator_file, site_dir};
+use crate::config::{Args, ModelArgs};
+use crate::ports::{ModelClient, SubscriptionNotifier};
+use crate::site::{Site, SiteFile};
+
+/// The files of `--site-dir`.
+///
+/// # Errors
+/// When one of them cannot be taken.
+pub fn site_files(args: &Args) -> Result<Vec<SiteFile>, String> {
+    let Some(dir) = &args.site_dir else {
+        return Ok(Vec::new());
+    };
+    let files = site_dir::read(dir).map_err(at("--site-dir", dir))?;
+    let files = files.into_iter();
+    Ok(files.map(|(name, text)| SiteFile { name, text }).collect())
+}
+
+/// What answers visitors: the model that the flags name, or a search of the site's own pages. Its
+/// waits end when `interrupt` is cancelled.
+///
+/// # Errors
+/// When a flag's file or address cannot be used.
+pub fn model_client(
+    args: &Args,
+    site: &Site,
+    interrupt: &CancellationToken,
+) -> Result<Arc<dyn ModelClient>, String> {
+    let client: Arc<dyn ModelClient> = match &args.model {
+        Some(model) => Arc::new(openai_client(model, &args.service_name, site)?),
+        None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
+    };
+    Ok(Arc::new(InterruptibleModelClient::new(
+        client,
+        interrupt.clone(),
+    )))
+}
+
+fn openai_client(
+    model: &ModelArgs,
+    service_name: &str,
+    site: &Site,
+) -> Result<OpenAiModelClient, String> {
+    let flag = "--model-key-file";
+    let key = read_secret(flag, model.key_file.as_deref(), ApiKey::parse)?;
+    let system_prompt = match &model.prompt_file {
+        Some(path) => operator_file::read(path).map_err(at("--assistant-prompt-file", path))?,
+        None => page_prompt(service_name, site.passages()),
+    };
+    let settings = OpenAiSettings {
+        address: ModelAddress::parse(&model.url).map_err(of("--model-url"))?,
+        model: model.name.clone(),
+        key,
+        system_prompt,
+        params: model.params().cloned().collect(),
+        timeout: model.timeout,
+        concurrency: usize::from(model.concurrency),
+    };
+    let roots = roots(&model.url).map_err(of("--model-url"))?;
+    OpenAiModelClient::new(settings, roots).map_err(of("--model-url"))
+}
+
+/// The newsletter's provider, if the flags name one. Its waits end when `interrupt` is cancelled.
+///
+/// # Errors
+/// When the secret's file or the address cannot be used.
+pub fn notifier(
+    args: &Args,
+    interrupt: &CancellationToken,
+) -> Result<Option<Arc<dyn SubscriptionNotifier>>, String> {
+    let Some(url) = &args.newsletter_webhook else {
+        return Ok(None);
+    };
+    let secret = read_secret(
+        "--newsletter-webhook-secret-file",
+        args.newsletter_webhook_secret_file.as_deref(),
+        WebhookSecret::parse,
+    )?;
+    let flag = "--newsletter-webhook";
+    let roots = roots(url.as_str()).map_err(of(flag))?;
+    let notifier = WebhookNotifier::open(url.as_str(), secret, roots).map_err(of(flag))?;
+    Ok(Some(Arc::new(InterruptibleNotifier::new(
+        Arc::new(notifier),
+        interrupt.clone(),
+    ))))
+}
+
+fn read_secret<T, E: Display>(
+    flag: &str,
+    path: Option<&Path>,
+    parse: fn(&str) -> Result<T, E>,
+) -> Result<Option<T>, String> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let text = operator_file::read_secret(path).map_err(at(flag, path))?;
+    parse(&text).map(Some).map_err(at(flag, path))
+}
+
+/// The certificate authorities for `url`. Only `https` needs any.
+fn roots(url: &str) -> Result<Roots, NoRoots> {
+    if !url.starts_with("https://") {
+        return Ok(Roots::of([]));
+    }
+    let named_file = std::env::var_os("SSL_CERT_FILE").filter(|name| !name.is_empty());
+    Roots::of_system(named_file.map(PathBuf::from).as_deref())
+}
+
+fn of<E: Display>(flag: &str) -> impl Fn(E) -> String {
+    move |error| format!("{flag}: {error}")
+}
+
+fn at<E: Display>(flag: &str, path: &Path) -> impl Fn(E) -> String {
+    move |error| format!("{flag}: {}: {error}", path.display())
+}
