@@ -11,7 +11,7 @@ use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::{Policies, PolicyName, Quota};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::time::Timestamp;
-use landing_api::domain::window::{Mark, Window};
+use landing_api::domain::window::{Bucket, Window};
 use landing_api::ports::{Charge, RateLimiter};
 use tempfile::TempDir;
 
@@ -163,17 +163,22 @@ impl Limiter for DirectSled {
 }
 
 fn encode(window: &Window) -> Vec<u8> {
-    let bytes_of = |mark: Mark| -> [u8; 12] {
-        let wide = (u128::from(mark.newest.as_ms()) << 32) | u128::from(mark.count);
+    let bytes_of = |bucket: Bucket| -> [u8; 12] {
+        let wide = (u128::from(bucket.newest.as_ms()) << 32) | u128::from(bucket.count);
         wide.to_be_bytes()[4..].try_into().unwrap()
     };
-    window.marks().flat_map(bytes_of).collect()
+    window
+        .buckets()
+        .iter()
+        .copied()
+        .flat_map(bytes_of)
+        .collect()
 }
 
 fn decode(bytes: &[u8]) -> Window {
-    Window::from_marks(bytes.chunks_exact(12).map(|mark| {
-        let (newest, count) = mark.split_at(8);
-        Mark {
+    Window::from_buckets(bytes.chunks_exact(12).map(|bucket| {
+        let (newest, count) = bucket.split_at(8);
+        Bucket {
             newest: Timestamp::from_ms(u64::from_be_bytes(newest.try_into().unwrap())),
             count: u32::from_be_bytes(count.try_into().unwrap()),
         }

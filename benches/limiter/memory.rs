@@ -67,7 +67,7 @@ fn open(windows: &Path, now: Timestamp) -> SledRateLimiter {
     let store = Box::new(SledWindowStore::new(windows));
     let key = Secret::new([9; 32]).keys().limiter;
     let limits = TableLimits::default();
-    SledRateLimiter::unattended(store, key, &policies(PER_KEY), now, limits).unwrap()
+    SledRateLimiter::without_thread(store, key, &policies(PER_KEY), now, limits).unwrap()
 }
 
 fn charge(limiter: &SledRateLimiter, index: u64) {

@@ -30,7 +30,6 @@ pub mod credential;
 pub mod decision;
 pub mod deprecation;
 pub mod email;
-mod marks;
 pub mod passage;
 pub mod policy;
 pub mod quota_token;

@@ -2,7 +2,7 @@
 
 use landing_api::domain::policy::Quota;
 use landing_api::domain::time::Timestamp;
-use landing_api::domain::window::{EXACT_COUNT_MAX, LATECOMER_MS_MAX, SLOTS, Usage, Window};
+use landing_api::domain::window::{BUCKETS, EXACT_COUNT_MAX, LATE_ARRIVAL_MS_MAX, Usage, Window};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -20,7 +20,9 @@ fn quota(count: u32, window_ms: u64) -> Quota {
 /// When a request counts that read the clock at `now_ms`, if the newest mark is at `newest_ms`.
 fn arrival_ms(newest_ms: Option<u64>, now_ms: u64) -> u64 {
     match newest_ms {
-        Some(newest_ms) if (now_ms..=now_ms + LATECOMER_MS_MAX).contains(&newest_ms) => newest_ms,
+        Some(newest_ms) if (now_ms..=now_ms + LATE_ARRIVAL_MS_MAX).contains(&newest_ms) => {
+            newest_ms
+        }
         Some(_) | None => now_ms,
     }
 }
@@ -90,25 +92,25 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Peek),
         2 => any::<prop::sample::Index>().prop_map(Step::Refund),
         4 => (0_u64..900).prop_map(Step::Advance),
-        1 => (0_u64..2 * LATECOMER_MS_MAX).prop_map(Step::SetBack),
+        1 => (0_u64..2 * LATE_ARRIVAL_MS_MAX).prop_map(Step::SetBack),
         1 => (0_u64..20_000).prop_map(Step::SetBack),
     ]
 }
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// Quotas of both kinds, many with a window that is no multiple of its slots.
+/// Quotas of both kinds, many with a window that is no multiple of its buckets.
 fn any_quota() -> impl Strategy<Value = Quota> {
     let count = prop_oneof![
         6 => 1_u32..12,
         2 => Just(EXACT_COUNT_MAX),
-        7 => slotted_count(),
+        7 => bucketed_count(),
     ];
     (count, any_window_ms()).prop_map(|(count, window_ms)| quota(count, window_ms))
 }
 
 /// Some are more than 16 bits hold.
-fn slotted_count() -> impl Strategy<Value = u32> {
+fn bucketed_count() -> impl Strategy<Value = u32> {
     prop_oneof![6 => EXACT_COUNT_MAX + 1..600, 1 => 60_000_u32..150_000]
 }
 
@@ -118,12 +120,18 @@ fn any_window_ms() -> impl Strategy<Value = u64> {
 }
 
 /// Bursts with gaps before them, in sixty-fourths of the window and a few milliseconds: short and
-/// long ones, and ones that end just before or after a slot or the window does. A few bursts are
+/// long ones, and ones that end just before or after a bucket or the window does. A few bursts are
 /// more than 16 bits hold.
 fn schedule() -> impl Strategy<Value = Vec<(u64, u64, u32)>> {
-    let slots = prop_oneof![Just(0), Just(1), Just(SLOTS - 1), Just(SLOTS), 0..SLOTS + 2];
+    let buckets = prop_oneof![
+        Just(0),
+        Just(1),
+        Just(BUCKETS - 1),
+        Just(BUCKETS),
+        0..BUCKETS + 2
+    ];
     let burst = prop_oneof![40 => 1_u32..400, 1 => 65_000_u32..66_000];
-    vec((slots, 0_u64..4, burst), 1..30)
+    vec((buckets, 0_u64..4, burst), 1..30)
 }
 
 /// Sends the schedule's requests; hands every admission to `admitted`, every refusal to `refused`.
@@ -135,8 +143,8 @@ fn run(
     mut refused: impl FnMut(u64, &Window, Usage),
 ) -> u64 {
     let mut now_ms = START_MS;
-    for (slots, extra_ms, burst) in schedule {
-        now_ms += slots * quota.window_ms() / SLOTS + extra_ms;
+    for (buckets, extra_ms, burst) in schedule {
+        now_ms += buckets * quota.window_ms() / BUCKETS + extra_ms;
         let mut last = None;
         for _ in 0..*burst {
             match window.admit(quota, at(now_ms)) {
@@ -223,18 +231,18 @@ proptest! {
     }
 
     #[test]
-    fn slots_cost_patience_of_one_slot_at_most(
-        count in slotted_count(),
+    fn buckets_delay_a_free_place_by_one_bucket_at_most(
+        count in bucketed_count(),
         window_ms in any_window_ms(),
         schedule in schedule(),
     ) {
         let quota = quota(count, window_ms);
-        let slot_ms = window_ms.div_ceil(SLOTS);
+        let span_ms = window_ms.div_ceil(BUCKETS);
         let (mut window, mut admitted) = (Window::default(), Vec::new());
         let now_ms = run(&mut window, quota, &schedule, |ms| admitted.push(ms), |_, _, _| {});
-        prop_assert!(window.marks().count() as u64 <= SLOTS + 1);
+        prop_assert!(window.buckets().len() as u64 <= BUCKETS + 1);
         let surely_counted = admitted.iter().filter(|ms| now_ms - *ms < window_ms).count();
-        let perhaps_counted = admitted.iter().filter(|ms| now_ms - *ms < window_ms + slot_ms).count();
+        let perhaps_counted = admitted.iter().filter(|ms| now_ms - *ms < window_ms + span_ms).count();
         let counted = window.peek(quota, at(now_ms)).counted as usize;
         prop_assert!((surely_counted..=perhaps_counted).contains(&counted));
     }
@@ -263,7 +271,7 @@ proptest! {
         let mut window = Window::default();
         let now_ms = run(&mut window, quota, &schedule, |_| {}, |_, _, _| {}) - back_ms;
         let usage = window.clone().peek(quota, at(now_ms));
-        // A latecomer was not set back: the newest mark says when it is.
+        // For a late arrival the newest bucket counts, not the clock.
         let now_ms = arrival_ms(window.newest().map(Timestamp::as_ms), now_ms);
         prop_assert_eq!(window.peek(quota, at(now_ms)), usage);
         prop_assert!(usage.reset_ms <= quota.window_ms());
@@ -345,7 +353,7 @@ fn a_changed_quota_holds_at_once_for_what_was_counted() {
             window.admit(from, now).unwrap();
         }
         // As a store gives it back.
-        let mut window = Window::from_marks(window.marks());
+        let mut window = Window::from_buckets(window.buckets().iter().copied());
         let now_ms = START_MS + u64::from(admissions);
         let case = format!("{from} to {to}");
         let usage = window.peek(to, at(now_ms));
@@ -372,13 +380,14 @@ fn a_changed_quota_holds_at_once_for_what_was_counted() {
 }
 
 #[test]
-fn marks_of_a_damaged_store_saturate() {
-    let mark = |ms| landing_api::domain::window::Mark {
+fn buckets_of_a_damaged_store_saturate() {
+    let bucket = |ms| landing_api::domain::window::Bucket {
         newest: at(ms),
         count: u32::MAX,
     };
     let quota = quota(5, 1000);
-    let mut window = Window::from_marks([mark(u64::MAX), mark(START_MS), mark(START_MS + 1)]);
+    let mut window =
+        Window::from_buckets([bucket(u64::MAX), bucket(START_MS), bucket(START_MS + 1)]);
     let usage = window.peek(quota, at(START_MS + 2));
     assert_eq!((usage.counted, usage.reset_ms), (u32::MAX, 1000));
     assert!(window.admit(quota, at(START_MS + 1001)).is_err());

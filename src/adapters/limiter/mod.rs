@@ -1,30 +1,22 @@
-//! The limiter: decides in memory and writes behind to sled.
+//! The embedded limiter: decides in memory and writes behind to sled.
 //!
-//! | Module | Does |
+//! | Module | Content |
 //! |---|---|
-//! | `table` | every decision, in a sharded table of windows |
-//! | `shard` | a part of the table: windows, and which of them are newer than what is stored |
-//! | `windows` | windows by their keys |
-//! | `places` | where they stand |
-//! | `tag` | what stands in a place, in a byte |
-//! | `writer` | writes what is new, removes what has expired, copes with a store that fails |
-//! | `persistence` | where windows survive the process |
-//! | `lot` | changes of windows, many in one value |
-//! | `record` | a window's bytes |
+//! | `table` | every decision, over a sharded table of windows |
+//! | `shard` | a part of the table, and which of its windows must be stored |
+//! | `writer` | stores changes, removes expired windows, handles a store that fails |
+//! | `persistence` | storage of windows across restarts |
+//! | `record` | the stored form of a window |
 //!
-//! All live windows are in memory from the start, so no request waits for the store and its
-//! failures change no decision. A process that is killed forgets what the writer had not yet
-//! written: 100 ms of decisions, longer only while a store of very many windows starts over. One
-//! that is closed forgets nothing.
+//! All live windows are in memory from the start, so no request waits for the store, and its
+//! failures change no decision. A killed process loses the decisions that were not written yet: those
+//! of 100 ms, or of the time that a store of very many windows takes to start over. A closed one
+//! loses none.
 
-mod lot;
 mod persistence;
-mod places;
 mod record;
 mod shard;
 mod table;
-mod tag;
-mod windows;
 mod writer;
 
 use std::path::Path;
@@ -38,41 +30,40 @@ use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{Acquired, Charge, Clock, Grant, LimiterError, RateLimiter};
 
-pub use self::lot::Changes;
-pub use self::persistence::{SledWindowStore, WindowStore, WindowStoreError};
+pub use self::persistence::{Change, SledWindowStore, WindowStore, WindowStoreError};
 use self::table::Table;
 pub use self::table::TableLimits;
-use self::writer::{Attendant, Writer};
+use self::writer::{Writer, WriterThread};
 
 /// Counts requests in memory; its windows survive in sled.
 ///
-/// Charges must carry the quotas of the policies it was opened with: by those it knows when a
-/// window has expired.
+/// Charges must carry the quotas of the policies it was opened with: those tell when a window has
+/// expired.
 pub struct SledRateLimiter {
     table: Arc<Table>,
     writer: Arc<Mutex<Writer>>,
-    attendant: Mutex<Option<Attendant>>,
+    thread: Mutex<Option<WriterThread>>,
 }
 
 /// The limiter could not be opened. The text is for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum LimiterOpenError {
-    /// A fresh store could not be made. One that cannot be read is no error: it is set aside.
+    /// No empty store could be created. One that cannot be read is no error: it is set aside.
     #[error("limiter store: {0}")]
     Store(#[from] WindowStoreError),
-    /// The system has no thread to give.
+    /// The system could not start a thread.
     #[error("limiter thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 
-/// What the limiter keeps.
+/// The limiter's size and health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimiterStats {
     /// Windows in memory.
     pub windows: usize,
     /// Windows in the store; 0 once it is closed.
     pub stored: usize,
-    /// The store does not take writes.
+    /// The store does not accept writes.
     pub is_store_failing: bool,
 }
 
@@ -80,7 +71,7 @@ impl SledRateLimiter {
     /// Opens the windows in `dir`, whose parent must exist, and starts the thread that writes.
     ///
     /// # Errors
-    /// [`LimiterOpenError`] when no fresh store can be made beside the old one.
+    /// [`LimiterOpenError`] when no empty store can be created beside the old one.
     pub fn open(
         dir: &Path,
         key: MacKey,
@@ -89,10 +80,10 @@ impl SledRateLimiter {
         limits: TableLimits,
     ) -> Result<Self, LimiterOpenError> {
         let store = Box::new(SledWindowStore::new(dir));
-        let limiter = Self::unattended(store, key, policies, clock.now(), limits)?;
+        let limiter = Self::without_thread(store, key, policies, clock.now(), limits)?;
         let writer = Arc::clone(&limiter.writer);
-        let attendant = Attendant::start(move || lock(&writer).tick(clock.now()))?;
-        *lock(&limiter.attendant) = Some(attendant);
+        let thread = WriterThread::start(move || lock(&writer).tick(clock.now()))?;
+        *lock(&limiter.thread) = Some(thread);
         Ok(limiter)
     }
 
@@ -100,7 +91,7 @@ impl SledRateLimiter {
     ///
     /// # Errors
     /// [`LimiterOpenError::Store`] when the store cannot start over.
-    pub fn unattended(
+    pub fn without_thread(
         store: Box<dyn WindowStore>,
         key: MacKey,
         policies: &Policies,
@@ -112,26 +103,26 @@ impl SledRateLimiter {
         Ok(Self {
             table,
             writer: Arc::new(Mutex::new(writer)),
-            attendant: Mutex::new(None),
+            thread: Mutex::new(None),
         })
     }
 
-    /// Writes what is new and sweeps a part of the table. The limiter's own thread does this every
+    /// Writes all changes and sweeps a part of the table. The limiter's thread does this every
     /// 100 ms.
     pub fn tick(&self, now: Timestamp) {
         lock(&self.writer).tick(now);
     }
 
-    /// Stops the thread and writes everything new. Decisions go on, but are no longer stored.
-    /// Closing again does nothing.
+    /// Stops the thread, writes all changes and closes the store. Decisions continue, but are no
+    /// longer stored. Closing twice is allowed.
     pub fn close(&self) {
-        // Dropped outside the lock: it waits for the thread.
-        let attendant = lock(&self.attendant).take();
-        drop(attendant);
+        // Dropped outside the lock: this waits for the thread.
+        let thread = lock(&self.thread).take();
+        drop(thread);
         lock(&self.writer).close();
     }
 
-    /// What is kept now. Slow, as the store is counted through.
+    /// Slow: counts the entries of the store.
     #[must_use]
     pub fn stats(&self) -> LimiterStats {
         let writer = lock(&self.writer);
@@ -146,15 +137,11 @@ impl SledRateLimiter {
 #[async_trait]
 impl RateLimiter for SledRateLimiter {
     async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Acquired, LimiterError> {
-        let mut acquired = Acquired::default();
-        self.table.acquire(charges, now, &mut acquired);
-        Ok(acquired)
+        Ok(self.table.acquire(charges, now))
     }
 
     async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
-        let mut decision = Decision::default();
-        self.table.peek(charges, now, &mut decision);
-        Ok(decision)
+        Ok(self.table.peek(charges, now))
     }
 
     async fn refund(&self, grant: Grant, now: Timestamp) -> Result<Decision, LimiterError> {
@@ -176,7 +163,7 @@ impl std::fmt::Debug for SledRateLimiter {
     }
 }
 
-/// Locks, and goes on after a panic: what the writer did not write it will write next time.
+/// Ignores poisoning: a change that was not written stays in the list.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

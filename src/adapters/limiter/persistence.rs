@@ -1,10 +1,8 @@
-//! Where windows survive the process.
+//! Storage of windows across restarts.
 //!
-//! Nothing that is decided waits for a store, and all that one holds is in memory too, so a store
-//! is never repaired: whenever it fails, has grown, or is opened, it starts over and everything
-//! live is written anew.
+//! Everything in the store is in memory too, so a store is never repaired. When it fails, has grown,
+//! or is opened, it is replaced by an empty one and all live windows are written again.
 
-use std::collections::HashSet;
 use std::error::Error;
 use std::fs;
 use std::io;
@@ -14,47 +12,48 @@ use crate::adapters::sled_db;
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
 
-use super::lot::{self, Changes};
 use super::record;
 
-/// Keeps windows across restarts. One thread uses it.
+/// A window's current version; none to remove it.
+pub type Change = (LimitKey, Option<Window>);
+
+/// Keeps windows across restarts. Used by one thread.
 pub trait WindowStore: Send {
-    /// Hands over every window that was kept when the process last stopped. Called once, first.
-    /// A window may come several times: each takes the place of the one before, and an empty one
-    /// says that it is gone. Values that are no windows are skipped, with a warning.
+    /// Passes every stored window to `keep`. Called once, before anything else. A window may be
+    /// passed several times: each version replaces the one before, and an empty one removes it.
+    /// Unreadable values are skipped with a warning.
     ///
     /// # Errors
-    /// [`WindowStoreError`] when they cannot be read; the damaged store has been set aside, and
-    /// what was handed over must be forgotten.
+    /// [`WindowStoreError`] when the store cannot be read. It was set aside, and the caller discards
+    /// what was passed to `keep`.
     fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError>;
 
-    /// Starts over empty. What was kept before stands in until [`WindowStore::settle`].
+    /// Begins an empty store. A restart reads the previous one until [`WindowStore::settle`].
     ///
     /// # Errors
     /// [`WindowStoreError`] when that is not possible now.
     fn start_over(&mut self) -> Result<(), WindowStoreError>;
 
-    /// Says that everything live has been written since [`WindowStore::start_over`].
+    /// Ends what [`WindowStore::start_over`] began: everything live has been written.
     ///
     /// # Errors
-    /// [`WindowStoreError`] when what was kept before is still what a restart would find.
+    /// [`WindowStoreError`] when a restart would still read the previous store.
     fn settle(&mut self) -> Result<(), WindowStoreError>;
 
-    /// Applies all changes, the last one of a key winning. When this returns `Ok` they survive the
-    /// process being killed.
+    /// Applies changes in order. Once this returns `Ok`, they survive the process being killed.
     ///
     /// # Errors
     /// [`WindowStoreError`] when they may be lost, and earlier ones too.
-    fn write(&mut self, changes: &Changes) -> Result<(), WindowStoreError>;
+    fn write(&mut self, changes: Vec<Change>) -> Result<(), WindowStoreError>;
 
-    /// How many windows are kept. Slow: for tests.
+    /// The number of windows. Slow: for tests.
     fn count(&self) -> usize;
 
     /// Bytes on disk.
     fn bytes_on_disk(&self) -> u64;
 }
 
-/// The store did not do what was asked. The text is for the log.
+/// The store failed. The text is for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WindowStoreError(pub String);
@@ -65,36 +64,27 @@ impl WindowStoreError {
     }
 }
 
-/// Windows in sled: a journal of changes, many in each entry, by their order. sled then has few
-/// entries, which cost little time and memory however many windows there are; what is superseded
-/// leaves when the store starts over.
+/// Windows in sled, an entry for each.
 ///
-/// Behind all lots stand a few empty ones.
-///
-/// An earlier version kept an entry for each window, by its key. Such a store is read, too.
-///
-/// | Directory | What |
+/// | Directory | Content |
 /// |---|---|
-/// | `windows` | the store; incomplete while `windows.old` is there |
-/// | `windows.old` | the store before, while the new one is being filled |
-/// | `windows.done` | the store before, being deleted |
+/// | `windows` | the store; incomplete while `windows.old` exists |
+/// | `windows.old` | the previous store, while the new one is being filled |
+/// | `windows.done` | the previous store, being deleted |
 /// | `windows.damaged` | the last store that could not be read |
 #[derive(Debug)]
 pub struct SledWindowStore {
     dir: PathBuf,
     db: Option<sled::Db>,
-    /// The number of the next entry.
-    next_lot: u64,
 }
 
 impl SledWindowStore {
-    /// The store in `dir`, whose parent must exist. Nothing is touched yet.
+    /// The store in `dir`, whose parent must exist. Does not access it yet.
     #[must_use]
     pub fn new(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),
             db: None,
-            next_lot: 0,
         }
     }
 
@@ -104,15 +94,7 @@ impl SledWindowStore {
         name.into()
     }
 
-    fn old(&self) -> PathBuf {
-        self.beside(".old")
-    }
-
-    fn done(&self) -> PathBuf {
-        self.beside(".done")
-    }
-
-    /// Lets go of the database, so that its directory can be moved.
+    /// Closes the database, so that its directory can be moved.
     fn close(&mut self) -> Result<(), WindowStoreError> {
         let Some(db) = self.db.take() else {
             return Ok(());
@@ -124,7 +106,7 @@ impl SledWindowStore {
 }
 
 impl Drop for SledWindowStore {
-    /// Whoever opens the directory next must find it let go of.
+    /// sled holds a lock on the directory until it is closed.
     fn drop(&mut self) {
         if let Err(error) = self.close() {
             tracing::warn!(%error, "limiter windows");
@@ -134,9 +116,8 @@ impl Drop for SledWindowStore {
 
 impl WindowStore for SledWindowStore {
     fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
-        // A directory that was being filled when the process died is worth nothing: the one before
-        // it is still whole.
-        let dir = match self.old() {
+        // The process died while the new store was being filled: the previous one is complete.
+        let dir = match self.beside(".old") {
             old if old.exists() => old,
             _ => self.dir.clone(),
         };
@@ -145,20 +126,24 @@ impl WindowStore for SledWindowStore {
         }
         let loaded = attempt("cannot read", &dir, || {
             let db = open(&dir)?;
-            let mut garbage = 0_usize;
-            read(&db, |key, value| match value.map(record::decode) {
-                None => keep(key, Window::default()),
-                Some(Some(window)) => keep(key, window),
-                Some(None) => garbage += 1,
-            })
-            .map(|unreadable| garbage += unreadable)?;
-            if garbage > 0 {
+            let mut unreadable = 0_usize;
+            for entry in db.iter() {
+                let (key, value) = entry?;
+                let read = match <[u8; 16]>::try_from(&*key) {
+                    Ok(key) => {
+                        record::decode(&value).map(|window| keep(LimitKey::from_bytes(key), window))
+                    }
+                    Err(_) => record::decode_batch(&value, keep),
+                };
+                unreadable += usize::from(read.is_none());
+            }
+            if unreadable > 0 {
                 tracing::warn!(
-                    limiter.garbage = garbage,
+                    limiter.unreadable = unreadable,
                     "skipped unreadable limiter windows"
                 );
             }
-            // It is moved and deleted soon: nobody may write there then.
+            // The directory is moved soon: sled's threads must have stopped writing to it.
             Ok(sled_db::close(db, &dir)?)
         });
         if loaded.is_err() {
@@ -171,67 +156,51 @@ impl WindowStore for SledWindowStore {
     }
 
     fn start_over(&mut self) -> Result<(), WindowStoreError> {
-        // A database that cannot be closed cleanly is left as it is.
+        // A database that cannot be closed is abandoned.
         let _ = self.close();
-        let old = self.old();
+        let old = self.beside(".old");
         let failed = |error: io::Error| WindowStoreError::new("cannot replace", &self.dir, &error);
-        sled_db::remove(&self.done()).map_err(failed)?;
+        sled_db::remove(&self.beside(".done")).map_err(failed)?;
         if old.exists() {
             sled_db::remove(&self.dir).map_err(failed)?;
         } else if self.dir.exists() {
             fs::rename(&self.dir, &old).map_err(failed)?;
         }
         let db = attempt("cannot create", &self.dir, || open(&self.dir))?;
-        self.next_lot = 0;
-        // First, so that it is closed if the rest fails.
-        let db = self.db.insert(db);
-        attempt("cannot write", &self.dir, || {
-            for number in 0..BOOKENDS {
-                db.insert((u64::MAX - number).to_be_bytes(), &lot::EMPTY)?;
-            }
-            Ok(())
-        })
+        self.db = Some(db);
+        Ok(())
     }
 
     fn settle(&mut self) -> Result<(), WindowStoreError> {
-        let (old, done) = (self.old(), self.done());
+        let (old, done) = (self.beside(".old"), self.beside(".done"));
         if !old.exists() {
             return Ok(());
         }
-        // The rename is the one step that makes the new directory count.
+        // The rename is atomic, the removal is not.
         fs::rename(&old, &done)
             .and_then(|()| sled_db::remove(&done))
             .map_err(|error| WindowStoreError::new("cannot remove", &old, &error))
     }
 
-    fn write(&mut self, changes: &Changes) -> Result<(), WindowStoreError> {
+    fn write(&mut self, mut changes: Vec<Change>) -> Result<(), WindowStoreError> {
         let Some(db) = &self.db else {
             return Err(WindowStoreError("closed".to_owned()));
         };
-        let next_lot = &mut self.next_lot;
+        // Neighbours are in the same page: in order of keys, each page is loaded once.
+        changes.sort_by_key(|(key, _)| *key);
         attempt("cannot write", &self.dir, || {
-            for lot in changes.lots() {
-                db.insert(next_lot.to_be_bytes(), lot)?;
-                *next_lot += 1;
+            for (key, window) in &changes {
+                match window {
+                    Some(window) => db.insert(key.as_bytes(), record::encode(window))?,
+                    None => db.remove(key.as_bytes())?,
+                };
             }
             db.flush().map(|_bytes| ())
         })
     }
 
     fn count(&self) -> usize {
-        let mut keys = HashSet::new();
-        let counted = self.db.as_ref().map(|db| {
-            read(db, |key, value| {
-                match value {
-                    Some(_) => keys.insert(key),
-                    None => keys.remove(&key),
-                };
-            })
-        });
-        match counted {
-            Some(Ok(_unreadable)) => keys.len(),
-            Some(Err(_)) | None => 0,
-        }
+        self.db.as_ref().map_or(0, |db| db.len())
     }
 
     fn bytes_on_disk(&self) -> u64 {
@@ -240,41 +209,19 @@ impl WindowStore for SledWindowStore {
     }
 }
 
-/// Hands over every change that a database holds, in order, and says how many entries could not be
-/// read to their end.
-fn read(db: &sled::Db, mut take: impl FnMut(LimitKey, Option<&[u8]>)) -> sled::Result<usize> {
-    let mut unreadable = 0;
-    for pair in db.iter() {
-        let (key, value) = pair?;
-        if let Ok(window_key) = <[u8; 16]>::try_from(&*key) {
-            // Of the earlier version.
-            take(LimitKey::from_bytes(window_key), Some(&value));
-        } else if !(key.len() == size_of::<u64>() && lot::decode(&value, &mut take)) {
-            unreadable += 1;
-        }
-    }
-    Ok(unreadable)
-}
-
-/// sled cuts a page of 17 entries in two, writes both again, the lower nine and the upper eight, and
-/// goes on with the upper ones. These stand above whatever is written, so that the upper half is one
-/// lot and these, which are small: a lot is then written twice and not three times, and as less
-/// becomes garbage, less is moved to take back its space.
-const BOOKENDS: u64 = 7;
-
-/// Small segments and a small cache: the database is written and, at the next start, read once.
+/// Small segments and a small cache: windows are written often and read only at a start.
 fn open(dir: &Path) -> sled::Result<sled::Db> {
     sled::Config::new()
         .path(dir)
         .mode(sled::Mode::LowSpace)
         .segment_size(64 * 1024)
         .cache_capacity(1024 * 1024)
-        // Every write is flushed by us. This thread of sled's is the one that takes back space.
+        // Every write is flushed explicitly. This thread of sled's also reclaims space.
         .flush_every_ms(Some(500))
         .open()
 }
 
-/// Runs sled, and says of its failure what was attempted.
+/// Runs `work`, and names what was attempted in its error.
 fn attempt<T>(
     what: &str,
     dir: &Path,

@@ -1,56 +1,70 @@
-//! A window as the store keeps it: a version byte, then for each mark, oldest first, the
-//! milliseconds since the one before (the first: since the epoch) and its count, as LEB128.
+//! The stored form of a window: a version byte, then for each bucket, oldest first, the milliseconds
+//! since the one before (the first: since the epoch) and the count, both as LEB128.
 //!
-//! A window of one mark takes 8 bytes. When it expires is not kept: that is for the quota to say
-//! which holds when it is read.
+//! The quota is not stored: the one in force when the window is read decides what has expired.
 
+use crate::domain::client::LimitKey;
 use crate::domain::time::Timestamp;
-use crate::domain::window::{Mark, Window};
+use crate::domain::window::{Bucket, Window};
 
 const VERSION: u8 = 1;
 
-/// More marks than any window has, so that damage cannot ask for much memory.
-const MARKS_MAX: usize = 4096;
-
-/// Nearly how many bytes a stored window takes, its key included, without encoding it.
-pub(super) fn size_estimate(window: &Window) -> usize {
-    16 + 1 + 6 + 4 * window.marks_count()
+/// The approximate size of a window and its key, without sled's overhead.
+pub(super) fn stored_bytes(window: &Window) -> usize {
+    16 + 1 + 6 + 4 * window.buckets().len()
 }
 
-/// Adds a window's bytes.
-pub(super) fn encode(window: &Window, bytes: &mut Vec<u8>) {
-    bytes.push(VERSION);
+pub(super) fn encode(window: &Window) -> Vec<u8> {
+    let mut bytes = vec![VERSION];
     let mut previous = Timestamp::default();
-    for mark in window.marks() {
-        push_number(bytes, mark.newest.ms_since(previous));
-        push_number(bytes, mark.count.into());
-        previous = mark.newest;
+    for bucket in window.buckets() {
+        push_number(&mut bytes, bucket.newest.ms_since(previous));
+        push_number(&mut bytes, bucket.count.into());
+        previous = bucket.newest;
     }
+    bytes
 }
 
-/// Nothing if the bytes are not a window with something in it.
+/// None unless the bytes are a window that counts something.
 pub(super) fn decode(bytes: &[u8]) -> Option<Window> {
     let (&VERSION, mut rest) = bytes.split_first()? else {
         return None;
     };
-    let mut marks = Vec::new();
+    let mut buckets = Vec::new();
     let mut newest_ms = 0_u64;
     while !rest.is_empty() {
         newest_ms = newest_ms.checked_add(take_number(&mut rest)?)?;
-        let count = u32::try_from(take_number(&mut rest)?).ok()?;
-        if count == 0 || marks.len() == MARKS_MAX {
-            return None;
-        }
-        marks.push(Mark {
+        buckets.push(Bucket {
             newest: Timestamp::from_ms(newest_ms),
-            count,
+            count: u32::try_from(take_number(&mut rest)?).ok()?,
         });
     }
-    (!marks.is_empty()).then(|| Window::from_marks(marks))
+    let window = Window::from_buckets(buckets);
+    window.newest().is_some().then_some(window)
 }
 
-/// Writes `number` as LEB128.
-pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+/// Reads an entry of the previous version of this store, which kept batches of changes: a version
+/// byte, then for each change a limiter key, one more than the length of a record, and the record.
+/// Length 0 is a removal. Passes each change to `keep`, in order, an empty window for a removal.
+/// Returns none if the batch breaks off.
+pub(super) fn decode_batch(bytes: &[u8], keep: &mut dyn FnMut(LimitKey, Window)) -> Option<()> {
+    let (&VERSION, mut rest) = bytes.split_first()? else {
+        return None;
+    };
+    while !rest.is_empty() {
+        let (key, record);
+        (key, rest) = rest.split_first_chunk()?;
+        let length = usize::try_from(take_number(&mut rest)?).ok()?;
+        (record, rest) = rest.split_at_checked(length.saturating_sub(1))?;
+        keep(
+            LimitKey::from_bytes(*key),
+            decode(record).unwrap_or_default(),
+        );
+    }
+    Some(())
+}
+
+fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while let Some(low) = u8::try_from(number & 0x7f).ok().filter(|_| number > 0x7f) {
         bytes.push(low | 0x80);
         number >>= 7;
@@ -58,8 +72,8 @@ pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.extend(u8::try_from(number));
 }
 
-/// Reads a number in LEB128 and moves past it; nothing if it breaks off or is past 64 bits.
-pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+/// Reads a number and moves past it; none if it breaks off or exceeds 64 bits.
+fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..u64::BITS).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;
@@ -79,35 +93,74 @@ pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
 
+    /// 1,800,000,000,000 ms, twice; then once, 5 ms later.
+    const RECORD: [u8; 10] = [VERSION, 0x80, 0xa0, 0xf1, 0xc2, 0xb1, 0x34, 2, 5, 1];
+
+    fn window() -> Window {
+        let bucket = |ms, count| Bucket {
+            newest: Timestamp::from_ms(ms),
+            count,
+        };
+        Window::from_buckets([bucket(1_800_000_000_000, 2), bucket(1_800_000_000_005, 1)])
+    }
+
+    fn batch(changes: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        for (key, record) in changes {
+            bytes.extend([*key; 16]);
+            let is_there = usize::from(!record.is_empty());
+            bytes.push(u8::try_from(record.len() + is_there).unwrap());
+            bytes.extend(*record);
+        }
+        bytes
+    }
+
+    fn read_batch(batch: &[u8]) -> (Vec<(u8, Window)>, bool) {
+        let mut changes = Vec::new();
+        let whole = decode_batch(batch, &mut |key, window| {
+            changes.push((key.as_bytes()[0], window));
+        });
+        (changes, whole.is_some())
+    }
+
     proptest! {
         #[test]
         fn a_window_is_read_as_it_was_written(
-            marks in proptest::collection::vec((any::<u64>(), 1..=u32::MAX), 1..300),
+            buckets in vec((any::<u64>(), 1..=u32::MAX), 1..300),
         ) {
-            let window = Window::from_marks(marks.into_iter().map(|(ms, count)| Mark {
+            let window = Window::from_buckets(buckets.into_iter().map(|(ms, count)| Bucket {
                 newest: Timestamp::from_ms(ms),
                 count,
             }));
-            let mut bytes = Vec::new();
-            encode(&window, &mut bytes);
-            prop_assert_eq!(decode(&bytes), Some(window));
+            prop_assert_eq!(decode(&encode(&window)), Some(window));
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn any_bytes_are_read_or_refused(mut bytes in vec(any::<u8>(), 0..80), is_ours: bool) {
+            if let (true, Some(version)) = (is_ours, bytes.first_mut()) {
+                *version = VERSION;
+            }
             let _ = decode(&bytes);
+            let _ = read_batch(&bytes);
         }
+    }
+
+    #[test]
+    fn the_form_does_not_change() {
+        assert_eq!(encode(&window()), RECORD);
+        assert_eq!(decode(&RECORD), Some(window()));
     }
 
     #[test]
     fn garbage_is_refused() {
         let check = |bytes: &[u8], why: &str| assert_eq!(decode(bytes), None, "{why}");
         check(&[], "nothing");
-        check(&[VERSION], "no mark");
+        check(&[VERSION], "no bucket");
         check(&[2, 1, 1], "another version");
         check(&[VERSION, 1], "no count");
         check(&[VERSION, 1, 0], "a count of zero");
@@ -124,8 +177,22 @@ mod tests {
         push_number(&mut overflowing, u64::MAX);
         overflowing.extend([1, 1, 1]);
         check(&overflowing, "an instant past the end of time");
-        let mut crowded = vec![VERSION];
-        crowded.extend([1; 2 * MARKS_MAX + 2]);
-        check(&crowded, "too many marks");
+    }
+
+    #[test]
+    fn a_batch_is_read_in_order_up_to_where_it_breaks_off() {
+        assert_eq!(read_batch(&batch(&[])), (vec![], true));
+        let bytes = batch(&[(1, &RECORD), (2, &[]), (1, b"garbage"), (3, &RECORD)]);
+        let mut changes = vec![
+            (1, window()),
+            (2, Window::default()),
+            (1, Window::default()),
+            (3, window()),
+        ];
+        assert_eq!(read_batch(&bytes), (changes.clone(), true));
+        changes.pop();
+        assert_eq!(read_batch(&bytes[..bytes.len() - 1]), (changes, false));
+        assert_eq!(read_batch(&[]), (vec![], false));
+        assert_eq!(read_batch(&[VERSION + 1]), (vec![], false));
     }
 }

@@ -1,152 +1,174 @@
-//! A part of the table: windows, and which of them are newer than what is stored.
+//! A part of the table: windows by key, and which of them the store must be given again.
 //!
-//! What holds after every method:
-//! - A window that is newer than what the store was given is marked as new.
-//! - A window that the store may have some version of is known as stored, so that its removal is
-//!   passed on when it leaves.
+//! Invariant: the key of a window that differs from its stored version is in `dirty`, or everything
+//! is going to be written anew. That includes windows that were removed.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::domain::client::LimitKey;
 use crate::domain::policy::Quota;
 use crate::domain::time::Timestamp;
-use crate::domain::window::{Admission, Usage, Window};
-use crate::ports::Charge;
+use crate::domain::window::{Admitted, Usage, Window};
 
-use super::lot::Changes;
+use super::persistence::Change;
 use super::record;
-use super::windows::{Cursor, Entry, Tagged, Windows};
 
 #[derive(Default)]
 pub(super) struct Shard {
-    windows: Windows,
+    windows: HashMap<LimitKey, Entry, BuildHasherDefault<KeyHasher>>,
+    /// May contain a key twice.
+    dirty: Vec<LimitKey>,
 }
 
-/// What the requests do.
-impl Shard {
-    pub(super) fn holds(&self, key: &LimitKey) -> bool {
-        self.windows.holds(key)
-    }
+#[derive(Default)]
+struct Entry {
+    window: Window,
+    /// The key is in `dirty`.
+    is_dirty: bool,
+}
 
-    pub(super) fn peek(&mut self, charge: &Charge, now: Timestamp) -> Usage {
-        match self.windows.get_mut(&charge.key) {
-            Some(found) => found.entry.window.peek(charge.quota, now),
-            None => Window::default().peek(charge.quota, now),
+/// Uses the last 8 bytes of a key as its hash: keys are keyed hashes already.
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, key: &[u8]) {
+        if let Some(last) = key.last_chunk() {
+            self.0 = u64::from_le_bytes(*last);
         }
     }
 
-    /// Charges one, and says whether the window is new.
-    pub(super) fn admit(
-        &mut self,
-        charge: &Charge,
-        now: Timestamp,
-    ) -> Result<(Admission, bool), Usage> {
-        let before = self.windows.len();
-        // An empty window admits: none is left behind by a refusal.
-        let found = self.windows.get_or_add(charge.key);
-        let admission = found.entry.window.admit(charge.quota, now)?;
-        found.tag.set_new(true);
-        Ok((admission, self.windows.len() > before))
-    }
+    /// The length of the key.
+    fn write_usize(&mut self, _length: usize) {}
 
-    pub(super) fn refund(&mut self, charge: &Charge, admitted: Timestamp, now: Timestamp) -> Usage {
-        let Some(found) = self.windows.get_mut(&charge.key) else {
-            return Window::default().peek(charge.quota, now);
-        };
-        found.tag.set_new(true);
-        found.entry.window.refund(admitted, charge.quota, now)
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
-/// What the writer does.
+/// For requests.
 impl Shard {
-    /// How many windows there are.
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn contains(&self, key: &LimitKey) -> bool {
+        self.windows.contains_key(key)
+    }
+
+    pub(super) fn peek(&mut self, key: &LimitKey, quota: Quota, now: Timestamp) -> Usage {
+        match self.windows.get_mut(key) {
+            Some(entry) => entry.window.peek(quota, now),
+            None => Window::default().peek(quota, now),
+        }
+    }
+
+    pub(super) fn admit(
+        &mut self,
+        key: LimitKey,
+        quota: Quota,
+        now: Timestamp,
+    ) -> Result<Admitted, Usage> {
+        // No empty window is left behind by a refusal: an empty one admits.
+        let entry = self.windows.entry(key).or_default();
+        let admitted = entry.window.admit(quota, now)?;
+        if !entry.is_dirty {
+            entry.is_dirty = true;
+            self.dirty.push(key);
+        }
+        Ok(admitted)
+    }
+
+    pub(super) fn refund(
+        &mut self,
+        key: LimitKey,
+        admitted: Timestamp,
+        quota: Quota,
+        now: Timestamp,
+    ) -> Usage {
+        let Some(entry) = self.windows.get_mut(&key) else {
+            return Window::default().peek(quota, now);
+        };
+        if !entry.is_dirty {
+            entry.is_dirty = true;
+            self.dirty.push(key);
+        }
+        entry.window.refund(admitted, quota, now)
+    }
+}
+
+/// For the writer.
+impl Shard {
+    pub(super) fn len(&self) -> usize {
         self.windows.len()
     }
 
-    /// Puts a window in that the store has just as it is.
+    /// Adds a window that the store contains.
     pub(super) fn restore(&mut self, key: LimitKey, window: Window) {
-        let Tagged { entry, .. } = self.windows.get_or_add(key);
-        entry.window = window;
-        entry.is_stored = true;
+        self.windows.entry(key).or_default().window = window;
     }
 
-    /// Forgets what was put in under `key`.
+    /// Removes a window that the store does not contain.
     pub(super) fn forget(&mut self, key: &LimitKey) {
         self.windows.remove(key);
     }
 
-    /// Removes expired windows, and those without a quota, and says how many bytes the others take
-    /// when written. The keys of those that the store has are added to `removals`.
+    /// Removes windows that have expired or whose policy is off. Returns the stored size of the
+    /// others in bytes.
     pub(super) fn sweep(
         &mut self,
         quota_of: impl Fn(&LimitKey) -> Option<Quota>,
         now: Timestamp,
-        removals: &mut Vec<LimitKey>,
-    ) -> u64 {
+    ) -> usize {
         let mut live_bytes = 0;
-        self.windows.retain(|entry| {
-            let Entry { key, window, .. } = entry;
+        self.windows.retain(|key, entry| {
             let is_live = quota_of(key).is_some_and(|quota| {
-                if window.newest() > Some(now) {
-                    // The clock was set back: marks left in the future would outlive their window.
-                    window.peek(quota, now);
-                }
-                !window.is_expired(quota, now)
+                // Clamps what a clock that was set back left in the future: it would never expire.
+                entry.window.peek(quota, now);
+                !entry.window.is_expired(quota, now)
             });
             if is_live {
-                live_bytes += record::size_estimate(window) as u64;
-            } else if entry.is_stored {
-                removals.push(*key);
+                live_bytes += record::stored_bytes(&entry.window);
+            } else if !entry.is_dirty {
+                self.dirty.push(*key);
             }
             is_live
         });
+        if self.windows.len() < self.windows.capacity() / 4 {
+            self.windows.shrink_to(2 * self.windows.len());
+        }
         live_bytes
     }
 
-    /// Adds the next new windows behind `cursor`, at most so many, to `changes`. Says where to go
-    /// on; nothing when every window has been added that was new at the start.
-    pub(super) fn take_changes(
-        &mut self,
-        cursor: Cursor,
-        count: usize,
-        changes: &mut Changes,
-    ) -> Option<Cursor> {
-        let (found, next) = self.windows.find_new(cursor, count);
-        // To look at all of them before the first is taken lets the waits for memory overlap.
-        let entries = found.iter().filter_map(|at| self.windows.entry(*at));
-        let bytes = entries.map(|entry| record::size_estimate(&entry.window));
-        changes.reserve(bytes.sum());
-        for position in found {
-            self.windows.tagged(position).take_change(changes);
-        }
-        next
+    /// Empties the list of dirty keys. The caller passes them to [`Shard::changes`], or writes
+    /// everything anew.
+    pub(super) fn take_dirty(&mut self) -> Vec<LimitKey> {
+        std::mem::take(&mut self.dirty)
     }
 
-    /// Adds everything to `changes`, and says how many bytes it takes when written.
-    pub(super) fn take_all(&mut self, changes: &mut Changes) -> u64 {
+    /// Adds the current versions of the windows of `keys` to `changes`.
+    pub(super) fn changes(&mut self, keys: &[LimitKey], changes: &mut Vec<Change>) {
+        changes.extend(keys.iter().map(|key| {
+            let current = self.windows.get_mut(key).and_then(Entry::take_change);
+            (*key, current)
+        }));
+    }
+
+    /// Adds all windows to `changes`, and returns their stored size in bytes.
+    pub(super) fn all(&mut self, changes: &mut Vec<Change>) -> usize {
+        self.dirty = Vec::new();
         let mut live_bytes = 0;
-        for found in self.windows.iter_mut() {
-            live_bytes += record::size_estimate(&found.entry.window) as u64;
-            found.take_change(changes);
-        }
+        changes.extend(self.windows.iter_mut().filter_map(|(key, entry)| {
+            let window = entry.take_change()?;
+            live_bytes += record::stored_bytes(&window);
+            Some((*key, Some(window)))
+        }));
         live_bytes
     }
 }
 
-impl Tagged<'_> {
-    fn take_change(self, changes: &mut Changes) {
-        self.tag.set_new(false);
-        let Entry {
-            key,
-            window,
-            is_stored,
-        } = self.entry;
-        // Refunds may have emptied it.
-        *is_stored = window.newest().is_some();
-        match is_stored {
-            true => changes.push_window(key, window),
-            false => changes.push(key, None),
-        }
+impl Entry {
+    /// A copy of the window; none if refunds have emptied it.
+    fn take_change(&mut self) -> Option<Window> {
+        self.is_dirty = false;
+        self.window.newest().map(|_| self.window.clone())
     }
 }
 
@@ -156,8 +178,6 @@ mod tests {
 
     use proptest::collection::vec;
     use proptest::prelude::*;
-
-    use crate::domain::policy::PolicyName;
 
     use super::*;
 
@@ -189,45 +209,29 @@ mod tests {
         ]
     }
 
-    fn charge(quota: Quota, number: u8) -> Charge {
-        Charge {
-            policy: PolicyName::Ip,
-            quota,
-            key: LimitKey::from_bytes([number; 16]),
-            network: None,
-        }
-    }
-
-    /// As the writer takes them, but fewer at once.
-    fn take_all_new(shard: &mut Shard, changes: &mut Changes) {
-        let mut cursor = Some(Cursor::default());
-        while let Some(at) = cursor {
-            cursor = shard.take_changes(at, 2, changes);
-        }
-    }
-
     proptest! {
-        /// A store that is given what a shard hands out has, after each write, what the shard has.
+        /// A store that applies the changes of a shard contains, after each write, what the shard
+        /// contains.
         #[test]
-        fn what_is_handed_out_keeps_a_store_up_to_date(steps in vec(step(), 1..240)) {
+        fn the_changes_keep_a_store_up_to_date(steps in vec(step(), 1..240)) {
             let quota = Quota::new(3, 1000).unwrap();
+            let key = |number: u8| LimitKey::from_bytes([number; 16]);
             let mut shard = Shard::default();
-            let mut store: BTreeMap<LimitKey, Vec<u8>> = BTreeMap::new();
-            let mut removals = Vec::new();
+            let mut store: BTreeMap<LimitKey, Window> = BTreeMap::new();
             let mut now = START;
             for step in steps {
-                let mut changes = Changes::default();
+                let mut changes = Vec::new();
                 match step {
                     Step::Admit(number) => {
-                        let _ = shard.admit(&charge(quota, number), now);
+                        let _ = shard.admit(key(number), quota, now);
                         continue;
                     }
                     Step::Refund(number) => {
-                        shard.refund(&charge(quota, number), now, now);
+                        shard.refund(key(number), now, quota, now);
                         continue;
                     }
                     Step::Sweep => {
-                        shard.sweep(|_key| Some(quota), now, &mut removals);
+                        shard.sweep(|_key| Some(quota), now);
                         continue;
                     }
                     Step::Advance(ms) => {
@@ -235,38 +239,37 @@ mod tests {
                         continue;
                     }
                     Step::Write => {
-                        for key in removals.drain(..) {
-                            changes.push(&key, None);
+                        let dirty = shard.take_dirty();
+                        for keys in dirty.chunks(2) {
+                            shard.changes(keys, &mut changes);
                         }
-                        take_all_new(&mut shard, &mut changes);
                     }
                     Step::WriteAll => {
-                        removals.clear();
                         store.clear();
-                        shard.take_all(&mut changes);
+                        shard.all(&mut changes);
                     }
                 }
-                changes.for_each(|key, value| {
-                    match value {
-                        Some(value) => store.insert(key, value.to_vec()),
+                for (key, window) in changes {
+                    match window {
+                        Some(window) => store.insert(key, window),
                         None => store.remove(&key),
                     };
-                });
-                // What has left since it was written counts no more.
-                let marks = |window: &Window| {
+                }
+                // What has expired since it was written does not count.
+                let current = |window: &Window| {
                     let mut window = window.clone();
                     window.peek(quota, now);
-                    window.marks().collect::<Vec<_>>()
+                    window.buckets().to_vec()
                 };
                 let stored: BTreeMap<_, _> = store
                     .iter()
-                    .map(|(key, bytes)| (*key, marks(&record::decode(bytes).unwrap())))
+                    .map(|(key, window)| (*key, current(window)))
                     .collect();
                 let held: BTreeMap<_, _> = shard
                     .windows
-                    .iter_mut()
-                    .filter(|found| found.entry.window.newest().is_some())
-                    .map(|found| (found.entry.key, marks(&found.entry.window)))
+                    .iter()
+                    .filter(|(_, entry)| entry.window.newest().is_some())
+                    .map(|(key, entry)| (*key, current(&entry.window)))
                     .collect();
                 prop_assert_eq!(stored, held);
             }
@@ -274,32 +277,17 @@ mod tests {
     }
 
     #[test]
-    fn none_is_missed_when_the_shard_grows_while_they_are_taken() {
+    fn the_memory_of_expired_windows_is_given_back() {
         let quota = Quota::new(3, 1000).unwrap();
-        let admit = |shard: &mut Shard, number| {
-            shard.admit(&charge(quota, number), START).unwrap();
-        };
-        for taken_before in 0..10 {
-            let mut shard = Shard::default();
-            (0..20).for_each(|number| admit(&mut shard, number));
-            let mut changes = Changes::default();
-            let mut cursor = Cursor::default();
-            for _ in 0..taken_before {
-                cursor = shard.take_changes(cursor, 2, &mut changes).unwrap();
-            }
-            (20..200).for_each(|number| admit(&mut shard, number));
-            let mut cursor = Some(cursor);
-            while let Some(at) = cursor {
-                cursor = shard.take_changes(at, 2, &mut changes);
-            }
-            let mut taken = Vec::new();
-            changes.for_each(|key, _| taken.push(key));
-            taken.sort_unstable();
-            let all: Vec<_> = (0..200).map(|number| charge(quota, number).key).collect();
-            assert_eq!(taken, all, "each once, after {taken_before}");
-            changes.clear();
-            take_all_new(&mut shard, &mut changes);
-            assert!(changes.is_empty(), "after {taken_before}");
+        let mut shard = Shard::default();
+        for number in 0..10_000_u128 {
+            let key = LimitKey::from_bytes(number.to_be_bytes());
+            shard.admit(key, quota, START).unwrap();
         }
+        let dirty = shard.take_dirty();
+        shard.changes(&dirty, &mut Vec::new());
+        shard.sweep(|_key| Some(quota), START.plus_ms(1000));
+        assert_eq!(shard.windows.capacity(), 0);
+        assert_eq!(shard.take_dirty().len(), 10_000);
     }
 }

@@ -1,5 +1,4 @@
-//! The writer: writes behind what was decided, removes what has expired, and copes with a store
-//! that fails.
+//! The writer: stores what was decided, removes what has expired, and handles a store that fails.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -10,68 +9,50 @@ use crate::domain::client::LimitKey;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::time::Timestamp;
 
-use super::lot::Changes;
-use super::persistence::{WindowStore, WindowStoreError};
+use super::persistence::{Change, WindowStore, WindowStoreError};
 use super::shard::Shard;
 use super::table::{SHARDS, Table, shard_index};
-use super::windows::{Cursor, FOUND_MAX};
 
-/// A process that is killed forgets what was decided since the last tick, and during one.
-pub(super) const TICK: Duration = Duration::from_millis(100);
+/// A process that is killed loses the decisions since the last tick, and during one.
+const TICK: Duration = Duration::from_millis(100);
 
-/// The whole table is swept every 3.2 seconds, a 4096th of it under each lock.
-const SHARDS_PER_TICK: usize = 128;
+/// The whole table is swept every 2 seconds.
+const SHARDS_PER_TICK: usize = 4;
 
-/// Changes are handed to the store in batches of this size, give or take a shard, so that neither
-/// memory nor the time until they are safe grows with the table.
+/// Bounds the memory of a batch, and the time until its changes are stored.
 const BATCH: usize = 4096;
 
-/// So many are taken at once: a request that meets the writer there waits for about a microsecond,
-/// and is not put to sleep. It waits longer, with the windows of the shard, for the sweep and when
-/// the store starts over.
-const TAKEN_UNDER_LOCK: usize = FOUND_MAX;
+/// Bounds how long a request waits for a shard while its changes are copied.
+const KEYS_PER_LOCK: usize = 64;
 
-/// A store that failed is tried again every second, and named in the log once a minute.
+/// A store that failed is tried again every second, and logged once a minute.
 const TICKS_PER_RETRY: u64 = 10;
 const TICKS_PER_WARNING: u64 = 600;
 
-/// The store starts over when it takes more than this many times what is live, and is worth it. A
-/// fresh one takes about twice what is live, so half of what is written until then is new.
+/// The store starts over when it exceeds the floor and this many times what is live: sled does not
+/// give back the space of windows that have expired.
 const GARBAGE_FACTOR: u64 = 4;
-const GARBAGE_FLOOR_BYTES: u64 = 1024 * 1024;
+const GARBAGE_FLOOR_BYTES: u64 = 8 * 1024 * 1024;
 
 pub(super) struct Writer {
     table: Arc<Table>,
     policies: Policies,
-    /// Nothing once it is closed.
+    /// None once it is closed.
     store: Option<Box<dyn WindowStore>>,
-    health: Health,
     ticks: u64,
-    warned_at_tick: Option<u64>,
-    /// The shard that is swept next.
-    next_shard: u16,
-    /// What the shards swept since shard 0 take when written.
+    /// The tick at which the store failed. Everything must be written again.
+    failed_at: Option<u64>,
+    warned_at: Option<u64>,
+    /// The shard that is swept next, and the live bytes of those before it.
+    next_shard: usize,
     live_bytes: u64,
-    /// How large the store was when it last started over, and what it then held.
+    /// The size of the store, and of what was live, when it last started over.
     bytes_at_start: u64,
     live_bytes_at_start: u64,
-    /// Stored windows that have left memory.
-    removals: Vec<LimitKey>,
-    /// What is handed to the store next.
-    changes: Changes,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Health {
-    Good,
-    /// Something was not written, so everything must be.
-    Failed {
-        at_tick: u64,
-    },
 }
 
 impl Writer {
-    /// Fills the table with what the store kept, and writes it back into a fresh one.
+    /// Fills the table from the store, and writes it into an empty one.
     pub(super) fn open(
         table: Arc<Table>,
         policies: Policies,
@@ -80,7 +61,6 @@ impl Writer {
     ) -> Result<Self, WindowStoreError> {
         let loaded = store.load(&mut |key, mut window| {
             let is_live = quota_of(&policies, &key).is_some_and(|quota| {
-                // Drops what has left and settles what lies in the future, as of now.
                 window.peek(quota, now);
                 !window.is_expired(quota, now)
             });
@@ -99,21 +79,19 @@ impl Writer {
             table,
             policies,
             store: Some(store),
-            health: Health::Good,
             ticks: 0,
-            warned_at_tick: None,
+            failed_at: None,
+            warned_at: None,
             next_shard: 0,
             live_bytes: 0,
             bytes_at_start: 0,
             live_bytes_at_start: 0,
-            removals: Vec::new(),
-            changes: Changes::default(),
         };
         writer.write_all()?;
         Ok(writer)
     }
 
-    /// One turn: sweeps some shards, writes everything new.
+    /// Sweeps some shards and writes all changes.
     pub(super) fn tick(&mut self, now: Timestamp) {
         if self.store.is_none() {
             return;
@@ -122,28 +100,18 @@ impl Writer {
         for _ in 0..SHARDS_PER_TICK {
             self.sweep_next(now);
         }
-        match self.health {
-            Health::Good => {
-                let written = self.write_changes();
-                self.note(written);
-            }
-            Health::Failed { at_tick } if self.ticks >= at_tick + TICKS_PER_RETRY => {
-                self.recover();
-            }
-            Health::Failed { .. } => {}
+        match self.failed_at {
+            None => self.write_changes_or_fail(),
+            Some(tick) if self.ticks >= tick + TICKS_PER_RETRY => self.recover(),
+            Some(_) => self.forget_changes(),
         }
     }
 
-    /// Writes everything new and lets go of the store.
+    /// Writes all changes and closes the store.
     pub(super) fn close(&mut self) {
-        if self.store.is_some() {
-            match self.health {
-                Health::Good => {
-                    let written = self.write_changes();
-                    self.note(written);
-                }
-                Health::Failed { .. } => self.recover(),
-            }
+        match self.failed_at {
+            None => self.write_changes_or_fail(),
+            Some(_) => self.recover(),
         }
         self.store = None;
     }
@@ -152,61 +120,58 @@ impl Writer {
         self.store.as_ref().map_or(0, |store| store.count())
     }
 
-    fn store_bytes(&self) -> u64 {
-        self.store.as_ref().map_or(0, |store| store.bytes_on_disk())
-    }
-
     pub(super) fn is_store_failing(&self) -> bool {
-        self.health != Health::Good
+        self.failed_at.is_some()
     }
 
     fn sweep_next(&mut self, now: Timestamp) {
-        let index = self.next_shard;
-        let (policies, removals) = (&self.policies, &mut self.removals);
-        self.live_bytes += self.table.with_shard(index, |shard| {
-            shard.sweep(|key| quota_of(policies, key), now, removals)
+        let policies = &self.policies;
+        let live_bytes = self.table.with_shard(self.next_shard, |shard| {
+            shard.sweep(|key| quota_of(policies, key), now)
         });
-        self.next_shard = (index + 1) % SHARDS;
+        self.live_bytes += live_bytes as u64;
+        self.next_shard = (self.next_shard + 1) % SHARDS;
         if self.next_shard == 0 {
             let live_bytes = std::mem::take(&mut self.live_bytes);
             self.shed_garbage(live_bytes);
         }
     }
 
-    /// Starts the store over when most of it is garbage: sled does not give back what a crowd of
-    /// windows took that have expired.
     fn shed_garbage(&mut self, live_bytes: u64) {
-        let bytes = self.store_bytes();
+        let bytes = self.store.as_ref().map_or(0, |store| store.bytes_on_disk());
         let allowed = GARBAGE_FLOOR_BYTES + GARBAGE_FACTOR * live_bytes;
-        // Not if a fresh store would hardly be smaller.
+        // Not if a store without garbage would be nearly as large.
         let at_start = self.live_bytes_at_start.max(1);
         let shrunk_to = live_bytes.clamp(1, at_start);
         let fresh_bytes = self.bytes_at_start.saturating_mul(shrunk_to) / at_start;
-        if self.health == Health::Good && bytes > allowed && bytes > fresh_bytes.saturating_mul(2) {
+        if self.failed_at.is_none() && bytes > allowed && bytes > fresh_bytes.saturating_mul(2) {
             let written = self.write_all();
             self.note(written);
         }
+    }
+
+    fn write_changes_or_fail(&mut self) {
+        let written = self.write_changes();
+        self.note(written);
     }
 
     fn recover(&mut self) {
         let written = self.write_all();
         if written.is_ok() {
             tracing::info!("limiter store works again");
-            self.health = Health::Good;
+            self.failed_at = None;
         }
         self.note(written);
     }
 
     fn note(&mut self, written: Result<(), WindowStoreError>) {
         let Err(error) = written else { return };
-        self.health = Health::Failed {
-            at_tick: self.ticks,
-        };
+        self.failed_at = Some(self.ticks);
         let is_due = self
-            .warned_at_tick
+            .warned_at
             .is_none_or(|tick| self.ticks >= tick + TICKS_PER_WARNING);
         if is_due {
-            self.warned_at_tick = Some(self.ticks);
+            self.warned_at = Some(self.ticks);
             tracing::warn!(
                 %error,
                 "limiter windows are not being stored; limits hold, but a restart forgets them"
@@ -214,49 +179,42 @@ impl Writer {
         }
     }
 
-    /// Writes what is new.
-    fn write_changes(&mut self) -> Result<(), WindowStoreError> {
-        // First, as a removed window may have come back. The memory is let go of: a crowd that
-        // expired does not come again soon.
-        for keys in std::mem::take(&mut self.removals).chunks(BATCH) {
-            for key in keys {
-                self.changes.push(key, None);
-            }
-            self.write_batch(BATCH)?;
-        }
+    /// Keeps the lists of changes from growing while the store fails: all windows will be written.
+    fn forget_changes(&self) {
         for index in 0..SHARDS {
-            // Once through the shard, or again if it has grown: busy windows do not keep the writer
-            // here.
-            let mut cursor = Some(Cursor::default());
-            while let Some(at) = cursor {
-                let changes = &mut self.changes;
-                cursor = self.table.with_shard(index, |shard| {
-                    shard.take_changes(at, TAKEN_UNDER_LOCK, changes)
-                });
-            }
-            self.write_batch(BATCH)?;
+            self.table.with_shard(index, Shard::take_dirty);
         }
-        self.write_batch(1)
     }
 
-    /// Writes everything into an empty store.
+    fn write_changes(&mut self) -> Result<(), WindowStoreError> {
+        let mut changes = Vec::new();
+        for index in 0..SHARDS {
+            let dirty = self.table.with_shard(index, Shard::take_dirty);
+            for keys in dirty.chunks(KEYS_PER_LOCK) {
+                self.table
+                    .with_shard(index, |shard| shard.changes(keys, &mut changes));
+                self.write(&mut changes, BATCH)?;
+            }
+        }
+        self.write(&mut changes, 1)
+    }
+
+    /// Writes all windows into an empty store.
     fn write_all(&mut self) -> Result<(), WindowStoreError> {
         let Some(store) = &mut self.store else {
             return Ok(());
         };
         store.start_over()?;
-        // There may be very many after an outage.
-        self.removals = Vec::new();
-        self.changes.clear();
+        let mut changes = Vec::new();
         self.live_bytes_at_start = 0;
         for index in 0..SHARDS {
-            let changes = &mut self.changes;
-            self.live_bytes_at_start += self
+            let live_bytes = self
                 .table
-                .with_shard(index, |shard| shard.take_all(changes));
-            self.write_batch(BATCH)?;
+                .with_shard(index, |shard| shard.all(&mut changes));
+            self.live_bytes_at_start += live_bytes as u64;
+            self.write(&mut changes, BATCH)?;
         }
-        self.write_batch(1)?;
+        self.write(&mut changes, 1)?;
         if let Some(store) = &mut self.store {
             store.settle()?;
             self.bytes_at_start = store.bytes_on_disk();
@@ -264,28 +222,28 @@ impl Writer {
         Ok(())
     }
 
-    /// Hands the changes over once there are so many.
-    fn write_batch(&mut self, at_least: usize) -> Result<(), WindowStoreError> {
+    /// Writes the changes if there are at least `at_least`.
+    fn write(
+        &mut self,
+        changes: &mut Vec<Change>,
+        at_least: usize,
+    ) -> Result<(), WindowStoreError> {
         match &mut self.store {
-            Some(store) if self.changes.len() >= at_least => {
-                let written = store.write(&self.changes);
-                self.changes.clear();
-                written
-            }
+            Some(store) if changes.len() >= at_least => store.write(std::mem::take(changes)),
             Some(_) | None => Ok(()),
         }
     }
 }
 
 /// The thread that ticks; it stops when this is dropped.
-pub(super) struct Attendant {
+pub(super) struct WriterThread {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Attendant {
+impl WriterThread {
     /// # Errors
-    /// When the system has no thread to give.
+    /// When the system cannot start a thread.
     pub(super) fn start(mut tick: impl FnMut() + Send + 'static) -> std::io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new()
@@ -302,18 +260,18 @@ impl Attendant {
     }
 }
 
-impl Drop for Attendant {
+impl Drop for WriterThread {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the limiter's writer had panicked");
+            tracing::error!("the limiter's writer panicked");
         }
     }
 }
 
-/// Nothing for a policy that is off: nobody charges it, so its windows are not kept.
+/// None for a policy that is off: its windows are not kept.
 fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
     let [tag, ..] = *key.as_bytes();
     policies.quota(*PolicyName::ALL.get(usize::from(tag))?)
@@ -329,15 +287,15 @@ mod tests {
     use super::super::table::TableLimits;
     use super::*;
 
-    /// A store that fails while it is told to.
+    /// A store that fails while the flag is set.
     struct SwitchedStore(Arc<AtomicBool>);
 
     impl SwitchedStore {
         fn answer(&self) -> Result<(), WindowStoreError> {
-            let works = !self.0.load(Ordering::Relaxed);
-            works
-                .then_some(())
-                .ok_or_else(|| WindowStoreError("told to fail".to_owned()))
+            match self.0.load(Ordering::Relaxed) {
+                true => Err(WindowStoreError("told to fail".to_owned())),
+                false => Ok(()),
+            }
         }
     }
 
@@ -354,7 +312,7 @@ mod tests {
             self.answer()
         }
 
-        fn write(&mut self, _: &Changes) -> Result<(), WindowStoreError> {
+        fn write(&mut self, _: Vec<Change>) -> Result<(), WindowStoreError> {
             self.answer()
         }
 
@@ -368,31 +326,38 @@ mod tests {
     }
 
     #[test]
-    fn what_expired_during_an_outage_leaves_no_memory_behind() {
-        let now = Timestamp::from_ms(1_000_000);
+    fn what_expires_during_an_outage_leaves_no_memory_behind() {
+        let start = Timestamp::from_ms(1_000_000);
         let mac_key = Secret::new([7; 32]).keys().limiter;
         let table = Arc::new(Table::new(TableLimits::default(), mac_key));
         let is_failing = Arc::new(AtomicBool::new(false));
         let store = Box::new(SwitchedStore(Arc::clone(&is_failing)));
-        let mut writer = Writer::open(Arc::clone(&table), Policies::default(), store, now).unwrap();
+        let mut writer =
+            Writer::open(Arc::clone(&table), Policies::default(), store, start).unwrap();
+        is_failing.store(true, Ordering::Relaxed);
+        let quota = PolicyName::Ip.default_quota();
+        let mut now = start;
         for number in 0..200 {
             let key = LimitKey::tagged(PolicyName::Ip, [number; 16]);
-            table.with_shard(shard_index(&key), |shard| {
-                // Stored, and empty: as good as expired.
-                shard.restore(key, Window::default());
-            });
+            table
+                .with_shard(shard_index(&key), |shard| shard.admit(key, quota, now))
+                .unwrap();
+            writer.tick(now);
+            now = now.plus_ms(quota.window_ms());
         }
-        is_failing.store(true, Ordering::Relaxed);
-        for _ in 0..usize::from(SHARDS) / SHARDS_PER_TICK {
+        for _ in 0..SHARDS {
             writer.tick(now);
         }
-        // The first were taken before it was known that the store fails.
-        assert!(writer.removals.len() > 100, "{}", writer.removals.len());
+        assert!(writer.is_store_failing());
+        assert_eq!(table.count(), 0);
+        for index in 0..SHARDS {
+            let dirty = table.with_shard(index, Shard::take_dirty);
+            assert_eq!(dirty.capacity(), 0, "{index}");
+        }
         is_failing.store(false, Ordering::Relaxed);
         for _ in 0..TICKS_PER_RETRY {
             writer.tick(now);
         }
         assert!(!writer.is_store_failing());
-        assert_eq!((table.count(), writer.removals.capacity()), (0, 0));
     }
 }

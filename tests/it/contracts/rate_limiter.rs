@@ -20,7 +20,7 @@ pub(super) fn limiters(quota: &str) -> (TempDir, [Box<dyn RateLimiter>; 2]) {
     let dir = tempfile::tempdir().unwrap();
     let store = Box::new(SledWindowStore::new(&dir.path().join("windows")));
     let limits = TableLimits::default();
-    let sled = SledRateLimiter::unattended(store, mac_key(), &policies(quota), START, limits);
+    let sled = SledRateLimiter::without_thread(store, mac_key(), &policies(quota), START, limits);
     let memory = MemoryRateLimiter::default();
     (dir, [Box::new(memory), Box::new(sled.unwrap())])
 }

@@ -4,11 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use landing_api::adapters::limiter::{
-    Changes, LimiterOpenError, SledRateLimiter, SledWindowStore, TableLimits, WindowStore,
-};
+use landing_api::adapters::limiter::{LimiterOpenError, SledRateLimiter, TableLimits};
 use landing_api::adapters::memory::ManualClock;
-use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::PolicyName;
 
 use super::{Data, QUOTA, counted};
@@ -86,23 +83,19 @@ fn values_that_are_no_windows_are_skipped() {
     let limiter = data.open(QUOTA, START);
     assert!(is_admitted(&limiter, &[charged], START));
     drop(limiter);
-    let mut store = SledWindowStore::new(&data.windows());
-    let mut kept = Vec::new();
-    store
-        .load(&mut |key, window| kept.push((key, window)))
-        .unwrap();
-    assert_eq!(kept.len(), 1);
-    store.start_over().unwrap();
+    let config = sled::Config::new().segment_size(64 * 1024);
+    let db = config.path(data.windows()).open().unwrap();
+    assert_eq!(db.len(), 1);
     let other = charge(PolicyName::Ip, QUOTA, 2);
-    let foreign = LimitKey::from_bytes([0xff; 16]);
-    let good = [1, 0x80, 0x80, 1, 1];
-    let mut garbage = Changes::default();
-    garbage.push(&charged.key, Some(b"garbage"));
-    garbage.push(&other.key, Some(b""));
-    garbage.push(&foreign, Some(&good));
-    store.write(&garbage).unwrap();
-    store.settle().unwrap();
-    drop(store);
+    let good = db.get(charged.key.as_bytes()).unwrap().unwrap();
+    db.insert(charged.key.as_bytes(), b"garbage").unwrap();
+    db.insert(other.key.as_bytes(), b"").unwrap();
+    // Of no policy, and with a key of another length.
+    db.insert([0xff; 16], &good).unwrap();
+    db.insert(b"foreign", &good).unwrap();
+    db.flush().unwrap();
+    // sled releases its files some time after it is dropped.
+    let data = data.as_if_killed();
     assert_eq!(data.open(QUOTA, START).stats().windows, 0);
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use landing_api::adapters::limiter::{
-    Changes, SledRateLimiter, TableLimits, WindowStore, WindowStoreError,
+    Change, SledRateLimiter, TableLimits, WindowStore, WindowStoreError,
 };
 use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::PolicyName;
@@ -21,7 +21,7 @@ struct ScriptedStore(Arc<Mutex<Script>>);
 #[derive(Default)]
 struct Script {
     is_failing: bool,
-    windows: BTreeMap<LimitKey, Vec<u8>>,
+    windows: BTreeMap<LimitKey, Window>,
     bytes_on_disk: u64,
     writes: usize,
     starts: usize,
@@ -53,16 +53,16 @@ impl WindowStore for ScriptedStore {
         Ok(())
     }
 
-    fn write(&mut self, changes: &Changes) -> Result<(), WindowStoreError> {
+    fn write(&mut self, changes: Vec<Change>) -> Result<(), WindowStoreError> {
         let mut script = self.0.lock().unwrap();
         script.writes += 1;
         script.fail()?;
-        changes.for_each(|key, value| {
-            match value {
-                Some(value) => script.windows.insert(key, value.to_vec()),
+        for (key, window) in changes {
+            match window {
+                Some(window) => script.windows.insert(key, window),
                 None => script.windows.remove(&key),
             };
-        });
+        }
         Ok(())
     }
 
@@ -79,7 +79,8 @@ fn scripted() -> (SledRateLimiter, ScriptedStore) {
     let store = ScriptedStore::default();
     let boxed = Box::new(store.clone());
     let limits = TableLimits::default();
-    let limiter = SledRateLimiter::unattended(boxed, mac_key(), &policies(QUOTA), START, limits);
+    let limiter =
+        SledRateLimiter::without_thread(boxed, mac_key(), &policies(QUOTA), START, limits);
     (limiter.unwrap(), store)
 }
 
@@ -150,15 +151,15 @@ fn a_store_that_is_mostly_garbage_starts_over() {
         sweep(&limiter, now);
         assert_eq!(starts(), expected, "{why}");
     };
-    check(1 << 20, START, 1, "too small to matter");
-    check(2 << 20, START, 2, "large for one window");
-    check(2 << 20, START, 2, "no larger than when it started over");
-    check(5 << 20, START, 3, "grown");
+    check(8 << 20, START, 1, "too small to matter");
+    check(16 << 20, START, 2, "large for one window");
+    check(16 << 20, START, 2, "no larger than when it started over");
+    check(40 << 20, START, 3, "grown");
     assert_eq!(store.count(), 1);
     for host in 0..100 {
         let by_ip = charge(PolicyName::Ip, QUOTA, host);
         is_admitted(&limiter, &[by_ip], START);
     }
-    check(11 << 20, START, 4, "grown again, though it holds more");
-    check(11 << 20, START.plus_ms(60_000), 5, "all expired");
+    check(88 << 20, START, 4, "grown again, though it holds more");
+    check(88 << 20, START.plus_ms(60_000), 5, "all expired");
 }

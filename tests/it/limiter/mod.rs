@@ -47,7 +47,7 @@ impl Data {
 
     fn open_with(&self, quota: &str, now: Timestamp, limits: TableLimits) -> SledRateLimiter {
         let store = Box::new(SledWindowStore::new(&self.windows()));
-        SledRateLimiter::unattended(store, mac_key(), &policies(quota), now, limits).unwrap()
+        SledRateLimiter::without_thread(store, mac_key(), &policies(quota), now, limits).unwrap()
     }
 
     /// What a process leaves behind that is killed now.

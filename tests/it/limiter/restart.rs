@@ -96,7 +96,7 @@ fn windows_of_a_policy_that_is_off_are_not_kept() {
     off.set(PolicyName::Keys, None);
     let store = Box::new(SledWindowStore::new(&data.windows()));
     let limits = TableLimits::default();
-    let limiter = SledRateLimiter::unattended(store, mac_key(), &off, START, limits).unwrap();
+    let limiter = SledRateLimiter::without_thread(store, mac_key(), &off, START, limits).unwrap();
     assert_eq!((limiter.stats().windows, limiter.stats().stored), (0, 0));
 }
 
@@ -182,16 +182,29 @@ fn what_was_written_last_is_what_a_restart_finds() {
 fn a_store_of_the_earlier_version_is_read() {
     let data = Data::new();
     let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
-    // An entry for each window: a version, START in LEB128, a count.
+    // A version, START in LEB128, a count.
     let window = [1, 0x80, 0xa0, 0xf1, 0xc2, 0xb1, 0x34, 2];
     let config = sled::Config::new().segment_size(64 * 1024);
     let db = config.path(data.windows()).open().unwrap();
-    for host in 0..100 {
-        db.insert(by_ip(host).key.as_bytes(), &window).unwrap();
+    // Numbered batches of changes: a version, then each key with a length and a window.
+    for hosts in [0..60, 30..100] {
+        let mut batch = vec![1];
+        for host in hosts.clone() {
+            batch.extend(by_ip(host).key.as_bytes());
+            batch.push(9);
+            batch.extend(window);
+        }
+        // This one was removed again.
+        batch.extend(by_ip(100).key.as_bytes());
+        batch.push(if hosts.contains(&0) { 9 } else { 0 });
+        batch.extend(if hosts.contains(&0) { &window[..] } else { &[] });
+        db.insert(u64::from(hosts.start).to_be_bytes(), batch)
+            .unwrap();
     }
-    db.insert(by_ip(100).key.as_bytes(), b"garbage").unwrap();
+    db.insert(u64::MAX.to_be_bytes(), &[1]).unwrap();
+    db.insert(70_u64.to_be_bytes(), b"garbage").unwrap();
     db.flush().unwrap();
-    // sled lets go of its files some time after it is dropped.
+    // sled releases its files some time after it is dropped.
     let data = data.as_if_killed();
     for _ in 0..2 {
         let limiter = data.open(QUOTA, START);
@@ -205,7 +218,7 @@ fn a_store_of_the_earlier_version_is_read() {
 }
 
 #[test]
-fn marks_in_the_future_are_settled_at_the_start() {
+fn admissions_in_the_future_are_clamped_at_the_start() {
     let data = Data::new();
     let charged = charge(PolicyName::Ip, QUOTA, 1);
     let limiter = data.open(QUOTA, START);
