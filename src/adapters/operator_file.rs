@@ -1,47 +1,46 @@
-//! Files the operator names in flags.
+//! Reads files that the operator names in flags.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// The largest file that is taken, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-/// The permission bits of everybody but the owner.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
-/// A file cannot be taken. The text does not repeat what is in it.
+/// Why a file is refused. The text never quotes the content.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorFileError {
-    /// It is not there, or cannot be read, or is no text.
+    /// Missing, unreadable or not UTF-8.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is a directory, a pipe or a device.
+    /// A directory, a pipe or a device.
     #[error("is no regular file")]
     NotRegular,
-    /// It holds too much.
+    /// Above 64 KiB.
     #[error("is larger than {FILE_BYTES_MAX} bytes")]
     TooLarge,
-    /// It holds nothing but blanks.
+    /// White space only.
     #[error("is empty")]
     Empty,
-    /// It holds a secret that others may read.
+    /// A secret with permissions for group or others.
     #[error("may be read by others than its owner: run chmod 600 on it")]
     Exposed,
 }
 
-/// The text of the file at `path`, blanks around it cut off.
+/// The text of a regular file of up to 64 KiB, without white space at its ends.
 ///
 /// # Errors
-/// [`OperatorFileError`] when there is no text of a sensible length.
+/// [`OperatorFileError`] when there is none.
 pub fn read(path: &Path) -> Result<String, OperatorFileError> {
     read_open(open(path)?)
 }
 
-/// The text of a file that only its owner may read.
+/// Like [`read`], for a file that only its owner may read.
 ///
 /// # Errors
-/// [`OperatorFileError`] also when others may read it.
+/// [`OperatorFileError`], also when others may read it.
 pub fn read_secret(path: &Path) -> Result<String, OperatorFileError> {
     let file = open(path)?;
     if file.metadata()?.permissions().mode() & OTHERS != 0 {
@@ -50,16 +49,15 @@ pub fn read_secret(path: &Path) -> Result<String, OperatorFileError> {
     read_open(file)
 }
 
-/// Opens a regular file: a pipe would hold the start up until somebody writes into it.
 fn open(path: &Path) -> Result<File, OperatorFileError> {
     check_regular(path)?;
     Ok(File::open(path)?)
 }
 
-/// Looks whether the file at `path` is a regular one, without opening it.
+/// Checks the type before opening: opening a pipe blocks until it has a writer.
 ///
 /// # Errors
-/// [`OperatorFileError`] when it is none, or not there.
+/// [`OperatorFileError`] when the file is missing or not a regular one.
 pub(super) fn check_regular(path: &Path) -> Result<(), OperatorFileError> {
     if fs::metadata(path)?.is_file() {
         Ok(())

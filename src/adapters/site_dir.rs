@@ -1,64 +1,62 @@
-//! The operator's own files for the site: a flat folder of short texts.
+//! Reads the operator's files for the site: a flat folder of short texts.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The largest file that is taken, in bytes.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
-/// The most that all files may hold together, in bytes.
+/// All files together.
 const ALL_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// The most files there may be.
 const FILES_MAX: usize = 200;
 
-/// The folder cannot be taken. The text names the file at fault and does not repeat what is in it.
+/// Why the folder is refused. The text names the file at fault and never quotes its content.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteDirError {
-    /// The folder is not there or cannot be read.
+    /// The folder is missing or unreadable.
     #[error("{0}")]
     Dir(io::Error),
-    /// A file cannot be read.
+    /// A file is unreadable.
     #[error("{}: {error}", shown(.name))]
     Io {
-        /// Its name.
+        /// The file.
         name: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// An entry is no file.
+    /// An entry is a folder, a pipe or a device.
     #[error("{}: is no file; only files are taken, and no folders", shown(.0))]
     NoFile(PathBuf),
-    /// A link leads out of the folder.
+    /// A symbolic link leads out of the folder.
     #[error("{}: leads out of the folder", shown(.0))]
     Outside(PathBuf),
-    /// A file holds too much.
+    /// A file is too large.
     #[error("{}: is larger than {FILE_BYTES_MAX} bytes", shown(.0))]
     TooLarge(PathBuf),
-    /// A file is no text.
+    /// A file is not UTF-8.
     #[error("{}, line {line}: is not UTF-8", shown(.name))]
     NotText {
-        /// Its name.
+        /// The file.
         name: PathBuf,
-        /// Where the first byte stands that is none of a text.
+        /// The line of the first invalid byte, from 1.
         line: usize,
     },
     /// There are too many files.
     #[error("holds more than {FILES_MAX} files")]
     TooMany,
-    /// The files hold too much together.
+    /// The files are too large together.
     #[error("{}: the files are larger than {ALL_BYTES_MAX} bytes up to this one", shown(.0))]
     TooLargeTogether(PathBuf),
 }
 
-/// A name as it may stand in one line of a terminal.
+/// A file name, escaped for one line of a terminal.
 fn shown(name: &Path) -> String {
     name.to_string_lossy().escape_debug().to_string()
 }
 
-/// The files of the folder `dir`, by name. Hidden ones, whose names begin with a dot, are left out.
+/// Name and text of the files in the folder `dir`, by name. Files that begin with a dot are skipped.
 ///
 /// # Errors
-/// [`SiteDirError`] at the first entry, by name, that is no text of a sensible length.
+/// [`SiteDirError`] for the first entry, by name, that is refused.
 pub fn read(dir: &Path) -> Result<Vec<(String, String)>, SiteDirError> {
     let dir = fs::canonicalize(dir).map_err(SiteDirError::Dir)?;
     let mut names = Vec::new();
@@ -96,7 +94,7 @@ fn read_file(dir: &Path, name: &Path) -> Result<String, SiteDirError> {
     if !path.starts_with(dir) {
         return Err(SiteDirError::Outside(name.to_owned()));
     }
-    // Before it is opened: a pipe would wait for its other end.
+    // Opening a pipe blocks until it has a writer.
     if !fs::metadata(&path).map_err(unreadable)?.is_file() {
         return Err(SiteDirError::NoFile(name.to_owned()));
     }
@@ -108,7 +106,7 @@ fn read_file(dir: &Path, name: &Path) -> Result<String, SiteDirError> {
         return Err(SiteDirError::TooLarge(name.to_owned()));
     }
     match String::from_utf8(bytes) {
-        // Some editors begin a text with a byte order mark, which is no part of it.
+        // Some editors write a byte order mark.
         Ok(text) => Ok(text.trim_start_matches('\u{feff}').to_owned()),
         Err(error) => {
             let text = error.as_bytes();

@@ -1,5 +1,4 @@
-//! Time, chance and open files from the operating system: the only place that asks for any of them.
-//! And work done [`aside`], for the sake of memory.
+//! Clock, randomness and the limit on open files, from the operating system.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{io, panic, thread};
@@ -7,10 +6,7 @@ use std::{io, panic, thread};
 use crate::domain::time::Timestamp;
 use crate::ports::{Clock, Entropy, EntropyError};
 
-/// What the main thread usually has.
-const STACK_BYTES: usize = 8 << 20;
-
-/// Open files beyond connections: the store's, the log's, the listener's.
+/// Open files beyond connections: those of the stores, the listener, outgoing connections.
 const FILES_RESERVED: u64 = 256;
 
 /// The wall clock.
@@ -30,7 +26,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The operating system's random numbers.
+/// The operating system's random number generator.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemEntropy;
 
@@ -40,7 +36,7 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// Raises the limit on open files to fit so many connections, and says how many fit.
+/// Raises the limit on open files to fit `wanted` connections. Returns how many fit.
 #[must_use]
 pub fn fit_connections(wanted: u64) -> usize {
     let files = wanted + FILES_RESERVED;
@@ -59,70 +55,19 @@ pub fn fit_connections(wanted: u64) -> usize {
     usize::try_from(fitting).unwrap_or(usize::MAX)
 }
 
-/// What comes of `work` on a thread of its own: for what takes much memory for a moment.
-///
-/// glibc gives a thread memory apart from that of the others, and gives its end back to the system as
-/// far as nothing stands there any more. Amid what is kept, all of it would stay as holes. What `work`
-/// returns is to be copied and then dropped the same way: of what a thread frees it holds on to some
-/// as long as it lives.
+/// Runs `work` on a thread of its own and `meanwhile` on this one. Returns both results.
 ///
 /// # Errors
-/// When there can be no more threads.
-pub fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    aside_while(work, || ()).map(|(result, ())| result)
-}
-
-/// What comes of `work` [`aside`], and of `meanwhile`, which is done on this thread at the same time.
-///
-/// # Errors
-/// When there can be no more threads; nothing was done then.
+/// When no thread can be started; nothing was run then.
 pub fn aside_while<T: Send, U>(
     work: impl FnOnce() -> T + Send,
     meanwhile: impl FnOnce() -> U,
 ) -> io::Result<(T, U)> {
     thread::scope(|scope| {
-        let thread = thread::Builder::new().stack_size(STACK_BYTES);
-        let working = thread.spawn_scoped(scope, work)?;
+        let working = thread::Builder::new().spawn_scoped(scope, work)?;
         let done = meanwhile();
         let result = working.join();
         let result = result.unwrap_or_else(|panicked| panic::resume_unwind(panicked));
         Ok((result, done))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn work_aside_is_done_on_another_thread() {
-        let here = thread::current().id();
-        assert_ne!(aside(|| thread::current().id()).unwrap(), here);
-    }
-
-    #[test]
-    fn work_aside_and_work_meanwhile_wait_for_each_other() {
-        const PATIENCE: Duration = Duration::from_secs(30);
-        let (asked, question) = mpsc::channel();
-        let (answered, answer) = mpsc::channel();
-        let aside = move || {
-            let question: u8 = question.recv_timeout(PATIENCE).unwrap();
-            answered.send(question + 1).unwrap();
-            question
-        };
-        let meanwhile = || {
-            asked.send(1).unwrap();
-            answer.recv_timeout(PATIENCE).unwrap()
-        };
-        assert_eq!(aside_while(aside, meanwhile).unwrap(), (1, 2));
-    }
-
-    #[test]
-    fn a_panic_aside_is_one_here() {
-        let panicked = panic::catch_unwind(|| aside(|| panic!("aside")).is_ok());
-        assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"aside"));
-    }
 }

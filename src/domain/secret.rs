@@ -1,35 +1,33 @@
-//! The data directory's secret and the keys derived from it, one for each purpose, so that a value
-//! made for one can never pass for another.
+//! The data directory's secret and the keys derived from it: one for each purpose, so that a value
+//! made for one purpose is invalid for every other.
 
 use std::fmt;
 
-use arrayvec::ArrayVec;
-
-/// 32 random bytes, made once for a data directory.
+/// 32 random bytes, created with the data directory.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// Takes the bytes.
+    /// A secret of these bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes, to be written to the one file that holds them.
+    /// The bytes, for the file that holds them.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// A name for the secret that tells nothing about it: 16 hexadecimal digits.
+    /// Identifies the secret without revealing it: 16 hexadecimal digits.
     #[must_use]
     pub fn id(&self) -> String {
         let id = blake3::derive_key("landing-api 2026-11 secret id", &self.0);
         blake3::Hash::from_bytes(id).to_hex().as_str()[..16].to_owned()
     }
 
-    /// The keys for every purpose the service has.
+    /// Derives the keys.
     #[must_use]
     pub fn keys(&self) -> SecretKeys {
         let derive = |context| MacKey(blake3::derive_key(context, &self.0));
@@ -53,17 +51,17 @@ impl fmt::Debug for Secret {
 /// The derived keys.
 #[derive(Clone, Debug)]
 pub struct SecretKeys {
-    /// Hides who is counted in the limiter's keys.
+    /// Pseudonymises clients in the limiter's keys.
     pub limiter: MacKey,
-    /// Proves that a quota cookie is ours.
+    /// Authenticates quota cookies.
     pub quota_cookie: MacKey,
-    /// Proves that an agent's access token is ours.
+    /// Authenticates agents' access tokens.
     pub access_token: MacKey,
-    /// Makes the secret of a client id.
+    /// Derives the client secret of a client id.
     pub client_secret: MacKey,
-    /// Hides who signed a contact up.
+    /// Pseudonymises the clients that signed a contact up.
     pub origin: MacKey,
-    /// Spreads entries over the store's index, unforeseeably.
+    /// Spreads entries over the buckets of the index, unpredictably for clients.
     pub index: MacKey,
 }
 
@@ -72,26 +70,16 @@ pub struct SecretKeys {
 pub struct MacKey([u8; 32]);
 
 impl MacKey {
-    /// A hash under this key of `parts`, each preceded by its length, so that no two lists of
-    /// parts are ever the same input.
+    /// Keyed BLAKE3 of `parts`, each preceded by its length, so that different lists of parts are
+    /// different inputs.
     #[must_use]
     pub fn hash(&self, parts: &[&[u8]]) -> blake3::Hash {
-        // Nearly everything that is hashed is short: it is hashed in one go, which costs half.
-        let mut short = ArrayVec::<u8, 128>::new();
-        let is_short = parts.iter().all(|part| {
-            let length = (part.len() as u64).to_be_bytes();
-            short.try_extend_from_slice(&length).is_ok()
-                && short.try_extend_from_slice(part).is_ok()
-        });
-        if is_short {
-            return blake3::keyed_hash(&self.0, &short);
-        }
-        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        let mut input = Vec::with_capacity(128);
         for part in parts {
-            hasher.update(&(part.len() as u64).to_be_bytes());
-            hasher.update(part);
+            input.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            input.extend_from_slice(part);
         }
-        hasher.finalize()
+        blake3::keyed_hash(&self.0, &input)
     }
 
     /// The first 16 bytes of [`MacKey::hash`].

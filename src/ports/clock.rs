@@ -1,9 +1,9 @@
-//! The time.
+//! The port of the wall clock.
 
 use crate::domain::time::Timestamp;
 
-/// Tells the time.
+/// A wall clock.
 pub trait Clock: Send + Sync {
-    /// The wall clock. It may be set back.
+    /// The current time. The clock may be set back between two calls.
     fn now(&self) -> Timestamp;
 }

@@ -1,15 +1,15 @@
-//! Random bytes.
+//! The port of the random number generator.
 
-/// Draws random bytes fit for secrets.
+/// A cryptographically secure random number generator.
 pub trait Entropy: Send + Sync {
-    /// Overwrites all of `bytes`.
+    /// Fills all of `bytes`.
     ///
     /// # Errors
-    /// [`EntropyError`] when the operating system has none to give.
+    /// [`EntropyError`] when the operating system fails.
     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError>;
 }
 
-/// No random bytes. The text is for the log, never for a client.
+/// Why there are no random bytes, for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no random bytes: {0}")]
 pub struct EntropyError(pub String);

@@ -1,4 +1,4 @@
-//! The real program as a process of its own.
+//! Runs the real program as a process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -22,12 +22,12 @@ pub(crate) fn command(data_dir: &Path) -> Command {
     command
 }
 
-/// The program, serving. It is killed when the test is done with it.
+/// The program, serving. Dropping it kills the process.
 pub(crate) struct Program {
     child: Child,
     /// Where it listens, as `IP:PORT`.
     pub(crate) address: String,
-    /// Reads the log as it comes, if it comes here: a full pipe would hold the program up.
+    /// Reads standard error if it is a pipe, so that the pipe never fills.
     log: Option<JoinHandle<String>>,
 }
 
@@ -54,13 +54,13 @@ impl Program {
         }
     }
 
-    /// Sends a request with a body of JSON and gives status and body.
+    /// Sends a request with a JSON body. Returns status and body.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
         let headers = format!("{headers}Content-Type: application/json\r\n");
         self.exchange(method, path, &headers, body)
     }
 
-    /// Posts a form and gives status and body.
+    /// Posts a form. Returns status and body.
     pub(crate) fn post_form(&self, path: &str, body: &str) -> (u16, Value) {
         let headers = "Content-Type: application/x-www-form-urlencoded\r\n";
         self.exchange("POST", path, headers, body)
@@ -108,19 +108,19 @@ impl Program {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Ends the program and gives its exit status and log.
+    /// Sends the signal and waits. Returns exit status and log.
     pub(crate) fn stop(self, signal: Signal) -> (Option<i32>, String) {
         self.signal(signal);
         self.wait()
     }
 
-    /// Ends the program and gives its exit status, whatever it prints.
+    /// Sends the signal and waits. Returns the exit status, whatever was printed.
     pub(crate) fn status_after(mut self, signal: Signal) -> Option<i32> {
         self.signal(signal);
         self.child.wait().unwrap().code()
     }
 
-    /// Waits for its end, and gives its exit status and log.
+    /// Waits for the end. Returns exit status and log.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let status = self.child.wait().unwrap();
         let log = self.log.take().map(|log| log.join().unwrap());
@@ -134,13 +134,13 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It has ended already unless the test failed.
+        // Fails if it has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Runs the program to its end, which has to come by itself.
+/// Runs a program that is expected to end by itself.
 pub(crate) fn run(command: &mut Command) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
 }

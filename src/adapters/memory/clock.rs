@@ -1,27 +1,27 @@
-//! A clock that stands still.
+//! A clock for tests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::domain::time::Timestamp;
 use crate::ports::Clock;
 
-/// A clock that moves only when told to.
+/// A clock that is set by hand.
 #[derive(Debug)]
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// A clock that stands at `now`.
+    /// A clock that shows `now`.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         Self(AtomicU64::new(now.as_ms()))
     }
 
-    /// Moves forward.
+    /// Sets it forward.
     pub fn advance_ms(&self, ms: u64) {
         self.0.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// Moves anywhere, back too.
+    /// Sets it forward or back.
     pub fn set(&self, now: Timestamp) {
         self.0.store(now.as_ms(), Ordering::SeqCst);
     }

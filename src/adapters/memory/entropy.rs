@@ -1,10 +1,10 @@
-//! Randomness that repeats itself.
+//! Deterministic randomness for tests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ports::{Entropy, EntropyError};
 
-/// Bytes that look random and are the same in every run.
+/// A pseudorandom generator with the same output in every run.
 #[derive(Debug, Default)]
 pub struct SeededEntropy(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! Stores that fail when they are told to.
+//! Fault injection.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use crate::ports::StoreError;
 
 use super::lock;
 
-/// What a store that was told to fail fails with.
+/// The error that a store should return, if any.
 #[derive(Debug, Default)]
 pub(super) struct Fault(Mutex<Option<StoreError>>);
 

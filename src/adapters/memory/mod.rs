@@ -1,5 +1,4 @@
-//! The twin of every port, in plain collections: what the contracts mean, without a technology.
-//! Tests run the service on these; they keep nothing past the process.
+//! An implementation of every port in plain collections, for tests. Nothing outlives the process.
 
 mod clock;
 mod contact_store;
@@ -22,7 +21,7 @@ pub use rate_limiter::MemoryRateLimiter;
 pub use revocation_list::MemoryRevocationList;
 pub use subscription_notifier::ScriptedSubscriptionNotifier;
 
-/// Locks, and goes on after a panic elsewhere: every change in here is made in one step.
+/// Locks and ignores poisoning: no critical section in here can panic half-way.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

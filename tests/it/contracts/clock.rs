@@ -9,9 +9,9 @@ use landing_api::ports::Clock;
 
 use crate::fixtures::START;
 
-/// The whole contract; `pass` lets some time go by, perhaps too little to be seen.
+/// The contract. `pass` lets some time pass, which may be less than the clock's resolution.
 fn check(clock: &dyn Clock, pass: impl Fn()) {
-    // The day this was written: whoever counts seconds, or from another epoch, is far before it.
+    // June 2025: seconds instead of milliseconds, or another epoch, would be far before it.
     assert!(clock.now() >= Timestamp::from_ms(1_750_000_000_000));
     for _ in 0..3 {
         let before = clock.now();

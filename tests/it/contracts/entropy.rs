@@ -4,10 +4,10 @@ use landing_api::adapters::memory::SeededEntropy;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::ports::Entropy;
 
-/// A byte that is drawn so often is 0 each time once in 2^128 runs.
+/// A random byte is 0 in all of these draws with a probability of 2^-128.
 const DRAWS: usize = 16;
 
-/// The whole contract.
+/// The contract.
 fn check(entropy: &dyn Entropy) {
     assert_eq!(entropy.fill(&mut []), Ok(()));
     let draw = || {
