@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
-use landing_api::adapters::model::openai::HAND_OUT_GRACE;
+use landing_api::adapters::model::openai::SLOW_READER_GRACE;
 use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
 use landing_api::adapters::webhook;
@@ -38,7 +38,7 @@ const DEADLINES: RequestDeadlines = RequestDeadlines {
     head: STOP_GRACE,
     body: Duration::from_secs(10),
     provider: webhook::DEADLINE,
-    model_reader: HAND_OUT_GRACE,
+    model_reader: SLOW_READER_GRACE,
 };
 
 /// Connections in the listener's queue, enough for a burst; the kernel may allow fewer.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::adapters::model::PassageModelClient;
 use crate::adapters::model::openai::{
     ApiKey, ModelAddress, OpenAiModelClient, OpenAiSettings, page_prompt,
 };
-use crate::adapters::model::{InterruptibleModelClient, PassageModelClient};
 use crate::adapters::outbound::{NoRoots, Roots};
+use crate::adapters::webhook::WebhookNotifier;
 use crate::adapters::webhook::signature::WebhookSecret;
-use crate::adapters::webhook::{InterruptibleNotifier, WebhookNotifier};
 use crate::adapters::{operator_file, site_dir};
 use crate::config::{Args, ModelArgs};
 use crate::ports::{ModelClient, SubscriptionNotifier};
@@ -42,20 +42,18 @@ pub fn model_client(
     site: &Site,
     interrupt: &CancellationToken,
 ) -> Result<Arc<dyn ModelClient>, String> {
-    let client: Arc<dyn ModelClient> = match &args.model {
-        Some(model) => Arc::new(openai_client(model, &args.service_name, site)?),
-        None => Arc::new(PassageModelClient::new(site.passages().to_vec())),
+    let Some(model) = &args.model else {
+        return Ok(Arc::new(PassageModelClient::new(site.passages().to_vec())));
     };
-    Ok(Arc::new(InterruptibleModelClient::new(
-        client,
-        interrupt.clone(),
-    )))
+    let client = openai_client(model, &args.service_name, site, interrupt.clone())?;
+    Ok(Arc::new(client))
 }
 
 fn openai_client(
     model: &ModelArgs,
     service_name: &str,
     site: &Site,
+    interrupt: CancellationToken,
 ) -> Result<OpenAiModelClient, String> {
     let flag = "--model-key-file";
     let key = read_secret(flag, model.key_file.as_deref(), ApiKey::parse)?;
@@ -69,11 +67,12 @@ fn openai_client(
         key,
         system_prompt,
         params: model.params().cloned().collect(),
+        thinks_first: model.thinks_first,
         timeout: model.timeout,
         concurrency: usize::from(model.concurrency),
     };
     let roots = roots(&model.url).map_err(of("--model-url"))?;
-    OpenAiModelClient::new(settings, roots).map_err(of("--model-url"))
+    OpenAiModelClient::new(settings, roots, interrupt).map_err(of("--model-url"))
 }
 
 /// The newsletter's provider, if the flags name one. Its waits end when `interrupt` is cancelled.
@@ -94,11 +93,8 @@ pub fn notifier(
     )?;
     let flag = "--newsletter-webhook";
     let roots = roots(url.as_str()).map_err(of(flag))?;
-    let notifier = WebhookNotifier::open(url.as_str(), secret, roots).map_err(of(flag))?;
-    Ok(Some(Arc::new(InterruptibleNotifier::new(
-        Arc::new(notifier),
-        interrupt.clone(),
-    ))))
+    let notifier = WebhookNotifier::open(url.as_str(), secret, roots, interrupt.clone());
+    Ok(Some(Arc::new(notifier.map_err(of(flag))?)))
 }
 
 fn read_secret<T, E: Display>(

@@ -1,9 +1,8 @@
-//! Asking others over HTTP: connections that are pooled, over TLS where the address says so, and
-//! made in time or not at all.
+//! The HTTP client for the model and the newsletter's provider: pooled connections, TLS for `https`,
+//! and a deadline on connecting.
 //!
-//! Redirects are answers like any other. What is asked may hold secrets and personal data, and goes
-//! to the address the operator named and nowhere else; proxy variables of the environment are not
-//! read either.
+//! Requests may hold secrets and personal data, so they go to the configured address alone:
+//! redirects are not followed, and the environment's proxy variables are not read.
 
 use std::error::Error;
 use std::future::Future;
@@ -27,39 +26,42 @@ use tower_service::Service;
 
 use super::operator_file::check_regular;
 
-/// How long a connection may take to be made: name, TCP and TLS together.
+/// The deadline of DNS, TCP and TLS together.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// How long an unused connection is kept. Some servers close theirs after five seconds, and a
-/// request that meets the closing is lost.
+/// How long an idle connection is kept. Some servers close theirs after five seconds, and a request
+/// sent at that moment is lost.
 const IDLE_DEADLINE: Duration = Duration::from_secs(4);
 
-/// Speaks HTTP/1.1 to others.
+/// The `User-Agent` of every request.
+pub(super) const PRODUCT: &str = concat!("landing-api/", env!("CARGO_PKG_VERSION"));
+
+/// An HTTP/1.1 client.
 pub(super) type HttpClient = Client<TimelyConnector, Full<Bytes>>;
 
-/// Whose word is taken for who the other is.
+/// The certificate authorities that are trusted.
 #[derive(Clone, Debug)]
 pub struct Roots(RootCertStore);
 
-/// There is nobody to say who the other is.
+/// No certificate authority can be trusted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoRoots {
-    /// The system has no certificates.
+    /// The system has no certificates; the text says why, or nothing.
     #[error("no certificates of authorities found{0}")]
     Nowhere(String),
-    /// The file that `SSL_CERT_FILE` names gives none.
+    /// The file that `SSL_CERT_FILE` names, and why it gives none.
     #[error("SSL_CERT_FILE: {0}: {1}")]
     Named(String, String),
 }
 
-/// Certificates that cannot be read are warned of one by one, up to so many.
+/// The most warnings about certificates that cannot be read.
 const WARNINGS_MAX: usize = 8;
 
 impl Roots {
-    /// The system's certificates. The variables `SSL_CERT_FILE`, here as `named_file`, and
-    /// `SSL_CERT_DIR` name others.
+    /// The system's certificates, or those that the variables `SSL_CERT_FILE` (`named_file`) and
+    /// `SSL_CERT_DIR` name.
     ///
     /// # Errors
-    /// [`NoRoots`] when there is not one that can be read, or none in the file that is named.
+    /// [`NoRoots`] when none can be read, or none in `named_file`.
     pub fn of_system(named_file: Option<&Path>) -> Result<Self, NoRoots> {
         if let Some(path) = named_file {
             check_named(path).map_err(|why| NoRoots::Named(path.display().to_string(), why))?;
@@ -78,7 +80,7 @@ impl Roots {
         Ok(roots)
     }
 
-    /// These certificates alone. Systems keep some that no parser takes: they are left out.
+    /// These certificates alone. Those that cannot be parsed are ignored: systems keep some.
     #[must_use]
     pub fn of(certificates: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
         let mut roots = RootCertStore::empty();
@@ -87,8 +89,8 @@ impl Roots {
     }
 }
 
-/// Says why there is no certificate in a file that was named: beside others that can be read, its
-/// absence would show only when a connection is refused.
+/// Checks that `SSL_CERT_FILE` holds a certificate. Otherwise, as long as `SSL_CERT_DIR` holds one,
+/// the mistake would show only when a connection is refused.
 fn check_named(path: &Path) -> Result<(), String> {
     check_regular(path).map_err(|error| error.to_string())?;
     let found = rustls_native_certs::load_certs_from_paths(Some(path), None);
@@ -99,10 +101,10 @@ fn check_named(path: &Path) -> Result<(), String> {
     Err(reason.map_or_else(|| "holds no certificate".to_owned(), ToString::to_string))
 }
 
-/// A client for at most `connections_max` requests at once.
+/// A client that keeps up to `connections_max` idle connections.
 ///
 /// # Errors
-/// When TLS cannot be set up, which is a fault of the build.
+/// When TLS cannot be set up.
 pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient, rustls::Error> {
     let tls =
         ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -124,7 +126,7 @@ pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient,
         .build(TimelyConnector(connector)))
 }
 
-/// A connector that gives up in time.
+/// A connector with a deadline.
 #[derive(Clone)]
 pub(super) struct TimelyConnector(HttpsConnector<HttpConnector>);
 
@@ -151,8 +153,8 @@ impl Service<Uri> for TimelyConnector {
     }
 }
 
-/// What went wrong, to the innermost reason: the outer ones only say that something did.
-pub(super) fn reasons(error: &dyn Error) -> String {
+/// The error and its sources: the outer ones only say that something went wrong.
+pub(super) fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut inner = error.source();
     while let Some(error) = inner {

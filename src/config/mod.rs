@@ -266,6 +266,17 @@ pub struct ModelArgs {
     )]
     params: Vec<ModelParams>,
 
+    /// The model's server opens its thinking in the prompt: every answer is cut to the first closing
+    /// tag, such as </think>
+    #[arg(
+        id = "model-thinks-first",
+        long,
+        env = "LANDING_MODEL_THINKS_FIRST",
+        requires = "model-url",
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    pub thinks_first: bool,
+
     /// File with the system prompt of the model [default: made from the guide]
     #[arg(
         id = "assistant-prompt-file",

@@ -169,6 +169,7 @@ fn a_flag_that_needs_another_says_so() {
         ("--model-timeout=30s", "--model-url"),
         ("--model-concurrency=1", "--model-url"),
         ("--model-param=a=1", "--model-url"),
+        ("--model-thinks-first", "--model-url"),
         ("--assistant-prompt-file=p", "--model-url"),
         (
             "--newsletter-webhook-secret-file=f",
@@ -291,6 +292,7 @@ fn two_flags_make_a_model() {
     assert_eq!(model.name, "small");
     assert_eq!(model.timeout, Duration::from_secs(30));
     assert_eq!(model.concurrency, 64);
+    assert!(!model.thinks_first);
     assert_eq!((model.key_file, model.prompt_file), (None, None));
 }
 

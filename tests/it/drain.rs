@@ -15,27 +15,41 @@ use landing_api::http::server::ServerLimits;
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use crate::harness::Setup;
-use crate::provider::{Provider, Script};
+use crate::openai::server_before;
+use crate::openai::upstream::{Script, Upstream};
+use crate::provider::{self, Provider};
 use crate::transport::{
     Connection, HEALTH, Server, hello, post, server, waiting_server, waiting_turn,
 };
 
 /// A server before `provider`, and a connection whose sign-up the provider has been told of.
 async fn waiting_sign_up(provider: &Provider, limits: ServerLimits) -> (Server, Connection) {
-    let notifier = WebhookNotifier::open(&provider.url("/"), None, Roots::of([])).unwrap();
+    let interrupt = CancellationToken::new();
+    let (url, roots) = (provider.url("/"), Roots::of([]));
+    let notifier = WebhookNotifier::open(&url, None, roots, interrupt.clone()).unwrap();
     let setup = Setup {
         notifier: Some(Arc::new(notifier)),
         ..Setup::default()
     };
-    let server = Server::start(setup, limits).await;
+    let server = Server::start_with(setup, limits, interrupt).await;
     let mut connection = server.connect().await;
     let sign_up = post("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#);
     connection.send(sign_up).await;
     while provider.requests().is_empty() {
         tokio::task::yield_now().await;
     }
+    (server, connection)
+}
+
+/// A server before `upstream`, and a connection whose turn the upstream has been asked to answer.
+async fn waiting_upstream(upstream: &Upstream, limits: ServerLimits) -> (Server, Connection) {
+    let server = server_before(upstream, limits).await;
+    let mut connection = server.connect().await;
+    connection.send(hello()).await;
+    upstream.wait_until_asked().await;
     (server, connection)
 }
 
@@ -82,7 +96,8 @@ async fn a_stop_lets_what_has_begun_finish_and_nothing_new_begin() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_waits_for_a_turn_whose_client_has_gone_but_not_for_ever() {
-    let (mut server, _model, connection) = waiting_turn(hello(), ServerLimits::default()).await;
+    let upstream = Upstream::start([Script::silent()]).await;
+    let (mut server, connection) = waiting_upstream(&upstream, ServerLimits::default()).await;
     drop(connection);
     let began = Instant::now();
     server.stop();
@@ -127,7 +142,8 @@ async fn a_stop_waits_for_a_long_turn_as_long_as_it_was_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
-    let (mut server, _model, mut connection) = waiting_turn(hello(), ServerLimits::default()).await;
+    let upstream = Upstream::start([Script::silent()]).await;
+    let (mut server, mut connection) = waiting_upstream(&upstream, ServerLimits::default()).await;
     let began = Instant::now();
     server.stop();
     check_interrupted(&mut connection).await;
@@ -138,7 +154,8 @@ async fn a_turn_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
 
 #[tokio::test(start_paused = true)]
 async fn an_impatient_caller_ends_the_wait_at_once_and_turns_are_answered() {
-    let (mut server, _model, mut connection) = waiting_turn(hello(), ServerLimits::default()).await;
+    let upstream = Upstream::start([Script::silent()]).await;
+    let (mut server, mut connection) = waiting_upstream(&upstream, ServerLimits::default()).await;
     let began = Instant::now();
     server.stop();
     // It waits, until it is told not to.
@@ -156,7 +173,7 @@ async fn a_sign_up_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
         drain_deadline: Duration::from_secs(2),
         ..ServerLimits::default()
     };
-    let provider = Provider::start(Script::Hang).await;
+    let provider = Provider::start(provider::Script::Hang).await;
     let (mut server, mut connection) = waiting_sign_up(&provider, limits).await;
     let began = Instant::now();
     server.stop();
@@ -168,7 +185,7 @@ async fn a_sign_up_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
 
 #[tokio::test(start_paused = true)]
 async fn an_impatient_caller_ends_the_wait_for_a_provider_too() {
-    let provider = Provider::start(Script::Hang).await;
+    let provider = Provider::start(provider::Script::Hang).await;
     let (mut server, mut connection) = waiting_sign_up(&provider, ServerLimits::default()).await;
     let began = Instant::now();
     server.stop();

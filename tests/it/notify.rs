@@ -11,6 +11,7 @@ use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::adapters::webhook::signature::WebhookSecret;
 use landing_api::ports::{NotifyError, StoreError, SubscriptionNotifier};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::provider::{Provider, Script};
@@ -27,11 +28,16 @@ fn app(notifier: Arc<dyn SubscriptionNotifier>) -> TestApp {
     .start()
 }
 
+pub(crate) fn webhook(url: &str, secret: Option<WebhookSecret>) -> WebhookNotifier {
+    WebhookNotifier::open(url, secret, Roots::of([]), CancellationToken::new()).unwrap()
+}
+
 fn app_before(provider: &Provider) -> TestApp {
     let secret = WebhookSecret::parse(SECRET).unwrap();
-    app(Arc::new(
-        WebhookNotifier::open(&provider.url("/hook?token=t"), Some(secret), Roots::of([])).unwrap(),
-    ))
+    app(Arc::new(webhook(
+        &provider.url("/hook?token=t"),
+        Some(secret),
+    )))
 }
 
 fn sign_up(path: &str, email: &str) -> Call {
@@ -89,9 +95,7 @@ async fn a_sign_up_is_posted_and_signed_and_not_kept() {
 #[tokio::test]
 async fn every_sign_up_has_a_name_of_its_own_and_without_a_secret_no_signature() {
     let provider = Provider::start(Script::Answer(204)).await;
-    let app = app(Arc::new(
-        WebhookNotifier::open(&provider.url("/"), None, Roots::of([])).unwrap(),
-    ));
+    let app = app(Arc::new(webhook(&provider.url("/"), None)));
     for path in [PATH, ALIAS] {
         let reply = app.send(sign_up(path, "ada@example.com")).await;
         assert_eq!(reply.status, StatusCode::OK);
@@ -158,9 +162,7 @@ async fn whatever_the_provider_does_wrong_is_503_and_refunded() {
 async fn a_provider_that_speaks_no_tls_is_503() {
     let provider = Provider::start(Script::Garbage).await;
     let url = provider.url("/").replace("http://", "https://");
-    let app = app(Arc::new(
-        WebhookNotifier::open(&url, None, Roots::of([])).unwrap(),
-    ));
+    let app = app(Arc::new(webhook(&url, None)));
     let reply = app.send(sign_up(PATH, "ada@example.com")).await;
     check_refunded(&app, &reply);
 }

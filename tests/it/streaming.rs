@@ -18,6 +18,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
 use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::openai::server_before;
+use crate::openai::upstream::{self, Script, Upstream, chunk};
 use crate::transport::{Connection, Server, hello};
 
 const PATH: &str = "/api/v1/assistant/chat";
@@ -406,10 +408,11 @@ async fn a_stop_lets_a_stream_finish_however_silent_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_a_stream_for_ever() {
-    let (mut server, model, steps) = puppet_server().await;
+    let one = chunk(&json!({"content": "one"}), None);
+    let upstream = Upstream::start([Script::stream([one]).then(upstream::Step::Hang)]).await;
+    let mut server = server_before(&upstream, ServerLimits::default()).await;
     let mut connection = server.connect().await;
     connection.send(ask_on_the_wire()).await;
-    steps.send(say("one")).await.ok().unwrap();
     connection.until("one").await;
     let began = Instant::now();
     server.stop();
@@ -420,5 +423,4 @@ async fn a_stop_does_not_wait_for_a_stream_for_ever() {
     assert!(rest.ends_with("0\r\n\r\n"), "{rest}");
     server.task.await.unwrap();
     assert!(began.elapsed() <= Duration::from_secs(11));
-    drop(model);
 }

@@ -10,11 +10,9 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use landing_api::adapters::model::InterruptibleModelClient;
-use landing_api::adapters::webhook::InterruptibleNotifier;
 use landing_api::domain::chat::Conversation;
 use landing_api::http::server::{ServerLimits, serve};
-use landing_api::ports::{AnswerSink, ModelClient, ModelError, SubscriptionNotifier};
+use landing_api::ports::{AnswerSink, ModelClient, ModelError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
@@ -35,16 +33,16 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) async fn start(mut setup: Setup, limits: ServerLimits) -> Self {
-        let interrupt = CancellationToken::new();
-        setup.model = Arc::new(InterruptibleModelClient::new(
-            setup.model,
-            interrupt.clone(),
-        ));
-        setup.notifier = setup.notifier.map(|notifier| {
-            Arc::new(InterruptibleNotifier::new(notifier, interrupt.clone()))
-                as Arc<dyn SubscriptionNotifier>
-        });
+    pub(crate) async fn start(setup: Setup, limits: ServerLimits) -> Self {
+        Self::start_with(setup, limits, CancellationToken::new()).await
+    }
+
+    /// A server whose clients of others have `interrupt`, too.
+    pub(crate) async fn start_with(
+        setup: Setup,
+        limits: ServerLimits,
+        interrupt: CancellationToken,
+    ) -> Self {
         let app = setup.start();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

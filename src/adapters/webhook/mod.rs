@@ -1,13 +1,12 @@
 //! [`SubscriptionNotifier`] over the operator's newsletter provider: each sign-up is one POST of
 //! JSON with the headers of the Standard Webhooks specification, version 1.0.
 //!
-//! There is no queue and no retry behind the answer: the visitor is told that the address was
-//! passed on when the provider has said so, and otherwise that it was not. That keeps "no contact
-//! is kept" true, and nothing is lost silently.
+//! Nothing is queued beyond the visitor's request and nothing is retried: the visitor's answer says
+//! whether the provider has confirmed the sign-up, so none is lost silently and none is stored.
 
-mod interruptible;
 pub mod signature;
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,31 +14,31 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, USER_AGENT};
 use hyper::{Request, Uri};
-use serde::Serialize;
+use serde_json::json;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::domain::contact::Notice;
 use crate::ports::{NotifyError, SubscriptionNotifier};
 
-use super::outbound::{self, HttpClient, Roots, reasons};
-pub use interruptible::InterruptibleNotifier;
+use super::outbound::{self, HttpClient, PRODUCT, Roots, error_chain};
 use signature::WebhookSecret;
 
-/// How long one sign-up may take in all: finding the host, connecting, TLS, the answer.
+/// The deadline of a sign-up: the wait for a connection, DNS, TCP, TLS and the response.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Sign-ups that are posted at once, and so the most sockets the provider can hold.
+/// Concurrent posts, and so the most connections to the provider.
 const POSTED_MAX: usize = 64;
 
-/// Sign-ups that are posted or wait for their turn, within the same deadline: a burst passes, and
-/// a provider that hangs piles up no more than this. What comes on top is refused at once.
+/// Sign-ups that are posted or wait for a connection; further ones are refused at once.
 const ACCEPTED_MAX: usize = 256;
 
-/// The largest answer that is read, in bytes. Its content does not matter.
-const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// How much of a response is read, in bytes. Its content does not matter.
+const RESPONSE_BYTES_MAX: usize = 64 * 1024;
 
-/// How long the body of an answer is waited for.
-const ANSWER_DEADLINE: Duration = Duration::from_millis(500);
+/// How long the body of a response is read.
+const RESPONSE_DEADLINE: Duration = Duration::from_millis(500);
 
 /// Posts sign-ups to one address.
 #[derive(Debug)]
@@ -49,28 +48,31 @@ pub struct WebhookNotifier {
     secret: Option<WebhookSecret>,
     accepted: Semaphore,
     posted: Semaphore,
+    interrupt: CancellationToken,
 }
 
 /// The webhook cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookOpenError {
-    /// The address cannot be asked.
+    /// The address is no absolute `http` or `https` URI.
     #[error("is no address that can be asked")]
     Address,
-    /// TLS cannot be set up, which is a fault of the build.
+    /// TLS cannot be set up.
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
 }
 
 impl WebhookNotifier {
-    /// Posts to `url`, signed if there is a `secret`. It trusts `roots` to say who the provider is.
+    /// Posts to `url`, signed if there is a `secret`, and accepts certificates of `roots`. Once
+    /// `interrupt` is cancelled, sign-ups that wait for the provider fail at once.
     ///
     /// # Errors
-    /// [`WebhookOpenError`] when the address is no absolute one.
+    /// [`WebhookOpenError`] when the address or TLS cannot be used.
     pub fn open(
         url: &str,
         secret: Option<WebhookSecret>,
         roots: Roots,
+        interrupt: CancellationToken,
     ) -> Result<Self, WebhookOpenError> {
         let url: Uri = url.parse().map_err(|_error| WebhookOpenError::Address)?;
         if !matches!(url.scheme_str(), Some("http" | "https")) {
@@ -82,95 +84,75 @@ impl WebhookNotifier {
             secret,
             accepted: Semaphore::new(ACCEPTED_MAX),
             posted: Semaphore::new(POSTED_MAX),
+            interrupt,
         })
     }
 
-    fn request(&self, notice: &Notice) -> Result<Request<Full<Bytes>>, NotifyError> {
-        let failed = |error: &dyn std::fmt::Display| NotifyError::Failed(error.to_string());
-        let body = serde_json::to_vec(&Event::of(notice)).map_err(|error| failed(&error))?;
-        let id = message_id(notice);
+    fn request(&self, notice: &Notice) -> hyper::http::Result<Request<Full<Bytes>>> {
+        let payload = json!({
+            "type": "newsletter.subscribed",
+            "timestamp": notice.at.to_rfc3339(),
+            "data": {"email": notice.email.as_str()},
+        });
+        let body = payload.to_string();
+        // The id lets the provider recognise a repetition.
+        let id = format!("msg_{:032x}", u128::from_be_bytes(notice.id));
         let sent_s = notice.at.as_ms() / 1000;
         let mut request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/json")
-            .header(
-                USER_AGENT,
-                concat!("landing-api/", env!("CARGO_PKG_VERSION")),
-            )
+            .header(USER_AGENT, PRODUCT)
             .header("webhook-id", &id)
             .header("webhook-timestamp", sent_s);
         if let Some(secret) = &self.secret {
-            request = request.header("webhook-signature", secret.sign(&id, sent_s, &body));
+            let signature = secret.sign(&id, sent_s, body.as_bytes());
+            request = request.header("webhook-signature", signature);
         }
-        request
-            .body(Full::new(Bytes::from(body)))
-            .map_err(|error| failed(&error))
+        request.body(Full::new(Bytes::from(body)))
     }
 
     async fn post(&self, notice: &Notice) -> Result<(), NotifyError> {
-        // It is never closed, so there is no error to meet.
-        let _turn = self.posted.acquire().await;
-        let request = self.request(notice)?;
-        let answer = self
-            .http
-            .request(request)
-            .await
-            .map_err(|error| NotifyError::Failed(reasons(&error)))?;
-        let status = answer.status();
-        // Read to its end if that is near, so that the connection can serve the next sign-up. What
-        // it says changes nothing: the provider has decided.
-        let rest = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect();
-        let _ = tokio::time::timeout(ANSWER_DEADLINE, rest).await;
+        // The semaphore is never closed, so `acquire` does not fail.
+        let _permit = self.posted.acquire().await;
+        let request = self.request(notice).map_err(|error| failed(&error))?;
+        let response = self.http.request(request).await;
+        let response = response.map_err(|error| failed(&error_chain(&error)))?;
+        let status = response.status();
+        // Reading the body to its end lets the connection be used again.
+        let body = Limited::new(response.into_body(), RESPONSE_BYTES_MAX).collect();
+        let _ = timeout(RESPONSE_DEADLINE, body).await;
         if status.is_success() {
             Ok(())
         } else {
-            Err(NotifyError::Failed(format!("answered {}", status.as_u16())))
+            Err(failed(&format!("answered {}", status.as_u16())))
         }
     }
+}
+
+fn failed(why: &dyn Display) -> NotifyError {
+    NotifyError::Failed(why.to_string())
 }
 
 #[async_trait]
 impl SubscriptionNotifier for WebhookNotifier {
+    /// The provider may have a sign-up that timed out or was interrupted, and gets it twice when the
+    /// visitor tries again.
     async fn notify(&self, notice: &Notice) -> Result<(), NotifyError> {
-        let Ok(_place) = self.accepted.try_acquire() else {
+        let Ok(_permit) = self.accepted.try_acquire() else {
             return Err(NotifyError::Overloaded);
         };
-        tokio::time::timeout(DEADLINE, self.post(notice))
-            .await
-            .unwrap_or_else(|_elapsed| {
-                Err(NotifyError::Failed(format!(
-                    "no answer within {} seconds",
-                    DEADLINE.as_secs()
-                )))
-            })
-    }
-}
-
-/// What the provider is told.
-#[derive(Serialize)]
-struct Event<'a> {
-    r#type: &'static str,
-    timestamp: String,
-    data: Data<'a>,
-}
-
-#[derive(Serialize)]
-struct Data<'a> {
-    email: &'a str,
-}
-
-impl<'a> Event<'a> {
-    fn of(notice: &'a Notice) -> Self {
-        Self {
-            r#type: "newsletter.subscribed",
-            timestamp: notice.at.to_rfc3339(),
-            data: Data {
-                email: notice.email.as_str(),
-            },
+        if self.interrupt.is_cancelled() {
+            return Err(failed(&"not asked, as the service stops"));
+        }
+        tokio::select! {
+            // A response that has arrived is reported.
+            biased;
+            posted = timeout(DEADLINE, self.post(notice)) => posted.unwrap_or_else(|_elapsed| {
+                let seconds = DEADLINE.as_secs();
+                Err(failed(&format!("no answer within {seconds} seconds")))
+            }),
+            () = self.interrupt.cancelled() => {
+                Err(failed(&"interrupted, as the service stops"))
+            }
         }
     }
-}
-
-/// The name of the message: the same for the same notice, so that a provider can tell a repetition.
-fn message_id(notice: &Notice) -> String {
-    format!("msg_{:032x}", u128::from_be_bytes(notice.id))
 }

@@ -10,26 +10,26 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STAN
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// Some providers hand secrets out without the padding.
+/// Some providers omit the padding of a secret.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The key that a provider and the service share.
+/// The key shared with the provider.
 #[derive(Clone)]
 pub struct WebhookSecret(Vec<u8>);
 
-/// The text is not a secret. Which part of it is wrong is told, and never the text.
+/// The text is no secret. The message does not repeat it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookSecretError {
-    /// The prefix is missing.
+    /// The prefix `whsec_` is missing.
     #[error("must hold a secret that begins with whsec_")]
     Prefix,
     /// The rest is not Base64.
     #[error("must hold Base64 after whsec_")]
     Encoding,
-    /// The key is too short to be safe or too long to be one.
+    /// The key has fewer than 24 or more than 64 bytes.
     #[error("must hold 24 to 64 bytes in Base64 after whsec_")]
     Length,
 }
@@ -53,11 +53,11 @@ impl WebhookSecret {
         }
     }
 
-    /// The value of `webhook-signature` for a body that is sent as `id` at `sent_s`, in seconds
-    /// since the Unix epoch.
+    /// The value of `webhook-signature` for the message `id`, sent at `sent_s` in seconds since the
+    /// Unix epoch.
     #[must_use]
     pub fn sign(&self, id: &str, sent_s: u64, body: &[u8]) -> String {
-        // A key of any length will do, so there is no error to meet.
+        // HMAC takes a key of any length, so this does not fail.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
             return String::new();
         };
@@ -77,7 +77,7 @@ impl fmt::Debug for WebhookSecret {
 mod tests {
     use super::*;
 
-    /// The vector of the specification's reference libraries.
+    /// From the reference libraries of the specification.
     #[test]
     fn the_published_vector_is_met() {
         let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();

@@ -1,20 +1,15 @@
 //! What every [`ModelClient`] must do.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use landing_api::adapters::memory::{MemoryAnswerSink, ScriptedModelClient};
-use landing_api::adapters::model::openai::{OpenAiSettings, Roots};
-use landing_api::adapters::model::{
-    InterruptibleModelClient, OpenAiModelClient, PassageModelClient,
-};
+use landing_api::adapters::model::openai::Roots;
+use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
 use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
 use landing_api::domain::passage::Passage;
 use landing_api::ports::{ModelClient, ModelError, NullSink};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::openai::address;
+use crate::openai::settings;
 use crate::openai::upstream::{Script, Upstream, chunk};
 
 /// The one place here that knows how a model is asked. The pieces together are the answer.
@@ -123,39 +118,18 @@ async fn the_script_answers_whatever_is_asked() {
 }
 
 #[tokio::test]
-async fn a_model_that_can_be_interrupted_answers_whatever_is_asked_until_it_is() {
-    let interrupt = CancellationToken::new();
-    for script in [
-        ScriptedModelClient::default(),
-        ScriptedModelClient::default().metered(),
-    ] {
-        let is_metered = script.is_metered();
-        let model = InterruptibleModelClient::new(Arc::new(script), interrupt.clone());
-        assert_eq!(model.is_metered(), is_metered);
-        check(&model).await;
-    }
-    let script = Arc::new(ScriptedModelClient::default());
-    let model = InterruptibleModelClient::new(script.clone(), interrupt.clone());
-    interrupt.cancel();
-    let hello = conversation(&[(Role::User, "hello")]);
-    let error = reply(&model, &hello).await.unwrap_err();
-    assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
-    assert_eq!(script.asked(), [], "nobody is asked any more");
-}
-
-#[tokio::test]
-async fn the_model_behind_an_api_answers_whatever_is_asked() {
+async fn the_model_behind_an_api_answers_whatever_is_asked_until_it_is_interrupted() {
     let text = |text: &str| chunk(&json!({"content": text}), None);
     let script = Script::stream([text(" One "), text("two "), text(" ")]);
     let upstream = Upstream::start([script]).await;
-    let settings = OpenAiSettings {
-        address: address(&upstream.base_url()),
-        model: "small".to_owned(),
-        key: None,
-        system_prompt: "Be brief.".to_owned(),
-        params: Vec::new(),
-        timeout: Duration::from_secs(30),
-        concurrency: 4,
-    };
-    check(&OpenAiModelClient::new(settings, Roots::of([])).unwrap()).await;
+    let interrupt = CancellationToken::new();
+    let settings = settings(&upstream);
+    let model = OpenAiModelClient::new(settings, Roots::of([]), interrupt.clone()).unwrap();
+    check(&model).await;
+    interrupt.cancel();
+    let asked = upstream.asked().len();
+    let hello = conversation(&[(Role::User, "hello")]);
+    let error = reply(&model, &hello).await.unwrap_err();
+    assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
+    assert_eq!(upstream.asked().len(), asked, "nobody is asked any more");
 }

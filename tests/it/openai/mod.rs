@@ -1,7 +1,6 @@
 //! The model behind an API, against an upstream that does everything upstreams do.
 
 mod breaker;
-mod habit;
 mod program;
 mod request;
 mod streams;
@@ -16,11 +15,13 @@ use std::time::Duration;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{ApiKey, ModelAddress, OpenAiSettings, Roots};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
-use landing_api::ports::{ModelClient, NullSink};
+use landing_api::http::server::ServerLimits;
+use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Call, Setup, TestApp};
+use crate::transport::Server;
 
-use upstream::{Script, Upstream};
+use upstream::Upstream;
 
 const PATH: &str = "/api/v1/assistant/chat";
 /// What the visitor says; no log line may repeat it.
@@ -30,20 +31,21 @@ pub(crate) fn address(base_url: &str) -> ModelAddress {
     ModelAddress::parse(base_url).unwrap()
 }
 
-fn settings(upstream: &Upstream) -> OpenAiSettings {
+pub(crate) fn settings(upstream: &Upstream) -> OpenAiSettings {
     OpenAiSettings {
         address: address(&upstream.base_url()),
         model: "small".to_owned(),
         key: Some(ApiKey::parse("sk-test-key").unwrap()),
         system_prompt: "Be brief.".to_owned(),
         params: Vec::new(),
+        thinks_first: false,
         timeout: Duration::from_secs(30),
         concurrency: 4,
     }
 }
 
 fn client(settings: OpenAiSettings) -> Arc<OpenAiModelClient> {
-    Arc::new(OpenAiModelClient::new(settings, Roots::of([])).unwrap())
+    Arc::new(OpenAiModelClient::new(settings, Roots::of([]), CancellationToken::new()).unwrap())
 }
 
 /// The service before `upstream`, its visitors unlimited but for the chat quota.
@@ -59,11 +61,15 @@ fn app_with(model: Arc<OpenAiModelClient>) -> TestApp {
     .start()
 }
 
-/// Lets `model` finish one answer: only then is it known not to think first, and streams as it goes.
-async fn warm(model: &dyn ModelClient, upstream: &Upstream) {
-    upstream.script([Script::saying("Warm.")]);
-    let answer = model.reply(&question(), &NullSink).await;
-    assert_eq!(answer, Ok("Warm.".to_owned()));
+/// A server before `upstream`; what interrupts the server interrupts its turns.
+pub(crate) async fn server_before(upstream: &Upstream, limits: ServerLimits) -> Server {
+    let (roots, interrupt) = (Roots::of([]), CancellationToken::new());
+    let model = OpenAiModelClient::new(settings(upstream), roots, interrupt.clone()).unwrap();
+    let setup = Setup {
+        model: Arc::new(model),
+        ..Setup::default()
+    };
+    Server::start_with(setup, limits, interrupt).await
 }
 
 fn ask() -> Call {

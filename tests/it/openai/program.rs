@@ -293,3 +293,30 @@ async fn parameters_in_the_environment_stand_on_lines_of_their_own_and_may_take_
     assert_eq!(body["options"], json!({"a": [1, 2]}));
     assert_eq!(body["user"], "x");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_thinks_first_is_told_of_by_a_flag_or_in_the_environment() {
+    let (_, pem, tls) = authority("127.0.0.1");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("authorities.pem");
+    write(&file, pem).unwrap();
+    let upstream = Upstream::start_with([Script::saying("secret</think>Said")], Some(tls)).await;
+    for (flag, variable, message) in [
+        (None, "0", "secret</think>Said"),
+        (None, "1", "Said"),
+        (Some("--model-thinks-first"), "false", "Said"),
+    ] {
+        let (status, body, log) = ask(&upstream, |command| {
+            command
+                .args(flag)
+                .env("SSL_CERT_FILE", &file)
+                .env("LANDING_MODEL_THINKS_FIRST", variable);
+        })
+        .await;
+        assert_eq!(status, 200, "{log}");
+        assert!(
+            body.contains(&format!("\"message\":\"{message}\"")),
+            "{body}"
+        );
+    }
+}

@@ -1,13 +1,14 @@
 //! Every form of a streamed answer, and of one that breaks.
 
 use landing_api::adapters::memory::MemoryAnswerSink;
-use landing_api::ports::{ModelClient, ModelError, NullSink};
+use landing_api::adapters::model::openai::OpenAiSettings;
+use landing_api::ports::{ModelClient, ModelError};
 use serde_json::{Value, json};
 
 use super::upstream::{Script, Step, Upstream, chunk};
 use super::whole::Outcome::{Answer, Charge, Refund};
 use super::whole::{Outcome, check_cause, error};
-use super::{app_with, ask_for_stream, client, question, settings, warm};
+use super::{app_with, ask_for_stream, client, question, settings};
 use crate::streaming::{events, joined};
 
 /// Streamed answers: what is read before, and what comes of it.
@@ -66,8 +67,8 @@ fn streamed() -> Vec<(Script, &'static str, Outcome)> {
                 text("or not."),
                 stop(),
             ]),
-            "Write `<think>` or",
-            Answer("Write `<think>` or"),
+            "Write `<think>` or <think>, or not.",
+            Answer("Write `<think>` or <think>, or not."),
         ),
         // A character in two halves.
         (
@@ -149,15 +150,13 @@ fn streamed() -> Vec<(Script, &'static str, Outcome)> {
 #[tokio::test]
 async fn every_answer_that_is_streamed() {
     for (script, read, outcome) in streamed() {
-        let upstream = Upstream::start([]).await;
+        let upstream = Upstream::start([script.clone()]).await;
         let model = client(settings(&upstream));
-        warm(&*model, &upstream).await;
-        upstream.script([script.clone()]);
         let reply = app_with(model.clone()).send(ask_for_stream()).await;
         let sink = MemoryAnswerSink::default();
         let cause = model.reply(&question(), &sink).await;
         assert_eq!(sink.pieces().concat(), read, "{script:?}");
-        assert_eq!(upstream.asked()[1].body["stream"], true);
+        assert_eq!(upstream.asked()[0].body["stream"], true);
         let body = std::str::from_utf8(&reply.body).unwrap();
         assert!(!body.contains("secret"));
         let is_refund = matches!(outcome, Refund(_));
@@ -191,25 +190,6 @@ async fn every_answer_that_is_streamed() {
     }
 }
 
-#[tokio::test]
-async fn a_model_that_thinks_without_an_opening_tag_is_held_back_from_then_on() {
-    let text = |text: &str| chunk(&json!({"content": text}), None);
-    let script = Script::stream([text("thought"), text("</think>Said"), text(" more")]);
-    let upstream = Upstream::start([]).await;
-    let client = client(settings(&upstream));
-    warm(&*client, &upstream).await;
-    upstream.script([script]);
-    let first = MemoryAnswerSink::default();
-    let error = client.reply(&question(), &first).await.unwrap_err();
-    assert!(matches!(error, ModelError::Started(_)), "it had been read");
-    let second = MemoryAnswerSink::default();
-    let reply = client.reply(&question(), &second).await.unwrap();
-    assert_eq!(
-        (reply.as_str(), second.pieces().concat()),
-        ("Said more", reply.clone())
-    );
-}
-
 /// The pieces of a streamed answer, and the answer.
 async fn read(model: &dyn ModelClient) -> (Vec<String>, Result<String, ModelError>) {
     let sink = MemoryAnswerSink::default();
@@ -218,70 +198,67 @@ async fn read(model: &dyn ModelClient) -> (Vec<String>, Result<String, ModelErro
 }
 
 #[tokio::test]
-async fn before_an_answer_has_settled_how_the_model_thinks_nothing_is_handed_out() {
+async fn the_first_answer_is_streamed_as_it_comes() {
     let text = |text: &str| chunk(&json!({"content": text}), None);
-    let stop = || chunk(&json!({}), Some("stop"));
-    let thought = Script::stream([text("secret "), text("secret</think>Said"), stop()]);
-    let spoken = Script::stream([text("One "), text("two"), stop()]);
-    // Nothing says why it ended, and that it is whole.
-    let unfinished = Script::stream([text("One "), text("two"), "[DONE]".to_owned()]);
-    let pieces = |pieces: &[&str]| {
-        let pieces: Vec<_> = pieces.iter().map(|&piece| piece.to_owned()).collect();
-        (pieces.clone(), Ok(pieces.concat()))
-    };
-    // From the first answer on, and however often: a thought is never seen.
-    let upstream = Upstream::start([thought.clone()]).await;
-    let model = client(settings(&upstream));
-    for _ in 0..3 {
-        assert_eq!(read(&*model).await, pieces(&["Said"]));
-    }
-    // A model that does not think first is read along from the second answer on.
-    let upstream = Upstream::start([unfinished, spoken.clone()]).await;
-    let model = client(settings(&upstream));
-    assert_eq!(read(&*model).await, pieces(&["One two"]), "not settled");
-    assert_eq!(read(&*model).await, pieces(&["One", " two"]));
-    // A mark that a visitor made it write costs the others some waiting, and not for ever.
-    for marks in [1, 2] {
-        upstream.script([Script::saying("a</think>b")]);
-        for _ in 0..marks {
-            model.reply(&question(), &NullSink).await.unwrap();
-        }
-        upstream.script([spoken.clone()]);
-        for _ in 0..marks {
-            assert_eq!(read(&*model).await, pieces(&["One two"]), "held back");
-        }
-        assert_eq!(read(&*model).await, pieces(&["One", " two"]));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_first_answer_that_is_cut_off_has_not_been_seen() {
-    let text = |text: &str| chunk(&json!({"content": text}), None);
-    for script in [
-        Script::stream([text("secret"), text(" secret")]).then(Step::Hang),
-        Script::stream([text("secret"), text(" secret")]).then(Step::Break),
-        Script::stream([text("secret"), chunk(&json!({}), Some("length"))]),
-    ] {
-        let upstream = Upstream::start([script.clone()]).await;
+    for finish in ["stop", "length"] {
+        let end = chunk(&json!({}), Some(finish));
+        let upstream = Upstream::start([Script::stream([text("One "), text("two"), end])]).await;
         let model = client(settings(&upstream));
-        let (pieces, reply) = read(&*model).await;
-        assert!(pieces.is_empty() && reply.is_err(), "{script:?}: {reply:?}");
+        for _ in 0..2 {
+            let (pieces, reply) = read(&*model).await;
+            assert_eq!(pieces, ["One", " two"], "{finish}");
+            assert_eq!(reply, Ok("One two".to_owned()), "{finish}");
+        }
     }
 }
 
 #[tokio::test]
-async fn text_that_is_held_back_is_no_longer_than_an_answer_may_be() {
+async fn a_model_that_thinks_first_is_held_back_to_the_first_closing_tag() {
     let text = |text: &str| chunk(&json!({"content": text}), None);
-    // Code that does not end, with a mark in it: nobody can tell before its end.
-    let piece = text(&"x".repeat(1 << 14));
-    let events = std::iter::once(text("```\n<think>")).chain(vec![piece; 17]);
-    let upstream = Upstream::start([]).await;
-    let model = client(settings(&upstream));
-    warm(&*model, &upstream).await;
-    // It would go on for ever.
-    upstream.script([Script::stream(events).then(Step::Hang)]);
-    let (pieces, reply) = read(&*model).await;
-    assert_eq!(pieces.concat(), "```");
+    let stop = || chunk(&json!({}), Some("stop"));
+    for (script, pieces) in [
+        (
+            Script::stream([text("secret </th"), text("ink>One "), text("two"), stop()]),
+            vec!["One", " two"],
+        ),
+        (Script::saying("secret</think>Said"), vec!["Said"]),
+        (Script::saying("<think>secret</think>Said"), vec!["Said"]),
+        // All of it is thinking, however it ended.
+        (Script::stream([text("secret"), stop()]), vec![]),
+        (
+            Script::stream([text("secret"), chunk(&json!({}), Some("length"))]),
+            vec![],
+        ),
+        (
+            Script::stream([text("secret"), text(" secret")]).then(Step::Break),
+            vec![],
+        ),
+    ] {
+        let upstream = Upstream::start([script.clone()]).await;
+        let model = client(OpenAiSettings {
+            thinks_first: true,
+            ..settings(&upstream)
+        });
+        let (read, reply) = read(&*model).await;
+        assert_eq!(read, pieces, "{script:?}");
+        match reply {
+            Ok(reply) => assert_eq!(reply, pieces.concat()),
+            Err(ModelError::Unusable(cause)) => {
+                assert!(pieces.is_empty());
+                check_cause(&cause, "");
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_goes_on_for_ever_is_cut_off() {
+    let text = |text: &str| chunk(&json!({"content": text}), None);
+    let events = vec![text(&"x".repeat(1 << 14)); 17];
+    let upstream = Upstream::start([Script::stream(events).then(Step::Hang)]).await;
+    let (pieces, reply) = read(&*client(settings(&upstream))).await;
+    assert_eq!(pieces.concat().len(), 16 << 14);
     let Err(ModelError::Started(cause)) = reply else {
         panic!("{reply:?}");
     };

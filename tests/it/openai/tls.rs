@@ -9,6 +9,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 
 use super::upstream::{Script, Upstream};
 use super::{address, app_with, ask, question, settings};
@@ -58,7 +59,8 @@ async fn an_authority_that_is_trusted_vouches_and_any_other_is_refused_with_a_re
         (vec![other_root], &other_name, false),
     ] {
         let upstream = Upstream::start_with([Script::saying("Safe.")], Some(tls.clone())).await;
-        let model = OpenAiModelClient::new(https(&upstream), Roots::of(roots)).unwrap();
+        let (roots, never) = (Roots::of(roots), CancellationToken::new());
+        let model = OpenAiModelClient::new(https(&upstream), roots, never).unwrap();
         let model = Arc::new(model);
         let reply = app_with(model.clone()).send(ask()).await;
         let outcome = model.reply(&question(), &NullSink).await;

@@ -1,4 +1,4 @@
-//! An upstream that is slow or full, and a reader that is: deadlines and places.
+//! An upstream that is slow or full, and a reader that is: deadlines and permits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::upstream::{Script, Step, Upstream, chunk};
-use super::{address, app_with, ask, ask_for_stream, client, question, settings, warm};
+use super::{address, app_with, ask, ask_for_stream, client, question, settings};
 use crate::harness::Setup;
 use crate::streaming::ask_on_the_wire;
 use crate::transport::{Connection, Server, hello};
@@ -71,7 +71,7 @@ async fn a_deadline_before_the_first_byte_is_refunded_and_one_after_it_is_not() 
         );
         assert!(began.elapsed() >= TIMEOUT, "{name}");
         assert!(began.elapsed() < TIMEOUT + Duration::from_secs(2), "{name}");
-        assert_eq!(model.places_free(), 4, "{name}");
+        assert_eq!(model.permits_free(), 4, "{name}");
     }
 }
 
@@ -157,7 +157,7 @@ async fn past_the_concurrency_a_turn_is_refused_without_a_charge() {
     assert!(body.contains("model_unavailable"));
     assert!(head.contains("ratelimit: \"assistant\";r=10"), "{head}");
     assert!(!head.contains("set-cookie"));
-    assert_eq!(model.places_free(), 0);
+    assert_eq!(model.permits_free(), 0);
     // Others are served all the while.
     second
         .send("GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -178,54 +178,52 @@ async fn ask_on_a_connection(model: &Arc<OpenAiModelClient>) -> (Server, Connect
 }
 
 #[tokio::test]
-async fn a_reader_that_leaves_ends_the_call_and_frees_the_place() {
+async fn a_reader_that_leaves_ends_the_call_and_frees_the_permit() {
     let text = chunk(&json!({"content": "Hi"}), None);
-    let upstream = Upstream::start([]).await;
+    let upstream = Upstream::start([Script::stream([text]).then(Step::Hang)]).await;
     let model = client(settings(&upstream));
-    warm(&*model, &upstream).await;
-    upstream.script([Script::stream([text]).then(Step::Hang)]);
     let (_server, mut connection) = ask_on_a_connection(&model).await;
     assert_eq!(connection.0.read_u8().await.unwrap(), b'H');
-    assert_eq!(model.places_free(), 3);
+    assert_eq!(model.permits_free(), 3);
     drop(connection);
     upstream.ended.acquire().await.unwrap().forget();
-    assert_eq!(model.places_free(), 4);
+    assert_eq!(model.permits_free(), 4);
 }
 
 #[tokio::test]
-async fn a_reader_that_leaves_before_the_first_piece_ends_the_call_and_frees_the_place() {
-    let text = chunk(&json!({"content": "Hi"}), None);
+async fn a_reader_that_leaves_before_the_first_piece_ends_the_call_and_frees_the_permit() {
+    let text = chunk(&json!({"content": "<thi"}), None);
     for script in [
         Script::silent(),
-        // Held back: the model has not finished an answer.
+        // Held back: it may be the beginning of a tag.
         Script::stream([text]).then(Step::Hang),
     ] {
         let upstream = Upstream::start([script]).await;
         let model = client(settings(&upstream));
         let (_server, connection) = ask_on_a_connection(&model).await;
         upstream.wait_until_asked().await;
-        assert_eq!(model.places_free(), 3);
+        assert_eq!(model.permits_free(), 3);
         drop(connection);
         upstream.ended.acquire().await.unwrap().forget();
-        assert_eq!(model.places_free(), 4);
+        assert_eq!(model.permits_free(), 4);
     }
 }
 
 #[tokio::test]
-async fn a_panic_elsewhere_or_a_dropped_turn_leaves_no_place_taken() {
+async fn a_panic_elsewhere_or_a_dropped_turn_leaves_no_permit_taken() {
     let upstream = Upstream::start([Script::silent()]).await;
     let model = client(settings(&upstream));
-    let place = model.reserve().unwrap();
+    let permit = model.reserve().unwrap();
     let asked = Arc::clone(&model);
     let turn = tokio::spawn(async move {
-        let _place = place;
+        let _permit = permit;
         asked.reply(&question(), &NullSink).await
     });
     upstream.wait_until_asked().await;
-    assert_eq!(model.places_free(), 3);
+    assert_eq!(model.permits_free(), 3);
     turn.abort();
     assert!(turn.await.unwrap_err().is_cancelled());
-    assert_eq!(model.places_free(), 4);
+    assert_eq!(model.permits_free(), 4);
 }
 
 /// A reader that takes its time over every piece.
@@ -261,10 +259,8 @@ async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error(
         (&at_once, 40, false),
         (&held_back, 3600, false),
     ] {
-        let upstream = Upstream::start([]).await;
+        let upstream = Upstream::start([script.clone()]).await;
         let model = client(settings(&upstream));
-        warm(&*model, &upstream).await;
-        upstream.script([script.clone()]);
         let sink = SlowSink {
             pause: Duration::from_secs(pause),
             taken: MemoryAnswerSink::default(),
@@ -286,10 +282,8 @@ async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error(
 async fn past_the_deadline_what_has_come_is_read_no_further() {
     let event = |text| format!("data: {}\n\n", chunk(&json!({"content": text}), None));
     let at_once = event("One ") + &event("two ") + &event("three");
-    let upstream = Upstream::start([]).await;
+    let upstream = Upstream::start([Script::new(200, "text/event-stream", at_once)]).await;
     let model = client(settings(&upstream));
-    warm(&*model, &upstream).await;
-    upstream.script([Script::new(200, "text/event-stream", at_once)]);
     let sink = SlowSink {
         pause: TIMEOUT + Duration::from_secs(2),
         taken: MemoryAnswerSink::default(),
@@ -330,8 +324,7 @@ async fn a_stream_that_only_its_connection_ends_has_to_say_that_it_is_whole() {
             address: address(&hang_up_after(bytes).await),
             ..settings(&upstream)
         };
-        let sink = MemoryAnswerSink::default();
-        let reply = client(settings).reply(&question(), &sink).await;
+        let reply = client(settings).reply(&question(), &NullSink).await;
         if is_whole {
             assert_eq!(reply, Ok("Hi".to_owned()), "{bytes}");
         } else {

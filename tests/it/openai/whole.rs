@@ -36,6 +36,11 @@ fn whole() -> Vec<(Script, Outcome)> {
     vec![
         (Script::saying("Hello."), Answer("Hello.")),
         (Script::saying(" \n Hello. \n"), Answer("Hello.")),
+        (Script::message(&text("Cut"), "length"), Answer("Cut")),
+        (
+            Script::message(&text("Cut"), "content_filter"),
+            Answer("Cut"),
+        ),
         (
             Script::message(&text("<think>secret</think>Cut"), "length"),
             Answer("Cut"),
@@ -69,18 +74,6 @@ fn whole() -> Vec<(Script, Outcome)> {
             message(text("<think>secret</think>\n\nSaid")),
             Answer("Said"),
         ),
-        (message(text("secret</think>Said")), Answer("Said")),
-        (message(text("Sure! <think>secret")), Answer("Sure!")),
-        (
-            message(text("analysisThe secret.assistantfinalSaid")),
-            Answer("Said"),
-        ),
-        (
-            message(text(
-                "<|channel|>final <|constrain|>json<|message|>Said<|end|>secret",
-            )),
-            Answer("Said"),
-        ),
         (
             message(
                 json!({"content": [{"type": "text", "text": "secret", "thought": true}, {"type": "text", "text": "Said"}]}),
@@ -110,7 +103,7 @@ fn whole() -> Vec<(Script, Outcome)> {
         (
             message(text(
                 "<|channel|>analysis<|message|>secret<|end|><|start|>assistant<|channel|>final\
-                 <|message|>Said<|return|>",
+                 <|message|>Said",
             )),
             Answer("Said"),
         ),
@@ -213,7 +206,7 @@ fn whole() -> Vec<(Script, Outcome)> {
                 200,
                 &json!({"choices": [], "error": {"code": 502, "message": "secret"}}),
             ),
-            Refund("not there, code \"502\""),
+            Refund("answered 200 with an error, code \"502\""),
         ),
         (
             Script::json(

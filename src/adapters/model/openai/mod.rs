@@ -1,29 +1,25 @@
-//! A model behind the chat completions API that OpenAI began and many servers speak, each in its
-//! own way.
+//! [`ModelClient`] over the chat completions API of OpenAI, which many servers speak.
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | `request` | what is sent: the prompt, the question with what was said before |
-//! | `exchange` | one request and what comes back, under a deadline and a cap |
-//! | `events`, `answer`, `surrogates` | reading streams, completions, and characters cut in two |
-//! | `thoughts`, `marks`, `habit` | what is thought aloud, and whether the model begins with it |
-//! | `collector` | the answer as it comes together and is handed out |
-//! | `upstream_error`, `retry_after` | errors in all their forms |
-//! | `failure` | what went wrong, and who bears the turn |
-//! | `breaker` | leaving an upstream alone that cannot answer |
+//! | `prompt` | the request: system prompt, question, history |
+//! | `upstream` | one HTTP exchange, under a deadline and size limits |
+//! | `sse_parser`, `completion`, `surrogates` | parsing streams, completions and split characters |
+//! | `think_tags` | cutting off the thinking |
+//! | `collector` | assembling and streaming the answer |
+//! | `upstream_error`, `retry_after`, `failure` | errors, and who bears the turn |
+//! | `breaker` | the circuit breaker |
 
-mod answer;
 mod breaker;
 mod collector;
-mod events;
-mod exchange;
+mod completion;
 mod failure;
-mod habit;
-mod marks;
-mod request;
+mod prompt;
 mod retry_after;
+mod sse_parser;
 mod surrogates;
-mod thoughts;
+mod think_tags;
+mod upstream;
 mod upstream_error;
 
 use std::fmt;
@@ -33,46 +29,48 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hyper::Uri;
 use hyper::header::HeaderValue;
+use hyper::http::uri::InvalidUri;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use crate::adapters::outbound;
 use crate::domain::chat::Conversation;
 use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit};
 
-use breaker::{Breaker, BreakerOpen, Finding, Pass};
+use breaker::{Breaker, Pass, Verdict};
 use collector::Collector;
-pub use collector::HAND_OUT_GRACE;
-use exchange::Upstream;
-use failure::{Failure, Kind};
-use habit::Habit;
-use request::{RESERVED_PARAMS, RequestMaker, last_question, question_with_history};
+use failure::Failure;
+use prompt::{RequestTemplate, last_question, question_with_history};
+use upstream::Upstream;
 
 pub use crate::adapters::outbound::Roots;
+pub use collector::SLOW_READER_GRACE;
+pub use prompt::page_prompt;
 
-use crate::adapters::outbound;
-pub use request::page_prompt;
-
-/// Where the model is and how it is asked.
+/// The model, and how it is asked.
 #[derive(Clone, Debug)]
 pub struct OpenAiSettings {
-    /// Where the API is.
+    /// The endpoint.
     pub address: ModelAddress,
     /// The model's name.
     pub model: String,
-    /// The key sent as a bearer token, if the upstream wants one.
+    /// The bearer token, if the upstream wants one.
     pub key: Option<ApiKey>,
-    /// What comes first in every conversation.
+    /// The first message of every request.
     pub system_prompt: String,
-    /// Further members of each request.
+    /// Further members of each request. Those that the service sets itself are overwritten.
     pub params: Vec<(String, Value)>,
-    /// How long an answer may take, from first to last.
+    /// The server opens the model's thinking in its own prompt, so that answers begin inside it.
+    pub thinks_first: bool,
+    /// The deadline of an answer.
     pub timeout: Duration,
-    /// Turns that are answered at once.
+    /// Concurrent turns.
     pub concurrency: usize,
 }
 
-/// Where completions are asked for.
+/// The address of the endpoint for chat completions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelAddress(Uri);
 
@@ -80,24 +78,18 @@ impl ModelAddress {
     /// Takes the base of the API, `http` or `https`, without a slash at its end.
     ///
     /// # Errors
-    /// [`BadModelAddress`] when it cannot be asked.
-    pub fn parse(base_url: &str) -> Result<Self, BadModelAddress> {
-        let uri: Uri = format!("{base_url}/chat/completions").parse()?;
-        Ok(Self(uri))
+    /// [`InvalidUri`] when it is no URI. The text does not repeat it: it may hold a secret.
+    pub fn parse(base_url: &str) -> Result<Self, InvalidUri> {
+        format!("{base_url}/chat/completions").parse().map(Self)
     }
 }
 
-/// There is no asking at that address. The text does not repeat it: it may hold a secret.
-#[derive(Debug, thiserror::Error)]
-#[error("is no address that can be asked: {0}")]
-pub struct BadModelAddress(#[from] hyper::http::uri::InvalidUri);
-
-/// The key to the operator's account, as a bearer token. It is never shown.
+/// The bearer token of the operator's account.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(HeaderValue);
 
 impl ApiKey {
-    /// Takes a key, blanks around it cut off.
+    /// Takes a key, without white space around it.
     ///
     /// # Errors
     /// [`BadApiKey`] when it cannot stand in a header.
@@ -106,8 +98,8 @@ impl ApiKey {
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(BadApiKey);
         }
-        let mut value =
-            HeaderValue::try_from(format!("Bearer {text}")).map_err(|_error| BadApiKey)?;
+        let value = HeaderValue::try_from(format!("Bearer {text}"));
+        let mut value = value.map_err(|_error| BadApiKey)?;
         value.set_sensitive(true);
         Ok(Self(value))
     }
@@ -119,84 +111,93 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// What is given as a key is none. The text does not repeat it.
+/// The text is no key. The message does not repeat it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must hold one key: printable ASCII without blanks")]
 pub struct BadApiKey;
-
-/// The settings make no client.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenAiError {
-    /// A parameter that is not the operator's to set.
-    #[error("the parameter {0} is set by the service")]
-    Reserved(String),
-    /// TLS cannot be set up.
-    #[error("TLS: {0}")]
-    Tls(#[from] rustls::Error),
-}
 
 /// Answers with a model on another server.
 #[derive(Debug)]
 pub struct OpenAiModelClient {
     upstream: Upstream,
-    maker: RequestMaker,
+    template: RequestTemplate,
+    thinks_first: bool,
     timeout: Duration,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     breaker: Breaker,
-    habit: Habit,
+    interrupt: CancellationToken,
 }
 
 impl OpenAiModelClient {
-    /// A client that trusts `roots` to say who the upstream is.
+    /// A client that accepts certificates of `roots`. Once `interrupt` is cancelled, turns that wait
+    /// for the upstream fail at once.
     ///
     /// # Errors
-    /// [`OpenAiError`] when the settings make no client.
-    pub fn new(settings: OpenAiSettings, roots: Roots) -> Result<Self, OpenAiError> {
-        let mut params = Map::new();
-        for (name, value) in settings.params {
-            if RESERVED_PARAMS.contains(&name.as_str()) {
-                return Err(OpenAiError::Reserved(name));
-            }
-            params.insert(name, value);
-        }
+    /// When TLS cannot be set up.
+    pub fn new(
+        settings: OpenAiSettings,
+        roots: Roots,
+        interrupt: CancellationToken,
+    ) -> Result<Self, rustls::Error> {
+        let params = Map::from_iter(settings.params);
         Ok(Self {
             upstream: Upstream {
                 http: outbound::client(roots, settings.concurrency)?,
                 uri: settings.address.0,
                 authorization: settings.key.map(|key| key.0),
             },
-            maker: RequestMaker::new(settings.model, settings.system_prompt, params),
+            template: RequestTemplate::new(settings.model, settings.system_prompt, params),
+            thinks_first: settings.thinks_first,
             timeout: settings.timeout,
-            places: Arc::new(Semaphore::new(settings.concurrency)),
+            permits: Arc::new(Semaphore::new(settings.concurrency)),
             breaker: Breaker::default(),
-            habit: Habit::default(),
+            interrupt,
         })
     }
 
     /// How many more turns could be answered now.
     #[must_use]
-    pub fn places_free(&self) -> usize {
-        self.places.available_permits()
+    pub fn permits_free(&self) -> usize {
+        self.permits.available_permits()
     }
 
-    /// Asks for an answer to `question`.
-    async fn ask(
+    /// Asks with the history; if that is too long for the model, once more without.
+    async fn ask<'a>(
         &self,
-        question: &str,
+        conversation: &Conversation,
+        sink: &'a dyn AnswerSink,
         deadline: Instant,
-        collector: &mut Collector<'_>,
-        is_streamed: bool,
-        pass: &mut Pass<'_>,
+        collector: &mut Collector<'a>,
+        pass: &Pass<'_>,
     ) -> Result<(), Failure> {
-        let body = self
-            .maker
-            .body(question, is_streamed)
-            .map_err(|error| Failure::unusable(format!("the request has no JSON form: {error}")))?;
-        self.upstream
-            .exchange(body, is_streamed, deadline, collector, pass)
-            .await
+        let is_streamed = sink.is_streamed();
+        let (question, last) = (
+            question_with_history(conversation),
+            last_question(conversation),
+        );
+        let body = self.template.body(&question, is_streamed);
+        let asked = self
+            .upstream
+            .ask(body, is_streamed, deadline, collector, pass);
+        let outcome = asked.await;
+        let is_overflow = outcome.as_ref().is_err_and(|failure| failure.is_overflow);
+        if !is_overflow || collector.was_read() || question == last {
+            return outcome;
+        }
+        *collector = Collector::new(sink, self.thinks_first, deadline);
+        let body = self.template.body(last, is_streamed);
+        let asked = self
+            .upstream
+            .ask(body, is_streamed, deadline, collector, pass);
+        asked.await
     }
 }
+
+fn not_started(cause: &str) -> ModelError {
+    ModelError::NotStarted(cause.to_owned())
+}
+
+const BREAKER_OPEN: &str = "the breaker is open: the upstream failed a moment ago";
 
 #[async_trait]
 impl ModelClient for OpenAiModelClient {
@@ -204,16 +205,15 @@ impl ModelClient for OpenAiModelClient {
         true
     }
 
-    /// No place, too, while the upstream is left alone: an outage must not use up what a network may
-    /// ask, which is not given back.
+    /// Refuses while the breaker is open, too: an outage must not use up the limit of a network,
+    /// which is not refunded.
     fn reserve(&self) -> Result<ModelPermit, ModelError> {
-        let not_started = |open: BreakerOpen| ModelError::NotStarted(open.to_string());
-        self.breaker.check().map_err(not_started)?;
-        match Arc::clone(&self.places).try_acquire_owned() {
+        if self.breaker.is_open() {
+            return Err(not_started(BREAKER_OPEN));
+        }
+        match Arc::clone(&self.permits).try_acquire_owned() {
             Ok(permit) => Ok(ModelPermit::held_by(permit)),
-            Err(_full) => Err(ModelError::NotStarted(
-                "as many turns as allowed are being answered".to_owned(),
-            )),
+            Err(_full) => Err(not_started("as many turns as allowed are being answered")),
         }
     }
 
@@ -222,32 +222,29 @@ impl ModelClient for OpenAiModelClient {
         conversation: &Conversation,
         sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
-        let mut pass = self
-            .breaker
-            .admit()
-            .map_err(|open| ModelError::NotStarted(open.to_string()))?;
-        let deadline = Instant::now() + self.timeout;
-        let is_streamed = sink.is_streamed();
-        let question = question_with_history(conversation);
-        let mut collector = Collector::new(sink, &self.habit, deadline);
-        let mut outcome = self
-            .ask(&question, deadline, &mut collector, is_streamed, &mut pass)
-            .await;
-        let last = last_question(conversation);
-        let is_overflow = matches!(&outcome, Err(failure) if failure.kind == Kind::Overflow);
-        if is_overflow && !collector.was_read() && question != last {
-            collector = Collector::new(sink, &self.habit, deadline);
-            outcome = self
-                .ask(last, deadline, &mut collector, is_streamed, &mut pass)
-                .await;
+        if self.interrupt.is_cancelled() {
+            return Err(not_started("the service stops"));
         }
+        let Some(pass) = self.breaker.admit() else {
+            return Err(not_started(BREAKER_OPEN));
+        };
+        let deadline = Instant::now() + self.timeout;
+        let mut collector = Collector::new(sink, self.thinks_first, deadline);
+        let outcome = tokio::select! {
+            // An answer that has arrived is delivered.
+            biased;
+            outcome = self.ask(conversation, sink, deadline, &mut collector, &pass) => outcome,
+            () = self.interrupt.cancelled() => {
+                Err(Failure::unusable("interrupted, as the service stops"))
+            }
+        };
         match outcome {
             Ok(()) => {
-                pass.report(Finding::Alive);
+                pass.report(Verdict::Alive);
                 Ok(collector.into_reply())
             }
             Err(failure) => {
-                pass.report(failure.finding());
+                pass.report(failure.verdict);
                 Err(failure.into_error(collector.was_read()))
             }
         }

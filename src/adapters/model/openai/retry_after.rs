@@ -1,20 +1,19 @@
-//! How long an upstream asks to be left alone (RFC 9110, section 10.2.3).
+//! `Retry-After` of the upstream (RFC 9110, section 10.2.3).
 
 use std::time::Duration;
 
 use hyper::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 
-/// What is taken for a date that cannot be told from now.
+/// The pause for a date without a `Date` to measure it from.
 const UNKNOWN_PAUSE: Duration = Duration::from_secs(10);
 
-/// The pause that `Retry-After` asks for; nothing if it asks for none.
+/// The pause that `Retry-After` asks for, if any.
 ///
-/// A date is measured from the answer's own `Date`: both are by the upstream's clock, so ours need
-/// not agree with it.
+/// A date is measured from the response's own `Date`, as both are by the upstream's clock.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = text(headers, RETRY_AFTER)?;
     let pause = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More digits than a number holds are a very long time.
+        // Only overflow is left to fail.
         Duration::from_secs(text.parse().unwrap_or(u64::MAX))
     } else {
         let until = httpdate::parse_http_date(text).ok()?;

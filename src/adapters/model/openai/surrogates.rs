@@ -1,71 +1,57 @@
-//! Characters cut in two. JSON writes what is beyond U+FFFF as two escapes (RFC 8259, section 7),
-//! and a server that counts in halves may send them in two pieces, or the first one alone. Each is
-//! no text, so no parser takes it.
+//! Surrogate pairs that were cut in two. JSON writes a character beyond U+FFFF as two escapes
+//! (RFC 8259, section 7). A server that splits text between them sends one half in each piece, and
+//! no JSON parser takes a half.
 
-/// Puts the halves together again, from one piece to the next.
+/// Joins the halves, across pieces.
 #[derive(Debug, Default)]
-pub(super) struct Surrogates {
-    /// The first half of a character, as an escape.
-    leading: Option<[u8; ESCAPE_LEN]>,
+pub(super) struct SurrogateJoiner {
+    /// A high surrogate that waits for its other half.
+    high: Option<[u8; ESCAPE_LEN]>,
 }
 
 /// `\uD83D`
 const ESCAPE_LEN: usize = 6;
 
-impl Surrogates {
-    /// `json` without halves: a first half waits for the next piece that has a second one. A half
-    /// that stays alone is left out.
+impl SurrogateJoiner {
+    /// Returns `json` with every pair joined where its low surrogate stands. A half that stays alone
+    /// is left out.
     pub(super) fn mend(&mut self, json: &[u8]) -> Vec<u8> {
         let mut mended = Vec::with_capacity(json.len() + ESCAPE_LEN);
         let mut rest = json;
         while let Some(&byte) = rest.first() {
             let len = match escape(rest) {
-                Some((0xD800..0xDC00, escaped)) => {
-                    let next = rest.get(ESCAPE_LEN..).and_then(escape);
-                    if let Some((0xDC00..0xE000, trailing)) = next {
-                        mended.extend_from_slice(&escaped);
-                        mended.extend_from_slice(&trailing);
-                        2 * ESCAPE_LEN
-                    } else {
-                        self.leading = Some(escaped);
-                        ESCAPE_LEN
-                    }
+                Some((0xD800..0xDC00, high)) => {
+                    self.high = Some(high);
+                    ESCAPE_LEN
                 }
-                Some((0xDC00..0xE000, escaped)) => {
-                    if let Some(leading) = self.leading.take() {
-                        mended.extend_from_slice(&leading);
-                        mended.extend_from_slice(&escaped);
+                Some((0xDC00..0xE000, low)) => {
+                    if let Some(high) = self.high.take() {
+                        mended.extend(high.into_iter().chain(low));
                     }
                     ESCAPE_LEN
                 }
-                Some((_, escaped)) => {
-                    mended.extend_from_slice(&escaped);
-                    ESCAPE_LEN
-                }
-                None => {
-                    // Another escape: what follows the backslash begins none.
-                    let len = if byte == b'\\' { 2 } else { 1 };
-                    let len = len.min(rest.len());
-                    mended.extend(rest.iter().take(len));
-                    len
-                }
+                // Another escape: the byte after the backslash begins none.
+                _ if byte == b'\\' => 2.min(rest.len()),
+                _ => 1,
             };
-            rest = rest.get(len..).unwrap_or_default();
+            let (one, others) = rest.split_at(len);
+            if len < ESCAPE_LEN {
+                mended.extend_from_slice(one);
+            }
+            rest = others;
         }
         mended
     }
 }
 
-/// The `\uXXXX` that `json` begins with.
+/// The code unit of the `\uXXXX` at the start of `json`, and its bytes.
 fn escape(json: &[u8]) -> Option<(u16, [u8; ESCAPE_LEN])> {
-    let escaped: [u8; ESCAPE_LEN] = json.get(..ESCAPE_LEN)?.try_into().ok()?;
-    let digits = escaped.strip_prefix(b"\\u")?;
-    // A sign would be taken for a part of the number.
-    if !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let digits = std::str::from_utf8(digits).ok()?;
-    Some((u16::from_str_radix(digits, 16).ok()?, escaped))
+    let escape: [u8; ESCAPE_LEN] = json.get(..ESCAPE_LEN)?.try_into().ok()?;
+    let digits = std::str::from_utf8(escape.strip_prefix(b"\\u")?).ok()?;
+    // `from_str_radix` would take a sign.
+    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let unit = u16::from_str_radix(digits, 16).ok()?;
+    is_hex.then_some((unit, escape))
 }
 
 #[cfg(test)]
@@ -88,7 +74,7 @@ mod tests {
             (vec![r#""\\ud83d""#], "\\ud83d"),
             (vec![r#""\u00e9\ud83d""#], "é"),
         ] {
-            let mut surrogates = Surrogates::default();
+            let mut surrogates = SurrogateJoiner::default();
             let text: String = pieces
                 .iter()
                 .map(|piece| surrogates.mend(piece.as_bytes()))
@@ -101,7 +87,7 @@ mod tests {
     #[test]
     fn what_is_no_json_stays_none() {
         for bad in ["\"\\ud83", "\"\\u+d83\"", "\\", "\"\\", "\\ud83d\\u", ""] {
-            let mended = Surrogates::default().mend(bad.as_bytes());
+            let mended = SurrogateJoiner::default().mend(bad.as_bytes());
             assert!(serde_json::from_slice::<Value>(&mended).is_err(), "{bad}");
         }
     }

@@ -1,32 +1,32 @@
-//! Reads server-sent events (WHATWG HTML, section 9.2) out of bytes that come in any pieces.
+//! An incremental parser of server-sent events (WHATWG HTML, section 9.2).
 
 /// The longest event, in bytes.
 const EVENT_BYTES_MAX: usize = 1 << 20;
 
-/// What some streams begin with, and is no part of them.
+/// A stream may begin with one; it is no part of the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What is not a whole event yet.
+/// The event and the line that are still incomplete.
 #[derive(Debug, Default)]
-pub(super) struct EventReader {
+pub(super) struct SseParser {
     line: Vec<u8>,
     data: Vec<u8>,
-    /// The line before ended with a carriage return: a line feed now belongs to it.
+    /// The last byte was a carriage return: a line feed now belongs to it.
     after_return: bool,
-    /// The first line is over: only that one may begin with a byte order mark.
+    /// Only the first line may begin with a byte order mark.
     is_past_first: bool,
 }
 
-/// An event is longer than any that makes sense.
+/// An event exceeds [`EVENT_BYTES_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event is too long")]
 pub(super) struct EventTooLong;
 
-impl EventReader {
-    /// Takes the next bytes and gives the data of every event that they complete.
+impl SseParser {
+    /// Takes the next bytes; returns the data of every event that they complete.
     ///
     /// # Errors
-    /// [`EventTooLong`], after which there is nothing more to read.
+    /// [`EventTooLong`], after which the stream cannot be read further.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, EventTooLong> {
         let mut events = Vec::new();
         for &byte in bytes {
@@ -44,7 +44,7 @@ impl EventReader {
         Ok(events)
     }
 
-    /// The event that the stream broke off in: some servers forget the last empty line.
+    /// The event that the end of the stream completes: some servers omit the last empty line.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         self.end_line().or_else(|| self.end_line())
     }
@@ -58,7 +58,7 @@ impl EventReader {
             let data = std::mem::take(&mut self.data);
             return (!data.is_empty()).then_some(data);
         }
-        // Comments and the fields that nobody asks for are left out.
+        // Comments and other fields are ignored.
         if let Some(value) = line.strip_prefix(b"data:") {
             if !self.data.is_empty() {
                 self.data.push(b'\n');
@@ -79,12 +79,12 @@ mod tests {
         let stream =
             ": hello\n\ndata: one\r\n\r\nevent: x\ndata:two\ndata: 2é\n\nid: 7\n\ndata: last";
         for size in 1..stream.len() {
-            let mut reader = EventReader::default();
+            let mut parser = SseParser::default();
             let mut events = Vec::new();
             for piece in stream.as_bytes().chunks(size) {
-                events.extend(reader.push(piece).unwrap());
+                events.extend(parser.push(piece).unwrap());
             }
-            events.extend(reader.finish());
+            events.extend(parser.finish());
             assert_eq!(events, ["one".as_bytes(), "two\n2é".as_bytes(), b"last"]);
         }
     }
@@ -97,10 +97,10 @@ mod tests {
             ("\u{feff}\u{feff}data: one\n\n", vec![]),
             ("data: \u{feff}one\n\n", vec!["\u{feff}one"]),
         ] {
-            let mut reader = EventReader::default();
+            let mut parser = SseParser::default();
             let mut events = Vec::new();
             for byte in stream.bytes() {
-                events.extend(reader.push(&[byte]).unwrap());
+                events.extend(parser.push(&[byte]).unwrap());
             }
             let expected: Vec<_> = expected.into_iter().map(str::as_bytes).collect();
             assert_eq!(events, expected, "{stream:?}");
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn an_endless_event_is_not_kept() {
-        let mut reader = EventReader::default();
+        let mut parser = SseParser::default();
         let piece = [b'x'; 4096];
-        let refused = (0..=EVENT_BYTES_MAX / piece.len()).find(|_| reader.push(&piece).is_err());
+        let refused = (0..=EVENT_BYTES_MAX / piece.len()).find(|_| parser.push(&piece).is_err());
         assert!(refused.is_some());
     }
 }

@@ -1,22 +1,18 @@
-//! What the upstream is sent.
+//! The body of a request: the system prompt, and the question with its history.
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::domain::chat::{Conversation, Message, Role};
 use crate::domain::passage::Passage;
 
-/// How much of the pages stands in the system prompt, in bytes: about 3000 tokens, which leaves
-/// room in the smallest contexts in use.
+/// How much of the pages goes into the system prompt, in bytes: about 3000 tokens, which fits the
+/// smallest contexts in use.
 const PAGES_BYTES_MAX: usize = 12_000;
-/// How much of what was said before goes with the last question, in Unicode scalar values. The
-/// oldest turns are left out first.
+/// How much history goes with the last question, in Unicode scalar values. The oldest turns are
+/// dropped first.
 const HISTORY_CHARS_MAX: usize = 8_000;
 
-/// The members of the body that are ours alone.
-pub(super) const RESERVED_PARAMS: [&str; 4] = ["messages", "model", "n", "stream"];
-
-/// A system prompt made from the pages of the service.
+/// The default system prompt: instructions and the pages of the service.
 #[must_use]
 pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
     let mut prompt = format!(
@@ -30,12 +26,12 @@ pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
     for passage in passages {
         let heading = format!("\n# {}\n{}\n", passage.title, passage.url);
         let whole = heading.len() + passage.text.len() + 1;
-        // Addresses alone take no more than as much again.
+        // Headings without their text take at most as much again.
         if prompt.len() + heading.len() > 2 * PAGES_BYTES_MAX {
             break;
         }
         prompt.push_str(&heading);
-        // A section is there whole, or with its address alone.
+        // A section is included whole, or with its heading alone.
         if whole <= room {
             prompt.push_str(&passage.text);
             prompt.push('\n');
@@ -45,62 +41,51 @@ pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
     prompt
 }
 
-/// What is the same in every request.
+/// The body of every request but for the question.
 #[derive(Debug)]
-pub(super) struct RequestMaker {
-    model: String,
+pub(super) struct RequestTemplate {
+    members: Map<String, Value>,
     system_prompt: String,
-    params: Map<String, Value>,
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    messages: [Turn<'a>; 2],
-    stream: bool,
-    #[serde(flatten)]
-    params: &'a Map<String, Value>,
-}
-
-#[derive(Serialize)]
-struct Turn<'a> {
-    role: &'static str,
-    content: &'a str,
-}
-
-impl RequestMaker {
-    pub(super) fn new(model: String, system_prompt: String, params: Map<String, Value>) -> Self {
+impl RequestTemplate {
+    pub(super) fn new(
+        model: String,
+        system_prompt: String,
+        mut params: Map<String, Value>,
+    ) -> Self {
+        params.insert("model".to_owned(), model.into());
         Self {
-            model,
+            members: params,
             system_prompt,
-            params,
         }
     }
 
     /// The body that asks for an answer to `question`.
-    pub(super) fn body(&self, question: &str, is_streamed: bool) -> serde_json::Result<Vec<u8>> {
-        let turn = |role, content| Turn { role, content };
-        serde_json::to_vec(&Body {
-            model: &self.model,
-            messages: [turn("system", &self.system_prompt), turn("user", question)],
-            stream: is_streamed,
-            params: &self.params,
-        })
+    pub(super) fn body(&self, question: &str, is_streamed: bool) -> Vec<u8> {
+        let messages = json!([
+            {"role": "system", "content": self.system_prompt},
+            {"role": "user", "content": question},
+        ]);
+        let mut members = self.members.clone();
+        members.insert("messages".to_owned(), messages);
+        members.insert("stream".to_owned(), is_streamed.into());
+        Value::Object(members).to_string().into_bytes()
     }
 }
 
-/// The visitor's last turn alone.
+/// The visitor's last turn.
 pub(super) fn last_question(conversation: &Conversation) -> &str {
     conversation.questions().next().unwrap_or(NOTHING_ASKED)
 }
 
 const NOTHING_ASKED: &str = "(The visitor has not asked anything yet.)";
 
-/// The visitor's last turn, with what was said before it.
+/// The visitor's last turn, with the turns before it quoted.
 ///
-/// All of it is one message of the role `user`. The client tells the assistant's earlier turns, so
-/// they prove nothing and must not speak as the assistant; and many models insist that the roles
-/// alternate. Turns after the visitor's last one answer nothing and are left out.
+/// All of it becomes one message of the role `user`: the client supplies the assistant's earlier
+/// turns, so they must not get the role `assistant`, and many models insist that roles alternate.
+/// Turns after the visitor's last one are dropped.
 pub(super) fn question_with_history(conversation: &Conversation) -> String {
     let messages = conversation.messages();
     let question = last_question(conversation);
@@ -129,7 +114,7 @@ pub(super) fn question_with_history(conversation: &Conversation) -> String {
     text + question
 }
 
-/// The newest of `messages` that fit.
+/// The newest `messages` that fit into [`HISTORY_CHARS_MAX`].
 fn recent(messages: &[Message]) -> &[Message] {
     let mut room = HISTORY_CHARS_MAX;
     let mut start = messages.len();

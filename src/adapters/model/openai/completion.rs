@@ -1,79 +1,79 @@
-//! What a completion, or a chunk of one, says: servers differ in almost every member.
+//! The text in a chat completion, or in a chunk of one.
 
 use serde_json::Value;
 
-/// One choice, or a chunk of one.
+/// The first choice of a completion, or of a chunk of one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Completion {
-    /// What is said, thinking in members of its own left out.
+    /// The text, without members and parts that are marked as reasoning.
     pub(super) text: String,
-    /// Why the model stopped, if it has.
-    pub(super) finish: Option<String>,
-    /// Whether there was thinking.
-    pub(super) has_thoughts: bool,
+    /// Why the model stopped, once it has.
+    pub(super) finish_reason: Option<String>,
+    /// Whether some of it was marked as reasoning.
+    pub(super) has_reasoning: bool,
 }
 
 impl Completion {
-    /// Reads the first choice of a body without an error. The last chunk of a stream has none.
+    /// Reads a body that holds no error. The last chunk of a stream has no choice.
     pub(super) fn read(body: &Value) -> Self {
+        let mut completion = Self::default();
         let Some(choice) = first_choice(body) else {
-            return Self::default();
+            return completion;
         };
-        let said = ["message", "delta"]
+        let message = ["message", "delta"]
             .into_iter()
-            .find_map(|name| choice.get(name).filter(|said| said.is_object()))
+            .find_map(|name| choice.get(name).filter(|message| message.is_object()))
             .unwrap_or(&Value::Null);
-        let mut completion = Self {
-            finish: choice
-                .get("finish_reason")
-                .and_then(Value::as_str)
-                .filter(|reason| !reason.is_empty())
-                .map(str::to_owned),
-            ..Self::default()
-        };
-        for name in ["reasoning_content", "reasoning", "thinking"] {
-            completion.has_thoughts |= said.get(name).is_some_and(|thoughts| !is_blank(thoughts));
-        }
-        match said.get("content") {
+        completion.finish_reason = choice
+            .get("finish_reason")
+            .and_then(Value::as_str)
+            .filter(|reason| !reason.is_empty())
+            .map(str::to_owned);
+        completion.has_reasoning = ["reasoning_content", "reasoning", "thinking"]
+            .into_iter()
+            .any(|name| {
+                message
+                    .get(name)
+                    .is_some_and(|reasoning| !is_blank(reasoning))
+            });
+        match message.get("content") {
             Some(Value::String(text)) => completion.text.clone_from(text),
             Some(Value::Array(parts)) => parts.iter().for_each(|part| completion.add(part)),
             _ => {}
         }
-        // A refusal is written for whoever asked.
+        // A refusal is written for the visitor.
         if completion.text.is_empty()
-            && let Some(refusal) = said.get("refusal").and_then(Value::as_str)
+            && let Some(refusal) = message.get("refusal").and_then(Value::as_str)
         {
             refusal.clone_into(&mut completion.text);
         }
         completion
     }
 
-    /// Adds a part of a content that is a list.
+    /// Adds a part of a `content` that is an array.
     fn add(&mut self, part: &Value) {
-        // Some mark a thought beside its text, whatever its type.
-        let is_thought = part
-            .get("thought")
-            .is_some_and(|thought| !is_blank(thought));
         let kind = part.get("type").and_then(Value::as_str);
+        // Gemini marks a thought beside its text, whatever the type.
+        if part
+            .get("thought")
+            .is_some_and(|thought| !is_blank(thought))
+            || matches!(kind, Some("thinking" | "reasoning"))
+        {
+            self.has_reasoning = true;
+            return;
+        }
         let text = match kind {
-            _ if is_thought => {
-                self.has_thoughts = true;
-                None
-            }
             None if part.is_string() => part.as_str(),
             None | Some("text" | "output_text") => part.get("text").and_then(Value::as_str),
             Some("refusal") => part.get("refusal").and_then(Value::as_str),
-            Some(other) => {
-                self.has_thoughts |= matches!(other, "thinking" | "reasoning");
-                None
-            }
+            Some(_) => None,
         };
         self.text.push_str(text.unwrap_or_default());
     }
 }
 
-/// The choice that is the answer: further ones were not asked for.
-pub(super) fn first_choice(body: &Value) -> Option<&Value> {
+/// The choice of index 0: no further ones were requested.
+fn first_choice(body: &Value) -> Option<&Value> {
     let choices = body.get("choices")?.as_array()?;
     choices.iter().find(|choice| match choice.get("index") {
         None | Some(Value::Null) => true,
@@ -92,8 +92,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_found_in_every_form_and_thinking_never_is() {
-        for (message, text, has_thoughts) in [
+    fn the_text_is_found_in_every_form_and_reasoning_never_is() {
+        for (message, text, has_reasoning) in [
             (json!({"content": "x"}), "x", false),
             (json!({"content": null}), "", false),
             (json!({"content": ""}), "", false),
@@ -147,18 +147,21 @@ mod tests {
                 let body = json!({"choices": [{name: message, "finish_reason": null}]});
                 let completion = Completion::read(&body);
                 assert_eq!(completion.text, text, "{body}");
-                assert_eq!(completion.has_thoughts, has_thoughts, "{body}");
-                assert_eq!(completion.finish, None);
+                assert_eq!(completion.has_reasoning, has_reasoning, "{body}");
+                assert_eq!(completion.finish_reason, None);
             }
         }
         let usage = json!({"choices": [], "usage": {"total_tokens": 3}});
         assert_eq!(Completion::read(&usage), Completion::default());
         let last = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
-        assert_eq!(Completion::read(&last).finish.as_deref(), Some("stop"));
+        assert_eq!(
+            Completion::read(&last).finish_reason.as_deref(),
+            Some("stop")
+        );
     }
 
     #[test]
-    fn only_the_choice_that_was_asked_for_is_read() {
+    fn only_the_first_choice_is_read() {
         let choice = |index: Value, text: &str| json!({"index": index, "delta": {"content": text}});
         for (choices, text) in [
             (json!([choice(json!(0), "a")]), "a"),

@@ -1,0 +1,227 @@
+//! Cuts a model's thinking off the start of its answer. Servers that do not tell thinking from
+//! answer apart leave it in the text, between tags; in a stream a tag may be split over pieces.
+
+/// The tags in use, in lowercase: words, then those of the Seed, Mistral, Kimi, Cohere and Open
+/// Thoughts models and of gpt-oss.
+const TAGS: [(&str, &str); 11] = [
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reason>", "</reason>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[think]", "[/think]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|start_thinking|>", "<|end_thinking|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|channel|>analysis", "<|channel|>final<|message|>"),
+];
+
+/// No closing tag is longer, in bytes.
+const CLOSING_LEN_MAX: usize = 32;
+
+/// Passes on what is not thinking.
+#[derive(Debug)]
+pub(super) struct ThinkTags {
+    state: State,
+    /// Text that may be the beginning of a tag.
+    held: String,
+    has_thinking: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing but white space so far.
+    Start,
+    /// Until this closing tag; until any, if the server opened the thinking in its prompt.
+    Thinking(Option<&'static str>),
+    Answer,
+}
+
+impl ThinkTags {
+    /// `thinks_first` says that the text begins inside the thinking.
+    pub(super) const fn new(thinks_first: bool) -> Self {
+        Self {
+            state: if thinks_first {
+                State::Thinking(None)
+            } else {
+                State::Start
+            },
+            held: String::new(),
+            has_thinking: thinks_first,
+        }
+    }
+
+    /// Takes the next piece; returns what belongs to the answer.
+    pub(super) fn push(&mut self, piece: &str) -> String {
+        self.held.push_str(piece);
+        if self.state == State::Start {
+            self.held
+                .drain(..self.held.len() - self.held.trim_start().len());
+            let text = self.held.to_ascii_lowercase();
+            match TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
+                Some((_, closing)) => {
+                    self.state = State::Thinking(Some(closing));
+                    self.has_thinking = true;
+                }
+                None if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) => {}
+                None => self.state = State::Answer,
+            }
+        }
+        if let State::Thinking(closing) = self.state {
+            self.cut_to(closing);
+        }
+        match self.state {
+            State::Answer => std::mem::take(&mut self.held),
+            State::Start | State::Thinking(_) => String::new(),
+        }
+    }
+
+    /// The rest of the answer, after the last piece.
+    pub(super) fn finish(&mut self) -> String {
+        match self.state {
+            State::Start | State::Answer => std::mem::take(&mut self.held),
+            State::Thinking(_) => String::new(),
+        }
+    }
+
+    /// Whether some of the text was thinking.
+    pub(super) const fn has_thinking(&self) -> bool {
+        self.has_thinking
+    }
+
+    /// Drops text up to the first closing tag; all but its end, while there is none.
+    fn cut_to(&mut self, closing: Option<&str>) {
+        let text = self.held.to_ascii_lowercase();
+        let tags = TAGS.iter().map(|(_, tag)| *tag);
+        let end = tags
+            .filter(|tag| closing.is_none_or(|closing| closing == *tag))
+            .filter_map(|tag| Some(text.find(tag)? + tag.len()))
+            .min();
+        let cut = end.unwrap_or_else(|| {
+            let unsplit = text.len().saturating_sub(CLOSING_LEN_MAX);
+            let is_boundary = |at: &usize| text.is_char_boundary(*at);
+            (0..=unsplit).rev().find(is_boundary).unwrap_or_default()
+        });
+        self.held.drain(..cut);
+        if end.is_some() {
+            self.state = State::Answer;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The answer in a text that arrives in these pieces.
+    fn answer<'a>(pieces: impl IntoIterator<Item = &'a str>, thinks_first: bool) -> String {
+        let mut tags = ThinkTags::new(thinks_first);
+        let text: String = pieces.into_iter().map(|piece| tags.push(piece)).collect();
+        text + &tags.finish()
+    }
+
+    /// Checks the answer in `text`, wherever it is split.
+    fn check(text: &str, thinks_first: bool, expected: &str) {
+        assert_eq!(answer([text], thinks_first), expected, "{text:?}");
+        let chars: Vec<_> = text.chars().map(String::from).collect();
+        let pieces = chars.iter().map(String::as_str);
+        assert_eq!(answer(pieces, thinks_first), expected, "{text:?}");
+        for (at, _) in text.char_indices() {
+            let (one, two) = text.split_at(at);
+            let said = answer([one, two], thinks_first);
+            assert_eq!(said, expected, "{text:?} at {at}");
+        }
+    }
+
+    #[test]
+    fn every_pair_is_cut_at_the_start_in_any_letter_case() {
+        for (opening, closing) in TAGS {
+            assert!(closing.len() <= CLOSING_LEN_MAX);
+            for (opening, closing) in [
+                (opening.to_owned(), closing.to_owned()),
+                (opening.to_uppercase(), closing.to_uppercase()),
+            ] {
+                check(&format!("{opening}secret{closing}Hi"), false, "Hi");
+                check(&format!("\n {opening}é{closing}\nHi"), false, "\nHi");
+                check(&format!("{opening}secret"), false, "");
+                check(&format!("secret{closing}Hi"), true, "Hi");
+            }
+        }
+    }
+
+    #[test]
+    fn no_opening_tag_hides_another() {
+        for (one, _) in TAGS {
+            let hidden = TAGS.iter().filter(|(other, _)| other.starts_with(one));
+            assert_eq!(hidden.count(), 1, "{one}");
+        }
+    }
+
+    #[test]
+    fn only_the_first_tag_counts_and_only_its_own_end() {
+        for (text, expected) in [
+            ("plain", "plain"),
+            (
+                "Write `<think>` or </think>.",
+                "Write `<think>` or </think>.",
+            ),
+            ("<thinner> 1 < 2, [1]", "<thinner> 1 < 2, [1]"),
+            ("<think", "<think"),
+            ("<think>a</thinking>b</think>Hi", "Hi"),
+            ("<think>a <think> b</think>Hi", "Hi"),
+            ("<think></think>", ""),
+            ("<think>a</think>Hi <think>b", "Hi <think>b"),
+            ("secret</think>Hi", "secret</think>Hi"),
+        ] {
+            check(text, false, expected);
+        }
+    }
+
+    #[test]
+    fn a_text_that_begins_inside_the_thinking_is_cut_to_the_first_closing_tag() {
+        for (text, expected) in [
+            ("secret</think>Hi", "Hi"),
+            ("<think>secret</think>Hi", "Hi"),
+            ("secret[/THINK]Hi</think>", "Hi</think>"),
+            ("</think>Hi", "Hi"),
+            ("secret", ""),
+            ("", ""),
+        ] {
+            check(text, true, expected);
+        }
+    }
+
+    #[test]
+    fn thinking_is_not_kept() {
+        for thinks_first in [true, false] {
+            let mut tags = ThinkTags::new(thinks_first);
+            tags.push("<think>");
+            for piece in ["é", "</thin"] {
+                tags.push(&piece.repeat(10_000));
+                assert!(tags.held.len() < 64, "{}", tags.held.len());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_answer_does_not_depend_on_how_it_is_split(
+            parts in prop::collection::vec(
+                prop::sample::select(vec![
+                    "secret ", "<think>", "</think>", "<thinking>", "</THINKING>", "[THINK]",
+                    "[/THINK]", "◁think▷", "◁/think▷", "<|end", "<", " ", "\n", "é",
+                ]),
+                0..12,
+            ),
+            thinks_first: bool,
+        ) {
+            let text = parts.concat();
+            let chars: Vec<_> = text.chars().map(String::from).collect();
+            let pieces = chars.iter().map(String::as_str);
+            prop_assert_eq!(answer([text.as_str()], thinks_first), answer(pieces, thinks_first));
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! One HTTP exchange with the upstream, under a deadline and limits on its size.
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, TRANSFER_ENCODING,
+    USER_AGENT,
+};
+use hyper::{Request, Response, StatusCode, Uri};
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use crate::adapters::outbound::{HttpClient, PRODUCT, error_chain};
+use crate::ports::ModelError;
+
+use super::breaker::{Pass, Verdict};
+use super::collector::Collector;
+use super::completion::Completion;
+use super::failure::Failure;
+use super::retry_after::retry_after;
+use super::sse_parser::SseParser;
+use super::surrogates::SurrogateJoiner;
+use super::upstream_error::UpstreamError;
+
+/// The largest answer that is not streamed, in bytes.
+const WHOLE_BYTES_MAX: usize = 1 << 20;
+/// The largest streamed answer, in bytes: every word comes in hundreds of bytes of JSON.
+const STREAM_BYTES_MAX: usize = 8 << 20;
+
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// The endpoint for chat completions.
+#[derive(Debug)]
+pub(super) struct Upstream {
+    pub(super) http: HttpClient,
+    pub(super) uri: Uri,
+    pub(super) authorization: Option<HeaderValue>,
+}
+
+impl Upstream {
+    /// Posts `body` and adds the answer to `collector`. The first byte of an answer is reported to
+    /// `pass` at once; the verdict on a failure is left to the caller.
+    ///
+    /// # Errors
+    /// [`Failure`] when there is no usable answer by `deadline`.
+    pub(super) async fn ask(
+        &self,
+        body: Vec<u8>,
+        is_streamed: bool,
+        deadline: Instant,
+        collector: &mut Collector<'_>,
+        pass: &Pass<'_>,
+    ) -> Result<(), Failure> {
+        let request = self.request(body, is_streamed)?;
+        let response = timeout_at(deadline, self.http.request(request)).await;
+        let response = response.map_err(|_elapsed| silent())?.map_err(|error| {
+            let what = if error.is_connect() {
+                "cannot connect"
+            } else {
+                "the connection broke before the answer"
+            };
+            not_started(Verdict::Dead, format!("{what}: {}", error_chain(&error)))
+        })?;
+        let status = response.status();
+        if status.is_redirection() {
+            let cause = format!("upstream answered {status}; redirects are not followed");
+            return Err(not_started(Verdict::Alive, cause));
+        }
+        if !status.is_success() {
+            return Err(refusal(response, deadline).await);
+        }
+        let (head, body) = response.into_parts();
+        let answer = AnswerBody {
+            body,
+            deadline,
+            pass,
+            has_begun: false,
+        };
+        if is_event_stream(&head.headers) {
+            // The transfer tells an end from a broken connection.
+            let has_end = head.headers.contains_key(TRANSFER_ENCODING)
+                || head.headers.contains_key(CONTENT_LENGTH);
+            answer.read_stream(has_end, collector).await?;
+        } else {
+            let whole = answer.read_whole().await?;
+            let completion = parse(&whole, &mut SurrogateJoiner::default())?;
+            collector.add(&completion).await?;
+        }
+        collector.finish().await
+    }
+
+    fn request(&self, body: Vec<u8>, is_streamed: bool) -> Result<Request<Full<Bytes>>, Failure> {
+        let accept = if is_streamed {
+            EVENT_STREAM
+        } else {
+            "application/json"
+        };
+        let mut request = Request::post(&self.uri)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, accept)
+            .header(USER_AGENT, PRODUCT);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let request = request.body(Full::from(body));
+        request.map_err(|error| not_started(Verdict::Alive, error.to_string()))
+    }
+}
+
+fn not_started(verdict: Verdict, cause: String) -> Failure {
+    Failure::new(ModelError::NotStarted(cause), verdict)
+}
+
+/// Not a byte of an answer by the deadline.
+fn silent() -> Failure {
+    not_started(Verdict::Dead, "no answer in time".to_owned())
+}
+
+fn too_large() -> Failure {
+    Failure::unusable("the answer is too large")
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let prefix = media_type.and_then(|text| text.trim_ascii_start().get(..EVENT_STREAM.len()));
+    prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(EVENT_STREAM.as_bytes()))
+}
+
+/// The failure that an error status means; a body that cannot be read or parsed adds nothing.
+async fn refusal(response: Response<Incoming>, deadline: Instant) -> Failure {
+    let status = response.status();
+    let pause = retry_after(response.headers());
+    let body = Limited::new(response.into_body(), WHOLE_BYTES_MAX).collect();
+    let error = match timeout_at(deadline, body).await {
+        Ok(Ok(body)) => serde_json::from_slice(&body.to_bytes())
+            .ok()
+            .and_then(|body: Value| UpstreamError::find(&body)),
+        Ok(Err(_)) | Err(_) => None,
+    };
+    error.unwrap_or_default().into_failure(status, pause)
+}
+
+/// The body of an answer with a status of success.
+struct AnswerBody<'a> {
+    body: Incoming,
+    deadline: Instant,
+    pass: &'a Pass<'a>,
+    has_begun: bool,
+}
+
+impl AnswerBody<'_> {
+    /// The next bytes; nothing at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        loop {
+            match timeout_at(self.deadline, self.body.frame()).await {
+                Err(_elapsed) => return Err(self.late()),
+                Ok(None) => return Ok(None),
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Ok(Some(bytes));
+                    }
+                }
+                Ok(Some(Err(error))) => {
+                    let cause = format!("the answer broke off: {}", error_chain(&error));
+                    return Err(Failure::unusable(cause));
+                }
+            }
+        }
+    }
+
+    fn late(&self) -> Failure {
+        if self.has_begun {
+            Failure::started("the answer was not whole in time")
+        } else {
+            silent()
+        }
+    }
+
+    /// Records the first byte: the upstream is alive, whatever becomes of this turn.
+    fn begin(&mut self) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.pass.report(Verdict::Alive);
+        }
+    }
+
+    async fn read_whole(mut self) -> Result<Vec<u8>, Failure> {
+        let mut whole = Vec::new();
+        while let Some(bytes) = self.next().await? {
+            if whole.len() + bytes.len() > WHOLE_BYTES_MAX {
+                return Err(too_large());
+            }
+            // Some servers send white space to keep the connection alive.
+            if !bytes.trim_ascii().is_empty() {
+                self.begin();
+            }
+            whole.extend_from_slice(&bytes);
+        }
+        Ok(whole)
+    }
+
+    /// Reads a stream until `[DONE]` or its end.
+    ///
+    /// Some servers end a good answer without `[DONE]` and without a finish reason. Such an answer
+    /// is taken for whole if the transfer has an end of its own (`has_end`); one that lasts as long
+    /// as its connection ends in the same way when the server dies.
+    async fn read_stream(
+        mut self,
+        has_end: bool,
+        collector: &mut Collector<'_>,
+    ) -> Result<(), Failure> {
+        let mut parser = SseParser::default();
+        let mut surrogates = SurrogateJoiner::default();
+        let (mut read, mut is_finished) = (0, false);
+        loop {
+            let bytes = match self.next().await {
+                Ok(bytes) => bytes,
+                // Only the end of the transfer is missing.
+                Err(_failure) if is_finished => return Ok(()),
+                Err(failure) => return Err(failure),
+            };
+            let is_end = bytes.is_none();
+            let events = match bytes {
+                Some(bytes) => {
+                    read += bytes.len();
+                    if read > STREAM_BYTES_MAX {
+                        return Err(too_large());
+                    }
+                    let pushed = parser.push(&bytes);
+                    pushed.map_err(|error| Failure::unusable(error.to_string()))?
+                }
+                None => parser.finish().into_iter().collect(),
+            };
+            for event in events {
+                if event.trim_ascii() == b"[DONE]" {
+                    return Ok(());
+                }
+                // Events that are buffered already never wait, so `next` does not see the deadline.
+                if Instant::now() >= self.deadline && !is_finished {
+                    return Err(self.late());
+                }
+                let completion = parse(&event, &mut surrogates)?;
+                self.begin();
+                is_finished |= completion.finish_reason.is_some();
+                collector.add(&completion).await?;
+            }
+            if is_end && (is_finished || has_end) {
+                if !is_finished {
+                    tracing::debug!(
+                        "a stream without [DONE] or a finish reason is taken for whole"
+                    );
+                }
+                return Ok(());
+            }
+            if is_end {
+                let cause =
+                    "the stream ended with its connection, and nothing says that it was whole";
+                return Err(Failure::unusable(cause));
+            }
+        }
+    }
+}
+
+/// Parses a completion, or a chunk of one, that came with a status of success.
+fn parse(json: &[u8], surrogates: &mut SurrogateJoiner) -> Result<Completion, Failure> {
+    let body: Value = serde_json::from_slice(json)
+        .or_else(|_error| serde_json::from_slice(&surrogates.mend(json)))
+        .map_err(|error| Failure::unusable(format!("the answer is not JSON: {error}")))?;
+    match UpstreamError::find(&body) {
+        Some(error) => Err(error.into_failure(StatusCode::OK, None)),
+        None => Ok(Completion::read(&body)),
+    }
+}
