@@ -8,7 +8,7 @@ use std::io::{BufWriter, IsTerminal as _, stderr};
 
 use tracing::Level;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt, registry};
@@ -37,8 +37,7 @@ impl Log {
 }
 
 /// Starts logging: events of the service from `level` up, events of its libraries from `WARN` up.
-/// `rmcp` is excluded because its warnings quote what clients send. Only the first call of a process
-/// has an effect.
+/// Only the first call of a process has an effect.
 pub fn init(level: Level, is_json: bool) -> Log {
     let (queue, writer) = NonBlockingBuilder::default()
         .lossy(true)
@@ -48,8 +47,7 @@ pub fn init(level: Level, is_json: bool) -> Log {
     let dropped = queue.error_counter();
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
-        .with_target("landing_api", level)
-        .with_target("rmcp", LevelFilter::OFF);
+        .with_target("landing_api", level);
     let lines = fmt::layer()
         .with_writer(queue)
         .with_target(false)

@@ -11,12 +11,12 @@ use crate::app::App;
 use crate::domain::client::{Client, Network};
 use crate::domain::time::Timestamp;
 use crate::site::Site;
+use crate::site::tools::Toolbox;
 use crate::usecases::chat::Asker;
 
 use super::client_ip::ClientIp;
 use super::cookie::QuotaCookie;
 use super::documents::Documents;
-use super::mcp::Catalogue;
 use super::request_id::RequestId;
 use super::route::Area;
 use super::routes::Route;
@@ -27,7 +27,7 @@ use super::version::Wanted;
 pub(crate) struct ServerState {
     pub(crate) app: Arc<App>,
     pub(crate) documents: Documents,
-    pub(crate) catalogue: Catalogue,
+    pub(crate) toolbox: Toolbox,
     /// Handlers with effects and streamed answers that have begun. A stop waits for them.
     pub(crate) unfinished: TaskTracker,
 }
@@ -37,7 +37,7 @@ impl ServerState {
         Self {
             app,
             documents: Documents::new(site.documents()),
-            catalogue: Catalogue::new(site.toolbox()),
+            toolbox: site.toolbox().clone(),
             unfinished: TaskTracker::new(),
         }
     }

@@ -65,16 +65,6 @@ impl Reply {
         }
     }
 
-    /// JSON that is written already, or no body at all.
-    pub(crate) fn written(status: StatusCode, body: Bytes) -> Self {
-        let reply = if body.is_empty() {
-            Self::empty()
-        } else {
-            Self::of_type(JSON, body)
-        };
-        Self { status, ..reply }
-    }
-
     /// Word that it went well, and nothing else.
     pub(crate) fn empty() -> Self {
         Self::new(StatusCode::OK, HeaderMap::new(), ReplyBody::default())

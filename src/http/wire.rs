@@ -31,7 +31,7 @@ pub(crate) struct JsonValue<'a> {
 }
 
 /// A JSON object, split into its members.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct JsonObject<'a> {
     /// Those that were not taken yet.
     members: Vec<(String, &'a RawValue)>,
@@ -117,6 +117,11 @@ impl<'a> JsonValue<'a> {
     /// Its place in the body.
     pub(crate) fn pointer(&self) -> &str {
         &self.pointer
+    }
+
+    /// The value as it was written.
+    pub(crate) fn raw(&self) -> &'a str {
+        self.raw.get()
     }
 
     /// The value as an object.

@@ -232,8 +232,8 @@ impl Tool {
     }
 }
 
-/// The revisions of the protocol that are spoken, newest first.
-const REVISIONS: [&str; 3] = ["2026-07-28", "2025-11-25", "2025-06-18"];
+/// The revisions of the protocol that are served, newest first.
+pub const REVISIONS: [&str; 3] = ["2026-07-28", "2025-11-25", "2025-06-18"];
 
 /// What the endpoint says of itself, and its tools.
 #[derive(Clone, Debug, Serialize)]

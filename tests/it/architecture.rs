@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates that only some places may name.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 12] = [
     ("sled::", &["adapters/"]),
     (
         "hyper::",
@@ -32,7 +32,6 @@ const CRATES: [(&str, &[&str]); 13] = [
             "adapters/webhook",
         ],
     ),
-    ("rmcp::", &["http/mcp/"]),
     ("serde", &["http/", "adapters/", "site/", "config/"]),
     ("clap::", &["config/"]),
     ("tokio::", &["http/", "adapters/", "main.rs"]),

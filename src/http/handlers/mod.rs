@@ -18,13 +18,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::context::RequestContext;
-use super::mcp;
 use super::panics::panicked;
 use super::problem::{Code, Problem};
 use super::reply::Reply;
 use super::route::Endpoint;
-
-pub(crate) use self::tools::run_tool;
 
 /// The tier of every key and registration.
 const TIER: &str = "free";
@@ -54,7 +51,7 @@ pub(crate) fn handle(endpoint: Endpoint, context: RequestContext, body: Bytes) -
         Endpoint::Claim => Box::pin(async { Err(Problem::of(Code::ClaimNotEnabled)) }),
         Endpoint::Revoke => Box::pin(async move { agent::revoke(&context, &body).await }),
         Endpoint::Token => Box::pin(async move { oauth::token(&context, &body).await }),
-        Endpoint::Mcp => Box::pin(async move { mcp::answer(context, &body).await }),
+        Endpoint::Mcp => Box::pin(async move { tools::answer(context, &body).await }),
     }
 }
 

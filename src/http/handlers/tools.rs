@@ -1,8 +1,7 @@
 //! The operations as tools: the same parsers, the same use cases, the same answers.
 
-use hyper::body::Bytes;
-
 use crate::http::context::RequestContext;
+use crate::http::mcp;
 use crate::http::problem::Problem;
 use crate::http::reply::Reply;
 use crate::http::route::Endpoint;
@@ -12,20 +11,15 @@ use crate::usecases::chat::Asker;
 
 use super::{assistant, health, keys, newsletter, run, sandbox};
 
-/// Runs `tool` as its endpoint is run. `arguments`, a JSON object, take the place of the body; the
-/// answer is JSON.
-///
-/// # Errors
-/// The problem to be answered.
-pub(crate) async fn run_tool(
-    tool: Tool,
-    context: RequestContext,
-    arguments: Bytes,
-) -> Result<Reply, Problem> {
-    run(endpoint(tool), context, |context| {
-        Box::pin(async move { call(tool, &context, &arguments).await })
-    })
-    .await
+/// `POST /mcp`. A tool runs as its endpoint does; its arguments take the place of the body.
+pub(super) async fn answer(context: RequestContext, body: &[u8]) -> Result<Reply, Problem> {
+    let run_tool = |tool, arguments: String| {
+        run(endpoint(tool), context.clone(), move |context| {
+            Box::pin(async move { call(tool, &context, arguments.as_bytes()).await })
+        })
+    };
+    let toolbox = &context.state.toolbox;
+    mcp::answer(toolbox, context.id, context.headers(), body, run_tool).await
 }
 
 const fn endpoint(tool: Tool) -> Endpoint {

@@ -1,184 +1,240 @@
-//! What has to be known of a message before `rmcp` reads it, and what `rmcp` leaves to be checked.
+//! JSON-RPC 2.0 messages as `POST /mcp` takes them, and what their headers have to say.
 
-use hyper::body::Bytes;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, ProtocolVersion, RequestId};
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer};
-use serde_json::json;
-use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::http::problem::Problem;
 use crate::http::reply::Reply;
-use crate::http::wire;
+use crate::http::wire::{self, Errors, JsonObject, JsonValue};
+use crate::site::tools::REVISIONS;
 
-/// The revisions of the protocol that are spoken, newest first.
-pub(super) const SUPPORTED: [ProtocolVersion; 3] = [
-    ProtocolVersion::V_2026_07_28,
-    ProtocolVersion::V_2025_11_25,
-    ProtocolVersion::V_2025_06_18,
-];
+/// The revision since which each message names its revision itself.
+const STATELESS: &str = REVISIONS[0];
 
-/// The largest message without its arguments, in bytes: `rmcp` tries one method after another on it,
-/// which costs many times what reading it does.
-const BESIDE_ARGUMENTS_MAX: usize = 64 * 1024;
-
-/// An object without members.
-const NOTHING: &[u8] = b"{}";
+/// The largest message without the arguments of its tool, in bytes.
+const ENVELOPE_BYTES_MAX: usize = 64 * 1024;
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The headers that belong to the protocol.
-pub(super) const HEADERS: [HeaderName; 3] = [
-    VERSION,
-    HeaderName::from_static("mcp-method"),
-    HeaderName::from_static("mcp-name"),
-];
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+const METHOD_NOT_FOUND: i32 = -32601;
+const INVALID_PARAMS: i32 = -32602;
+const HEADER_MISMATCH: i32 = -32020;
+const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 
-/// One JSON-RPC message.
+/// One request or notification.
 #[derive(Debug)]
-pub(super) struct Message {
-    pub(super) id: Option<RequestId>,
-    /// The message without the arguments.
-    pub(super) body: Bytes,
-    /// What a tool is called with, as it was written. A tool that takes nothing may be called
-    /// without.
-    pub(super) arguments: Bytes,
-    /// Whether it names its revision itself, as messages do since 2026-07-28.
-    names_version: bool,
+pub(super) struct RpcMessage<'a> {
+    /// A string or an integer. `None` for a notification.
+    pub(super) id: Option<Value>,
+    pub(super) method: String,
+    /// `params.name`, if it is a string.
+    pub(super) name: Option<String>,
+    /// `params.arguments`, unless it is null.
+    pub(super) arguments: Option<JsonValue<'a>>,
+    /// The other parameters.
+    pub(super) params: JsonObject<'a>,
+    /// The revision that its `_meta` names.
+    version: Option<String>,
+    /// Whether its `_meta` lists what the client can do.
+    has_capabilities: bool,
+    /// The size of the message without the arguments.
+    envelope_bytes: usize,
 }
 
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    id: Option<RequestId>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    params: Option<Params<'a>>,
-}
-
-/// Reads a member that may be absent, but not null.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Params<'de>>, D::Error> {
-    Params::deserialize(deserializer).map(Some)
-}
-
-#[derive(Deserialize)]
-struct Params<'a> {
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-    #[serde(borrow, rename = "_meta")]
-    meta: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Meta {
-    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
-    version: Option<IgnoredAny>,
-}
-
-impl Message {
-    /// Reads as much of a message as is needed here. Whatever else there is may be nested as deep
-    /// as it likes.
+impl<'a> RpcMessage<'a> {
+    /// Parses a body. Batches are refused: no revision that is served has them.
     ///
     /// # Errors
-    /// [`Refusal`] when it is not JSON, or not one JSON-RPC message, or too large beside the
-    /// arguments. Batches are no messages: the only revision that had them is not spoken.
-    pub(super) fn read(body: &Bytes) -> Result<Self, Refusal> {
-        if let Err(problem) = wire::parse(body) {
-            return Err(Refusal::unreadable(problem));
+    /// [`RpcError`] when the body is not JSON or not one message.
+    pub(super) fn parse(body: &'a [u8]) -> Result<Self, RpcError> {
+        let value = wire::parse(body)
+            .map_err(|problem| RpcError::bad_request(PARSE_ERROR, problem.detail))?;
+        let mut errors = Errors::default();
+        let message = Self::read(value, &mut errors);
+        let mut message = errors.finish(message).map_err(|_problem| {
+            let message = "The body has to be one JSON-RPC 2.0 request or notification";
+            RpcError::bad_request(INVALID_REQUEST, message)
+        })?;
+        let arguments = message.arguments.as_ref();
+        message.envelope_bytes = body.len() - arguments.map_or(0, |it| it.raw().len());
+        Ok(message)
+    }
+
+    fn read(value: JsonValue<'a>, errors: &mut Errors) -> Option<Self> {
+        let mut message = value.object(errors)?;
+        if message.required("jsonrpc", errors)?.string(errors)? != "2.0" {
+            return None;
         }
-        let envelope: Envelope<'_> = match body.trim_ascii_start().first() {
-            // A list could be taken for the members in their order.
-            Some(b'[') => return Err(Refusal::no_message(None)),
-            _ => serde_json::from_slice(body).map_err(|_error| Refusal::no_message(None))?,
+        let id = match message.optional("id") {
+            Some(id) => Some(request_id(&id)?),
+            None => None,
         };
-        let params = envelope.params.as_ref();
-        let meta = params.and_then(|params| params.meta);
-        let meta = meta.map(|meta| serde_json::from_str(meta.get()));
-        let arguments = params.and_then(|params| params.arguments);
-        // Anything but an object is left where it is, to be refused with the message.
-        let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'));
-        let beside = arguments.map_or_else(|| body.clone(), |arguments| without(body, arguments));
-        if beside.len() > BESIDE_ARGUMENTS_MAX {
-            return Err(Refusal::too_large(envelope.id));
-        }
-        Ok(Self {
-            body: beside,
-            arguments: arguments.map_or(Bytes::from_static(NOTHING), |arguments| {
-                body.slice_ref(arguments.get().as_bytes())
-            }),
-            names_version: matches!(meta, Some(Ok(Meta { version: Some(_) }))),
-            id: envelope.id,
+        let method = message.required("method", errors)?.string(errors)?;
+        let mut params = object(message.optional("params"), errors)?;
+        let not_null = |value: &JsonValue<'_>| value.raw() != "null";
+        let mut meta = object(params.optional("_meta").filter(not_null), errors)?;
+        let mut ignored = Errors::default();
+        let version = meta.optional("io.modelcontextprotocol/protocolVersion");
+        let capabilities = meta.optional("io.modelcontextprotocol/clientCapabilities");
+        let name = params.optional("name");
+        Some(Self {
+            id,
+            method,
+            name: name.and_then(|name| name.string(&mut ignored)),
+            arguments: params.optional("arguments").filter(not_null),
+            params,
+            version: version.and_then(|version| version.string(&mut ignored)),
+            has_capabilities: capabilities.is_some_and(|it| it.raw().starts_with('{')),
+            envelope_bytes: 0,
         })
     }
 
-    /// Checks the protocol's headers as far as `rmcp` does not: it would take the first of several,
-    /// and serve every revision it knows.
+    /// Checks the size of the message and the headers of the protocol. Returns whether the message is
+    /// of the stateless revision, which has no handshake.
     ///
     /// # Errors
-    /// [`Refusal`] when one stands there twice, or names a revision that is not spoken.
-    pub(super) fn check_headers(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        for name in &HEADERS {
-            if headers.get_all(name).iter().count() > 1 {
-                let message = format!("Header mismatch: {name} is there more than once");
-                let error = ErrorData::new(ErrorCode::HEADER_MISMATCH, message, None);
-                return Err(Refusal::new(self.id.clone(), error));
+    /// [`RpcError`] when the message is too large without the arguments, a header is repeated, missing
+    /// or contradicts the message, the revision is not served, or a stateless request does not
+    /// describe itself.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<bool, RpcError> {
+        if self.envelope_bytes > ENVELOPE_BYTES_MAX {
+            let limit =
+                format!("Without arguments a message has at most {ENVELOPE_BYTES_MAX} bytes");
+            return Err(RpcError::bad_request(INVALID_REQUEST, limit));
+        }
+        for name in [VERSION, METHOD, NAME] {
+            if headers.get_all(&name).iter().count() > 1 {
+                return Err(mismatch(&name, "is there more than once"));
             }
         }
-        // A message that names its revision is held against its header by `rmcp`.
-        match headers.get(VERSION) {
-            Some(version) if !self.names_version && !is_supported(version) => {
-                let requested = String::from_utf8_lossy(version.as_bytes());
-                let data = json!({ "supported": SUPPORTED, "requested": requested });
-                let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
-                let error = ErrorData::new(code, "Unsupported protocol version", Some(data));
-                Err(Refusal::new(self.id.clone(), error))
-            }
-            Some(_) | None => Ok(()),
+        let named = headers.get(VERSION).map(HeaderValue::as_bytes);
+        if self.version.is_some() && self.version.as_deref().map(str::as_bytes) != named {
+            return Err(mismatch(&VERSION, "has to be what _meta says"));
         }
+        if let Some(named) = named
+            && !REVISIONS.iter().any(|served| served.as_bytes() == named)
+        {
+            let requested = String::from_utf8_lossy(named);
+            return Err(RpcError {
+                status: StatusCode::BAD_REQUEST,
+                error: json!({
+                    "code": UNSUPPORTED_PROTOCOL_VERSION,
+                    "message": "Unsupported protocol version",
+                    "data": { "supported": REVISIONS, "requested": requested },
+                }),
+            });
+        }
+        let is_stateless = named == Some(STATELESS.as_bytes());
+        // A handshake that asks for the newest revision is answered with an older one.
+        let is_handshake = self.method == "initialize" && self.version.is_none();
+        if is_stateless {
+            self.check_names(headers, is_handshake)?;
+        }
+        if is_handshake || self.id.is_none() {
+            return Ok(false);
+        }
+        // Discovery exists in the stateless revision only.
+        let describes_itself = self.version.is_some() && self.has_capabilities;
+        if (is_stateless || self.method == "server/discover") && !describes_itself {
+            let message = "_meta has to have protocolVersion and clientCapabilities";
+            return Err(RpcError::bad_request(INVALID_PARAMS, message));
+        }
+        Ok(is_stateless)
+    }
+
+    /// Checks the headers by which proxies route.
+    fn check_names(&self, headers: &HeaderMap, may_omit: bool) -> Result<(), RpcError> {
+        let is_method = |value: &HeaderValue| value.as_bytes() == self.method.as_bytes();
+        if !headers.get(METHOD).map_or(may_omit, is_method) {
+            return Err(mismatch(&METHOD, "has to be the method"));
+        }
+        if self.method == "tools/call"
+            && let Some(name) = &self.name
+            && !headers.get(NAME).is_some_and(|value| says(value, name))
+        {
+            return Err(mismatch(&NAME, "has to be the name of the tool"));
+        }
+        Ok(())
     }
 }
 
-/// `body` with nothing in place of the `arguments`, which are a part of it.
-fn without(body: &Bytes, arguments: &RawValue) -> Bytes {
-    let arguments = arguments.get().as_bytes();
-    let before = arguments.as_ptr().addr() - body.as_ptr().addr();
-    let (before, rest) = body.split_at(before);
-    let (_arguments, after) = rest.split_at(arguments.len());
-    Bytes::from([before, NOTHING, after].concat())
+/// Whether a header says `text`, perhaps as `=?base64?...?=`.
+fn says(value: &HeaderValue, text: &str) -> bool {
+    let value = value.as_bytes();
+    let encoded = value
+        .strip_prefix(b"=?base64?")
+        .and_then(|rest| rest.strip_suffix(b"?="));
+    match encoded {
+        Some(encoded) => STANDARD
+            .decode(encoded)
+            .is_ok_and(|it| it == text.as_bytes()),
+        None => value == text.as_bytes(),
+    }
 }
 
-fn is_supported(version: &HeaderValue) -> bool {
-    SUPPORTED
-        .iter()
-        .any(|supported| supported.as_str().as_bytes() == version.as_bytes())
+fn request_id(id: &JsonValue<'_>) -> Option<Value> {
+    let id: Value = serde_json::from_str(id.raw()).ok()?;
+    (id.is_string() || id.is_i64()).then_some(id)
 }
 
-/// A message that is not answered, and why.
+/// An object, which may be absent.
+fn object<'a>(value: Option<JsonValue<'a>>, errors: &mut Errors) -> Option<JsonObject<'a>> {
+    match value {
+        Some(value) => value.object(errors),
+        None => Some(JsonObject::default()),
+    }
+}
+
+fn mismatch(name: &HeaderName, detail: &str) -> RpcError {
+    RpcError::bad_request(HEADER_MISMATCH, format!("Header mismatch: {name} {detail}"))
+}
+
+/// An error of the protocol.
 #[derive(Debug)]
-pub(super) struct Refusal(Box<JsonRpcError>);
+pub(super) struct RpcError {
+    status: StatusCode,
+    error: Value,
+}
 
-impl Refusal {
-    fn new(id: Option<RequestId>, error: ErrorData) -> Self {
-        Self(Box::new(JsonRpcError::new(id, error)))
+impl RpcError {
+    fn bad_request(code: i32, message: impl Into<String>) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            error: json!({ "code": code, "message": message.into() }),
+        }
     }
 
-    fn unreadable(problem: Problem) -> Self {
-        Self::new(None, ErrorData::parse_error(problem.detail, None))
+    pub(super) fn invalid_params(message: &str) -> Self {
+        Self {
+            status: StatusCode::OK,
+            error: json!({ "code": INVALID_PARAMS, "message": message }),
+        }
     }
 
-    fn too_large(id: Option<RequestId>) -> Self {
-        let words =
-            format!("Beside a tool's arguments a message has at most {BESIDE_ARGUMENTS_MAX} bytes");
-        Self::new(id, ErrorData::invalid_request(words, None))
+    pub(super) fn method_not_found(is_stateless: bool) -> Self {
+        Self {
+            status: if is_stateless {
+                StatusCode::NOT_FOUND
+            } else {
+                StatusCode::OK
+            },
+            error: json!({ "code": METHOD_NOT_FOUND, "message": "There is no such method" }),
+        }
     }
 
-    /// The message is JSON, but not a message.
-    pub(super) fn no_message(id: Option<RequestId>) -> Self {
-        let words = "The body has to be one JSON-RPC 2.0 request or notification";
-        Self::new(id, ErrorData::invalid_request(words, None))
-    }
-
-    pub(super) fn reply(&self) -> Result<Reply, Problem> {
-        Reply::json(StatusCode::BAD_REQUEST, &self.0)
+    /// The response to the message of this id.
+    pub(super) fn reply(self, id: Option<Value>) -> Result<Reply, Problem> {
+        let response = match id {
+            Some(id) => json!({ "jsonrpc": "2.0", "id": id, "error": self.error }),
+            None => json!({ "jsonrpc": "2.0", "error": self.error }),
+        };
+        Reply::json(self.status, &response)
     }
 }

@@ -1,146 +1,205 @@
-//! `POST /mcp`: the operations as tools of the Model Context Protocol, over streamable HTTP and
-//! without sessions.
+//! `POST /mcp`: operations of the API as tools of the Model Context Protocol, over streamable HTTP
+//! and without sessions.
 //!
-//! Three revisions are spoken. Until 2025-11-25 a client shakes hands with `initialize`; since
-//! 2026-07-28 every message says by itself, in its `_meta` and its headers, what it is. `rmcp` tells
-//! the two apart message by message, holds headers against bodies and words the answers. A message
-//! gets there through the same door as any request: it has been counted, its origin and media type
-//! are known, and its body is within its cap and here.
-//!
-//! Around `rmcp` stands what it leaves open. [`message`] finds what is no message, and a revision
-//! that it would serve although it is not offered; [`handler`] runs the tools. Arguments do not go
-//! through it at all: the operation's own parser reads them as they were written, so that they are
-//! judged as a body is.
+//! Three revisions are served. Until 2025-11-25 a client begins with `initialize`. Since 2026-07-28
+//! each message names its revision in `_meta` and in its headers, and there is no handshake. A
+//! message has passed the pipeline like any other request: it is counted, its origin, media type and
+//! size are checked. A tool reads its arguments with the parser of its operation.
 
-mod handler;
 mod message;
 
-use std::sync::Arc;
+use http_body_util::BodyExt;
+use hyper::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
 
-use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use hyper::{HeaderMap, Method, Request, StatusCode, Uri};
-use rmcp::model::{
-    Implementation, ProtocolVersion, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
-};
-use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use crate::domain::decision::Decision;
+use crate::site::tools::{REVISIONS, Tool, Toolbox};
 
-use crate::site::tools::{ToolCard, Toolbox};
-
-use super::context::RequestContext;
 use super::problem::{Code, Problem};
-use super::reply::Reply;
+use super::reply::{Aside, Reply};
+use super::request_id::RequestId;
+use super::wire::{Errors, JsonObject, JsonValue};
 
-use handler::Handler;
-use message::{HEADERS, Message, Refusal};
+use message::{RpcError, RpcMessage};
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// Both forms of an answer: `rmcp` insists on both, although we send but one.
-const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+/// How long clients may cache the list of tools, in milliseconds: it changes with a restart at most.
+const TTL_MS: u64 = 3_600_000;
 
-/// What every message is answered from, in the words of `rmcp`.
-#[derive(Debug)]
-pub(crate) struct Catalogue {
-    config: ServerConfig,
-    tools: Vec<Tool>,
+/// What a tool call leaves for the headers of the answer and for the log.
+#[derive(Debug, Default)]
+struct ToolRun {
+    decision: Decision,
+    aside: Aside,
 }
 
-impl Catalogue {
-    pub(crate) fn new(toolbox: &Toolbox) -> Self {
-        let server_info = Implementation::new(&toolbox.name, toolbox.version)
-            .with_title(&toolbox.title)
-            .with_website_url(&toolbox.website_url);
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
-        let mut config = ServerConfig::new(capabilities).with_server_info(server_info);
-        // What is offered to who asks for a revision that is not spoken.
-        config.protocol_version = ProtocolVersion::V_2025_11_25;
-        Self {
-            config,
-            tools: toolbox.tools.iter().map(tool).collect(),
-        }
-    }
-}
-
-fn tool(card: &ToolCard) -> Tool {
-    let annotations = ToolAnnotations::new()
-        .read_only(card.annotations.read_only_hint)
-        .destructive(card.annotations.destructive_hint)
-        .idempotent(card.annotations.idempotent_hint)
-        .open_world(card.annotations.open_world_hint);
-    Tool::new(card.name, card.description, card.input_schema.clone())
-        .with_title(card.title)
-        .with_raw_output_schema(Arc::new(card.output_schema.clone()))
-        .with_annotations(annotations)
-}
-
-/// Answers one message.
+/// Answers one message. `run` runs a tool with its arguments, a JSON object.
 ///
 /// # Errors
-/// The problem to be answered when the service has a fault. What is wrong with the message is an
-/// answer of the protocol, and so is what a tool says.
-pub(crate) async fn answer(context: RequestContext, body: &Bytes) -> Result<Reply, Problem> {
-    let message = match Message::read(body) {
+/// The problem to be answered when the service has a fault. Errors of the message and of its tool
+/// are answers of the protocol.
+pub(crate) async fn answer<R>(
+    toolbox: &Toolbox,
+    request_id: RequestId,
+    headers: &HeaderMap,
+    body: &[u8],
+    run: impl FnOnce(Tool, String) -> R,
+) -> Result<Reply, Problem>
+where
+    R: Future<Output = Result<Reply, Problem>>,
+{
+    let mut message = match RpcMessage::parse(body) {
         Ok(message) => message,
-        Err(refusal) => return refusal.reply(),
+        Err(error) => return error.reply(None),
     };
-    if let Err(refusal) = message.check_headers(context.headers()) {
-        return refusal.reply();
-    }
-    let request = request(context.headers(), message.body);
-    let handler = Handler::new(context, message.arguments);
-    let made = handler.clone();
-    let service = StreamableHttpService::new(
-        move || Ok(made.clone()),
-        Arc::new(NeverSessionManager::default()),
-        config(),
-    );
-    let (parts, body) = service.handle(request).await.into_parts();
-    let body = match body.collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(never) => match never {},
+    let is_stateless = match message.check(headers) {
+        Ok(is_stateless) => is_stateless,
+        Err(error) => return error.reply(message.id),
     };
-    let is_answer =
-        parts.status == StatusCode::ACCEPTED || parts.headers.get(CONTENT_TYPE) == Some(&JSON);
-    if !is_answer {
-        // What it cannot read it refuses in plain text.
-        return if parts.status.is_client_error() {
-            Refusal::no_message(message.id).reply()
-        } else {
-            let text = String::from_utf8_lossy(&body);
-            Err(Problem::of(Code::InternalError).because(text))
-        };
-    }
-    let ran = handler.ran();
-    let mut reply = Reply::written(parts.status, body).with_decision(ran.decision);
-    reply.aside = ran.aside;
-    Ok(reply)
+    let Some(id) = message.id.take() else {
+        return Ok(Reply {
+            status: StatusCode::ACCEPTED,
+            ..Reply::empty()
+        });
+    };
+    let mut tool_run = ToolRun::default();
+    let result = match (message.method.as_str(), is_stateless) {
+        ("initialize", false) => initialize(toolbox, message.params),
+        ("ping", false) => Ok(json!({})),
+        ("server/discover", true) => Ok(cacheable(json!({
+            "supportedVersions": REVISIONS,
+            "capabilities": { "tools": {} },
+        }))),
+        ("tools/list", _) => list_tools(toolbox, is_stateless, message.params),
+        ("tools/call", _) => call_tool(&message, request_id, run, &mut tool_run).await,
+        _ => Err(RpcError::method_not_found(is_stateless)),
+    };
+    let result = match result {
+        Ok(result) => result,
+        Err(error) => return error.reply(Some(id)),
+    };
+    let result = if is_stateless {
+        let server_info = json!({ "io.modelcontextprotocol/serverInfo": server_info(toolbox) });
+        with(
+            result,
+            json!({ "resultType": "complete", "_meta": server_info }),
+        )
+    } else {
+        result
+    };
+    let response = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+    let reply = Reply::json(StatusCode::OK, &response)?;
+    Ok(Reply {
+        aside: tool_run.aside,
+        ..reply.with_decision(tool_run.decision)
+    })
 }
 
-/// The message with what `rmcp` is to judge, and nothing else.
-fn request(headers_sent: &HeaderMap, body: Bytes) -> Request<Full<Bytes>> {
-    let mut request = Request::new(Full::new(body));
-    *request.method_mut() = Method::POST;
-    // It wants to know a host, and compares it with nothing.
-    *request.uri_mut() = Uri::from_static("http://localhost/mcp");
-    let headers = request.headers_mut();
-    headers.insert(ACCEPT, JSON_OR_EVENTS);
-    headers.insert(CONTENT_TYPE, JSON);
-    for name in HEADERS {
-        if let Some(value) = headers_sent.get(&name) {
-            headers.insert(name, value.clone());
+/// `object` with more members.
+fn with(mut object: Value, members: Value) -> Value {
+    if let (Value::Object(object), Value::Object(members)) = (&mut object, members) {
+        object.extend(members);
+    }
+    object
+}
+
+fn cacheable(result: Value) -> Value {
+    with(result, json!({ "ttlMs": TTL_MS, "cacheScope": "public" }))
+}
+
+fn server_info(toolbox: &Toolbox) -> Value {
+    json!({
+        "name": toolbox.name,
+        "title": toolbox.title,
+        "version": toolbox.version,
+        "websiteUrl": toolbox.website_url,
+    })
+}
+
+/// Agrees on a revision with a handshake: the requested one, or the newest.
+fn initialize(toolbox: &Toolbox, mut params: JsonObject<'_>) -> Result<Value, RpcError> {
+    let mut errors = Errors::default();
+    let version = params.required("protocolVersion", &mut errors);
+    let version = version.and_then(|version| version.string(&mut errors));
+    for name in ["capabilities", "clientInfo"] {
+        if let Some(member) = params.required(name, &mut errors) {
+            member.object(&mut errors);
         }
     }
-    request
+    let Ok(requested) = errors.finish(version) else {
+        let message = "initialize needs protocolVersion, capabilities and clientInfo";
+        return Err(RpcError::invalid_params(message));
+    };
+    let [_stateless, with_handshake @ ..] = REVISIONS;
+    let agreed = with_handshake.into_iter().find(|known| *known == requested);
+    Ok(json!({
+        "protocolVersion": agreed.unwrap_or(toolbox.revision_with_handshake),
+        "capabilities": { "tools": {} },
+        "serverInfo": server_info(toolbox),
+    }))
 }
 
-/// No sessions, no streams; what the door has checked is not checked again.
-fn config() -> StreamableHttpServerConfig {
-    StreamableHttpServerConfig::default()
-        .with_legacy_session_mode(false)
-        .with_json_response(true)
-        .with_max_request_body_bytes(usize::MAX)
-        .disable_allowed_hosts()
-        .disable_allowed_origins()
+/// All tools are on one page, so no cursor was ever given out.
+fn list_tools(
+    toolbox: &Toolbox,
+    is_stateless: bool,
+    mut params: JsonObject<'_>,
+) -> Result<Value, RpcError> {
+    if params
+        .optional("cursor")
+        .is_some_and(|it| it.raw() != "null")
+    {
+        return Err(RpcError::invalid_params("There is no such cursor"));
+    }
+    let list = json!({ "tools": toolbox.tools });
+    Ok(if is_stateless { cacheable(list) } else { list })
+}
+
+/// Runs a tool with its arguments as they were written. Its failure is a result, because models are
+/// not shown errors of the protocol.
+async fn call_tool<R>(
+    message: &RpcMessage<'_>,
+    request_id: RequestId,
+    run: impl FnOnce(Tool, String) -> R,
+    tool_run: &mut ToolRun,
+) -> Result<Value, RpcError>
+where
+    R: Future<Output = Result<Reply, Problem>>,
+{
+    let Some(tool) = message.name.as_deref().and_then(Tool::from_name) else {
+        let message = "There is no tool of that name; tools/list names them all";
+        return Err(RpcError::invalid_params(message));
+    };
+    let arguments = message.arguments.as_ref().map_or("{}", JsonValue::raw);
+    if !arguments.starts_with('{') {
+        return Err(RpcError::invalid_params("arguments has to be an object"));
+    }
+    tool_run.aside.tool = Some(tool.name());
+    let outcome = match run(tool, arguments.to_owned()).await {
+        Ok(reply) => read_reply(reply).await,
+        Err(problem) => Err(problem),
+    };
+    Ok(match outcome {
+        Ok((decision, value)) => {
+            tool_run.decision = decision;
+            json!({
+                "content": [{ "type": "text", "text": value.to_string() }],
+                "structuredContent": value,
+                "isError": false,
+            })
+        }
+        Err(problem) => {
+            let text = problem.words(request_id);
+            tool_run.decision = (*problem.decision).clone();
+            tool_run.aside.problem = Some(Box::new(problem));
+            json!({ "content": [{ "type": "text", "text": text }], "isError": true })
+        }
+    })
+}
+
+async fn read_reply(reply: Reply) -> Result<(Decision, Value), Problem> {
+    let fault = |cause: String| Problem::of(Code::InternalError).because(cause);
+    let body = reply.body.collect().await;
+    let body = body.map_err(|error| fault(error.to_string()))?.to_bytes();
+    let value = serde_json::from_slice(&body).map_err(|error| fault(error.to_string()))?;
+    Ok((reply.decision.map(|it| *it).unwrap_or_default(), value))
 }
