@@ -235,7 +235,7 @@ mod tests {
                 vec!["1.1.1.1, 2.2.2.2, 10.9.9.9, 10.8.8.8"],
                 known("2.2.2.2"),
             ),
-            // Trusted hops in IPv4-mapped clothes, and a trusted network that was named so.
+            // IPv4-mapped hops, and a trusted network given as IPv4-mapped.
             (
                 vec!["1.1.1.1, ::ffff:10.9.9.9, 172.17.0.1"],
                 known("1.1.1.1"),
@@ -248,7 +248,7 @@ mod tests {
             (vec!["1.1.1.1, 2.2.2.2", "3.3.3.3"], known("3.3.3.3")),
             (vec!["1.1.1.1, 2.2.2.2", "10.9.9.9"], known("2.2.2.2")),
             (vec!["1.1.1.1", "", " , ,"], known("1.1.1.1")),
-            // Only proxies: the first of them is who asked.
+            // Only proxies: the leftmost is the client.
             (vec!["10.1.1.1, 10.9.9.9"], known("10.1.1.1")),
             // Ports and brackets.
             (vec!["1.1.1.1:4711"], known("1.1.1.1")),
@@ -262,12 +262,12 @@ mod tests {
             (vec!["::ffff:1.1.1.1"], known("1.1.1.1")),
             (vec!["[::ffff:1.1.1.1]:80"], known("1.1.1.1")),
             (vec!["2.2.2.2, [::ffff:10.9.9.9]:80"], known("2.2.2.2")),
-            // A list that a trusted hop ends may go on in the line before.
+            // The list continues in the line before.
             (
                 vec!["6.6.6.6, 1.1.1.1", "", "10.8.8.8", "10.9.9.9, 10.7.7.7"],
                 known("1.1.1.1"),
             ),
-            // What cannot be read ends the walk at the last good address.
+            // An element that cannot be parsed ends the walk at the last good address.
             (vec!["1.1.1.1, nonsense"], unusable(PROXY)),
             (vec!["1.1.1.1, nonsense, 10.9.9.9"], unusable("10.9.9.9")),
             (vec!["1.1.1.1", "unknown"], unusable(PROXY)),
@@ -294,8 +294,7 @@ mod tests {
         }
     }
 
-    /// Heads are bounded, so is the length of a list; and what stands left of the first stranger is not
-    /// looked at.
+    /// The size of the head bounds the length of a list.
     #[test]
     fn a_thousand_entries_are_walked_as_far_as_trust_reaches() {
         const ENTRIES: usize = 1000;
@@ -381,7 +380,7 @@ mod tests {
         }
     }
 
-    /// Any bytes that a header value may have, with many of the marks that matter.
+    /// Bytes allowed in a header value, with many delimiters.
     fn forged() -> impl Strategy<Value = Vec<u8>> {
         let mark = prop::sample::select(b"\",;=\\[]:._ 1for".to_vec());
         let any = any::<u8>().prop_filter("a header value", |&byte| byte >= 0x20 && byte != 0x7f);
@@ -395,7 +394,7 @@ mod tests {
         }
 
         #[test]
-        fn what_a_stranger_wrote_first_changes_nothing(
+        fn what_the_client_wrote_first_changes_nothing(
             left in forged(),
             is_one_line in any::<bool>(),
             right in prop::sample::select(vec![

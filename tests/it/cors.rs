@@ -288,7 +288,7 @@ async fn preflights_are_free_even_when_nothing_is_left() {
     assert_eq!(reply.status, StatusCode::NO_CONTENT);
 }
 
-/// Sends what is no preflight, and expects it to be counted.
+/// Sends a request that is no preflight and expects it to be counted.
 async fn check_counted(app: &TestApp, call: Call, status: StatusCode) {
     let before = app.send(Call::get("/api/v1/health")).await.remaining();
     let reply = app.send(call).await;

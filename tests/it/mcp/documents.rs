@@ -1,4 +1,4 @@
-//! What the documents tell of the server is what the server says of itself.
+//! The documents describe the MCP server as it describes itself.
 
 use serde_json::{Value, json};
 

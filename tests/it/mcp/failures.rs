@@ -1,4 +1,4 @@
-//! How tools fail: by their arguments, by what is behind them, by time.
+//! How tools fail: bad arguments, failing dependencies, deadlines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::transport::{Connection, waiting_turn};
 use super::tools::schemas;
 use super::{ask, call, failure, plain, result};
 
-/// What the operation takes as a body over HTTP, if it takes one.
+/// The path of the operation over HTTP, if it takes a body.
 fn path(tool: &str) -> Option<&'static str> {
     match tool {
         "echo" => Some("/api/v1/sandbox/echo"),
@@ -27,7 +27,7 @@ fn path(tool: &str) -> Option<&'static str> {
     }
 }
 
-/// Tool, arguments, and what is told of them; `LONG` stands for a text of 2001 letters.
+/// Tool, arguments, and the expected errors; `LONG` stands for a text of 2001 letters.
 const BAD: &str = r##"
 check_health | {"x":1} | #/x unknown_member
 get_assistant_quota | {"x":null} | #/x unknown_member
@@ -85,7 +85,7 @@ async fn bad_arguments_are_told_in_the_words_of_the_problem() {
     assert!(app.contacts.is_empty());
 }
 
-/// Over HTTP the problem says the same, but for members that the chat ignores there.
+/// Over HTTP the problem is the same, except for members that the chat ignores there.
 async fn check_over_http(app: &TestApp, tool: &str, arguments: &Value, words: &str) {
     let Some(path) = path(tool) else {
         return;
@@ -160,7 +160,7 @@ async fn what_fails_behind_a_tool_is_told_without_its_cause() {
     }
 }
 
-/// A call of a tool as it goes over a connection.
+/// A tool call as an HTTP/1.1 request.
 fn on_the_wire(params: &Value) -> String {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     let body = message.to_string();
@@ -187,7 +187,7 @@ async fn a_tool_finishes_when_its_client_hangs_up() {
     let (server, model, connection) = waiting_turn(asking(), ServerLimits::default()).await;
     drop(connection);
     model.let_answer();
-    // The turn stays charged under the only place there is.
+    // The turn stays charged, and the limit is one.
     let mut connection = server.connect().await;
     connection.send(asking()).await;
     let answer = answer(&mut connection).await;
@@ -198,7 +198,7 @@ async fn a_tool_finishes_when_its_client_hangs_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_waits_for_a_tool_whose_client_has_gone_but_not_for_ever() {
-    // It ends after three seconds, or does not end.
+    // The tool ends after three seconds, or never.
     for (ends_after_s, waited_s) in [(Some(3), 3..5), (None, 10..12)] {
         let (mut server, model, connection) = waiting_turn(asking(), ServerLimits::default()).await;
         drop(connection);

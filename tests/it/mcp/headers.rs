@@ -1,4 +1,4 @@
-//! What a message says of itself, and its headers with it: revision, method, name, abilities.
+//! What a message and its headers say about it: revision, method, name, capabilities.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ async fn an_unknown_revision_is_refused_with_those_that_are_spoken() {
         assert_eq!(data["requested"], requested);
     };
     for version in ["2024-11-05", "2025-03-26", "2027-01-01", "1", "2026-07-28x"] {
-        // Said by the header alone, and by header and message.
+        // Named by the header alone, and by header and message.
         let list = plain("tools/list", &json!({}));
         check(list.header("mcp-protocol-version", version), version).await;
         let list = naming(version).header("mcp-protocol-version", version);
@@ -76,7 +76,7 @@ async fn headers_have_to_say_what_the_message_says() {
             assert_eq!(error(&reply), (400, -32020), "{name}: {value:?}");
         }
     }
-    // The same twice is not the same once: who stands between may have read the other.
+    // A repeated header is refused: an intermediary may have read the other value.
     for (name, value) in [
         ("mcp-method", "tools/call"),
         ("mcp-name", "echo"),
@@ -119,7 +119,7 @@ async fn a_message_of_the_newest_revision_says_what_its_client_can_do() {
             .header("mcp-method", "tools/list");
         assert_eq!(error(&app.send(list).await), (400, -32600), "{meta}");
     }
-    // Who it is may stay unsaid, and more may be said.
+    // `clientInfo` is optional, and unknown members are ignored.
     let more = json!({ "_meta": {
         version: NEWEST,
         capabilities: { "sampling": {}, "x": [1] },

@@ -1,4 +1,4 @@
-//! What is HTTP about `/mcp`: methods, origins, media types, bodies, credentials.
+//! The HTTP side of `/mcp`: methods, origins, media types, bodies, credentials.
 
 use hyper::{Method, StatusCode};
 use serde_json::json;
@@ -75,7 +75,7 @@ async fn pages_of_foreign_origins_call_nothing() {
 
 #[tokio::test]
 async fn a_foreign_host_alone_is_no_reason_to_refuse() {
-    // The service may stand behind a proxy; what tells a page is its origin.
+    // The service may stand behind a proxy. A page is recognised by its origin.
     let app = TestApp::new();
     let ping = plain("ping", &json!({})).header("host", "evil.example");
     assert_eq!(result(&app.send(ping).await), json!({}));
@@ -135,7 +135,7 @@ async fn bodies_are_json_and_bounded() {
     let reply = app.send(raw(&" ".repeat(320 * 1024 + 1))).await;
     assert_eq!(reply.status, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(reply.code(), "payload_too_large");
-    // The longest conversation there is, every character an escape.
+    // The longest conversation allowed, every character an escape.
     let content = "\\ud83d\\ude00".repeat(2000);
     let message = format!(r#"{{"role":"user","content":"{content}"}}"#);
     let messages = vec![message; 12].join(",");
@@ -216,6 +216,6 @@ async fn every_answer_shows_the_rate_limits() {
         assert_eq!(reply.policy(), "default");
         assert_eq!(reply.remaining(), 599 - u32::try_from(sent).unwrap());
     }
-    // What the harness checks of every answer holds for errors of the protocol, too.
+    // The harness checks the headers of protocol errors too.
     assert_eq!(error(&app.send(raw("{}")).await), (400, -32600));
 }

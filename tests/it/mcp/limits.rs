@@ -1,4 +1,4 @@
-//! The limits of tools are those of HTTP, one count for both.
+//! Tools and HTTP share the same limits and counts.
 
 use hyper::StatusCode;
 use serde_json::json;
@@ -54,7 +54,7 @@ async fn a_call_counts_over_http_and_the_other_way_round() {
     assert_eq!(shown(&minted), ("keys".to_owned(), 59, "3600".to_owned()));
     let minted = app.send(Call::post("/api/v1/keys", "{}")).await;
     assert_eq!(minted.remaining(), 58);
-    // Six requests came through the door before.
+    // Six requests were counted before.
     let reply = app.send(plain("ping", &json!({}))).await;
     assert_eq!(shown(&reply), ("default".to_owned(), 593, "60".to_owned()));
 }
@@ -73,18 +73,18 @@ async fn a_policy_that_refuses_is_a_result_with_the_seconds_to_wait() {
     );
     assert!(words.contains("\nRetry-After: 899\n"), "{words}");
     assert!(words.contains("\ncode: rate_limited\n"));
-    // The headers say the same, without the one that belongs to 429.
+    // The headers say the same, without `Retry-After`, which belongs to 429.
     assert_eq!(
         shown(&reply),
         ("newsletter".to_owned(), 0, "899".to_owned())
     );
     assert_eq!(reply.header("retry-after"), None);
-    // Refused, it was not counted: after that time there is a place.
+    // The refusal was not counted: after that time the next one is admitted.
     app.clock.advance_ms(899_000);
     given(&app.send(subscribe()).await);
 }
 
-/// Nothing was counted by arguments that are not valid.
+/// Arguments that are not valid are not counted.
 async fn subscribe_over_http_then(app: &TestApp) -> Call {
     let bad = call("subscribe_newsletter", &json!({ "email": "ada" }));
     let reply = app.send(bad).await;
@@ -127,7 +127,7 @@ async fn the_chat_quota_counts_by_network_without_a_credential() {
         ("assistant".to_owned(), 1, "86400".to_owned())
     );
     assert_eq!(reply.header("set-cookie"), None);
-    // A cookie changes nothing: it is the network that is counted.
+    // A cookie changes nothing: the network is counted.
     let visitor = app.send(Call::post(CHAT, HELLO)).await;
     assert_eq!(
         visitor.json()["remaining"],
@@ -152,7 +152,7 @@ async fn the_chat_quota_counts_by_network_without_a_credential() {
         shown(&reply),
         ("assistant".to_owned(), 0, "86400".to_owned())
     );
-    // Others are not held up: another network, the visitor, a credential.
+    // Others are not affected: another network, the visitor, a credential.
     given(&app.send(ask().from("198.51.100.7")).await);
     let again = Call::post(CHAT, HELLO).header("cookie", visitor.cookie());
     assert_eq!(app.send(again).await.json()["remaining"], 0);
@@ -186,7 +186,7 @@ async fn minting_keys_buys_no_more_than_the_network_may_ask() {
         .limit("assistant", "1/24h")
         .limit("assistant-ip", "3/24h")
         .start();
-    // One over HTTP counts for the network, too.
+    // A turn over HTTP counts for the network too.
     assert_eq!(
         app.send(Call::post(CHAT, HELLO)).await.status,
         StatusCode::OK

@@ -1,4 +1,4 @@
-//! `POST /mcp`: the Model Context Protocol in both of its ways, and the tools.
+//! `POST /mcp`: the Model Context Protocol, with a handshake and stateless, and the tools.
 
 mod documents;
 mod failures;
@@ -19,20 +19,20 @@ const MCP: &str = "/mcp";
 /// The newest revision, in which every message names its revision itself.
 const NEWEST: &str = "2026-07-28";
 
-/// Spoken, newest first.
+/// Those served, newest first.
 const REVISIONS: [&str; 3] = [NEWEST, "2025-11-25", "2025-06-18"];
 
-/// A message, written by hand.
+/// A message as literal JSON.
 fn raw(body: &str) -> Call {
     Call::post(MCP, body.to_owned())
 }
 
-/// A message of a client that shook hands before.
+/// A message of a revision with a handshake.
 fn plain(method: &str, params: &Value) -> Call {
     raw(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string())
 }
 
-/// A message that names its revision itself, with the headers that belong to it.
+/// A message of the stateless revision, with its headers.
 fn modern(method: &str, mut params: Value) -> Call {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": NEWEST,
@@ -47,7 +47,7 @@ fn modern(method: &str, mut params: Value) -> Call {
     }
 }
 
-/// The handshake that asks for a revision.
+/// The handshake that requests `version`.
 fn initialize(version: &str) -> Call {
     plain(
         "initialize",
@@ -59,7 +59,7 @@ fn initialize(version: &str) -> Call {
     )
 }
 
-/// A call of a tool.
+/// A tool call.
 fn call(tool: &str, arguments: &Value) -> Call {
     plain(
         "tools/call",
@@ -73,7 +73,7 @@ fn ask() -> Call {
     call("ask_assistant", &hello)
 }
 
-/// The result of a request that was understood.
+/// The result of a successful request.
 fn result(reply: &Reply) -> Value {
     assert_eq!(reply.status, StatusCode::OK, "{:?}", reply.body);
     assert_eq!(reply.header("content-type"), Some("application/json"));
@@ -85,7 +85,7 @@ fn result(reply: &Reply) -> Value {
         .clone()
 }
 
-/// What a tool gave, told alike in both of the places where clients look.
+/// The output of a tool, which stands both in `content` and in `structuredContent`.
 fn given(reply: &Reply) -> Value {
     let result = result(reply);
     assert_eq!(result["isError"], false, "{result}");
@@ -99,11 +99,11 @@ fn given(reply: &Reply) -> Value {
     given.clone()
 }
 
-/// What a tool said when it failed.
+/// The text of a failed tool.
 fn failure(reply: &Reply) -> String {
     let result = result(reply);
     assert_eq!(result["isError"], true, "{result}");
-    // Clients hold what is there against the schema of what tools give.
+    // Clients would validate it against the output schema.
     assert_eq!(result.get("structuredContent"), None);
     let [content] = result["content"].as_array().unwrap().as_slice() else {
         panic!("{result}");
@@ -112,7 +112,7 @@ fn failure(reply: &Reply) -> String {
     content["text"].as_str().unwrap().to_owned()
 }
 
-/// Status and code of an answer that is an error of the protocol.
+/// HTTP status and code of a protocol error.
 fn error(reply: &Reply) -> (u16, i64) {
     let code = reply.json()["error"]["code"].as_i64();
     (

@@ -1,4 +1,4 @@
-//! What the real program logs of messages.
+//! What the program logs about messages.
 
 use std::net::TcpListener;
 
@@ -10,7 +10,7 @@ use crate::binary::{Program, command};
 #[test]
 fn the_log_names_the_tool_and_the_cause_and_nobody() {
     let data_dir = tempfile::tempdir().unwrap();
-    // Bound and not listening any more: nobody answers there.
+    // A port that was bound and released: connections are refused.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", free.local_addr().unwrap());
     drop(free);

@@ -1,4 +1,4 @@
-//! The rules of the protocol, in both of its ways.
+//! The rules of the protocol, with a handshake and stateless.
 
 use hyper::StatusCode;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ async fn a_handshake_agrees_on_a_revision_that_has_one() {
         ("2025-11-25", "2025-11-25"),
         ("2024-11-05", "2025-11-25"),
         ("2025-03-26", "2025-11-25"),
-        // Has none.
+        // The stateless revision has no handshake.
         (NEWEST, "2025-11-25"),
         ("2099-01-01", "2025-11-25"),
         ("nonsense", "2025-11-25"),
@@ -87,7 +87,7 @@ async fn the_newest_revision_needs_no_handshake() {
     let reply = app.send(modern("tools/call", failing)).await;
     assert!(failure(&reply).contains("#/message"));
     assert_eq!(server_info(&result(&reply)), info);
-    // The same tools as in the older way.
+    // The same tools as with a handshake.
     let plain = result(&app.send(plain("tools/list", &json!({}))).await);
     assert_eq!(listed["tools"], plain["tools"]);
 }
@@ -129,11 +129,11 @@ async fn what_is_no_message_is_refused() {
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}"#,
             -32600,
         ),
-        // Batches, which no revision has that is spoken.
+        // Batches, which no served revision has.
         ("[]", -32600),
         (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600),
         (r#" [1, {"arguments":{}}]"#, -32600),
-        // An answer, though nothing was asked.
+        // A response, though no request was sent.
         (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, -32600),
         (
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}"#,
@@ -159,7 +159,7 @@ async fn what_nobody_asks_for_may_be_nested_as_deep_as_it_likes() {
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{arguments}}}}}"#
         ))
     };
-    // Inside the arguments the tool judges, as over HTTP.
+    // Inside the arguments the parser of the operation decides, as over HTTP.
     for (arguments, complaint) in [
         (
             format!(r#"{{"message":{deep}}}"#),
@@ -185,7 +185,7 @@ async fn what_nobody_asks_for_may_be_nested_as_deep_as_it_likes() {
         let words = failure(&app.send(message(&arguments)).await);
         assert!(words.contains(complaint), "{words}");
     }
-    // Beside them it is refused, and so is too much.
+    // Outside the arguments deep nesting and oversize are refused.
     let much = json!({ "x": "m".repeat(64 * 1024) });
     let reply = app.send(plain("ping", &much)).await;
     assert_eq!(error(&reply), (400, -32600));
@@ -196,7 +196,7 @@ async fn what_nobody_asks_for_may_be_nested_as_deep_as_it_likes() {
     assert_eq!(error(&app.send(raw(&beside)).await), (400, -32600));
 }
 
-/// Method, parameters, and the answer's status and code: with a handshake, and without.
+/// Method, parameters, then status and code: with a handshake, and stateless.
 const UNANSWERABLE: &str = r#"
 nonsense | {} | 200 -32601 | 404 -32601
 Tools/List | {} | 200 -32601 | 404 -32601
@@ -256,7 +256,7 @@ async fn the_newest_revision_has_no_handshake_and_no_ping() {
         let reply = app.send(modern(method, params)).await;
         assert_eq!(error(&reply), (404, -32601), "{method}");
     }
-    // And the older ones no discovery.
+    // The older revisions have no discovery.
     let reply = app.send(plain("server/discover", &json!({}))).await;
     assert_eq!(
         error(&reply),
@@ -290,7 +290,7 @@ async fn answers_bear_the_id_of_their_request() {
             .header("mcp-method", "ping");
         assert_eq!(app.send(refused).await.json()["id"], id);
     }
-    // The same id twice is two requests.
+    // An id may be reused.
     for _ in 0..2 {
         assert_eq!(
             result(&app.send(plain("ping", &json!({}))).await),
@@ -306,7 +306,7 @@ async fn notifications_are_taken_without_a_word() {
         ("notifications/initialized", json!({})),
         ("notifications/cancelled", json!({ "requestId": 1 })),
         ("notifications/nonsense", json!({ "x": [1] })),
-        // A tool is not called by one who waits for no answer.
+        // A notification calls no tool.
         (
             "tools/call",
             json!({ "name": "subscribe_newsletter", "arguments": { "email": "a@example.com" } }),

@@ -1,4 +1,4 @@
-//! The tools: what is told of them, what they take, and what they give.
+//! The tools: descriptions, arguments, results.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn validator(schema: &Value) -> Validator {
         .unwrap()
 }
 
-/// The schemas of a tool, of what it takes and of what it gives.
+/// The input and output schemas of a tool.
 pub(super) async fn schemas(app: &TestApp, tool: &str) -> (Validator, Validator) {
     let listed = listed(app).await;
     let tool = listed.iter().find(|card| card["name"] == tool).unwrap();
@@ -40,7 +40,7 @@ pub(super) async fn schemas(app: &TestApp, tool: &str) -> (Validator, Validator)
     )
 }
 
-/// Every object that a schema allows, however deep inside.
+/// Every object schema inside a schema, at any depth.
 fn objects(schema: &Value) -> Vec<&Value> {
     let mut found: Vec<_> = match schema {
         Value::Object(members) => members.values().flat_map(objects).collect(),
@@ -205,7 +205,7 @@ async fn arguments_are_found_wherever_they_stand() {
             r#"{"name":"echo","arguments" : { "message" : "{}" } }"#,
             "{}",
         ),
-        // The same text stands elsewhere, too.
+        // The same text stands elsewhere too.
         (
             r#"{"_meta":{"x":{"message":"m"}},"name":"echo","arguments":{"message":"m"}}"#,
             "m",
