@@ -116,7 +116,6 @@ async fn run(args: &Args) -> Result<(), Failure> {
     let secrets = data_dir.secret().keys();
     let limiter = Arc::new(SledRateLimiter::open(
         &data_dir.windows(),
-        secrets.limiter.clone(),
         &settings.policies,
         Arc::new(SystemClock),
         TableLimits::default(),

@@ -9,7 +9,6 @@ use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::{Policies, PolicyName, Quota};
-use landing_api::domain::secret::Secret;
 use landing_api::domain::time::Timestamp;
 use landing_api::domain::window::{Bucket, Window};
 use landing_api::ports::{Charge, RateLimiter};
@@ -56,7 +55,6 @@ impl Ours {
         let dir = tempfile::tempdir().unwrap();
         let limiter = SledRateLimiter::open(
             &dir.path().join("windows"),
-            Secret::new([9; 32]).keys().limiter,
             &policies(per_key),
             Arc::new(SystemClock),
             TableLimits::default(),
@@ -73,7 +71,7 @@ impl Ours {
             policy,
             quota: self.quota,
             key: key(policy, index),
-            network: None,
+            group: None,
         }
     }
 

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, TableLimits};
 use landing_api::domain::policy::PolicyName;
-use landing_api::domain::secret::Secret;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::Charge;
 
@@ -65,9 +64,8 @@ pub(crate) fn report() {
 
 fn open(windows: &Path, now: Timestamp) -> SledRateLimiter {
     let store = Box::new(SledWindowStore::new(windows));
-    let key = Secret::new([9; 32]).keys().limiter;
     let limits = TableLimits::default();
-    SledRateLimiter::without_thread(store, key, &policies(PER_KEY), now, limits).unwrap()
+    SledRateLimiter::without_thread(store, &policies(PER_KEY), now, limits).unwrap()
 }
 
 fn charge(limiter: &SledRateLimiter, index: u64) {
@@ -76,7 +74,7 @@ fn charge(limiter: &SledRateLimiter, index: u64) {
         policy,
         quota: quota(PER_KEY),
         key: key(policy, index),
-        network: None,
+        group: None,
     };
     assert!(acquire(limiter, &[charge], START));
 }

@@ -1,4 +1,4 @@
-//! Who is asking, and the keys they are counted under.
+//! Clients, and the keys they are counted under.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,11 +9,11 @@ use super::policy::PolicyName;
 use super::quota_token::QuotaToken;
 use super::secret::MacKey;
 
-/// The part of an IP address that is counted: a whole IPv4 address, or the first 64 bits of an
-/// IPv6 address, which is the smallest network a provider hands out.
+/// The part of an IP address that is counted: a whole IPv4 address, or the /64 of an IPv6 address,
+/// the smallest network that providers assign.
 ///
-/// IPv4 addresses in their IPv6 spellings (mapped, RFC 4291; NAT64's `64:ff9b::/96`, RFC 6052)
-/// are the IPv4 address they carry, decided by bits and never by notation.
+/// IPv4 addresses in an IPv6 form (mapped, RFC 4291; NAT64's `64:ff9b::/96`, RFC 6052) are the IPv4
+/// address they embed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Network {
     /// One IPv4 address.
@@ -38,19 +38,20 @@ impl From<IpAddr> for Network {
 }
 
 impl Network {
-    /// The wider network that newcomers share when the limiter's table is full: an IPv4 /24 or an
-    /// IPv6 /48.
-    fn coarse(self) -> Self {
-        match self {
-            Self::V4([a, b, c, _]) => Self::V4([a, b, c, 0]),
-            Self::V6([a, b, c, d, e, f, ..]) => Self::V6([a, b, c, d, e, f, 0, 0]),
-        }
-    }
-
-    /// A keyed hash that tells nothing but whether two networks are the same.
+    /// A keyed hash. Equal networks have equal hashes; nothing else can be learnt from it.
     #[must_use]
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         key.hash16(&[b"network", self.as_bytes()])
+    }
+
+    /// The group of the network: its IPv4 /24 or IPv6 /48.
+    #[must_use]
+    pub fn group(&self, key: &MacKey) -> ClientGroup {
+        let wider = match *self {
+            Self::V4([a, b, c, _]) => Self::V4([a, b, c, 0]),
+            Self::V6([a, b, c, d, e, f, ..]) => Self::V6([a, b, c, d, e, f, 0, 0]),
+        };
+        ClientGroup(key.hash16(&[b"group", wider.as_bytes()]))
     }
 
     fn as_bytes(&self) -> &[u8] {
@@ -82,21 +83,37 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// Who sent a request, as far as can be known.
+/// A group of neighbouring networks, as a keyed hash ([`Network::group`]).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ClientGroup([u8; 16]);
+
+impl ClientGroup {
+    /// The hash.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ClientGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientGroup(..)")
+    }
+}
+
+/// The sender of a request, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// Where the request comes from.
+    /// The network that the request came from.
     pub network: Network,
-    /// The credential it presented, if that is valid.
+    /// The valid credential that it presented.
     pub credential: Option<Fingerprint>,
-    /// A forwarding header came that is not believed, or none from a proxy that is trusted to send
-    /// one: the network may be a proxy's, so nothing may be told that only one visitor should know.
-    pub forwarding_untrusted: bool,
+    /// The network may be a proxy's, and so be shared by clients who must not learn of each other.
+    pub may_be_shared: bool,
 }
 
 impl Client {
-    /// What is counted where one client is told from another: its credential, or its network if it
-    /// presents none.
+    /// What tells this client from others: its credential, or its network if it presents none.
     #[must_use]
     pub fn subject(&self) -> Subject<'_> {
         match &self.credential {
@@ -106,23 +123,23 @@ impl Client {
     }
 }
 
-/// What a policy counts.
+/// What a policy counts by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Subject<'a> {
     /// A network.
     Network(Network),
     /// A credential.
     Credential(&'a Fingerprint),
-    /// A network together with an address signed up from it.
+    /// A network together with an address that is signed up from it.
     SignUp(Network, &'a EmailAddress),
-    /// A visitor named by the quota cookie.
+    /// A visitor of the assistant.
     Visitor(&'a QuotaToken),
-    /// All together.
+    /// All requests together.
     Everyone,
 }
 
 impl Subject<'_> {
-    /// A keyed hash that tells nothing but whether two subjects are the same.
+    /// A keyed hash. Equal subjects have equal hashes; nothing else can be learnt from it.
     #[must_use]
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         match self {
@@ -137,8 +154,8 @@ impl Subject<'_> {
     }
 }
 
-/// What one window is kept under: the policy's tag and 120 bits of keyed BLAKE3, so that neither a
-/// dump of memory nor the store tells who is counted.
+/// The key of a window: the policy's tag and 120 bits of keyed BLAKE3, so that neither memory nor
+/// the store reveals who is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LimitKey([u8; 16]);
 
@@ -149,32 +166,19 @@ impl LimitKey {
         Self::tagged(policy, subject.hashed(key))
     }
 
-    /// The key that newcomers of `network` share under `policy` when the table is full.
-    #[must_use]
-    pub fn coarse(key: &MacKey, policy: PolicyName, network: Network) -> Self {
-        let hash = key.hash16(&[b"coarse", network.coarse().as_bytes()]);
-        Self::tagged(policy, hash)
-    }
-
-    /// The key that all newcomers share under `policy` when even the coarse ones are too many.
-    #[must_use]
-    pub fn overflow(key: &MacKey, policy: PolicyName) -> Self {
-        Self::tagged(policy, key.hash16(&[b"overflow"]))
-    }
-
-    /// Takes bytes that a store kept.
+    /// A key that was stored.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes: tag first, then hash.
+    /// The tag, then the hash.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// The key of what has this hash ([`Subject::hashed`]) under `policy`.
+    /// The key under `policy` of what has this hash, such as [`Subject::hashed`].
     #[must_use]
     pub fn tagged(policy: PolicyName, mut hash: [u8; 16]) -> Self {
         let [tag, ..] = &mut hash;
@@ -222,13 +226,13 @@ mod tests {
     }
 
     #[test]
-    fn coarse_networks_are_a_24_and_a_48() {
+    fn a_group_is_a_24_or_a_48() {
         let key = Secret::new([1; 32]).keys().limiter;
-        let coarse = |address: &str| LimitKey::coarse(&key, PolicyName::Default, network(address));
-        assert_eq!(coarse("192.0.2.1"), coarse("192.0.2.255"));
-        assert_ne!(coarse("192.0.2.1"), coarse("192.0.3.1"));
-        assert_eq!(coarse("2001:db8:1:2::1"), coarse("2001:db8:1:ffff::1"));
-        assert_ne!(coarse("2001:db8:1::1"), coarse("2001:db8:2::1"));
+        let group = |address: &str| network(address).group(&key);
+        assert_eq!(group("192.0.2.1"), group("192.0.2.255"));
+        assert_ne!(group("192.0.2.1"), group("192.0.3.1"));
+        assert_eq!(group("2001:db8:1:2::1"), group("2001:db8:1:ffff::1"));
+        assert_ne!(group("2001:db8:1::1"), group("2001:db8:2::1"));
     }
 
     #[test]
@@ -255,8 +259,8 @@ mod tests {
                 assert!(seen.insert(key), "{policy:?} {subject:?}");
                 assert_eq!(key.as_bytes()[0], policy.tag());
             }
-            assert!(seen.insert(LimitKey::coarse(&secret, policy, net)));
-            assert!(seen.insert(LimitKey::overflow(&secret, policy)));
+            let group = *net.group(&secret).as_bytes();
+            assert!(seen.insert(LimitKey::tagged(policy, group)));
         }
     }
 }

@@ -12,8 +12,8 @@
 //! | [`credential`] | free API keys and their fingerprints |
 //! | [`agent`] | registrations of agents, their client secrets and access tokens |
 //! | [`secret`] | the keys derived from the data directory's secret |
-//! | [`client`] | who is asking: network, credential, and the keys they are counted under |
-//! | [`quota_token`] | the visitor's name in the quota cookie |
+//! | [`client`] | clients, and the keys they are counted under |
+//! | [`quota_token`] | the token that a visitor's chat turns are counted under |
 //! | [`policy`] | the named rate limits and how one is written on the command line |
 //! | [`window`] | the sliding window itself |
 //! | `marks` | what a window remembers |

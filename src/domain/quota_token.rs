@@ -1,7 +1,8 @@
-//! The visitor's name in the quota cookie: `v1.ID.TAG`, both in unpadded URL-safe base64.
+//! The token that a visitor's chat turns are counted under: `v1.ID.TAG`, both parts in unpadded
+//! URL-safe base64.
 //!
-//! The id is 128 random bits and says nothing; the count stays on the server. The tag is 128 bits
-//! of keyed BLAKE3, so that nobody can invent a name, and minting one stores nothing.
+//! The id is 128 random bits; the count stays on the server. The tag is 128 bits of keyed BLAKE3, so
+//! that nobody can forge a token, and issuing one stores nothing.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,26 +14,14 @@ const ID_LEN: usize = 16;
 /// `v1`, two dots, twice 22 characters for 16 bytes.
 const ENCODED_LEN: usize = VERSION.len() + 2 + 2 * 22;
 
-/// A visitor that chat turns are counted under.
+/// A visitor of the assistant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaToken {
     id: [u8; ID_LEN],
 }
 
 impl QuotaToken {
-    /// The name of the cookie that carries it. On https the `__Host-` prefix keeps other hosts and
-    /// plain http from setting it (RFC 6265bis, section 4.1.3.2); browsers refuse that prefix
-    /// elsewhere.
-    #[must_use]
-    pub const fn cookie_name(is_https: bool) -> &'static str {
-        if is_https {
-            "__Host-assistant"
-        } else {
-            "assistant"
-        }
-    }
-
-    /// A new visitor with that random id.
+    /// A new visitor with this random id.
     #[must_use]
     pub const fn new(id: [u8; ID_LEN]) -> Self {
         Self { id }
@@ -44,7 +33,7 @@ impl QuotaToken {
         &self.id
     }
 
-    /// The cookie's value.
+    /// The text that the visitor is given.
     #[must_use]
     pub fn encode(&self, key: &MacKey) -> String {
         let id = URL_SAFE_NO_PAD.encode(self.id);
@@ -52,8 +41,7 @@ impl QuotaToken {
         format!("{VERSION}.{id}.{tag}")
     }
 
-    /// Reads a cookie's value; nothing if it is not one that [`QuotaToken::encode`] made with this
-    /// key.
+    /// Parses what a visitor presents; none unless [`QuotaToken::encode`] made it with this key.
     #[must_use]
     pub fn decode(value: &str, key: &MacKey) -> Option<Self> {
         if value.len() != ENCODED_LEN {
@@ -75,7 +63,7 @@ impl QuotaToken {
     }
 }
 
-/// Compares without telling by its time where the first difference is: BLAKE3's hashes compare so.
+/// Compares as [`blake3::Hash`] does, in constant time.
 fn constant_time_eq(left: &[u8; 16], right: &[u8; 16]) -> bool {
     let widen = |short: &[u8; 16]| {
         let mut wide = [0; 32];

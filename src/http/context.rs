@@ -78,7 +78,7 @@ impl RequestContext {
             client: Client {
                 network: Network::from(client_ip.address),
                 credential: None,
-                forwarding_untrusted: client_ip.may_be_proxy(),
+                may_be_shared: client_ip.may_be_proxy(),
             },
             now: state.app.clock.now(),
             abandoned: None,

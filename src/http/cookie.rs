@@ -5,6 +5,7 @@ use hyper::header::COOKIE;
 
 use crate::domain::quota_token::QuotaToken;
 use crate::domain::secret::MacKey;
+use crate::site::facts::quota_cookie_name;
 
 /// How the quota cookie is named and sent.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ impl QuotaCookie {
     }
 
     const fn name(self) -> &'static str {
-        QuotaToken::cookie_name(self.is_https)
+        quota_cookie_name(self.is_https)
     }
 
     /// The visitor named by the request: the first cookie of our name with a right tag. Whoever

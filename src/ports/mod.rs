@@ -18,7 +18,7 @@ pub use contact_store::ContactStore;
 pub use entropy::{Entropy, EntropyError};
 pub use key_issuer::KeyIssuer;
 pub use model_client::{AnswerSink, ModelClient, ModelError, ModelPermit, NullSink, SinkClosed};
-pub use rate_limiter::{Acquired, Charge, Grant, LimiterError, RateLimiter};
+pub use rate_limiter::{Admission, Charge, LimiterError, RateLimiter, Receipt, ReceiptEntry};
 pub use revocation_list::RevocationList;
 pub use subscription_notifier::{NotifyError, SubscriptionNotifier};
 

@@ -1,15 +1,17 @@
-//! The limiter: what is charged, what was granted, how it can be taken back.
+//! The rate limiter.
 
 use arrayvec::ArrayVec;
 use async_trait::async_trait;
 
-use crate::domain::client::{LimitKey, Network};
+use crate::domain::client::{ClientGroup, LimitKey};
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
 use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::time::Timestamp;
 use crate::domain::window::Usage;
 
 /// Counts requests in sliding windows ([`crate::domain::window`]).
+///
+/// `now` is the caller's clock. An engine that several processes share may use its own instead.
 #[async_trait]
 pub trait RateLimiter: Send + Sync {
     /// Charges one under every policy of `charges`, or none if any of them refuses. At most
@@ -17,38 +19,44 @@ pub trait RateLimiter: Send + Sync {
     ///
     /// # Errors
     /// [`LimiterError`] when the limiter cannot decide.
-    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Acquired, LimiterError>;
+    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError>;
 
-    /// How the policies stand; charges nothing.
+    /// The standing of the policies. Charges nothing.
     ///
     /// # Errors
     /// [`LimiterError`] when the limiter cannot decide.
     async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError>;
 
-    /// Takes back exactly what `grant` charged, as far as it still counts, and says how the
-    /// policies stand then.
+    /// Removes exactly the entries that `receipt` names, unless they have expired, and returns the
+    /// standing of their policies afterwards.
     ///
     /// # Errors
     /// [`LimiterError`] when the limiter cannot decide.
-    async fn refund(&self, grant: Grant, now: Timestamp) -> Result<Decision, LimiterError>;
+    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError>;
+
+    /// Whether the limiter can decide.
+    ///
+    /// # Errors
+    /// [`LimiterError`] when it cannot.
+    async fn check(&self) -> Result<(), LimiterError>;
 }
 
-/// One policy to count a request under.
+/// A policy to count a request under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// Which policy.
+    /// The policy.
     pub policy: PolicyName,
-    /// Its numbers.
+    /// The policy's limit.
     pub quota: Quota,
-    /// The window.
+    /// The window that counts it.
     pub key: LimitKey,
-    /// The network whose newcomers share a window when there is no room for one more; nothing for
-    /// a window that is never shared.
-    pub network: Option<Network>,
+    /// An engine that has no room for another window may count the charge under this group instead.
+    /// None for a window that must not be shared.
+    pub group: Option<ClientGroup>,
 }
 
 impl Charge {
-    /// How its policy stands when its window is as full as `usage` says.
+    /// The standing of the policy at this usage of the window.
     #[must_use]
     pub fn standing(&self, usage: Usage, is_violated: bool) -> Standing {
         Standing {
@@ -60,28 +68,54 @@ impl Charge {
     }
 }
 
-/// What [`RateLimiter::acquire`] says.
+/// The result of [`RateLimiter::acquire`].
 #[derive(Debug, Default)]
-pub struct Acquired {
-    /// How every policy of the charges stands now.
+pub struct Admission {
+    /// The standing of every policy that was asked.
     pub decision: Decision,
     /// What was charged; empty on a refusal.
-    pub grant: Grant,
+    pub receipt: Receipt,
 }
 
-/// Proof of what was charged, good for one refund.
+/// What was charged, good for one refund. Only the adapter that issued a receipt knows what its
+/// entries mean.
 #[derive(Debug, Default)]
-pub struct Grant {
-    /// Each charge with the key it was really made under and the instant it was recorded at.
-    pub entries: ArrayVec<(Charge, Timestamp), POLICIES_PER_REQUEST_MAX>,
+pub struct Receipt(ArrayVec<ReceiptEntry, POLICIES_PER_REQUEST_MAX>);
+
+/// One charge of a receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiptEntry {
+    /// The charge. The adapter may have replaced its key.
+    pub charge: Charge,
+    /// The adapter's name for the entry.
+    pub token: u64,
 }
 
-impl Grant {
-    /// The part of it that was charged under the policies that `is_wanted` names; the rest stays
+impl Receipt {
+    /// Adds an entry, for the adapter that issues the receipt.
+    pub fn push(&mut self, charge: Charge, token: u64) {
+        if !self.0.is_full() {
+            self.0.push(ReceiptEntry { charge, token });
+        }
+    }
+
+    /// The entries, for the adapter that issued the receipt.
+    #[must_use]
+    pub fn entries(&self) -> &[ReceiptEntry] {
+        &self.0
+    }
+
+    /// Whether nothing was charged.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The part that was charged under the policies that `is_wanted` selects; the rest stays
     /// charged.
     #[must_use]
     pub fn only(mut self, is_wanted: impl Fn(PolicyName) -> bool) -> Self {
-        self.entries.retain(|(charge, _)| is_wanted(charge.policy));
+        self.0.retain(|entry| is_wanted(entry.charge.policy));
         self
     }
 }

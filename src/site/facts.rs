@@ -10,7 +10,6 @@ use crate::domain::contact::RevealExisting;
 use crate::domain::deprecation::Deprecation;
 use crate::domain::email;
 use crate::domain::policy::{Policies, PolicyName, Quota};
-use crate::domain::quota_token::QuotaToken;
 use crate::domain::settings::Settings;
 use crate::domain::text::{EchoMessage, Label};
 
@@ -42,6 +41,17 @@ pub struct Deprecated {
     pub path: &'static str,
     /// The notice.
     pub deprecation: Deprecation,
+}
+
+/// The name of the quota cookie. On https the `__Host-` prefix keeps other hosts and plain http from
+/// setting it (RFC 6265bis, section 4.1.3.2); browsers refuse the prefix elsewhere.
+#[must_use]
+pub const fn quota_cookie_name(is_https: bool) -> &'static str {
+    if is_https {
+        "__Host-assistant"
+    } else {
+        "assistant"
+    }
 }
 
 /// The values that stand in the documents, under the names they have there.
@@ -115,7 +125,7 @@ impl<'a> Words<'a> {
             publisher: publisher(settings.host()),
             service_name_quoted: escape_quoted(&settings.service_name),
             erp_url: settings.erp_url.as_deref(),
-            cookie_name: QuotaToken::cookie_name(settings.is_https()),
+            cookie_name: quota_cookie_name(settings.is_https()),
             key_lifetime: duration(settings.key_lifetime_ms / 1000),
             token_lifetime: duration(AccessToken::LIFETIME_MS / 1000),
             token_lifetime_s: AccessToken::LIFETIME_MS / 1000,

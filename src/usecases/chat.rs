@@ -7,8 +7,8 @@ use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::quota_token::QuotaToken;
 use crate::domain::time::Timestamp;
 use crate::ports::{
-    AnswerSink, Clock, Entropy, EntropyError, Grant, LimiterError, ModelClient, ModelError,
-    ModelPermit,
+    AnswerSink, Clock, Entropy, EntropyError, LimiterError, ModelClient, ModelError, ModelPermit,
+    Receipt,
 };
 
 use super::meter::Meter;
@@ -94,7 +94,7 @@ pub struct Turn {
     pub visitor: Option<QuotaToken>,
     /// How the assistant's policies stand with this turn counted.
     pub decision: Decision,
-    grant: Grant,
+    receipt: Receipt,
     /// Held until the model has answered or failed.
     permit: ModelPermit,
 }
@@ -136,15 +136,15 @@ pub async fn reserve(
         subjects.push((PolicyName::AssistantAll, Subject::Everyone));
     }
     let charges = meter.charges(client.network, &subjects);
-    let acquired = meter.limiter.acquire(&charges, now).await?;
-    let decision = acquired.decision.featuring(PolicyName::Assistant);
+    let admission = meter.limiter.acquire(&charges, now).await?;
+    let decision = admission.decision.featuring(PolicyName::Assistant);
     if decision.is_refused() {
         return Err(refused(decision));
     }
     Ok(Turn {
         visitor,
         decision,
-        grant: acquired.grant,
+        receipt: admission.receipt,
         permit,
     })
 }
@@ -164,7 +164,7 @@ pub async fn answer(
     let Turn {
         visitor,
         decision,
-        grant,
+        receipt,
         permit,
     } = turn;
     let reply = assistant.model.reply(conversation, sink).await;
@@ -176,16 +176,20 @@ pub async fn answer(
             decision,
         }),
         Err(error) => {
-            let given_back = match &error {
+            let refundable = match &error {
                 ModelError::Started(_) => None,
-                ModelError::NotStarted(_) => Some(grant),
+                ModelError::NotStarted(_) => Some(receipt),
                 ModelError::Unusable(_) => {
-                    Some(grant.only(|policy| policy == PolicyName::Assistant))
+                    Some(receipt.only(|policy| policy == PolicyName::Assistant))
                 }
             };
-            let charged = visitor.filter(|_| given_back.is_none());
-            let decision = match given_back {
-                Some(grant) => meter.refund(grant, decision, assistant.clock.now()).await?,
+            let charged = visitor.filter(|_| refundable.is_none());
+            let decision = match refundable {
+                Some(receipt) => {
+                    meter
+                        .refund(receipt, decision, assistant.clock.now())
+                        .await?
+                }
                 None => decision,
             };
             Err(ChatError::Model {

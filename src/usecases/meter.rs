@@ -1,4 +1,4 @@
-//! What the use cases count with: the limiter, the policies, and the key that hides who is counted.
+//! What the use cases charge requests with.
 
 use arrayvec::ArrayVec;
 
@@ -7,41 +7,41 @@ use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::policy::{Policies, PolicyName};
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{Charge, Grant, LimiterError, RateLimiter};
+use crate::ports::{Charge, LimiterError, RateLimiter, Receipt};
 
 /// The charges of one step of a request.
 pub type Charges = ArrayVec<Charge, POLICIES_PER_REQUEST_MAX>;
 
-/// The limiter and what is needed to ask it.
+/// The limiter, and what its charges are made of.
 #[derive(Clone, Copy)]
 pub struct Meter<'a> {
     /// Counts.
     pub limiter: &'a dyn RateLimiter,
-    /// How much each policy allows.
+    /// The quota of each policy.
     pub policies: &'a Policies,
-    /// Hides who is counted.
+    /// Hashes the subjects.
     pub key: &'a MacKey,
 }
 
 impl Meter<'_> {
-    /// Takes back what `grant` charged for an operation that failed, and says how the policies of
-    /// `decision` stand then.
+    /// Refunds the charges of an operation that failed, and returns `decision` with the standing of
+    /// its policies afterwards.
     ///
-    /// What counts the client's network stays charged: nobody pays for a failure out of their own
+    /// Policies that count by network are not refunded: nobody pays for a failure out of their own
     /// quota, and yet a network can try no more often than if it had succeeded each time. So failures
-    /// are neither an oracle nor a loop that costs nothing.
+    /// are neither an oracle nor a free loop.
     ///
     /// # Errors
     /// [`LimiterError`] when the limiter cannot decide.
     pub async fn refund(
         &self,
-        grant: Grant,
+        receipt: Receipt,
         mut decision: Decision,
         now: Timestamp,
     ) -> Result<Decision, LimiterError> {
-        let grant = grant.only(|policy| !policy.counts_networks());
-        if !grant.entries.is_empty() {
-            decision.amend(&self.limiter.refund(grant, now).await?);
+        let receipt = receipt.only(|policy| !policy.counts_networks());
+        if !receipt.is_empty() {
+            decision.amend(&self.limiter.refund(receipt, now).await?);
         }
         Ok(decision)
     }
@@ -50,29 +50,17 @@ impl Meter<'_> {
     /// are off charge nothing.
     #[must_use]
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges {
+        let group = network.group(self.key);
         let mut charges = Charges::new();
-        // Neighbours are often the same subject: it is hashed once.
-        let mut hashed = None;
         for &(policy, subject) in subjects {
             let Some(quota) = self.policies.quota(policy) else {
                 continue;
             };
-            let hash = match hashed {
-                Some((same, hash)) if same == subject => hash,
-                Some(_) | None => subject.hashed(self.key),
-            };
-            hashed = Some((subject, hash));
             let charge = Charge {
                 policy,
                 quota,
-                key: LimitKey::tagged(policy, hash),
-                network: match subject {
-                    Subject::Everyone => None,
-                    Subject::Network(_)
-                    | Subject::Credential(_)
-                    | Subject::SignUp(..)
-                    | Subject::Visitor(_) => Some(network),
-                },
+                key: LimitKey::new(self.key, policy, subject),
+                group: (subject != Subject::Everyone).then_some(group),
             };
             // No request is counted by more.
             if charges.try_push(charge).is_err() {

@@ -8,7 +8,7 @@ use crate::domain::policy::PolicyName;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{
-    Acquired, Clock, ContactStore, Entropy, EntropyError, LimiterError, NotifyError, StoreError,
+    Admission, Clock, ContactStore, Entropy, EntropyError, LimiterError, NotifyError, StoreError,
     SubscriptionNotifier,
 };
 
@@ -109,9 +109,9 @@ pub async fn subscribe(
             (PolicyName::NewsletterIp, Subject::Network(client.network)),
         ],
     );
-    let acquired = meter.limiter.acquire(&charges, now).await?;
-    if acquired.decision.is_refused() {
-        return Err(SubscribeError::Refused(acquired.decision));
+    let admission = meter.limiter.acquire(&charges, now).await?;
+    if admission.decision.is_refused() {
+        return Err(SubscribeError::Refused(admission.decision));
     }
     match newsletter {
         Newsletter::Contacts {
@@ -125,7 +125,7 @@ pub async fn subscribe(
                 origin,
                 at: now,
             };
-            let decision = acquired.decision;
+            let decision = admission.decision;
             match contacts.subscribe(sign_up).await {
                 Ok(subscription) => Ok(Subscribed {
                     outcome: Outcome::Kept {
@@ -147,11 +147,11 @@ pub async fn subscribe(
             match notifier.notify(&notice).await {
                 Ok(()) => Ok(Subscribed {
                     outcome: Outcome::PassedOn,
-                    decision: acquired.decision,
+                    decision: admission.decision,
                 }),
                 Err(error) => {
-                    let Acquired { grant, decision } = acquired;
-                    let decision = meter.refund(grant, decision, clock.now()).await?;
+                    let Admission { receipt, decision } = admission;
+                    let decision = meter.refund(receipt, decision, clock.now()).await?;
                     Err(SubscribeError::Provider(decision, error))
                 }
             }
@@ -174,7 +174,7 @@ fn reveal(
     origin: &Origin,
     subscription: Subscription,
 ) -> Option<bool> {
-    if client.forwarding_untrusted {
+    if client.may_be_shared {
         return None;
     }
     match (rule, subscription) {

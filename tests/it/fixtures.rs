@@ -5,10 +5,9 @@ use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::{Arc, Once};
-use std::task::{Context, Poll, Waker};
 
+use async_trait::async_trait;
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::memory::SeededEntropy;
 use landing_api::adapters::store::{OpenError, SledStore, Tuning};
@@ -22,9 +21,11 @@ use landing_api::domain::policy::{Policies, PolicyName, Quota};
 use landing_api::domain::secret::{MacKey, Secret};
 use landing_api::domain::text::Label;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{Acquired, Charge, ContactStore, LimiterError, RateLimiter, StoreError};
+use landing_api::ports::{
+    Admission, Charge, ContactStore, LimiterError, RateLimiter, Receipt, StoreError,
+};
 use tempfile::TempDir;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, yield_now};
 
 /// When most tests begin.
 pub(crate) const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
@@ -267,29 +268,82 @@ pub(crate) fn charge(policy: PolicyName, quota: &str, host: u32) -> Charge {
         policy,
         quota: quota.parse::<Quota>().unwrap(),
         key: LimitKey::new(&mac_key(), policy, Subject::Network(network)),
-        network: Some(network),
+        group: Some(network.group(&mac_key())),
     }
 }
 
-/// The answer of a limiter that waits for nothing.
-pub(crate) fn ready<T>(answer: impl Future<Output = Result<T, LimiterError>>) -> T {
-    match pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(answer) => answer.unwrap(),
-        Poll::Pending => panic!("the limiter let us wait"),
+pub(crate) async fn acquire(
+    limiter: &dyn RateLimiter,
+    charges: &[Charge],
+    now: Timestamp,
+) -> Admission {
+    limiter.acquire(charges, now).await.unwrap()
+}
+
+pub(crate) async fn is_admitted(
+    limiter: &dyn RateLimiter,
+    charges: &[Charge],
+    now: Timestamp,
+) -> bool {
+    let admission = acquire(limiter, charges, now).await;
+    !admission.decision.is_refused()
+}
+
+/// The number of `tries` that are admitted.
+pub(crate) async fn admitted(
+    limiter: &dyn RateLimiter,
+    charges: &[Charge],
+    now: Timestamp,
+    tries: usize,
+) -> usize {
+    let mut admitted = 0;
+    for _ in 0..tries {
+        admitted += usize::from(is_admitted(limiter, charges, now).await);
     }
+    admitted
 }
 
-pub(crate) fn acquire(limiter: &dyn RateLimiter, charges: &[Charge], now: Timestamp) -> Acquired {
-    ready(limiter.acquire(charges, now))
-}
-
-pub(crate) fn is_admitted(limiter: &dyn RateLimiter, charges: &[Charge], now: Timestamp) -> bool {
-    !acquire(limiter, charges, now).decision.is_refused()
-}
-
-pub(crate) fn peek(limiter: &dyn RateLimiter, charge: Charge, now: Timestamp) -> Usage {
-    let decision = ready(limiter.peek(&[charge], now));
+pub(crate) async fn peek(limiter: &dyn RateLimiter, charge: Charge, now: Timestamp) -> Usage {
+    let decision = limiter.peek(&[charge], now).await.unwrap();
     usage(&decision, charge.policy)
+}
+
+pub(crate) async fn refund(
+    limiter: &dyn RateLimiter,
+    receipt: Receipt,
+    now: Timestamp,
+) -> Decision {
+    limiter.refund(receipt, now).await.unwrap()
+}
+
+/// A limiter on a network: every call waits before and after it takes effect.
+#[derive(Debug, Default)]
+pub(crate) struct Delayed<L>(pub(crate) L);
+
+#[async_trait]
+impl<L: RateLimiter> RateLimiter for Delayed<L> {
+    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError> {
+        delayed(self.0.acquire(charges, now)).await
+    }
+
+    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
+        delayed(self.0.peek(charges, now)).await
+    }
+
+    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
+        delayed(self.0.refund(receipt, now)).await
+    }
+
+    async fn check(&self) -> Result<(), LimiterError> {
+        delayed(self.0.check()).await
+    }
+}
+
+async fn delayed<T>(call: impl Future<Output = T>) -> T {
+    yield_now().await;
+    let result = call.await;
+    yield_now().await;
+    result
 }
 
 /// What is counted and the milliseconds until one more place.

@@ -1,10 +1,16 @@
 //! `GET /api/v1/health`.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use hyper::{Method, StatusCode};
-use landing_api::ports::StoreError;
+use landing_api::adapters::memory::MemoryRateLimiter;
+use landing_api::domain::decision::Decision;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::{Admission, Charge, LimiterError, RateLimiter, Receipt, StoreError};
 use serde_json::json;
 
-use crate::harness::{Call, TestApp};
+use crate::harness::{Call, Setup, TestApp};
 
 #[tokio::test]
 async fn health_tells_the_service_and_where_to_read_on() {
@@ -61,4 +67,41 @@ async fn head_is_get_without_a_body() {
     for name in ["content-type", "content-length", "ratelimit-policy"] {
         assert_eq!(head.header(name), get.header(name), "{name}");
     }
+}
+
+/// A limiter that decides, but says that it cannot.
+#[derive(Default)]
+struct AilingRateLimiter(MemoryRateLimiter);
+
+#[async_trait]
+impl RateLimiter for AilingRateLimiter {
+    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError> {
+        self.0.acquire(charges, now).await
+    }
+
+    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
+        self.0.peek(charges, now).await
+    }
+
+    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
+        self.0.refund(receipt, now).await
+    }
+
+    async fn check(&self) -> Result<(), LimiterError> {
+        Err(LimiterError("connection refused".to_owned()))
+    }
+}
+
+#[tokio::test]
+async fn health_is_503_while_the_limiter_is_away() {
+    let app = Setup {
+        limiter: Arc::new(AilingRateLimiter::default()),
+        ..Setup::default()
+    }
+    .start();
+    let reply = app.send(Call::get("/api/v1/health")).await;
+    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(reply.code(), "limiter_unavailable");
+    let text = String::from_utf8(reply.body.to_vec()).unwrap();
+    assert!(!text.contains("refused"), "the cause is for the log alone");
 }

@@ -9,10 +9,10 @@ use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::time::Timestamp;
 use landing_api::http::problem::Code;
-use landing_api::ports::{Acquired, Charge, Clock, Grant, LimiterError, RateLimiter};
-use tokio::task::yield_now;
+use landing_api::ports::{Admission, Charge, Clock, LimiterError, RateLimiter, Receipt};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
+use crate::fixtures::Delayed;
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 
 #[tokio::test]
@@ -232,7 +232,7 @@ impl BrokenRateLimiter {
 
 #[async_trait]
 impl RateLimiter for BrokenRateLimiter {
-    async fn acquire(&self, _: &[Charge], _: Timestamp) -> Result<Acquired, LimiterError> {
+    async fn acquire(&self, _: &[Charge], _: Timestamp) -> Result<Admission, LimiterError> {
         self.answer()
     }
 
@@ -240,7 +240,11 @@ impl RateLimiter for BrokenRateLimiter {
         self.answer()
     }
 
-    async fn refund(&self, _: Grant, _: Timestamp) -> Result<Decision, LimiterError> {
+    async fn refund(&self, _: Receipt, _: Timestamp) -> Result<Decision, LimiterError> {
+        self.answer()
+    }
+
+    async fn check(&self) -> Result<(), LimiterError> {
         self.answer()
     }
 }
@@ -267,32 +271,10 @@ async fn without_a_limiter_nothing_is_served() {
     }
 }
 
-/// A limiter on a network: no answer is ready at once.
-#[derive(Default)]
-struct DistantRateLimiter(MemoryRateLimiter);
-
-#[async_trait]
-impl RateLimiter for DistantRateLimiter {
-    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Acquired, LimiterError> {
-        yield_now().await;
-        self.0.acquire(charges, now).await
-    }
-
-    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
-        yield_now().await;
-        self.0.peek(charges, now).await
-    }
-
-    async fn refund(&self, grant: Grant, now: Timestamp) -> Result<Decision, LimiterError> {
-        yield_now().await;
-        self.0.refund(grant, now).await
-    }
-}
-
 #[tokio::test]
 async fn a_distant_limiter_counts_each_request_once() {
     let app = Setup {
-        limiter: Arc::new(DistantRateLimiter::default()),
+        limiter: Arc::new(Delayed::<MemoryRateLimiter>::default()),
         ..Setup::default()
     }
     .start();

@@ -26,9 +26,8 @@ use async_trait::async_trait;
 
 use crate::domain::decision::Decision;
 use crate::domain::policy::Policies;
-use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{Acquired, Charge, Clock, Grant, LimiterError, RateLimiter};
+use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter, Receipt};
 
 pub use self::persistence::{Change, SledWindowStore, WindowStore, WindowStoreError};
 use self::table::Table;
@@ -74,13 +73,12 @@ impl SledRateLimiter {
     /// [`LimiterOpenError`] when no empty store can be created beside the old one.
     pub fn open(
         dir: &Path,
-        key: MacKey,
         policies: &Policies,
         clock: Arc<dyn Clock>,
         limits: TableLimits,
     ) -> Result<Self, LimiterOpenError> {
         let store = Box::new(SledWindowStore::new(dir));
-        let limiter = Self::without_thread(store, key, policies, clock.now(), limits)?;
+        let limiter = Self::without_thread(store, policies, clock.now(), limits)?;
         let writer = Arc::clone(&limiter.writer);
         let thread = WriterThread::start(move || lock(&writer).tick(clock.now()))?;
         *lock(&limiter.thread) = Some(thread);
@@ -93,12 +91,11 @@ impl SledRateLimiter {
     /// [`LimiterOpenError::Store`] when the store cannot start over.
     pub fn without_thread(
         store: Box<dyn WindowStore>,
-        key: MacKey,
         policies: &Policies,
         now: Timestamp,
         limits: TableLimits,
     ) -> Result<Self, LimiterOpenError> {
-        let table = Arc::new(Table::new(limits, key));
+        let table = Arc::new(Table::new(limits));
         let writer = Writer::open(Arc::clone(&table), policies.clone(), store, now)?;
         Ok(Self {
             table,
@@ -136,7 +133,7 @@ impl SledRateLimiter {
 
 #[async_trait]
 impl RateLimiter for SledRateLimiter {
-    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Acquired, LimiterError> {
+    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError> {
         Ok(self.table.acquire(charges, now))
     }
 
@@ -144,8 +141,13 @@ impl RateLimiter for SledRateLimiter {
         Ok(self.table.peek(charges, now))
     }
 
-    async fn refund(&self, grant: Grant, now: Timestamp) -> Result<Decision, LimiterError> {
-        Ok(self.table.refund(&grant, now))
+    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
+        Ok(self.table.refund(&receipt, now))
+    }
+
+    /// Decisions are made in memory: a store that fails does not stop them.
+    async fn check(&self) -> Result<(), LimiterError> {
+        Ok(())
     }
 }
 

@@ -12,9 +12,8 @@ use arrayvec::ArrayVec;
 
 use crate::domain::client::LimitKey;
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
-use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{Acquired, Charge, Grant};
+use crate::ports::{Admission, Charge, Receipt, ReceiptEntry};
 
 use super::shard::Shard;
 
@@ -50,8 +49,12 @@ impl TableLimits {
 /// maps would each have just grown to twice that.
 pub(super) const SHARDS: usize = 80;
 
-/// The number of windows that may count a charge: its own, the coarse one, the overflow.
+/// The number of windows that may count a charge: its own, its group's, the overflow.
 const CANDIDATES: usize = 3;
+
+/// Stands for a hash in the key of the window that all newcomers share when even the windows of
+/// groups are too many.
+const OVERFLOW: [u8; 16] = [0; 16];
 
 type LockedShards<'a> =
     ArrayVec<(usize, MutexGuard<'a, Shard>), { CANDIDATES * POLICIES_PER_REQUEST_MAX }>;
@@ -63,44 +66,42 @@ pub(super) struct Table {
     /// The number of windows in all shards.
     keys: AtomicUsize,
     limits: TableLimits,
-    mac_key: MacKey,
 }
 
 impl Table {
-    pub(super) fn new(limits: TableLimits, mac_key: MacKey) -> Self {
+    pub(super) fn new(limits: TableLimits) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             keys: AtomicUsize::new(0),
             limits,
-            mac_key,
         }
     }
 
-    pub(super) fn acquire(&self, charges: &[Charge], now: Timestamp) -> Acquired {
+    pub(super) fn acquire(&self, charges: &[Charge], now: Timestamp) -> Admission {
         let (mut shards, keys) = self.lock_windows(charges);
-        let mut acquired = Acquired::default();
+        let mut admission = Admission::default();
         for (charge, key) in charges.iter().zip(&keys) {
             let usage = shard_of(&mut shards, key).peek(key, charge.quota, now);
             let is_violated = usage.counted >= charge.quota.count();
-            acquired.decision.push(charge.standing(usage, is_violated));
+            admission.decision.push(charge.standing(usage, is_violated));
         }
-        if acquired.decision.is_refused() {
-            return acquired;
+        if admission.decision.is_refused() {
+            return admission;
         }
-        acquired.decision = Decision::default();
+        admission.decision = Decision::default();
         for (charge, key) in charges.iter().zip(keys) {
             let shard = shard_of(&mut shards, &key);
             let before = shard.len();
             if let Ok(admitted) = shard.admit(key, charge.quota, now) {
                 self.count_keys(before, shard.len());
-                acquired
-                    .decision
-                    .push(charge.standing(admitted.usage, false));
+                let standing = charge.standing(admitted.usage, false);
+                admission.decision.push(standing);
+                // The key of the window that counted it, and the instant it was recorded at.
                 let charge = Charge { key, ..*charge };
-                acquired.grant.entries.push((charge, admitted.at));
+                admission.receipt.push(charge, admitted.at.as_ms());
             }
         }
-        acquired
+        admission
     }
 
     pub(super) fn peek(&self, charges: &[Charge], now: Timestamp) -> Decision {
@@ -113,12 +114,13 @@ impl Table {
         decision
     }
 
-    pub(super) fn refund(&self, grant: &Grant, now: Timestamp) -> Decision {
-        let mut shards = self.lock(grant.entries.iter().map(|(charge, _)| charge.key));
+    pub(super) fn refund(&self, receipt: &Receipt, now: Timestamp) -> Decision {
+        let mut shards = self.lock(receipt.entries().iter().map(|entry| entry.charge.key));
         let mut decision = Decision::default();
-        for (charge, admitted) in &grant.entries {
+        for ReceiptEntry { charge, token } in receipt.entries() {
             let shard = shard_of(&mut shards, &charge.key);
-            let usage = shard.refund(charge.key, *admitted, charge.quota, now);
+            let admitted = Timestamp::from_ms(*token);
+            let usage = shard.refund(charge.key, admitted, charge.quota, now);
             decision.push(charge.standing(usage, false));
         }
         decision
@@ -145,15 +147,15 @@ impl Table {
         }
     }
 
-    /// Locks the windows that count the charges, and returns their keys: each charge's own; while
-    /// the table is full, a shared one for a client that has none of its own.
+    /// Locks the windows that count the charges, and returns their keys: each charge's own;
+    /// while the table is full, a shared one for a client that has none of its own.
     ///
     /// That is decided behind the locks. Otherwise two concurrent requests of one newcomer could be
     /// counted in different windows.
     fn lock_windows(&self, charges: &[Charge]) -> (LockedShards<'_>, Keys) {
         let mut shards = self.lock(charges.iter().map(|charge| charge.key));
         let mut has_own_window = |charge: &Charge| {
-            charge.network.is_none() || shard_of(&mut shards, &charge.key).contains(&charge.key)
+            charge.group.is_none() || shard_of(&mut shards, &charge.key).contains(&charge.key)
         };
         if !self.limits.is_full(self.count()) || charges.iter().all(&mut has_own_window) {
             return (shards, charges.iter().map(|charge| charge.key).collect());
@@ -166,11 +168,11 @@ impl Table {
     fn lock_windows_when_full(&self, charges: &[Charge]) -> (LockedShards<'_>, Keys) {
         let candidates: ArrayVec<[LimitKey; CANDIDATES], POLICIES_PER_REQUEST_MAX> = charges
             .iter()
-            .map(|charge| match charge.network {
-                Some(network) => [
+            .map(|charge| match charge.group {
+                Some(group) => [
                     charge.key,
-                    LimitKey::coarse(&self.mac_key, charge.policy, network),
-                    LimitKey::overflow(&self.mac_key, charge.policy),
+                    LimitKey::tagged(charge.policy, *group.as_bytes()),
+                    LimitKey::tagged(charge.policy, OVERFLOW),
                 ],
                 None => [charge.key; CANDIDATES],
             })
@@ -180,10 +182,14 @@ impl Table {
         let mut contains = |key: &LimitKey| shard_of(&mut shards, key).contains(key);
         let keys = candidates
             .iter()
-            .map(|&[own, coarse, overflow]| match () {
-                () if own == coarse || contains(&own) => own,
-                () if !is_reserve_full || contains(&coarse) => coarse,
-                () => overflow,
+            .map(|&[own, of_group, overflow]| {
+                if own == of_group || contains(&own) {
+                    own
+                } else if !is_reserve_full || contains(&of_group) {
+                    of_group
+                } else {
+                    overflow
+                }
             })
             .collect();
         (shards, keys)

@@ -281,7 +281,6 @@ fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use crate::domain::secret::Secret;
     use crate::domain::window::Window;
 
     use super::super::table::TableLimits;
@@ -328,8 +327,7 @@ mod tests {
     #[test]
     fn what_expires_during_an_outage_leaves_no_memory_behind() {
         let start = Timestamp::from_ms(1_000_000);
-        let mac_key = Secret::new([7; 32]).keys().limiter;
-        let table = Arc::new(Table::new(TableLimits::default(), mac_key));
+        let table = Arc::new(Table::new(TableLimits::default()));
         let is_failing = Arc::new(AtomicBool::new(false));
         let store = Box::new(SwitchedStore(Arc::clone(&is_failing)));
         let mut writer =

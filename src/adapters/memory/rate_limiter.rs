@@ -8,66 +8,70 @@ use async_trait::async_trait;
 use crate::domain::client::LimitKey;
 use crate::domain::decision::Decision;
 use crate::domain::time::Timestamp;
-use crate::domain::window::{Usage, Window};
-use crate::ports::{Acquired, Charge, Grant, LimiterError, RateLimiter};
+use crate::domain::window::Window;
+use crate::ports::{Admission, Charge, LimiterError, RateLimiter, Receipt};
 
 use super::lock;
 
-/// Windows in a map behind one lock. It never forgets one, so it is for tests only.
+type Windows = HashMap<LimitKey, Window>;
+
+/// Windows in a map behind one lock. It never removes one, so it is for tests only.
 #[derive(Debug, Default)]
 pub struct MemoryRateLimiter {
-    windows: Mutex<HashMap<LimitKey, Window>>,
+    windows: Mutex<Windows>,
 }
 
 #[async_trait]
 impl RateLimiter for MemoryRateLimiter {
-    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Acquired, LimiterError> {
+    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError> {
         let mut windows = lock(&self.windows);
-        let mut decision = Decision::default();
-        for charge in charges {
-            let usage = peek(&mut windows, charge, now);
-            let is_violated = usage.counted >= charge.quota.count();
-            decision.push(charge.standing(usage, is_violated));
-        }
-        let mut grant = Grant::default();
-        if !decision.is_refused() {
-            decision = Decision::default();
+        let mut admission = Admission {
+            decision: peek(&mut windows, charges, now, true),
+            receipt: Receipt::default(),
+        };
+        if !admission.decision.is_refused() {
+            admission.decision = Decision::default();
             for charge in charges {
                 let window = windows.entry(charge.key).or_default();
-                if let Ok(admission) = window.admit(charge.quota, now) {
-                    decision.push(charge.standing(admission.usage, false));
-                    grant.entries.push((*charge, admission.at));
+                if let Ok(admitted) = window.admit(charge.quota, now) {
+                    let standing = charge.standing(admitted.usage, false);
+                    admission.decision.push(standing);
+                    admission.receipt.push(*charge, admitted.at.as_ms());
                 }
             }
         }
-        Ok(Acquired { decision, grant })
+        Ok(admission)
     }
 
     async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
-        let mut windows = lock(&self.windows);
-        let mut decision = Decision::default();
-        for charge in charges {
-            let usage = peek(&mut windows, charge, now);
-            decision.push(charge.standing(usage, false));
-        }
-        Ok(decision)
+        Ok(peek(&mut lock(&self.windows), charges, now, false))
     }
 
-    async fn refund(&self, grant: Grant, now: Timestamp) -> Result<Decision, LimiterError> {
+    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
         let mut windows = lock(&self.windows);
         let mut decision = Decision::default();
-        for (charge, admitted) in grant.entries {
+        for entry in receipt.entries() {
+            let (charge, admitted) = (entry.charge, Timestamp::from_ms(entry.token));
             let window = windows.entry(charge.key).or_default();
             let usage = window.refund(admitted, charge.quota, now);
             decision.push(charge.standing(usage, false));
         }
         Ok(decision)
     }
+
+    async fn check(&self) -> Result<(), LimiterError> {
+        Ok(())
+    }
 }
 
-fn peek(windows: &mut HashMap<LimitKey, Window>, charge: &Charge, now: Timestamp) -> Usage {
-    windows
-        .entry(charge.key)
-        .or_default()
-        .peek(charge.quota, now)
+/// With `is_asking`, a full window is a violation.
+fn peek(windows: &mut Windows, charges: &[Charge], now: Timestamp, is_asking: bool) -> Decision {
+    let mut decision = Decision::default();
+    for charge in charges {
+        let window = windows.entry(charge.key).or_default();
+        let usage = window.peek(charge.quota, now);
+        let is_full = usage.counted >= charge.quota.count();
+        decision.push(charge.standing(usage, is_asking && is_full));
+    }
+    decision
 }

@@ -23,6 +23,7 @@ struct HealthResponse<'a> {
 /// outage would take the whole service out of rotation.
 pub(super) async fn health(context: &RequestContext) -> Result<Reply, Problem> {
     let app = context.app();
+    app.limiter.check().await?;
     app.keys.check().await.map_err(unavailable)?;
     if let Newsletter::Contacts { contacts, .. } = app.newsletter() {
         contacts.check().await.map_err(unavailable)?;

@@ -1,52 +1,55 @@
 //! What every [`RateLimiter`] must do.
+//!
+//! An engine with a clock of its own has it set to `now` before each call.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
+use std::sync::Arc;
 
 use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, TableLimits};
 use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::PolicyName;
-use landing_api::domain::time::Timestamp;
-use landing_api::ports::{Charge, Grant, RateLimiter};
+use landing_api::ports::{Charge, RateLimiter, Receipt};
 use tempfile::TempDir;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
 
-use crate::fixtures::{START, acquire, charge, is_admitted, mac_key, peek, policies, ready, usage};
+use crate::fixtures::{
+    Delayed, START, acquire, charge, is_admitted, peek, policies, refund, usage,
+};
 
-/// Every adapter, and the directory that one of them needs; the quotas they are used with must all
-/// be `quota`.
-pub(super) fn limiters(quota: &str) -> (TempDir, [Box<dyn RateLimiter>; 2]) {
+/// Every adapter, and the directory that one of them needs. Charges must all have `quota`.
+pub(super) fn limiters(quota: &str) -> (TempDir, [Arc<dyn RateLimiter>; 3]) {
     let dir = tempfile::tempdir().unwrap();
     let store = Box::new(SledWindowStore::new(&dir.path().join("windows")));
     let limits = TableLimits::default();
-    let sled = SledRateLimiter::without_thread(store, mac_key(), &policies(quota), START, limits);
+    let sled = SledRateLimiter::without_thread(store, &policies(quota), START, limits).unwrap();
     let memory = MemoryRateLimiter::default();
-    (dir, [Box::new(memory), Box::new(sled.unwrap())])
+    let delayed = Delayed::<MemoryRateLimiter>::default();
+    (dir, [Arc::new(memory), Arc::new(delayed), Arc::new(sled)])
 }
 
-/// Runs `suite` on every adapter; the quotas it uses must all be `quota`.
-fn check(quota: &str, suite: impl Fn(&dyn RateLimiter)) {
+/// Runs `suite` on every adapter. Its charges must all have `quota`.
+async fn check(quota: &str, suite: impl AsyncFn(&dyn RateLimiter)) {
     let (_dir, limiters) = limiters(quota);
     for limiter in &limiters {
-        suite(&**limiter);
+        suite(&**limiter).await;
     }
 }
 
-#[test]
-fn all_policies_are_charged_or_none() {
+#[tokio::test]
+async fn all_policies_are_charged_or_none() {
     let quota = "2/60s";
-    check(quota, |limiter| {
+    check(quota, async |limiter| {
         let by_ip = charge(PolicyName::Ip, quota, 1);
         let by_other_ip = charge(PolicyName::Ip, quota, 2);
         let pair = charge(PolicyName::Newsletter, quota, 1);
-        assert!(is_admitted(limiter, &[by_ip], START));
-        assert!(is_admitted(limiter, &[by_ip, pair], START.plus_ms(1)));
+        assert!(is_admitted(limiter, &[by_ip], START).await);
+        assert!(is_admitted(limiter, &[by_ip, pair], START.plus_ms(1)).await);
         let full = START.plus_ms(10);
         for charges in [[by_ip, pair], [pair, by_ip]] {
-            let refused = acquire(limiter, &charges, full);
+            let refused = acquire(limiter, &charges, full).await;
             assert!(refused.decision.is_refused());
-            assert!(refused.grant.entries.is_empty());
+            assert!(refused.receipt.is_empty());
             let violated: Vec<_> = refused.decision.violated().map(|s| s.policy).collect();
             assert_eq!(violated, [PolicyName::Ip]);
             assert_eq!(usage(&refused.decision, PolicyName::Ip), (2, 59_990));
@@ -55,92 +58,135 @@ fn all_policies_are_charged_or_none() {
                 (1, 59_991)
             );
         }
-        // Nothing of the refusals is left under the other policy: it has one place yet.
-        assert!(is_admitted(limiter, &[by_other_ip, pair], full));
-        assert!(!is_admitted(limiter, &[by_other_ip, pair], full));
-        assert_eq!(peek(limiter, by_other_ip, full), (1, 60_000));
-    });
+        // The refusals left nothing under the other policy: it has one place left.
+        assert!(is_admitted(limiter, &[by_other_ip, pair], full).await);
+        assert!(!is_admitted(limiter, &[by_other_ip, pair], full).await);
+        assert_eq!(peek(limiter, by_other_ip, full).await, (1, 60_000));
+    })
+    .await;
 }
 
-#[test]
-fn refusals_do_not_move_retry_after_later() {
+#[tokio::test]
+async fn refusals_do_not_move_retry_after_later() {
     let quota = "3/60s";
-    check(quota, |limiter| {
+    check(quota, async |limiter| {
         let charge = charge(PolicyName::Keys, quota, 1);
         for offset_ms in [0, 5, 10] {
-            assert!(is_admitted(limiter, &[charge], START.plus_ms(offset_ms)));
+            assert!(is_admitted(limiter, &[charge], START.plus_ms(offset_ms)).await);
         }
         for offset_ms in 11..1000 {
-            let refused = acquire(limiter, &[charge], START.plus_ms(offset_ms)).decision;
-            assert_eq!(usage(&refused, PolicyName::Keys), (3, 60_000 - offset_ms));
+            let refused = acquire(limiter, &[charge], START.plus_ms(offset_ms)).await;
+            let usage = usage(&refused.decision, PolicyName::Keys);
+            assert_eq!(usage, (3, 60_000 - offset_ms));
         }
-        assert!(!is_admitted(limiter, &[charge], START.plus_ms(59_999)));
-        assert!(is_admitted(limiter, &[charge], START.plus_ms(60_000)));
-        assert!(!is_admitted(limiter, &[charge], START.plus_ms(60_000)));
-        assert!(is_admitted(limiter, &[charge], START.plus_ms(60_005)));
-    });
+        assert!(!is_admitted(limiter, &[charge], START.plus_ms(59_999)).await);
+        assert!(is_admitted(limiter, &[charge], START.plus_ms(60_000)).await);
+        assert!(!is_admitted(limiter, &[charge], START.plus_ms(60_000)).await);
+        assert!(is_admitted(limiter, &[charge], START.plus_ms(60_005)).await);
+    })
+    .await;
 }
 
-#[test]
-fn a_refund_gives_back_exactly_what_was_charged() {
+#[tokio::test]
+async fn a_refund_gives_back_exactly_what_was_charged() {
     let quota = "3/60s";
-    check(quota, |limiter| {
+    check(quota, async |limiter| {
         let charges = [
             charge(PolicyName::Assistant, quota, 1),
             charge(PolicyName::AssistantIp, quota, 1),
         ];
-        let first = acquire(limiter, &charges, START);
-        assert_eq!(first.grant.entries.len(), 2);
-        acquire(limiter, &charges[..1], START.plus_ms(7));
-        let decision = ready(limiter.refund(first.grant, START.plus_ms(10)));
+        let first = acquire(limiter, &charges, START).await;
+        acquire(limiter, &charges[..1], START.plus_ms(7)).await;
+        let decision = refund(limiter, first.receipt, START.plus_ms(10)).await;
         assert_eq!(usage(&decision, PolicyName::Assistant), (1, 59_997));
         assert_eq!(usage(&decision, PolicyName::AssistantIp), (0, 60_000));
-        assert_eq!(peek(limiter, charges[0], START.plus_ms(10)), (1, 59_997));
-        // What has left the window is not given back a second time.
-        let second = acquire(limiter, &charges[..1], START.plus_ms(20));
-        acquire(limiter, &charges[..1], START.plus_ms(60_019));
-        let decision = ready(limiter.refund(second.grant, START.plus_ms(60_020)));
+        let now = START.plus_ms(10);
+        assert_eq!(peek(limiter, charges[0], now).await, (1, 59_997));
+        assert_eq!(peek(limiter, charges[1], now).await, (0, 60_000));
+        // An expired admission is not given back a second time.
+        let second = acquire(limiter, &charges[..1], START.plus_ms(20)).await;
+        acquire(limiter, &charges[..1], START.plus_ms(60_019)).await;
+        let decision = refund(limiter, second.receipt, START.plus_ms(60_020)).await;
         assert_eq!(usage(&decision, PolicyName::Assistant), (1, 59_999));
-        let nothing = ready(limiter.refund(Grant::default(), START));
+        let nothing = refund(limiter, Receipt::default(), START).await;
         assert_eq!(nothing, Decision::default());
-    });
+    })
+    .await;
 }
 
-#[test]
-fn a_refund_of_a_window_that_is_gone_does_nothing() {
+#[tokio::test]
+async fn a_part_of_a_receipt_refunds_that_part() {
     let quota = "3/60s";
-    check(quota, |limiter| {
-        let charge = charge(PolicyName::Assistant, quota, 1);
-        let mut grant = Grant::default();
-        grant.entries.push((charge, START));
-        let decision = ready(limiter.refund(grant, START));
+    check(quota, async |limiter| {
+        let charges = [
+            charge(PolicyName::Assistant, quota, 1),
+            charge(PolicyName::AssistantIp, quota, 1),
+        ];
+        let admission = acquire(limiter, &charges, START).await;
+        let part = admission
+            .receipt
+            .only(|policy| policy == PolicyName::Assistant);
+        let decision = refund(limiter, part, START).await;
         assert_eq!(usage(&decision, PolicyName::Assistant), (0, 60_000));
-    });
+        assert_eq!(decision.standings().len(), 1);
+        assert_eq!(peek(limiter, charges[1], START).await, (1, 60_000));
+    })
+    .await;
 }
 
-#[test]
-fn peeking_charges_nothing() {
+#[tokio::test]
+async fn of_two_admissions_at_one_instant_a_refund_removes_one() {
+    let quota = "3/60s";
+    check(quota, async |limiter| {
+        let charge = charge(PolicyName::Assistant, quota, 1);
+        let first = acquire(limiter, &[charge], START).await;
+        let second = acquire(limiter, &[charge], START).await;
+        let decision = refund(limiter, first.receipt, START).await;
+        assert_eq!(usage(&decision, PolicyName::Assistant), (1, 60_000));
+        let decision = refund(limiter, second.receipt, START).await;
+        assert_eq!(usage(&decision, PolicyName::Assistant), (0, 60_000));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refund_of_an_expired_window_does_nothing() {
+    let quota = "3/60s";
+    check(quota, async |limiter| {
+        let charge = charge(PolicyName::Assistant, quota, 1);
+        let admission = acquire(limiter, &[charge], START).await;
+        let decision = refund(limiter, admission.receipt, START.plus_ms(60_000)).await;
+        assert_eq!(usage(&decision, PolicyName::Assistant), (0, 60_000));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn peeking_charges_nothing() {
     let quota = "2/60s";
-    check(quota, |limiter| {
+    check(quota, async |limiter| {
         let charge = charge(PolicyName::Keys, quota, 1);
         for offset_ms in 0..1000 {
-            assert_eq!(peek(limiter, charge, START.plus_ms(offset_ms)), (0, 60_000));
+            let now = START.plus_ms(offset_ms);
+            assert_eq!(peek(limiter, charge, now).await, (0, 60_000));
         }
-        assert!(is_admitted(limiter, &[charge], START.plus_ms(1000)));
+        assert!(is_admitted(limiter, &[charge], START.plus_ms(1000)).await);
         for offset_ms in 1000..2000 {
-            let counted = peek(limiter, charge, START.plus_ms(offset_ms));
+            let counted = peek(limiter, charge, START.plus_ms(offset_ms)).await;
             assert_eq!(counted, (1, 61_000 - offset_ms));
         }
-        // A full window is no refusal for somebody who only looks.
-        assert!(is_admitted(limiter, &[charge], START.plus_ms(2000)));
-        assert!(!ready(limiter.peek(&[charge], START.plus_ms(2000))).is_refused());
-    });
+        // A full window is no violation for a caller that only peeks.
+        assert!(is_admitted(limiter, &[charge], START.plus_ms(2000)).await);
+        let decision = limiter.peek(&[charge], START.plus_ms(2000)).await.unwrap();
+        assert!(!decision.is_refused());
+    })
+    .await;
 }
 
-#[test]
-fn standings_come_in_the_order_of_the_charges() {
+#[tokio::test]
+async fn standings_come_in_the_order_of_the_charges() {
     let quota = "2/60s";
-    check(quota, |limiter| {
+    check(quota, async |limiter| {
         let order = [
             PolicyName::Newsletter,
             PolicyName::Default,
@@ -152,105 +198,74 @@ fn standings_come_in_the_order_of_the_charges() {
         let names = |decision: Decision| -> Vec<PolicyName> {
             decision.standings().iter().map(|s| s.policy).collect()
         };
-        assert_eq!(names(ready(limiter.peek(&charges, START))), order);
-        let acquired = acquire(limiter, &charges, START);
-        assert_eq!(names(acquired.decision), order);
-        assert_eq!(names(ready(limiter.refund(acquired.grant, START))), order);
-        assert!(is_admitted(limiter, &charges, START));
-        assert!(is_admitted(limiter, &charges, START));
-        assert_eq!(names(acquire(limiter, &charges, START).decision), order);
-        let none = acquire(limiter, &[], START);
+        let peeked = limiter.peek(&charges, START).await.unwrap();
+        assert_eq!(names(peeked), order);
+        let admission = acquire(limiter, &charges, START).await;
+        assert_eq!(names(admission.decision), order);
+        let refunded = refund(limiter, admission.receipt, START).await;
+        assert_eq!(names(refunded), order);
+        assert!(is_admitted(limiter, &charges, START).await);
+        assert!(is_admitted(limiter, &charges, START).await);
+        let refused = acquire(limiter, &charges, START).await;
+        assert_eq!(names(refused.decision), order);
+        let none = acquire(limiter, &[], START).await;
         assert_eq!(none.decision, Decision::default());
-    });
+    })
+    .await;
 }
 
-#[test]
-fn sixty_four_threads_admit_exactly_the_limit() {
+#[tokio::test]
+async fn a_limiter_that_works_says_so() {
+    check("2/60s", async |limiter| limiter.check().await.unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 64)]
+async fn sixty_four_threads_admit_exactly_the_limit() {
     for (quota, limit) in [("100/60s", 100), ("1000/60s", 1000)] {
-        check(quota, |limiter| {
+        let (_dir, limiters) = limiters(quota);
+        for limiter in &limiters {
             let shared = charge(PolicyName::Ip, quota, 0);
-            assert_eq!(stampede(limiter, |_| vec![shared]), limit, "{quota}");
+            assert_eq!(stampede(limiter, |_| vec![shared]).await, limit, "{quota}");
             // With a second policy that never refuses.
             let shared = charge(PolicyName::Default, quota, 0);
-            let own = |thread| charge(PolicyName::Newsletter, quota, thread);
-            let admitted = stampede(limiter, |thread| vec![own(thread), shared]);
+            let own = |task| charge(PolicyName::Newsletter, quota, task);
+            let admitted = stampede(limiter, |task| vec![own(task), shared]).await;
             assert_eq!(admitted, limit, "{quota}");
-            let counted_alone: u32 = (0..64).map(|t| peek(limiter, own(t), START).0).sum();
+            let mut counted_alone = 0;
+            for task in 0..64 {
+                counted_alone += peek(&**limiter, own(task), START).await.0;
+            }
             assert_eq!(counted_alone, limit, "{quota}");
-            // Two orders of the same two windows: nobody waits for ever.
-            let pair = [
-                charge(PolicyName::Keys, quota, 1),
-                charge(PolicyName::Agents, quota, 2),
-            ];
-            let admitted = stampede(limiter, |thread| {
-                let [a, b] = pair;
-                if thread % 2 == 0 {
-                    vec![a, b]
-                } else {
-                    vec![b, a]
-                }
-            });
+            // Two orders of the same two windows: no deadlock.
+            let a = charge(PolicyName::Keys, quota, 1);
+            let b = charge(PolicyName::Agents, quota, 2);
+            let admitted = stampede(limiter, |task| match task % 2 {
+                0 => vec![a, b],
+                _ => vec![b, a],
+            })
+            .await;
             assert_eq!(admitted, limit, "{quota}");
-        });
-    }
-}
-
-/// 64 threads, 200 tries each, reading a clock that is up to 3 ms early or late; says how many
-/// tries were admitted.
-fn stampede(limiter: &dyn RateLimiter, charges: impl Fn(u32) -> Vec<Charge> + Sync) -> u32 {
-    let admitted = AtomicU32::new(0);
-    let barrier = Barrier::new(64);
-    thread::scope(|scope| {
-        for index in 0..64 {
-            let (admitted, barrier, charges) = (&admitted, &barrier, charges(index));
-            scope.spawn(move || {
-                barrier.wait();
-                for attempt in 0..200 {
-                    let now = START.plus_ms(u64::from((index + attempt) % 4));
-                    if is_admitted(limiter, &charges, now) {
-                        admitted.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-            });
         }
-    });
-    admitted.into_inner()
+    }
 }
 
-#[test]
-fn a_thread_that_comes_late_moves_no_mark() {
-    let quota = "2/60s";
-    check(quota, |limiter| {
-        let charge = charge(PolicyName::Ip, quota, 1);
-        assert!(is_admitted(limiter, &[charge], START.plus_ms(100)));
-        let late = acquire(limiter, &[charge], START);
-        assert_eq!(late.grant.entries[0].1, START.plus_ms(100));
-        assert!(!is_admitted(limiter, &[charge], START.plus_ms(60_099)));
-        assert!(is_admitted(limiter, &[charge], START.plus_ms(60_100)));
-        // What it was charged it gets back.
-        assert!(is_admitted(limiter, &[charge], START.plus_ms(60_100)));
-        let later = START.plus_ms(200_000);
-        acquire(limiter, &[charge], later);
-        let late = acquire(limiter, &[charge], Timestamp::from_ms(later.as_ms() - 50));
-        let now = Timestamp::from_ms(later.as_ms() - 40);
-        let decision = ready(limiter.refund(late.grant, now));
-        assert_eq!(usage(&decision, PolicyName::Ip).0, 1);
-    });
-}
-
-#[test]
-fn nobody_waits_longer_than_one_window_when_the_clock_was_set_back() {
-    let quota = "2/60s";
-    for back_ms in [101, 60_000, 3_600_000, START.as_ms()] {
-        check(quota, |limiter| {
-            let charge = charge(PolicyName::Ip, quota, 1);
-            assert!(is_admitted(limiter, &[charge], START));
-            assert!(is_admitted(limiter, &[charge], START));
-            let now = Timestamp::from_ms(START.as_ms() - back_ms);
-            let refused = acquire(limiter, &[charge], now).decision;
-            assert_eq!(usage(&refused, PolicyName::Ip), (2, 60_000), "{back_ms}");
-            assert!(!is_admitted(limiter, &[charge], now.plus_ms(59_999)));
-            assert!(is_admitted(limiter, &[charge], now.plus_ms(60_000)));
+/// 64 tasks with a thread each, 200 tries each, at instants that differ by up to 3 ms. Returns the
+/// number of tries that were admitted.
+async fn stampede(limiter: &Arc<dyn RateLimiter>, charges: impl Fn(u32) -> Vec<Charge>) -> u32 {
+    let barrier = Arc::new(Barrier::new(64));
+    let mut tasks = JoinSet::new();
+    for index in 0..64 {
+        let (limiter, barrier, charges) =
+            (Arc::clone(limiter), Arc::clone(&barrier), charges(index));
+        tasks.spawn(async move {
+            barrier.wait().await;
+            let mut admitted = 0;
+            for attempt in 0..200 {
+                let now = START.plus_ms(u64::from((index + attempt) % 4));
+                admitted += u32::from(is_admitted(&*limiter, &charges, now).await);
+            }
+            admitted
         });
     }
+    tasks.join_all().await.into_iter().sum()
 }

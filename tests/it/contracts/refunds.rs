@@ -97,7 +97,7 @@ fn client(host: u8) -> Client {
     Client {
         network: Network::V4([192, 0, 2, host]),
         credential: None,
-        forwarding_untrusted: false,
+        may_be_shared: false,
     }
 }
 

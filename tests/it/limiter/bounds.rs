@@ -3,13 +3,13 @@
 use landing_api::adapters::limiter::TableLimits;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{Charge, RateLimiter};
+use landing_api::ports::Charge;
 
 use super::{Data, QUOTA, counted, sweep};
-use crate::fixtures::{START, acquire, charge, is_admitted, ready};
+use crate::fixtures::{START, acquire, charge, is_admitted, refund, usage};
 
-#[test]
-fn the_sweep_leaves_nothing_of_expired_windows() {
+#[tokio::test]
+async fn the_sweep_leaves_nothing_of_expired_windows() {
     let data = Data::new();
     let limiter = data.open(QUOTA, START);
     for host in 0..3000 {
@@ -17,14 +17,14 @@ fn the_sweep_leaves_nothing_of_expired_windows() {
             charge(PolicyName::Default, QUOTA, host),
             charge(PolicyName::Ip, QUOTA, host),
         ];
-        assert!(is_admitted(&limiter, &charges, START));
+        assert!(is_admitted(&limiter, &charges, START).await);
     }
     limiter.tick(START);
     let expired = START.plus_ms(60_000);
     // Some are never written, as they are gone before the next tick.
     for host in 3000..3100 {
         let by_ip = charge(PolicyName::Ip, QUOTA, host);
-        assert!(is_admitted(&limiter, &[by_ip], START.plus_ms(1)));
+        assert!(is_admitted(&limiter, &[by_ip], START.plus_ms(1)).await);
     }
     let last_but_one = START.plus_ms(59_999);
     sweep(&limiter, last_but_one);
@@ -44,12 +44,12 @@ fn the_sweep_leaves_nothing_of_expired_windows() {
     assert_eq!(data.open(QUOTA, START).stats().windows, 0);
 }
 
-#[test]
-fn the_sweep_settles_windows_that_a_clock_set_back_left_in_the_future() {
+#[tokio::test]
+async fn the_sweep_settles_windows_that_a_clock_set_back_left_in_the_future() {
     let data = Data::new();
     let limiter = data.open(QUOTA, START);
     let charges = [charge(PolicyName::Ip, QUOTA, 1)];
-    assert!(is_admitted(&limiter, &charges, START));
+    assert!(is_admitted(&limiter, &charges, START).await);
     let now = Timestamp::from_ms(START.as_ms() - 86_400_000);
     sweep(&limiter, now);
     sweep(&limiter, now.plus_ms(59_999));
@@ -58,43 +58,59 @@ fn the_sweep_settles_windows_that_a_clock_set_back_left_in_the_future() {
     assert_eq!(limiter.stats().windows, 0);
 }
 
-#[test]
-fn newcomers_share_windows_while_the_table_is_full() {
+#[tokio::test]
+async fn newcomers_share_windows_while_the_table_is_full() {
     let data = Data::new();
     let limits = TableLimits { keys_max: 16 };
     let limiter = data.open_with(QUOTA, START, limits);
     let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
     for host in 0..16 {
-        assert!(is_admitted(&limiter, &[by_ip(host)], START));
+        assert!(is_admitted(&limiter, &[by_ip(host)], START).await);
     }
-    // Two neighbours share one window; what the grant names is that one.
-    let first = acquire(&limiter, &[by_ip(100)], START).grant;
-    let second = acquire(&limiter, &[by_ip(101)], START).grant;
-    let shared = first.entries[0].0.key;
+    // Two neighbours share one window; what the receipt names is that one.
+    let first = acquire(&limiter, &[by_ip(100)], START).await.receipt;
+    let second = acquire(&limiter, &[by_ip(101)], START).await.receipt;
+    let shared = first.entries()[0].charge.key;
     assert_ne!(shared, by_ip(100).key);
-    assert_eq!(shared, second.entries[0].0.key);
-    assert_eq!(counted(&limiter, by_ip(102), START), 2);
-    ready(limiter.refund(second, START));
-    assert_eq!(counted(&limiter, by_ip(102), START), 1);
+    assert_eq!(shared, second.entries()[0].charge.key);
+    assert_eq!(counted(&limiter, by_ip(102), START).await, 2);
+    refund(&limiter, second, START).await;
+    assert_eq!(counted(&limiter, by_ip(102), START).await, 1);
     // The reserve holds one shared window: every other network is in the overflow.
-    assert!(is_admitted(&limiter, &[by_ip(0x1_0000)], START));
-    assert!(is_admitted(&limiter, &[by_ip(0x2_0000)], START));
-    assert!(is_admitted(&limiter, &[by_ip(0x3_0000)], START));
-    assert!(!is_admitted(&limiter, &[by_ip(0x4_0000)], START));
+    assert!(is_admitted(&limiter, &[by_ip(0x1_0000)], START).await);
+    assert!(is_admitted(&limiter, &[by_ip(0x2_0000)], START).await);
+    assert!(is_admitted(&limiter, &[by_ip(0x3_0000)], START).await);
+    assert!(!is_admitted(&limiter, &[by_ip(0x4_0000)], START).await);
     assert_eq!(limiter.stats().windows, 18);
     // Those who were there keep theirs, and what is never shared gets its own.
-    assert_eq!(counted(&limiter, by_ip(0), START), 1);
+    assert_eq!(counted(&limiter, by_ip(0), START).await, 1);
     let everyone = Charge {
-        network: None,
+        group: None,
         ..charge(PolicyName::AssistantAll, QUOTA, 9)
     };
-    let own = acquire(&limiter, &[everyone, by_ip(1)], START).grant;
-    assert_eq!(own.entries[0].0.key, everyone.key);
-    assert_eq!(own.entries[1].0.key, by_ip(1).key);
+    let own = acquire(&limiter, &[everyone, by_ip(1)], START)
+        .await
+        .receipt;
+    assert_eq!(own.entries()[0].charge.key, everyone.key);
+    assert_eq!(own.entries()[1].charge.key, by_ip(1).key);
     // After the sweep there is room again.
     let later = START.plus_ms(60_000);
     sweep(&limiter, later);
     assert_eq!(limiter.stats().windows, 0);
-    let own = acquire(&limiter, &[by_ip(100)], later).grant;
-    assert_eq!(own.entries[0].0.key, by_ip(100).key);
+    let own = acquire(&limiter, &[by_ip(100)], later).await.receipt;
+    assert_eq!(own.entries()[0].charge.key, by_ip(100).key);
+}
+
+#[tokio::test]
+async fn a_refund_of_a_window_that_was_swept_does_nothing() {
+    let data = Data::new();
+    let limiter = data.open(QUOTA, START);
+    let charged = charge(PolicyName::Ip, QUOTA, 1);
+    let admission = acquire(&limiter, &[charged], START).await;
+    let expired = START.plus_ms(60_000);
+    sweep(&limiter, expired);
+    assert_eq!(limiter.stats().windows, 0);
+    let decision = refund(&limiter, admission.receipt, expired).await;
+    assert_eq!(usage(&decision, PolicyName::Ip), (0, 60_000));
+    assert_eq!(limiter.stats().windows, 0);
 }

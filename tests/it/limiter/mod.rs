@@ -1,6 +1,7 @@
 //! The limiter over sled: restarts, bounds, damage and a failing store.
 
 mod bounds;
+mod clock;
 mod damage;
 mod failing_store;
 mod restart;
@@ -13,7 +14,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::Charge;
 use tempfile::TempDir;
 
-use crate::fixtures::{mac_key, peek, policies};
+use crate::fixtures::{peek, policies};
 
 const QUOTA: &str = "3/60s";
 
@@ -47,7 +48,7 @@ impl Data {
 
     fn open_with(&self, quota: &str, now: Timestamp, limits: TableLimits) -> SledRateLimiter {
         let store = Box::new(SledWindowStore::new(&self.windows()));
-        SledRateLimiter::without_thread(store, mac_key(), &policies(quota), now, limits).unwrap()
+        SledRateLimiter::without_thread(store, &policies(quota), now, limits).unwrap()
     }
 
     /// What a process leaves behind that is killed now.
@@ -77,6 +78,6 @@ fn sweep(limiter: &SledRateLimiter, now: Timestamp) {
     }
 }
 
-fn counted(limiter: &SledRateLimiter, charge: Charge, now: Timestamp) -> u32 {
-    peek(limiter, charge, now).0
+async fn counted(limiter: &SledRateLimiter, charge: Charge, now: Timestamp) -> u32 {
+    peek(limiter, charge, now).await.0
 }

@@ -8,178 +8,180 @@ use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, TableLimi
 use landing_api::adapters::memory::ManualClock;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::RateLimiter;
 
 use super::{Data, QUOTA, copy_dir, counted};
-use crate::fixtures::{START, acquire, charge, is_admitted, mac_key, peek, policies, ready};
+use crate::fixtures::{START, acquire, admitted, charge, is_admitted, peek, policies, refund};
 
-#[test]
-fn a_restart_keeps_every_count() {
+#[tokio::test]
+async fn a_restart_keeps_every_count() {
     let data = Data::new();
     let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
     let limiter = data.open(QUOTA, START);
     for (host, times) in [(1, 1), (2, 2), (3, 3)] {
         for offset_ms in 0..times {
-            assert!(is_admitted(
-                &limiter,
-                &[by_ip(host)],
-                START.plus_ms(offset_ms)
-            ));
+            assert!(is_admitted(&limiter, &[by_ip(host)], START.plus_ms(offset_ms)).await);
         }
     }
     limiter.close();
     limiter.close();
     let now = START.plus_ms(1000);
     // Decisions go on after the end.
-    assert!(is_admitted(&limiter, &[by_ip(4)], now));
+    assert!(is_admitted(&limiter, &[by_ip(4)], now).await);
     drop(limiter);
     for _ in 0..3 {
         let limiter = data.open(QUOTA, now);
         assert_eq!(data.entries(), ["windows"]);
         assert_eq!(limiter.stats().windows, 3);
         assert_eq!(limiter.stats().stored, 3);
-        assert_eq!(peek(&limiter, by_ip(1), now), (1, 59_000));
-        assert_eq!(peek(&limiter, by_ip(2), now), (2, 59_000));
-        assert!(!is_admitted(&limiter, &[by_ip(3)], START.plus_ms(59_999)));
-        assert_eq!(counted(&limiter, by_ip(4), now), 0);
+        assert_eq!(peek(&limiter, by_ip(1), now).await, (1, 59_000));
+        assert_eq!(peek(&limiter, by_ip(2), now).await, (2, 59_000));
+        assert!(!is_admitted(&limiter, &[by_ip(3)], START.plus_ms(59_999)).await);
+        assert_eq!(counted(&limiter, by_ip(4), now).await, 0);
     }
     let limiter = data.open(QUOTA, START.plus_ms(60_000));
     assert_eq!(limiter.stats().windows, 2, "one had expired");
 }
 
-#[test]
-fn a_refund_survives_a_restart() {
+#[tokio::test]
+async fn a_refund_survives_a_restart() {
     let data = Data::new();
     let charges = [charge(PolicyName::Assistant, QUOTA, 1)];
     let limiter = data.open(QUOTA, START);
-    let first = acquire(&limiter, &charges, START);
+    let first = acquire(&limiter, &charges, START).await;
     limiter.tick(START);
-    ready(limiter.refund(first.grant, START));
+    refund(&limiter, first.receipt, START).await;
     limiter.close();
     drop(limiter);
     let limiter = data.open(QUOTA, START);
     assert_eq!(limiter.stats().stored, 0);
-    assert_eq!(counted(&limiter, charges[0], START), 0);
+    assert_eq!(counted(&limiter, charges[0], START).await, 0);
 }
 
-#[test]
-fn a_changed_limit_holds_at_once_after_a_restart() {
-    let check = |from: &str, admissions: u32, to: &str, counts: u32, admits: u32| {
+#[tokio::test]
+async fn a_changed_limit_holds_at_once_after_a_restart() {
+    let check = async |from: &str, admissions: u32, to: &str, counts: u32, admits: usize| {
         let data = Data::new();
         let limiter = data.open(from, START);
         let before = charge(PolicyName::Default, from, 1);
         for _ in 0..admissions {
-            assert!(is_admitted(&limiter, &[before], START));
+            assert!(is_admitted(&limiter, &[before], START).await);
         }
         drop(limiter);
         let limiter = data.open(to, START);
         let after = charge(PolicyName::Default, to, 1);
-        assert_eq!(counted(&limiter, after, START), counts, "{from} to {to}");
-        let admitted = (0..1000).filter(|_| is_admitted(&limiter, &[after], START));
-        assert_eq!(admitted.count(), admits as usize, "{from} to {to}");
+        assert_eq!(
+            counted(&limiter, after, START).await,
+            counts,
+            "{from} to {to}"
+        );
+        let admitted = admitted(&limiter, &[after], START, 1000).await;
+        assert_eq!(admitted, admits, "{from} to {to}");
     };
-    check("8/15m", 8, "10/15m", 8, 2);
-    check("8/15m", 8, "3/15m", 8, 0);
-    check("200/1m", 200, "600/1m", 200, 400);
-    check("600/1m", 600, "200/1m", 600, 0);
-    check("600/1m", 100, "200/1h", 100, 100);
+    check("8/15m", 8, "10/15m", 8, 2).await;
+    check("8/15m", 8, "3/15m", 8, 0).await;
+    check("200/1m", 200, "600/1m", 200, 400).await;
+    check("600/1m", 600, "200/1m", 600, 0).await;
+    check("600/1m", 100, "200/1h", 100, 100).await;
 }
 
-#[test]
-fn windows_of_a_policy_that_is_off_are_not_kept() {
+#[tokio::test]
+async fn windows_of_a_policy_that_is_off_are_not_kept() {
     let data = Data::new();
     let charged = charge(PolicyName::Keys, QUOTA, 1);
     let limiter = data.open(QUOTA, START);
-    assert!(is_admitted(&limiter, &[charged], START));
+    assert!(is_admitted(&limiter, &[charged], START).await);
     drop(limiter);
     let mut off = policies(QUOTA);
     off.set(PolicyName::Keys, None);
     let store = Box::new(SledWindowStore::new(&data.windows()));
     let limits = TableLimits::default();
-    let limiter = SledRateLimiter::without_thread(store, mac_key(), &off, START, limits).unwrap();
+    let limiter = SledRateLimiter::without_thread(store, &off, START, limits).unwrap();
     assert_eq!((limiter.stats().windows, limiter.stats().stored), (0, 0));
 }
 
-#[test]
-fn a_killed_process_forgets_only_what_came_after_the_last_tick() {
+#[tokio::test]
+async fn a_killed_process_forgets_only_what_came_after_the_last_tick() {
     let data = Data::new();
     let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
     let limiter = data.open(QUOTA, START);
     for host in 0..5000 {
-        assert!(is_admitted(&limiter, &[by_ip(host)], START));
+        assert!(is_admitted(&limiter, &[by_ip(host)], START).await);
     }
     limiter.tick(START);
-    assert!(is_admitted(&limiter, &[by_ip(0)], START));
+    assert!(is_admitted(&limiter, &[by_ip(0)], START).await);
     limiter.tick(START);
-    assert!(is_admitted(&limiter, &[by_ip(0)], START));
+    assert!(is_admitted(&limiter, &[by_ip(0)], START).await);
     let limiter = data.as_if_killed().open(QUOTA, START);
     assert_eq!(limiter.stats().windows, 5000);
-    assert_eq!(counted(&limiter, by_ip(0), START), 2);
-    assert_eq!(counted(&limiter, by_ip(4999), START), 1);
+    assert_eq!(counted(&limiter, by_ip(0), START).await, 2);
+    assert_eq!(counted(&limiter, by_ip(4999), START).await, 1);
 }
 
-#[test]
-fn an_interrupted_start_is_taken_up_again() {
+#[tokio::test]
+async fn an_interrupted_start_is_taken_up_again() {
     let charged = charge(PolicyName::Ip, QUOTA, 1);
     let data = Data::new();
     let limiter = data.open(QUOTA, START);
-    assert!(is_admitted(&limiter, &[charged], START));
+    assert!(is_admitted(&limiter, &[charged], START).await);
     drop(limiter);
     let windows = data.windows();
     let (old, done) = (
         windows.with_extension("old"),
         windows.with_extension("done"),
     );
-    let check = |state: &str| {
+    let check = async |state: &str| {
         assert_eq!(data.entries(), state.split_whitespace().collect::<Vec<_>>());
         let limiter = data.open(QUOTA, START);
-        assert_eq!(counted(&limiter, charged, START), 1, "{state}");
+        assert_eq!(counted(&limiter, charged, START).await, 1, "{state}");
         assert_eq!(data.entries(), ["windows"], "{state}");
     };
     fs::rename(&windows, &old).unwrap();
-    check("windows.old");
+    check("windows.old").await;
     fs::rename(&windows, &old).unwrap();
     SledWindowStore::new(&windows).start_over().unwrap();
-    check("windows windows.old");
+    check("windows windows.old").await;
     copy_dir(&windows, &old);
     fs::write(windows.join("db"), "half").unwrap();
-    check("windows windows.old");
+    check("windows windows.old").await;
     fs::create_dir(&done).unwrap();
     fs::write(done.join("db"), "half").unwrap();
-    check("windows windows.done");
+    check("windows windows.done").await;
 }
 
-#[test]
-fn what_was_written_last_is_what_a_restart_finds() {
+#[tokio::test]
+async fn what_was_written_last_is_what_a_restart_finds() {
     let data = Data::new();
     let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
     let limiter = data.open(QUOTA, START);
-    let mut grants = Vec::new();
+    let mut receipts = Vec::new();
     for round in 0..3 {
         let now = START.plus_ms(round);
         for host in 0..500 {
-            let acquired = acquire(&limiter, &[by_ip(host)], now);
-            grants.push((host, acquired.grant));
+            let admission = acquire(&limiter, &[by_ip(host)], now).await;
+            receipts.push((host, admission.receipt));
         }
         limiter.tick(now);
     }
     // Some are taken back in part, some as a whole.
-    for (host, grant) in grants {
-        if host % 2 == 0 && (host % 4 == 0 || counted(&limiter, by_ip(host), START) > 2) {
-            ready(limiter.refund(grant, START.plus_ms(3)));
+    for (host, receipt) in receipts {
+        if host % 2 == 0 && (host % 4 == 0 || counted(&limiter, by_ip(host), START).await > 2) {
+            refund(&limiter, receipt, START.plus_ms(3)).await;
         }
     }
     limiter.tick(START.plus_ms(3));
     let limiter = data.as_if_killed().open(QUOTA, START.plus_ms(3));
     for host in 0..500 {
         let expected = [0, 3, 2, 3][host as usize % 4];
-        assert_eq!(counted(&limiter, by_ip(host), START.plus_ms(3)), expected);
+        assert_eq!(
+            counted(&limiter, by_ip(host), START.plus_ms(3)).await,
+            expected
+        );
     }
     assert_eq!(limiter.stats().stored, 375);
 }
 
-#[test]
-fn a_store_of_the_earlier_version_is_read() {
+#[tokio::test]
+async fn a_store_of_the_earlier_version_is_read() {
     let data = Data::new();
     let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
     // A version, START in LEB128, a count.
@@ -213,37 +215,37 @@ fn a_store_of_the_earlier_version_is_read() {
             (limiter.stats().windows, limiter.stats().stored),
             (100, 100)
         );
-        assert_eq!(peek(&limiter, by_ip(99), START), (2, 60_000));
+        assert_eq!(peek(&limiter, by_ip(99), START).await, (2, 60_000));
     }
 }
 
-#[test]
-fn admissions_in_the_future_are_clamped_at_the_start() {
+#[tokio::test]
+async fn admissions_in_the_future_are_clamped_at_the_start() {
     let data = Data::new();
     let charged = charge(PolicyName::Ip, QUOTA, 1);
     let limiter = data.open(QUOTA, START);
     for _ in 0..3 {
-        assert!(is_admitted(&limiter, &[charged], START));
+        assert!(is_admitted(&limiter, &[charged], START).await);
     }
     drop(limiter);
     let now = Timestamp::from_ms(START.as_ms() - 86_400_000);
     let limiter = data.open(QUOTA, now);
-    assert!(!is_admitted(&limiter, &[charged], now.plus_ms(59_999)));
-    assert!(is_admitted(&limiter, &[charged], now.plus_ms(60_000)));
+    assert!(!is_admitted(&limiter, &[charged], now.plus_ms(59_999)).await);
+    assert!(is_admitted(&limiter, &[charged], now.plus_ms(60_000)).await);
 }
 
-#[test]
-fn its_own_thread_writes_without_being_told() {
+#[tokio::test]
+async fn its_own_thread_writes_without_being_told() {
     let data = Data::new();
     let clock = Arc::new(ManualClock::new(START));
     let open = || {
         let limits = TableLimits::default();
         let policies = policies(QUOTA);
-        SledRateLimiter::open(&data.windows(), mac_key(), &policies, clock.clone(), limits).unwrap()
+        SledRateLimiter::open(&data.windows(), &policies, clock.clone(), limits).unwrap()
     };
     let limiter = open();
     let charged = charge(PolicyName::Ip, QUOTA, 1);
-    assert!(is_admitted(&limiter, &[charged], START));
+    assert!(is_admitted(&limiter, &[charged], START).await);
     while limiter.stats().stored == 0 {
         thread::yield_now();
     }
@@ -252,8 +254,8 @@ fn its_own_thread_writes_without_being_told() {
         thread::yield_now();
     }
     let now = START.plus_ms(60_000);
-    assert!(is_admitted(&limiter, &[charged], now));
+    assert!(is_admitted(&limiter, &[charged], now).await);
     limiter.close();
     drop(limiter);
-    assert_eq!(counted(&open(), charged, now), 1);
+    assert_eq!(counted(&open(), charged, now).await, 1);
 }
