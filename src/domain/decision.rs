@@ -1,49 +1,49 @@
-//! What the limiter said about one request: the single source of the rate-limit headers, of
-//! `Retry-After`, of the chat's quota numbers and of the problem body.
+//! The limiter's decision on one request: the single source of everything that an answer says about
+//! limits.
 
 use arrayvec::ArrayVec;
 
 use super::policy::{PolicyName, Quota};
 use super::window::Usage;
 
-/// Most policies that can count one request: `default`, `ip` and the assistant's three.
+/// The largest number of policies that count one request: `default`, `ip` and the assistant's three.
 pub const POLICIES_PER_REQUEST_MAX: usize = 5;
 
-/// How one policy stands for one client after the request.
+/// The state of one policy for one client after the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Which limit.
+    /// The policy.
     pub policy: PolicyName,
-    /// Its numbers.
+    /// Its limit.
     pub quota: Quota,
-    /// What is counted and when that changes.
+    /// How full the client's window is.
     pub usage: Usage,
-    /// The policy refused the request.
+    /// Whether the policy refused the request.
     pub is_violated: bool,
 }
 
 impl Standing {
-    /// How many are counted, at most the quota's count.
+    /// The number of admissions that count, at most the quota's count.
     #[must_use]
     pub fn used(&self) -> u32 {
         self.quota.count() - self.remaining()
     }
 
-    /// How many are left.
+    /// The number of admissions that are left.
     #[must_use]
     pub fn remaining(&self) -> u32 {
         self.quota.count().saturating_sub(self.usage.counted)
     }
 
-    /// Seconds until one more is left, rounded up, at least 1; the window's length when nothing
-    /// is counted. Both `Reset` and, on a refusal, `Retry-After`.
+    /// Seconds until one more is left, rounded up, at least 1; the window's length when nothing is
+    /// counted. After a refusal this is the time to wait.
     #[must_use]
     pub fn reset_s(&self) -> u64 {
         self.usage.reset_ms.div_ceil(1000).max(1)
     }
 }
 
-/// How all policies stand that count one request.
+/// The state of all policies that count one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     standings: ArrayVec<Standing, POLICIES_PER_REQUEST_MAX>,
@@ -51,15 +51,14 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Adds what another policy said. A request is never counted by more than
-    /// [`POLICIES_PER_REQUEST_MAX`]; one more would be dropped.
+    /// Adds a policy. One beyond [`POLICIES_PER_REQUEST_MAX`] would be dropped.
     pub fn push(&mut self, standing: Standing) {
         if !self.standings.is_full() {
             self.standings.push(standing);
         }
     }
 
-    /// Adds what later policies said about the same request, and what they want shown.
+    /// Adds a later decision on the same request; its featured policy takes precedence.
     pub fn merge(&mut self, later: &Self) {
         for standing in &later.standings {
             self.push(*standing);
@@ -67,7 +66,7 @@ impl Decision {
         self.featured = later.featured.or(self.featured);
     }
 
-    /// Takes over what `later` says about policies that this decision has asked already.
+    /// Replaces the standings of policies that `later` contains too.
     pub fn amend(&mut self, later: &Self) {
         for standing in &mut self.standings {
             if let Some(amended) = later.standing(standing.policy) {
@@ -76,7 +75,7 @@ impl Decision {
         }
     }
 
-    /// The same decision, showing `policy` whenever nothing is refused.
+    /// The same decision, with `policy` shown whenever nothing is refused.
     #[must_use]
     pub fn featuring(mut self, policy: PolicyName) -> Self {
         self.featured = Some(policy);
@@ -96,7 +95,7 @@ impl Decision {
             .filter(|standing| standing.is_violated)
     }
 
-    /// How `policy` stands, if it counts this request.
+    /// The standing of `policy`, if it counts this request.
     #[must_use]
     pub fn standing(&self, policy: PolicyName) -> Option<&Standing> {
         self.standings
@@ -110,9 +109,9 @@ impl Decision {
         &self.standings
     }
 
-    /// The one policy that the answer shows: when refused, the violated one with the longest wait;
+    /// The policy that the answer shows: after a refusal, the violated one with the longest wait;
     /// otherwise the featured one; otherwise the smallest remaining, ties to the longer reset.
-    /// Nothing when every policy is off.
+    /// None when every policy is off.
     #[must_use]
     pub fn binding(&self) -> Option<&Standing> {
         if self.is_refused() {

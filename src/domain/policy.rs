@@ -1,34 +1,34 @@
-//! The named rate limits.
+//! The rate-limit policies.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Which limit. The names are published in headers and documents and stand on the command line.
+/// The name of a policy, as in answers, documents and flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PolicyName {
-    /// Every request, by credential if a valid one is presented, else by network.
+    /// Every request, by valid credential, else by network.
     Default = 0,
-    /// Every request, by network: the ceiling on what minting more keys can buy.
+    /// Every request, by network: bounds what a client gains by issuing itself more keys.
     Ip = 1,
     /// Key issuing, by network.
     Keys = 2,
     /// Agent registration, by network.
     Agents = 3,
-    /// Newsletter sign-ups, by network and address (spec 8).
+    /// Newsletter sign-ups, by network and address.
     Newsletter = 4,
     /// Newsletter sign-ups, by network.
     NewsletterIp = 5,
-    /// The chat quota, by cookie; of programs without cookies, by credential or network.
+    /// The chat quota, by visitor; of programs, by credential or network.
     Assistant = 6,
-    /// Chat turns, by network, so that dropping the cookie does not buy a free model.
+    /// Chat turns, by network: bounds what a visitor gains by posing as a new one.
     AssistantIp = 7,
-    /// Chat turns sent to a model that costs money, all together.
+    /// Chat turns of all clients that cost the operator money.
     AssistantAll = 8,
 }
 
 impl PolicyName {
-    /// Every policy, in the order they are documented.
+    /// Every policy, in the order of the documents.
     pub const ALL: [Self; 9] = [
         Self::Default,
         Self::Ip,
@@ -57,20 +57,20 @@ impl PolicyName {
         }
     }
 
-    /// The policy of that published name.
+    /// The policy with this published name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|policy| policy.as_str() == name)
     }
 
-    /// A number that never changes, for keys that outlive the process.
+    /// A stable number, for stored keys.
     #[must_use]
     pub const fn tag(self) -> u8 {
         self as u8
     }
 
-    /// Whether it counts everything that comes from a network. What it charged is never given back:
-    /// so it is what caps the refunds under every other policy.
+    /// Whether it counts by network alone. Its charges are never refunded, which bounds the refunds
+    /// under every other policy.
     #[must_use]
     pub const fn counts_networks(self) -> bool {
         match self {
@@ -79,7 +79,7 @@ impl PolicyName {
         }
     }
 
-    /// What holds unless the operator says otherwise.
+    /// The quota unless the operator configures another.
     #[must_use]
     pub const fn default_quota(self) -> Quota {
         const MINUTE_MS: u64 = 60_000;
@@ -98,14 +98,14 @@ impl PolicyName {
     }
 }
 
-/// So many in any stretch of time so long.
+/// At most `count` in any interval of `window_ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     count: u32,
     window_ms: u64,
 }
 
-/// Why a quota was refused.
+/// A quota that does not parse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuotaError {
     /// Not `COUNT/WINDOW`.
@@ -140,19 +140,19 @@ impl Quota {
         Ok(Self { count, window_ms })
     }
 
-    /// How many.
+    /// The count.
     #[must_use]
     pub const fn count(self) -> u32 {
         self.count
     }
 
-    /// In how many milliseconds.
+    /// The window in milliseconds.
     #[must_use]
     pub const fn window_ms(self) -> u64 {
         self.window_ms
     }
 
-    /// In how many seconds; windows are whole seconds.
+    /// The window in seconds; windows are whole seconds.
     #[must_use]
     pub const fn window_s(self) -> u64 {
         self.window_ms / 1000
@@ -171,7 +171,7 @@ impl FromStr for Quota {
     }
 }
 
-/// Writes the quota as it stands on the command line, in the largest unit that divides it.
+/// The form of the command line, in the largest unit that divides the window.
 impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (number, unit) = UNITS_S
@@ -186,11 +186,10 @@ impl fmt::Display for Quota {
     }
 }
 
-/// Units of time in seconds, shortest first.
+/// Units in seconds, shortest first.
 const UNITS_S: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
 
-/// Reads `15m`, `24h` and the like; nothing if it is not a whole number with one unit, or does not
-/// fit.
+/// Parses a whole number with one unit, such as `15m` or `24h`; none if it does not fit.
 #[must_use]
 pub fn parse_duration_ms(text: &str) -> Option<u64> {
     let unit = text.chars().next_back()?;
@@ -199,7 +198,7 @@ pub fn parse_duration_ms(text: &str) -> Option<u64> {
     number.checked_mul(unit_s)?.checked_mul(1000)
 }
 
-/// A number written in digits alone: `parse` would take a sign as well.
+/// A number of digits alone: `parse` would accept a sign too.
 fn parse_digits(text: &str) -> Option<u64> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
@@ -218,7 +217,7 @@ impl Default for Policies {
 }
 
 impl Policies {
-    /// The quota of `policy`; nothing if it is off.
+    /// The quota of `policy`; none if it is off.
     #[must_use]
     pub fn quota(&self, policy: PolicyName) -> Option<Quota> {
         self.0.get(usize::from(policy.tag())).copied().flatten()

@@ -1,4 +1,4 @@
-//! Instants. The clock is a port; everything else is handed the time.
+//! Instants. The clock is a port; elsewhere the time is an argument.
 
 /// Milliseconds since the Unix epoch, UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,7 +17,7 @@ impl Timestamp {
         self.0
     }
 
-    /// How long ago `earlier` was, in milliseconds; 0 if it lies in the future.
+    /// Milliseconds since `earlier`; 0 if it is in the future.
     #[must_use]
     pub const fn ms_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

@@ -67,7 +67,7 @@ mod tests {
     use crate::domain::decision::Standing;
     use crate::domain::policy::{PolicyName, Quota};
     use crate::domain::window::Usage;
-    use crate::usecases::admit::DOOR;
+    use crate::usecases::admit::EVERY_REQUEST;
 
     fn decision(is_violated: bool) -> Decision {
         let mut decision = Decision::default();
@@ -133,7 +133,7 @@ mod tests {
     fn the_door_alone_is_shown_with_the_quotas_that_it_has() {
         let door = |quotas: [Quota; 2], counted: [u32; 2]| {
             let mut decision = Decision::default();
-            for (policy, (quota, counted)) in iter::zip(DOOR, iter::zip(quotas, counted)) {
+            for (policy, (quota, counted)) in iter::zip(EVERY_REQUEST, iter::zip(quotas, counted)) {
                 decision.push(Standing {
                     policy,
                     quota,
@@ -146,7 +146,7 @@ mod tests {
             }
             written(&decision, StatusCode::OK)
         };
-        let usual = DOOR.map(PolicyName::default_quota);
+        let usual = EVERY_REQUEST.map(PolicyName::default_quota);
         for (quotas, counted, expected) in [
             (
                 usual,

@@ -1,4 +1,4 @@
-//! The door: who is asking, and may they come in?
+//! Authentication, and the limits that count every request.
 
 use crate::domain::agent::{AccessToken, Registration};
 use crate::domain::client::{Client, Subject};
@@ -11,14 +11,14 @@ use crate::ports::{KeyIssuer, LimiterError, RevocationList, StoreError};
 
 use super::meter::Meter;
 
-/// What is known of credentials.
+/// What credentials are checked against.
 #[derive(Clone, Copy)]
 pub struct Credentials<'a> {
-    /// Keeps the API keys.
+    /// The API keys.
     pub keys: &'a dyn KeyIssuer,
-    /// Keeps which registrations were revoked.
+    /// The revoked registrations.
     pub revocations: &'a dyn RevocationList,
-    /// Tells our tokens and client secrets from others.
+    /// The keys of tokens and client secrets.
     pub secrets: &'a SecretKeys,
 }
 
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Credentials<'_> {
     }
 }
 
-/// A credential that is good.
+/// A valid credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credential {
     /// An API key.
@@ -38,8 +38,8 @@ pub enum Credential {
 }
 
 impl Credential {
-    /// Whom it is counted as. All tokens of a registration are one client, so that a further one
-    /// buys nothing.
+    /// What it is counted by. All tokens of a registration are one client, so that another token
+    /// gains nothing.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         match self {
@@ -60,11 +60,11 @@ pub enum AuthenticateError {
     Store(#[from] StoreError),
 }
 
-/// Looks a presented credential up: a token or a key. What it says itself is tried first, so that
-/// garbage costs no look-up.
+/// Authenticates a token or a key. Its MAC or check digits are verified first, so that garbage costs
+/// no look-up.
 ///
 /// # Errors
-/// [`AuthenticateError`] when it is not a credential that is good at `now`.
+/// [`AuthenticateError`] when it is not a valid credential at `now`.
 pub async fn authenticate(
     credentials: Credentials<'_>,
     now: Timestamp,
@@ -84,10 +84,10 @@ pub async fn authenticate(
     }
 }
 
-/// The policies that count every request, in the order of their headers.
-pub const DOOR: [PolicyName; 2] = [PolicyName::Default, PolicyName::Ip];
+/// The policies that count every request.
+pub const EVERY_REQUEST: [PolicyName; 2] = [PolicyName::Default, PolicyName::Ip];
 
-/// Counts a request under the policies of [`DOOR`]. A refusal is a decision, not an error.
+/// Counts a request under the policies of [`EVERY_REQUEST`]. A refusal is a decision, not an error.
 ///
 /// # Errors
 /// [`LimiterError`] when the limiter cannot decide.
@@ -96,7 +96,7 @@ pub async fn admit(
     now: Timestamp,
     client: &Client,
 ) -> Result<Decision, LimiterError> {
-    let [default, ip] = DOOR;
+    let [default, ip] = EVERY_REQUEST;
     let subjects = [
         (default, client.subject()),
         (ip, Subject::Network(client.network)),
