@@ -31,7 +31,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
 use landing_api::adapters::data_dir::DataDir;
-use landing_api::adapters::store::SledStore;
+use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::domain::contact::{Origin, SignUp, Subscription};
 use landing_api::domain::email::EmailAddress;
@@ -71,7 +71,7 @@ fn main() {
 async fn called_directly(rounds: u64, length: Duration) {
     let (of_store, of_sqlite) = (directory(), directory());
     let data_dir = DataDir::open(of_store.path(), &SystemEntropy).unwrap();
-    let store = Arc::new(SledStore::open(&data_dir, NOW).unwrap());
+    let store = Arc::new(LedgerStore::open(&data_dir, NOW).unwrap());
     let sqlite = Sqlite::open(of_sqlite.path());
     for callers in CROWDS {
         let (mut of_store, mut of_sqlite) = (Vec::new(), Vec::new());

@@ -24,9 +24,8 @@
 //! # What always holds
 //!
 //! - A sign-up, key or revocation that was answered survives a power cut: its line is in the ledger,
-//!   and synced there or in the ledger's journal, before the answer leaves ([`adapters::store`]).
-//!   Where sign-ups are passed on instead, the provider has confirmed it before the answer leaves
-//!   ([`adapters::webhook`]).
+//!   and synced there, before the answer leaves ([`adapters::ledger`]). Where sign-ups are passed on
+//!   instead, the provider has confirmed it before the answer leaves ([`adapters::webhook`]).
 //! - No trailing window ever holds more admissions than its quota, on any number of threads; after
 //!   `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]).
 //! - One [`domain::decision::Decision`] a request feeds every number that the answer shows.

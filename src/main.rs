@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
 use landing_api::adapters::model::openai::SLOW_READER_GRACE;
-use landing_api::adapters::store::SledStore;
 use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
 use landing_api::adapters::webhook;
 use landing_api::app::App;
@@ -120,7 +120,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
         Arc::new(SystemClock),
         TableLimits::default(),
     )?);
-    let store = Arc::new(SledStore::open(&data_dir, SystemClock.now())?);
+    let store = Arc::new(LedgerStore::open(&data_dir, SystemClock.now())?);
     let app = App {
         contacts: store.clone(),
         notifier,

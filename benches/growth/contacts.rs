@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use landing_api::adapters::data_dir::DataDir;
-use landing_api::adapters::store::SledStore;
+use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::domain::contact::{Origin, SignUp};
 use landing_api::domain::email::EmailAddress;
@@ -40,7 +40,7 @@ pub(crate) async fn run() {
 /// Signs them all up, through the port, and stops cleanly.
 async fn fill(path: &Path) {
     let data_dir = DataDir::open(path, &SystemEntropy).unwrap();
-    let store = Arc::new(SledStore::open(&data_dir, NOW).unwrap());
+    let store = Arc::new(LedgerStore::open(&data_dir, NOW).unwrap());
     let numbers = Arc::new(AtomicU64::new(0));
     let callers: Vec<_> = (0..CALLERS)
         .map(|_| {

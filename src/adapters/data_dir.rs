@@ -11,11 +11,9 @@ use std::time::Duration;
 use crate::domain::secret::Secret;
 use crate::ports::Entropy;
 
-use super::store::OpenError;
-use super::store::ledger::{
-    Glimpse, LEDGER, PRIVATE_DIRECTORY, PRIVATE_FILE, glimpse, remove_for_good, sync_parent,
-    write_whole,
-};
+use super::files::{PRIVATE_DIRECTORY, PRIVATE_FILE, remove_for_good, sync_parent, write_whole};
+use super::ledger::record::{Glimpse, LEDGER, glimpse};
+use super::open_error::OpenError;
 
 /// How often, and after what pause, a lock that is held is tried again: whoever is just ending,
 /// or forking, lets go within the second.

@@ -9,8 +9,9 @@ use std::sync::{Arc, Once};
 
 use async_trait::async_trait;
 use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::ledger::{LedgerStore, Tuning};
 use landing_api::adapters::memory::SeededEntropy;
-use landing_api::adapters::store::{OpenError, SledStore, Tuning};
+use landing_api::adapters::open_error::OpenError;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::contact::{Origin, SignUp, Subscription};
@@ -45,7 +46,7 @@ pub(crate) struct House {
 
 /// A store that runs in it.
 pub(crate) struct Opened {
-    pub(crate) store: Arc<SledStore>,
+    pub(crate) store: Arc<LedgerStore>,
     pub(crate) _data_dir: DataDir,
 }
 
@@ -66,7 +67,7 @@ impl House {
 
     pub(crate) fn try_open_at(&self, now: Timestamp, tuning: Tuning) -> Result<Opened, OpenError> {
         let data_dir = DataDir::open(&self.path, &SeededEntropy::default())?;
-        let store = SledStore::open_with(&data_dir, now, tuning)?;
+        let store = LedgerStore::open_with(&data_dir, now, &tuning)?;
         Ok(Opened {
             store: Arc::new(store),
             _data_dir: data_dir,
@@ -167,7 +168,7 @@ impl Opened {
     }
 }
 
-pub(crate) async fn sign_up(store: &SledStore, name: &str) -> Result<Subscription, StoreError> {
+pub(crate) async fn sign_up(store: &LedgerStore, name: &str) -> Result<Subscription, StoreError> {
     let origin = Origin {
         network: [7; 16],
         credential: None,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use landing_api::adapters::store::Tuning;
+use landing_api::adapters::ledger::Tuning;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList};
@@ -12,7 +12,7 @@ use crate::fixtures::{House, START, address, key_record};
 
 fn eager() -> Tuning {
     Tuning {
-        dead_lines_min: 10,
+        growth_min: 10,
         ..Tuning::default()
     }
 }
@@ -153,7 +153,7 @@ async fn a_compaction_that_fails_disturbs_nobody() {
     let house = House::new();
     let files = FaultyFiles::default();
     let tuning = Tuning {
-        dead_lines_min: 10,
+        growth_min: 10,
         ..files.tuning()
     };
     let opened = house.try_open(tuning).unwrap();
@@ -177,7 +177,7 @@ async fn nothing_is_acknowledged_in_a_generation_that_may_lose_its_name() {
     let house = House::new();
     let files = FaultyFiles::default();
     let tuning = Tuning {
-        dead_lines_min: 10,
+        growth_min: 10,
         ..files.tuning()
     };
     let opened = house.try_open(tuning).unwrap();

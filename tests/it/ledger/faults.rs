@@ -1,12 +1,12 @@
 //! A write that failed is never taken for success, and the store recovers without a restart.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread::{self, ThreadId};
 
-use landing_api::adapters::store::{AppendFile, Files, SystemFiles, Tuning};
+use landing_api::adapters::files::{AppendFile, Files, SystemFiles};
+use landing_api::adapters::ledger::Tuning;
 use landing_api::domain::contact::Subscription;
 use landing_api::ports::{ContactStore, StoreError};
 
@@ -20,19 +20,14 @@ pub(crate) struct FaultyFiles(Arc<Faults>);
 pub(crate) struct Faults {
     disk_full: AtomicBool,
     short_write: AtomicBool,
-    sync: AtomicBool,
+    pub(crate) sync: AtomicBool,
     pub(crate) truncate: AtomicBool,
     /// Cutting a file back panics, which no disk can cause.
     pub(crate) truncate_panic: AtomicBool,
     pub(crate) overwrite: AtomicBool,
-    /// Set to it, the disk is full as long as there is a journal.
-    pub(crate) full_with_journal: AtomicBool,
     sync_directory: AtomicBool,
     rename: AtomicBool,
     gate: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
-    /// Which thread did that last.
-    appended_by: Mutex<Option<ThreadId>>,
-    created_by: Mutex<Option<ThreadId>>,
 }
 
 /// The next append, which will be held in its midst.
@@ -49,7 +44,7 @@ impl Hold {
     }
 }
 
-/// Changes that gather while the committer is held in the middle of an append.
+/// Changes that gather while the writer is held in the middle of an append.
 pub(crate) struct Gathered {
     released: mpsc::Sender<()>,
     held: Waiting,
@@ -57,7 +52,7 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Lets the committer go on; hands out the change that it was held in, and those that wait.
+    /// Lets the writer go on; hands out the change that it was held in, and those that wait.
     pub(crate) fn release(self) -> (Waiting, Vec<Waiting>) {
         self.released.send(()).unwrap();
         (self.held, self.waiting)
@@ -65,7 +60,7 @@ impl Gathered {
 }
 
 impl FaultyFiles {
-    /// Holds the committer while it appends the sign-up of "held", and has `names` sign up
+    /// Holds the writer while it appends the sign-up of "held", and has `names` sign up
     /// meanwhile. The test's runtime must have one thread.
     pub(crate) async fn gather(&self, opened: &Opened, names: &[&'static str]) -> Gathered {
         let hold = self.hold();
@@ -90,16 +85,6 @@ impl FaultyFiles {
         let (released, release) = mpsc::channel();
         *self.0.gate.lock().unwrap() = Some((hold, release));
         Hold { is_held, released }
-    }
-
-    /// Which thread appended last to the ledger, or to a new generation of it.
-    pub(crate) fn appended_by(&self) -> ThreadId {
-        self.0.appended_by.lock().unwrap().unwrap()
-    }
-
-    /// Which thread began the last generation, or the last journal.
-    pub(crate) fn created_by(&self) -> ThreadId {
-        self.0.created_by.lock().unwrap().unwrap()
     }
 
     pub(crate) fn tuning(&self) -> Tuning {
@@ -135,10 +120,8 @@ fn fail_if(fault: &AtomicBool) -> io::Result<()> {
 
 impl Files for FaultyFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        *self.0.created_by.lock().unwrap() = Some(thread::current().id());
         Ok(Box::new(FaultyFile {
             file: SystemFiles.create(path)?,
-            journal: path.with_extension("journal"),
             faults: Arc::clone(&self.0),
         }))
     }
@@ -146,7 +129,6 @@ impl Files for FaultyFiles {
     fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         Ok(Box::new(FaultyFile {
             file: SystemFiles.open(path)?,
-            journal: path.with_extension("journal"),
             faults: Arc::clone(&self.0),
         }))
     }
@@ -160,34 +142,22 @@ impl Files for FaultyFiles {
         fail_if(&self.0.sync_directory)?;
         SystemFiles.sync_directory(path)
     }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        SystemFiles.remove(path)
-    }
-
-    fn free_bytes(&self, directory: &Path) -> io::Result<u64> {
-        SystemFiles.free_bytes(directory)
-    }
 }
 
 #[derive(Debug)]
 struct FaultyFile {
     file: Box<dyn AppendFile>,
-    /// Where the journal is, or will be.
-    journal: PathBuf,
     faults: Arc<Faults>,
 }
 
 impl AppendFile for FaultyFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        *self.faults.appended_by.lock().unwrap() = Some(thread::current().id());
         let gate = self.faults.gate.lock().unwrap().take();
         if let Some((hold, release)) = gate {
             hold.send(()).unwrap();
             release.recv().unwrap();
         }
-        let is_full = self.faults.full_with_journal.load(Ordering::SeqCst) && self.journal.exists();
-        if is_full || self.faults.disk_full.load(Ordering::SeqCst) {
+        if self.faults.disk_full.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         if self.faults.short_write.load(Ordering::SeqCst) {

@@ -1,17 +1,15 @@
 //! The rules of the data directory, each broken in every way that matters.
 
-mod alone;
 mod compaction;
 mod damage;
 mod directory;
 mod faults;
-mod foreign;
 mod format;
 mod index;
-mod journal;
+mod old_journal;
 mod outages;
 mod power;
-mod rot;
+mod queue;
 mod secret;
 mod torn;
 
@@ -24,6 +22,13 @@ pub(crate) fn sealed(text: &str) -> String {
     let members = &head["{\"crc\":\"01234567\"".len()..];
     let crc = crc32fast::hash(members.as_bytes());
     format!("{{\"crc\":\"{crc:08x}\"{members}\n{rest}")
+}
+
+/// Where each line of the ledger ends, in bytes.
+pub(crate) fn ends(ledger: &[u8]) -> Vec<usize> {
+    (1..=ledger.len())
+        .filter(|end| ledger[end - 1] == b'\n')
+        .collect()
 }
 
 /// Every file under `path` with its content, in order.

@@ -7,7 +7,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use landing_api::adapters::store::{AppendFile, Files, SystemFiles, Tuning};
+use landing_api::adapters::files::{AppendFile, Files, SystemFiles};
+use landing_api::adapters::ledger::Tuning;
 
 /// What survives or not as one. Disks have larger ones; smaller ones are the harder case.
 const BLOCK_BYTES: usize = 512;
@@ -26,7 +27,6 @@ struct Disk {
     bad_sync: Option<(&'static str, u64, Then)>,
     /// What the file that is opened next turns out to hold, when it cannot be opened once.
     turned_out: Option<Vec<u8>>,
-    free_bytes: u64,
     random: u64,
 }
 
@@ -42,19 +42,12 @@ pub(crate) enum Then {
 #[derive(Debug)]
 struct Kept {
     path: PathBuf,
-    presence: Presence,
+    /// Whether another file has its name now.
+    is_gone: bool,
     synced: Vec<u8>,
     /// What the next sync makes certain. One that fails forgets it, and the next says nothing of
     /// that, as on Linux.
     dirty: Vec<Range<usize>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Presence {
-    There,
-    /// Removed, but not for certain.
-    Removed,
-    Gone,
 }
 
 impl Kept {
@@ -71,13 +64,12 @@ impl Kept {
 }
 
 impl PowerFiles {
-    pub(crate) fn new(seed: u64, free_bytes: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(Disk {
             kept: Vec::new(),
             operations_left: None,
             bad_sync: None,
             turned_out: None,
-            free_bytes,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         })))
     }
@@ -109,10 +101,6 @@ impl PowerFiles {
         disk.bad_sync = None;
     }
 
-    pub(crate) fn set_free_bytes(&self, free_bytes: u64) {
-        self.disk().free_bytes = free_bytes;
-    }
-
     pub(crate) fn tuning(&self) -> Tuning {
         Tuning {
             files: Arc::new(self.clone()),
@@ -124,16 +112,9 @@ impl PowerFiles {
     pub(crate) fn cut(&self) {
         let disk = &mut *self.disk();
         for kept in std::mem::take(&mut disk.kept) {
-            let path = &kept.path;
-            match kept.presence {
-                Presence::There => {
-                    let new = fs::read(path).unwrap();
-                    fs::write(path, disk.mix(&kept.synced, &new)).unwrap();
-                }
-                Presence::Removed if disk.toss() && !path.exists() => {
-                    fs::write(path, &kept.synced).unwrap();
-                }
-                Presence::Removed | Presence::Gone => {}
+            if !kept.is_gone {
+                let new = fs::read(&kept.path).unwrap();
+                fs::write(&kept.path, disk.mix(&kept.synced, &new)).unwrap();
             }
         }
     }
@@ -192,7 +173,7 @@ impl Disk {
 
     /// The file that is there. If nothing was done to it yet, all of it is certain.
     fn find(&mut self, path: &Path) -> io::Result<usize> {
-        let is_it = |kept: &Kept| kept.path == path && kept.presence == Presence::There;
+        let is_it = |kept: &Kept| kept.path == path && !kept.is_gone;
         match self.kept.iter().position(is_it) {
             Some(number) => Ok(number),
             None => Ok(self.add(path, fs::read(path)?)),
@@ -202,12 +183,12 @@ impl Disk {
     fn add(&mut self, path: &Path, synced: Vec<u8>) -> usize {
         for kept in &mut self.kept {
             if kept.path == path {
-                kept.presence = Presence::Gone;
+                kept.is_gone = true;
             }
         }
         self.kept.push(Kept {
             path: path.to_path_buf(),
-            presence: Presence::There,
+            is_gone: false,
             synced,
             dirty: Vec::new(),
         });
@@ -273,9 +254,9 @@ impl Files for PowerFiles {
             SystemFiles.rename(from, to)?;
             for kept in &mut disk.kept {
                 if kept.path == to {
-                    kept.presence = Presence::Gone;
+                    kept.is_gone = true;
                 }
-                if kept.path == from && kept.presence == Presence::There {
+                if kept.path == from && !kept.is_gone {
                     kept.path = to.to_path_buf();
                 }
             }
@@ -284,29 +265,7 @@ impl Files for PowerFiles {
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
-        self.disk().work(|disk| {
-            SystemFiles.sync_directory(path)?;
-            for kept in &mut disk.kept {
-                if kept.presence == Presence::Removed && disk.operations_left != Some(0) {
-                    kept.presence = Presence::Gone;
-                }
-            }
-            Ok(())
-        })
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.disk().work(|disk| {
-            if path.exists() {
-                let number = disk.find(path)?;
-                disk.kept[number].presence = Presence::Removed;
-            }
-            SystemFiles.remove(path)
-        })
-    }
-
-    fn free_bytes(&self, _directory: &Path) -> io::Result<u64> {
-        Ok(self.disk().free_bytes)
+        self.disk().work(|_disk| SystemFiles.sync_directory(path))
     }
 }
 

@@ -13,7 +13,7 @@ async fn ledger_with_batch(house: &House, first: &[&str], last: &[&'static str])
     for name in first {
         opened.sign_up(name).await.unwrap();
     }
-    // While the committer writes a contact that is forgotten again, the others gather.
+    // While the writer writes a contact that is forgotten again, the others gather.
     let gathered = files.gather(&opened, last).await;
     let start = house.ledger().len();
     let (held, waiting) = gathered.release();

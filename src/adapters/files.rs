@@ -1,0 +1,166 @@
+//! The file operations that the record rests on, behind traits, so that tests can make each of them
+//! fail; and the few that need no such seam.
+
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Mode of files that only the service's own user may read or write.
+pub(crate) const PRIVATE_FILE: u32 = 0o600;
+
+/// Mode of directories that only the service's own user may enter.
+pub(crate) const PRIVATE_DIRECTORY: u32 = 0o700;
+
+/// How much is read or written at a time.
+pub(crate) const BUFFER_BYTES: usize = 64 * 1024;
+
+/// The file system that a ledger is kept in.
+pub trait Files: Debug + Send + Sync {
+    /// Creates an empty file, or truncates the one that exists.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Opens an existing file for writing at its end.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Replaces `to` by `from` atomically.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Makes renames, creations and removals in a directory durable.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+}
+
+/// A file that grows at its end, and in which bytes may be overwritten.
+pub trait AppendFile: Debug + Send {
+    /// Writes once at the end and returns how many bytes were taken: fewer than given when the disk
+    /// is full.
+    ///
+    /// # Errors
+    /// When nothing was taken.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Writes all of `bytes` at the offset `at`.
+    ///
+    /// # Errors
+    /// When not all of them may have been written.
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes everything written so far durable.
+    ///
+    /// # Errors
+    /// When it may not be durable. The kernel reports a lost write once: what was written since the
+    /// last success must be truncated or written again, the next success does not cover it.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Truncates the file to `length` bytes and makes that durable.
+    ///
+    /// # Errors
+    /// When the file may still be longer.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+}
+
+/// The operating system's files.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemFiles;
+
+impl Files for SystemFiles {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(PRIVATE_FILE)
+            .open(path)?;
+        Ok(Box::new(SystemFile { file, end: 0 }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        let end = file.metadata()?.len();
+        Ok(Box::new(SystemFile { file, end }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+}
+
+#[derive(Debug)]
+struct SystemFile {
+    file: File,
+    /// Offset of the next append.
+    end: u64,
+}
+
+impl AppendFile for SystemFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = self.file.write_at(bytes, self.end)?;
+        self.end += taken as u64;
+        Ok(taken)
+    }
+
+    fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, at)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.end = length;
+        self.file.set_len(length)?;
+        self.file.sync_all()
+    }
+}
+
+/// Writes a small file that after a power cut exists either completely or not at all: written
+/// beside its place, synced, renamed, the directory synced.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let mut file = SystemFiles.create(&beside)?;
+    if file.append(bytes)? != bytes.len() {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    file.sync()?;
+    SystemFiles.rename(&beside, path)?;
+    sync_parent(path)
+}
+
+/// Removes a file durably, if it exists.
+pub(crate) fn remove_for_good(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Ok(()) => sync_parent(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Syncs the directory that contains `path`.
+pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
+    SystemFiles.sync_directory(parent(path))
+}
+
+/// The directory that contains `path`.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent()
+        .filter(|parent| *parent != Path::new(""))
+        .unwrap_or_else(|| Path::new("."))
+}

@@ -1,0 +1,99 @@
+//! The bounded queue of changes, and the one thread that commits them.
+
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::ports::StoreError;
+
+use super::draft::Draft;
+use super::index::IndexError;
+use super::status::Status;
+use super::writer::{Change, Reply, Writer};
+
+/// Most changes in one batch.
+const BATCH_CHANGES_MAX: usize = 1024;
+
+/// The way to the writer's thread.
+#[derive(Debug)]
+pub(super) struct CommitQueue {
+    /// `None` once closed.
+    sender: Mutex<Option<mpsc::Sender<Change>>>,
+    thread: Mutex<Option<JoinHandle<Writer>>>,
+}
+
+impl CommitQueue {
+    /// Starts `writer` with room for `changes_max` waiting changes.
+    pub(super) fn start(writer: Writer, changes_max: usize) -> io::Result<Self> {
+        let (sender, receiver) = mpsc::channel(changes_max);
+        let thread = thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || run(writer, receiver))?;
+        Ok(Self {
+            sender: Mutex::new(Some(sender)),
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Has the writer decide a change, and waits until what it recorded is durable. The change is
+    /// committed even if nobody waits any more.
+    ///
+    /// # Errors
+    /// [`StoreError`] when nothing of the change was kept.
+    pub(super) async fn commit<T: Send + 'static>(
+        &self,
+        status: &Status,
+        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, answer) = oneshot::channel();
+        self.send(Box::new(move |draft| {
+            let decided = decide(draft)?;
+            let reply: Reply = Box::new(move |outcome| {
+                // Who asked may have gone.
+                let _ = sender.send(outcome.map(|()| decided));
+            });
+            Ok(reply)
+        }))?;
+        match answer.await {
+            Ok(outcome) => outcome,
+            Err(_given_up) => Err(status.unavailable()),
+        }
+    }
+
+    /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if that
+    /// was done before.
+    pub(super) fn close(&self) -> Option<Writer> {
+        drop(lock(&self.sender).take());
+        let thread = lock(&self.thread).take()?;
+        thread.join().ok()
+    }
+
+    fn send(&self, change: Change) -> Result<(), StoreError> {
+        let sender = lock(&self.sender);
+        let Some(sender) = sender.as_ref() else {
+            return Err(StoreError::Unavailable("the store is closed".to_owned()));
+        };
+        sender.try_send(change).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => StoreError::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => {
+                StoreError::Unavailable("the writer is gone".to_owned())
+            }
+        })
+    }
+}
+
+/// Commits all changes that wait as one batch, until the queue is closed and empty.
+fn run(mut writer: Writer, mut receiver: mpsc::Receiver<Change>) -> Writer {
+    let mut changes = Vec::new();
+    while receiver.blocking_recv_many(&mut changes, BATCH_CHANGES_MAX) > 0 {
+        writer.commit(std::mem::take(&mut changes));
+        writer.compact_if_due();
+    }
+    writer
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

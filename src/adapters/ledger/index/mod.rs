@@ -1,0 +1,20 @@
+//! The index: look-ups over the record, in sled. The record never needs it.
+//!
+//! | Module | Does |
+//! |---|---|
+//! | `bucket` | some identities and what is kept of them, as text |
+//! | `sled_index` | buckets in sled |
+//! | `clean_stop` | the marker of a clean stop, the only thing that makes an index trusted |
+//! | `rebuild` | makes an index from the record |
+
+mod bucket;
+pub(crate) mod clean_stop;
+mod rebuild;
+mod sled_index;
+
+pub(crate) use clean_stop::Stamp;
+pub(crate) use rebuild::rebuild;
+pub(crate) use sled_index::{Index, IndexError, events, wipe};
+
+/// The directory of indexes in the data directory.
+pub(crate) const INDEX: &str = "index";

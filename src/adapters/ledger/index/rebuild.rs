@@ -1,0 +1,66 @@
+//! Making the index from the record.
+
+use std::path::Path;
+
+use crate::adapters::ledger::record::{Entry, Flaw, Ledger, each_event};
+use crate::adapters::sled_db;
+use crate::domain::secret::MacKey;
+
+use super::sled_index::{Index, IndexError};
+
+/// How many events are held in memory, some 120 MiB, before they are folded into the index in the
+/// order of its buckets. With fewer, each bucket is written more often.
+const EVENTS_MAX: usize = 500_000;
+
+const EVENTS_PER_PROGRESS: u64 = 250_000;
+
+/// Why there is no new index.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RebuildError {
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    #[error("ledger: {0}")]
+    Ledger(#[from] Flaw),
+}
+
+/// Makes an index of `ledger` under `root`, in a directory of its own.
+pub(crate) fn rebuild(
+    root: &Path,
+    hash_key: &MacKey,
+    ledger: &Ledger,
+) -> Result<Index, RebuildError> {
+    let total = ledger.sequence();
+    tracing::info!(index.events = total, "rebuilding the index from the ledger");
+    let index = Index::create(root, hash_key)?;
+    let directory = index.directory().to_owned();
+    match fill(&index, ledger.path(), total) {
+        Ok(()) => Ok(index),
+        Err(error) => {
+            index.abandon();
+            // On a full disk each try would leave one more.
+            if let Err(error) = sled_db::remove(&directory) {
+                tracing::warn!(%error, "an index that could not be made cannot be removed");
+            }
+            Err(error)
+        }
+    }
+}
+
+fn fill(index: &Index, path: &Path, total: u64) -> Result<(), RebuildError> {
+    let mut entries = Vec::new();
+    each_event(path, |place, event, json| {
+        entries.push(Entry::recorded(event, json));
+        if place % EVENTS_PER_PROGRESS == 0 {
+            tracing::info!(
+                index.done = place,
+                index.events = total,
+                "rebuilding the index"
+            );
+        }
+        if entries.len() == EVENTS_MAX {
+            index.apply(std::mem::take(&mut entries))?;
+        }
+        Ok::<_, RebuildError>(())
+    })?;
+    Ok(index.apply(entries)?)
+}

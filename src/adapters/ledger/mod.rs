@@ -1,0 +1,45 @@
+//! Contacts, keys and revoked tokens: the record and its index.
+//!
+//! **The record** is `ledger.jsonl`, a file of events that only grows ([`record`]). It alone counts.
+//! **The index** answers look-ups from sled ([`index`]). It is made from the record, and the record
+//! is never made from it.
+//!
+//! **A commit.** Changes wait in a bounded queue ([`commit_queue`]). One thread takes all that wait
+//! as a batch ([`writer`]): it decides them in order, where those of one batch see each other
+//! ([`draft`]), appends their events to the ledger, syncs once, changes the index, and then answers
+//! them. So a change is answered after it is durable, and changes that come together share a sync. A
+//! write or sync that fails is never taken for success: the ledger is truncated to its last
+//! acknowledged length, and every change is refused until that and a trial write succeed.
+//!
+//! **A start** ([`open`]) verifies every line of the ledger and then looks at the index:
+//!
+//! | Found | Done |
+//! |---|---|
+//! | no ledger | an empty one is begun |
+//! | a bad line, and no line of a later batch | it was never acknowledged: truncated, with a warning |
+//! | a bad line, and lines of later batches | damage: the start is refused, with the line and what to do; once accepted, all good lines are kept |
+//! | an unfinished compaction | removed; the ledger is complete without it |
+//! | a journal of an earlier version | its lines are written to the ledger, and it is removed |
+//! | an earlier format, a new secret, a forgotten address | the ledger is compacted |
+//! | the marker of a clean stop that fits ledger and index | the index is used |
+//! | anything else | the index is made again from the ledger |
+//!
+//! **A compaction** writes a new generation of the ledger with the lines that still count. It is due
+//! when the ledger has doubled since the last one.
+
+mod commit_queue;
+mod contacts;
+mod credentials;
+mod draft;
+mod index;
+mod open;
+pub(super) mod record;
+mod status;
+mod store;
+mod writer;
+
+pub use open::Tuning;
+pub use store::LedgerStore;
+
+#[cfg(test)]
+mod tests;

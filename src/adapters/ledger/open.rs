@@ -1,0 +1,213 @@
+//! Opening the store: from what the last process left to a ledger and an index that agree.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::adapters::data_dir::DataDir;
+use crate::adapters::files::{Files, SystemFiles, remove_for_good};
+use crate::adapters::open_error::OpenError;
+use crate::domain::secret::MacKey;
+use crate::domain::time::Timestamp;
+
+use super::index::clean_stop::{self, CleanStop};
+use super::index::{self, INDEX, Index, rebuild};
+use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, Verified};
+use super::status::Status;
+use super::writer::{Writer, stamp};
+
+/// The store's numbers and files.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// Most changes that wait for the writer; one more is refused as overload.
+    pub waiting_changes_max: usize,
+    /// A compaction is due when the ledger has doubled since the last one, by at least this many
+    /// lines.
+    pub growth_min: u64,
+    /// Where the ledger is kept.
+    pub files: Arc<dyn Files>,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            waiting_changes_max: 8192,
+            growth_min: 65_536,
+            files: Arc::new(SystemFiles),
+        }
+    }
+}
+
+/// Opens ledger and index. The acceptance of damage or of a new secret is withdrawn.
+pub(super) fn open(
+    data_dir: &DataDir,
+    now: Timestamp,
+    tuning: &Tuning,
+) -> Result<Writer, OpenError> {
+    let index_root = data_dir.path().join(INDEX);
+    let hash_key = data_dir.secret().keys().index;
+    let secret = data_dir.secret().id();
+    let (ledger, has_forgotten, left) = open_ledger(data_dir, now, &tuning.files)?;
+    let is_new_secret = ledger.head().secret != secret;
+    if is_new_secret && ledger.sequence() > 0 {
+        tracing::warn!(
+            "a new secret was accepted: cookies, agents' tokens and origins made with the old one \
+             are void"
+        );
+    }
+    let left = match left {
+        // Buckets depend on the secret.
+        Ok(_) if is_new_secret => Err("the secret is new".to_owned()),
+        left => left,
+    };
+    let index = open_index(&index_root, left, &hash_key, &ledger)?;
+    let status = Arc::new(Status::default());
+    status.set_index(index);
+    let mut writer = Writer {
+        ledger,
+        index_root,
+        hash_key,
+        status,
+        growth_min: tuning.growth_min,
+        now,
+    };
+    // A line of a later format in a file of an earlier one would pass for damage.
+    let is_outdated = writer.ledger.head().format < FORMAT;
+    if is_new_secret || is_outdated || has_forgotten || writer.is_compaction_due() {
+        writer
+            .compact(&secret)
+            .map_err(|flaw| flawed(data_dir, flaw))?;
+    }
+    // The rename of a new generation is not durable yet.
+    let repaired = writer.ledger.repair();
+    repaired.map_err(OpenError::io("write", writer.ledger.path()))?;
+    data_dir.withdraw_acceptance()?;
+    Ok(writer)
+}
+
+/// Opens the ledger, or begins one. Also returns whether it has addresses that were forgotten, and
+/// what the last stop left, if that was a clean one.
+fn open_ledger(
+    data_dir: &DataDir,
+    now: Timestamp,
+    files: &Arc<dyn Files>,
+) -> Result<(Ledger, bool, Result<CleanStop, String>), OpenError> {
+    let path = data_dir.path().join(LEDGER);
+    let index_root = data_dir.path().join(INDEX);
+    let secret = data_dir.secret().id();
+    // A compaction may have been interrupted.
+    let unfinished = record::unfinished(&path);
+    remove_for_good(&unfinished).map_err(OpenError::io("remove", &unfinished))?;
+    if !exists(&path)? {
+        if exists(&index_root)? {
+            tracing::warn!("there is an index but no ledger: beginning an empty one");
+        }
+        record::create(files, &path, &secret)
+            .and_then(|mut ledger| ledger.repair())
+            .map_err(OpenError::io("create", &path))?;
+    }
+    record::take_over(files.as_ref(), &path)
+        .map_err(OpenError::io("take over the journal of", &path))?;
+    let left = clean_stop::read(&index_root);
+    let opened = match verify_and_open(files, &path, left.as_ref().ok()) {
+        Err(Flaw::Io(error)) => {
+            // The first sync also reports what the last process wrote and the disk then lost. It
+            // reports that once, and the last batch must be written again, even after a clean stop.
+            tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
+            verify_and_open(files, &path, None)
+        }
+        opened => opened,
+    };
+    match opened {
+        Ok((ledger, verified)) => Ok((ledger, verified.has_forgotten, left)),
+        Err(Flaw::Damaged { line, what }) if exists(&data_dir.accept_damage())? => {
+            tracing::warn!(
+                ledger.line = line,
+                what,
+                "damage was accepted: keeping what is whole"
+            );
+            // The generation may be what is damaged, and the number that follows one of an index.
+            index::wipe(&index_root, None).map_err(OpenError::io("remove", &index_root))?;
+            let generation = record::glimpse(&path).map_err(OpenError::io("read", &path))?;
+            let generation = generation.map_or(0, |glimpse| glimpse.generation) + 1;
+            let (ledger, _expired) = record::compact(files, &path, generation, &secret, now)
+                .map_err(|flaw| flawed(data_dir, flaw))?;
+            Ok((ledger, false, Err("damage was accepted".to_owned())))
+        }
+        Err(flaw) => Err(flawed(data_dir, flaw)),
+    }
+}
+
+/// Opens the ledger that the last process left. If `left` is of its state, all of it was synced.
+fn verify_and_open(
+    files: &Arc<dyn Files>,
+    path: &Path,
+    left: Option<&CleanStop>,
+) -> Result<(Ledger, Verified), Flaw> {
+    let verified = record::verify(path)?;
+    let is_synced = left.is_some_and(|left| {
+        left.stamp.generation == verified.head.generation && left.stamp.length == verified.length
+    });
+    let ledger = Ledger::open(files, path, &verified, is_synced)?;
+    Ok((ledger, verified))
+}
+
+/// Opens the index that a clean stop left, or makes it again.
+fn open_index(
+    root: &Path,
+    left: Result<CleanStop, String>,
+    hash_key: &MacKey,
+    ledger: &Ledger,
+) -> Result<Index, OpenError> {
+    let opened = left.and_then(|left| open_trusted(root, left, hash_key, ledger));
+    let reason = match opened {
+        Ok(index) => return Ok(index),
+        Err(reason) => reason,
+    };
+    if ledger.sequence() > 0 {
+        tracing::info!(reason, "the index cannot be used");
+    }
+    // First, so that an index that is removed in part is not trusted. It goes in any case.
+    let _ = clean_stop::remove(root);
+    index::wipe(root, None).map_err(OpenError::io("remove", root))?;
+    rebuild(root, hash_key, ledger).map_err(|error| OpenError::Index {
+        path: root.to_path_buf(),
+        reason: error.to_string(),
+    })
+}
+
+/// Opens the index that a clean stop left, or returns why it cannot be trusted.
+fn open_trusted(
+    root: &Path,
+    left: CleanStop,
+    hash_key: &MacKey,
+    ledger: &Ledger,
+) -> Result<Index, String> {
+    if left.stamp != stamp(ledger) {
+        return Err("it is of another state of the ledger".to_owned());
+    }
+    let directory = left.redeem(root)?;
+    index::wipe(root, Some(&directory)).map_err(|error| error.to_string())?;
+    Index::open(&directory, hash_key).map_err(|error| error.to_string())
+}
+
+fn exists(path: &Path) -> Result<bool, OpenError> {
+    path.try_exists().map_err(OpenError::io("look at", path))
+}
+
+fn flawed(data_dir: &DataDir, flaw: Flaw) -> OpenError {
+    let path: PathBuf = data_dir.path().join(LEDGER);
+    match flaw {
+        Flaw::Io(error) => OpenError::io("read or write", &path)(error),
+        Flaw::Newer(format) => OpenError::NewerFormat {
+            path,
+            format,
+            newest: FORMAT,
+        },
+        Flaw::Damaged { line, what } => OpenError::Damaged {
+            path,
+            line,
+            what,
+            accept: data_dir.accept_damage(),
+        },
+    }
+}

@@ -1,0 +1,205 @@
+//! The ledger's file: batches are appended and synced; what was never acknowledged is truncated.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::adapters::files::{AppendFile, BUFFER_BYTES, Files, parent};
+
+use super::fold::Entry;
+use super::head::Head;
+use super::line::Line;
+use super::reader::Verified;
+
+/// What [`Ledger::repair`] writes to find out whether the disk takes writes again: more than fits
+/// into the block that the file ends in.
+const PROBE: [u8; 4096] = [b'\n'; 4096];
+
+/// More than most lines take.
+const LINE_CAPACITY: usize = 256;
+
+/// A verified ledger, open for writing.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    files: Arc<dyn Files>,
+    path: PathBuf,
+    file: Box<dyn AppendFile>,
+    head: Head,
+    /// The last acknowledged event.
+    sequence: u64,
+    /// Its batch.
+    batch: u64,
+    /// Offset of its end.
+    length: u64,
+    state: State,
+}
+
+/// Whether the file can be appended to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Sound,
+    /// A write or a sync failed: bytes may follow the acknowledged end, and whether the disk takes
+    /// writes again is unknown.
+    Failed,
+    /// The file was renamed into place, but a power cut could undo that.
+    Unnamed,
+}
+
+impl Ledger {
+    /// Opens a ledger and truncates its torn end. Unless it `is_synced`, its last batch is written
+    /// again in place first: the process before may have been killed in a sync that lost it, and a
+    /// later sync would not cover it.
+    pub(crate) fn open(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        verified: &Verified,
+        is_synced: bool,
+    ) -> io::Result<Self> {
+        let mut file = files.open(path)?;
+        if !is_synced {
+            write_again(file.as_mut(), path, verified.batch_begin, verified.length)?;
+        }
+        if let Some(torn) = &verified.torn {
+            tracing::warn!(
+                ledger.line = torn.line,
+                ledger.cut_bytes = torn.bytes,
+                "the ledger ends in an unfinished batch that was never acknowledged: cut"
+            );
+            file.truncate(verified.length)?;
+        }
+        file.sync()?;
+        files.sync_directory(parent(path))?;
+        Ok(Self {
+            files: Arc::clone(files),
+            path: path.to_path_buf(),
+            file,
+            head: verified.head.clone(),
+            sequence: verified.sequence,
+            batch: verified.batch,
+            length: verified.length,
+            state: State::Sound,
+        })
+    }
+
+    /// Takes over a generation that was written completely and renamed to `path`.
+    pub(super) fn renamed(
+        files: Arc<dyn Files>,
+        path: PathBuf,
+        file: Box<dyn AppendFile>,
+        head: Head,
+        length: u64,
+    ) -> Self {
+        Self {
+            files,
+            path,
+            file,
+            sequence: head.base,
+            batch: head.base,
+            head,
+            length,
+            state: State::Unnamed,
+        }
+    }
+
+    pub(crate) fn files(&self) -> &Arc<dyn Files> {
+        &self.files
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The last acknowledged event.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Offset of the acknowledged end.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// How many events were recorded since this generation was written.
+    pub(crate) fn growth(&self) -> u64 {
+        self.sequence.saturating_sub(self.head.base)
+    }
+
+    /// Appends `entries` as one batch and syncs it. After an error nothing of it counts, and
+    /// [`Ledger::repair`] must succeed before the next append.
+    pub(crate) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(entries.len() * LINE_CAPACITY);
+        let mut sequence = self.sequence;
+        for (entry, left) in entries.iter().zip((0..entries.len() as u64).rev()) {
+            sequence += 1;
+            let line = Line {
+                sequence,
+                batch: self.batch + 1,
+                left,
+                event: &entry.json,
+            };
+            line.write(&mut bytes);
+        }
+        // Until all is done, so that a panic leaves it so, too.
+        self.state = State::Failed;
+        let synced = append_whole(self.file.as_mut(), &bytes).and_then(|()| self.file.sync());
+        if let Err(error) = synced {
+            if let Err(error) = self.file.truncate(self.length) {
+                tracing::error!(%error, "the ledger cannot be cut back to its last acknowledged entry");
+            }
+            return Err(error);
+        }
+        self.sequence = sequence;
+        self.batch += 1;
+        self.length += bytes.len() as u64;
+        self.state = State::Sound;
+        Ok(())
+    }
+
+    /// Makes the ledger fit for appending again after a failure: truncates it to its acknowledged
+    /// end and tries a write.
+    pub(crate) fn repair(&mut self) -> io::Result<()> {
+        match self.state {
+            State::Sound => return Ok(()),
+            State::Unnamed => self.files.sync_directory(parent(&self.path))?,
+            State::Failed => {
+                self.file.truncate(self.length)?;
+                let probed =
+                    append_whole(self.file.as_mut(), &PROBE).and_then(|()| self.file.sync());
+                self.file.truncate(self.length)?;
+                probed?;
+            }
+        }
+        self.state = State::Sound;
+        Ok(())
+    }
+}
+
+/// Writes the bytes from `begin` to `end` of the file at `path` again in place, so that the next
+/// sync covers them.
+fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> io::Result<()> {
+    let source = File::open(path)?;
+    for at in (begin..end).step_by(BUFFER_BYTES) {
+        let mut bytes = vec![0; BUFFER_BYTES.min(usize::try_from(end - at).unwrap_or(usize::MAX))];
+        source.read_exact_at(&mut bytes, at)?;
+        file.overwrite(at, &bytes)?;
+    }
+    Ok(())
+}
+
+/// Appends all of `bytes` with one write.
+pub(super) fn append_whole(file: &mut dyn AppendFile, bytes: &[u8]) -> io::Result<()> {
+    let taken = file.append(bytes)?;
+    if taken == bytes.len() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::StorageFull,
+        format!("only {taken} of {} bytes were written", bytes.len()),
+    ))
+}

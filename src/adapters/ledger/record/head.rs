@@ -1,0 +1,61 @@
+//! A ledger's first line.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::line;
+
+/// The newest format that is read, and the only one that is written. Each extends the one before:
+///
+/// 1. contacts and keys;
+/// 2. revoked tokens.
+pub(crate) const FORMAT: u64 = 2;
+
+/// What a ledger states about itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Head {
+    /// The format of all lines.
+    pub(crate) format: u64,
+    /// Counts compactions, from 1.
+    pub(crate) generation: u64,
+    /// How many lines were synced before this generation took the ledger's name. All of them are
+    /// acknowledged, so none of them can be a torn end.
+    pub(crate) base: u64,
+    /// The id of the secret that the events' hashes were made with.
+    pub(crate) secret: String,
+}
+
+/// Why a line is not a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeadFlaw {
+    /// Its format, this one, is newer than this version.
+    Newer(u64),
+    /// It is not as it was written.
+    Damaged,
+}
+
+impl Head {
+    /// Reads a head without its newline.
+    pub(super) fn parse(line: &[u8]) -> Result<Self, HeadFlaw> {
+        #[derive(Deserialize)]
+        struct Format {
+            format: u64,
+        }
+        let is_sealed = line::checked(line).is_some();
+        // A later format may have another checksum. One that looks like ours has to match.
+        if let Ok(Format { format }) = serde_json::from_slice(line)
+            && format > FORMAT
+            && (is_sealed || !line.starts_with(line::CRC_OPEN))
+        {
+            return Err(HeadFlaw::Newer(format));
+        }
+        let head = serde_json::from_slice(line).ok();
+        head.filter(|_| is_sealed).ok_or(HeadFlaw::Damaged)
+    }
+
+    /// Appends the head with its newline to `out`.
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        line::seal(out, self)
+    }
+}

@@ -1,0 +1,294 @@
+//! Reading a ledger: its head, whether every line is as it was written, and its events.
+//!
+//! A batch is acknowledged after all its lines were synced, and batches are synced one after the
+//! other. So a bad line that a line of a later batch follows was acknowledged: that is damage. A bad
+//! line without one is the torn end of a batch that never was.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use crate::adapters::files::BUFFER_BYTES;
+
+use super::event::Event;
+use super::head::{Head, HeadFlaw};
+use super::line::{self, Found, Line};
+
+/// How the events of forgotten contacts begin.
+const FORGOTTEN: &[u8] = b"{\"contact_forgotten\":";
+
+/// Why a ledger cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Flaw {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("format {0} is newer than this version")]
+    Newer(u64),
+    #[error("line {line}: {what}")]
+    Damaged { line: u64, what: String },
+}
+
+/// A ledger without damage.
+#[derive(Debug)]
+pub(crate) struct Verified {
+    pub(crate) head: Head,
+    /// The last acknowledged event, or 0.
+    pub(crate) sequence: u64,
+    /// The batch it came with, or 0.
+    pub(crate) batch: u64,
+    /// Offset of that batch's first line.
+    pub(crate) batch_begin: u64,
+    /// Offset of its end.
+    pub(crate) length: u64,
+    /// Whether a contact was forgotten, whose address is still in the file.
+    pub(crate) has_forgotten: bool,
+    /// What follows the last acknowledged batch.
+    pub(crate) torn: Option<Torn>,
+}
+
+/// The torn end of a ledger: part of a batch that was never acknowledged.
+#[derive(Debug)]
+pub(crate) struct Torn {
+    /// The first bad line.
+    pub(crate) line: u64,
+    /// How many bytes are to be truncated.
+    pub(crate) bytes: u64,
+}
+
+/// The place in the sequence of lines and batches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Chain {
+    /// The last line.
+    pub(super) sequence: u64,
+    /// The last complete batch.
+    pub(super) batch: u64,
+    /// How many lines the next batch lacks, if it has begun.
+    pub(super) left: u64,
+}
+
+impl Chain {
+    /// Whether `line` comes next.
+    pub(super) fn fits(&self, line: &Line<'_>) -> bool {
+        line.sequence.checked_sub(1) == Some(self.sequence)
+            && line.batch.checked_sub(1) == Some(self.batch)
+            && (self.left == 0 || line.left.checked_add(1) == Some(self.left))
+    }
+
+    /// Advances to `line` and returns whether it completes its batch.
+    pub(super) fn push(&mut self, line: &Line<'_>) -> bool {
+        self.sequence = line.sequence;
+        self.left = line.left;
+        if line.left == 0 {
+            self.batch = line.batch;
+        }
+        line.left == 0
+    }
+}
+
+/// Verifies every line, without changing anything.
+pub(crate) fn verify(path: &Path) -> Result<Verified, Flaw> {
+    let mut reader = Reader::open(path)?;
+    let head = reader.head()?;
+    let mut verified = Verified {
+        head,
+        sequence: 0,
+        batch: 0,
+        batch_begin: reader.offset,
+        length: reader.offset,
+        has_forgotten: false,
+        torn: None,
+    };
+    let mut chain = Chain::default();
+    loop {
+        let found = reader.next()?;
+        let Some(line) = reader.line(found) else {
+            return finish(verified, reader, found);
+        };
+        if !chain.fits(&line) {
+            return Err(Flaw::Damaged {
+                line: reader.number,
+                what: format!(
+                    "entry {} of batch {} was expected, but entry {} of batch {} is there: lines \
+                     are missing or out of order",
+                    chain.sequence + 1,
+                    chain.batch + 1,
+                    line.sequence,
+                    line.batch
+                ),
+            });
+        }
+        verified.has_forgotten |= line.event.starts_with(FORGOTTEN);
+        if chain.push(&line) {
+            verified.sequence = chain.sequence;
+            verified.batch = chain.batch;
+            verified.batch_begin = verified.length;
+            verified.length = reader.offset;
+        }
+    }
+}
+
+/// Judges what follows the last good line: the end, a torn end, or damage.
+fn finish(mut verified: Verified, mut reader: Reader, found: Found) -> Result<Verified, Flaw> {
+    let flaw_line = reader.number;
+    let mut next = found;
+    while next != Found::End {
+        // The bad line belongs to the batch after the verified ones.
+        if reader.latest_batch() > verified.batch + 1 {
+            return Err(Flaw::Damaged {
+                line: flaw_line,
+                what: "it is not as it was written, and later lines were acknowledged".to_owned(),
+            });
+        }
+        next = reader.next()?;
+    }
+    if verified.sequence < verified.head.base {
+        return Err(Flaw::Damaged {
+            line: flaw_line,
+            what: format!(
+                "the file was begun with {} entries, and not all are there as they were written",
+                verified.head.base
+            ),
+        });
+    }
+    let bytes = reader.offset - verified.length;
+    verified.torn = (bytes > 0).then_some(Torn {
+        line: flaw_line,
+        bytes,
+    });
+    Ok(verified)
+}
+
+/// Calls `visit` with every good line after the head and its place among them, from 1. In a
+/// verified ledger that is the sequence number.
+pub(super) fn each_line<E: From<Flaw>>(
+    path: &Path,
+    mut visit: impl FnMut(u64, Line<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut reader = Reader::open(path).map_err(Flaw::Io)?;
+    reader.next().map_err(Flaw::Io)?;
+    let mut place = 0;
+    loop {
+        let found = reader.next().map_err(Flaw::Io)?;
+        if found == Found::End {
+            return Ok(());
+        }
+        if let Some(line) = reader.line(found) {
+            place += 1;
+            visit(place, line)?;
+        }
+    }
+}
+
+/// Calls `visit` with every event, its JSON, and its place as [`each_line`] counts.
+pub(crate) fn each_event<E: From<Flaw>>(
+    path: &Path,
+    mut visit: impl FnMut(u64, &Event, &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    each_line(path, |place, line| {
+        let event = serde_json::from_slice(line.event).map_err(|error| Flaw::Damaged {
+            line: place + 1,
+            // Only the position: the parser's message could quote an address.
+            what: format!(
+                "its event is unknown to this version (column {} of the event)",
+                error.column()
+            ),
+        })?;
+        visit(place, &event, line.event)
+    })
+}
+
+/// What can be told of a ledger before it is verified.
+#[derive(Debug)]
+pub(crate) struct Glimpse {
+    /// The secret that its head names, if that can be read.
+    pub(crate) secret: Option<String>,
+    /// Its generation, or 0.
+    pub(crate) generation: u64,
+    /// Whether anything follows the head.
+    pub(crate) has_events: bool,
+}
+
+/// Reads a ledger's head. `None` if there is no ledger.
+pub(crate) fn glimpse(path: &Path) -> io::Result<Option<Glimpse>> {
+    let mut reader = match Reader::open(path) {
+        Ok(reader) => reader,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let head = match reader.head() {
+        Ok(head) => Some(head),
+        Err(Flaw::Io(error)) => return Err(error),
+        Err(Flaw::Newer(_) | Flaw::Damaged { .. }) => None,
+    };
+    Ok(Some(Glimpse {
+        generation: head.as_ref().map_or(0, |head| head.generation),
+        secret: head.map(|head| head.secret),
+        has_events: reader.next()? != Found::End,
+    }))
+}
+
+/// Reads a file line by line.
+#[derive(Debug)]
+pub(super) struct Reader {
+    file: BufReader<File>,
+    /// The line last read.
+    buffer: Vec<u8>,
+    /// Its number; the head is line 1.
+    number: u64,
+    /// Offset of its end.
+    offset: u64,
+}
+
+impl Reader {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self {
+            file: BufReader::with_capacity(BUFFER_BYTES, file),
+            buffer: Vec::new(),
+            number: 0,
+            offset: 0,
+        })
+    }
+
+    pub(super) fn next(&mut self) -> io::Result<Found> {
+        let (found, bytes) = line::read_line(&mut self.file, &mut self.buffer)?;
+        self.number += 1;
+        self.offset += bytes;
+        Ok(found)
+    }
+
+    /// The line last read, if it is good.
+    pub(super) fn line(&self, found: Found) -> Option<Line<'_>> {
+        match found {
+            Found::Whole => Line::parse(&self.buffer),
+            Found::Bad | Found::End => None,
+        }
+    }
+
+    /// The bytes last read, without their newline.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Offset of their end.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The batch of the good line that they end with, or 0.
+    fn latest_batch(&self) -> u64 {
+        Line::parse_last(&self.buffer).map_or(0, |line| line.batch)
+    }
+
+    pub(super) fn head(&mut self) -> Result<Head, Flaw> {
+        let found = self.next()?;
+        match Head::parse(&self.buffer) {
+            Err(HeadFlaw::Newer(format)) => Err(Flaw::Newer(format)),
+            Ok(head) if found == Found::Whole => Ok(head),
+            Ok(_) | Err(HeadFlaw::Damaged) => Err(Flaw::Damaged {
+                line: 1,
+                what: "the head is not as it was written".to_owned(),
+            }),
+        }
+    }
+}

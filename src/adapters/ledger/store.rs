@@ -1,0 +1,101 @@
+//! The store that the ports stand for.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use crate::adapters::data_dir::DataDir;
+use crate::adapters::open_error::OpenError;
+use crate::domain::time::Timestamp;
+use crate::ports::StoreError;
+
+use super::commit_queue::CommitQueue;
+use super::draft::Draft;
+use super::index::IndexError;
+use super::open::{Tuning, open};
+use super::record::{Event, Identity, Kept};
+use super::status::Status;
+
+/// Contacts, keys and revoked tokens in a data directory.
+#[derive(Debug)]
+pub struct LedgerStore {
+    queue: CommitQueue,
+    pub(super) status: Arc<Status>,
+    /// Held until the writer is gone, which [`Drop`] waits for.
+    _lock: Arc<File>,
+}
+
+impl LedgerStore {
+    /// Opens the ledger in `data_dir` and its index, and starts the writer. Blocks for as long as
+    /// the disk takes.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the ledger cannot be trusted or written.
+    pub fn open(data_dir: &DataDir, now: Timestamp) -> Result<Self, OpenError> {
+        Self::open_with(data_dir, now, &Tuning::default())
+    }
+
+    /// Opens the store with other numbers or files than the usual ones.
+    ///
+    /// # Errors
+    /// As [`LedgerStore::open`].
+    pub fn open_with(
+        data_dir: &DataDir,
+        now: Timestamp,
+        tuning: &Tuning,
+    ) -> Result<Self, OpenError> {
+        let writer = open(data_dir, now, tuning)?;
+        let status = Arc::clone(&writer.status);
+        let queue = CommitQueue::start(writer, tuning.waiting_changes_max)
+            .map_err(OpenError::io("start a thread for", data_dir.path()))?;
+        Ok(Self {
+            queue,
+            status,
+            _lock: data_dir.lock(),
+        })
+    }
+
+    /// Commits the changes that wait and leaves a good index for the next start, which without it
+    /// makes the index again. Every call after the first does nothing. Blocks for as long as the
+    /// disk takes.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the index cannot be left good. No change is lost then.
+    pub fn close(&self) -> Result<(), StoreError> {
+        let finished = self.queue.close().map_or(Ok(()), |writer| writer.finish());
+        self.status.abandon_index();
+        finished.map_err(|error| StoreError::Unavailable(error.to_string()))
+    }
+
+    /// Whether changes can be kept.
+    pub(super) async fn check_writes(&self) -> Result<(), StoreError> {
+        if self.status.is_sound() {
+            return Ok(());
+        }
+        // An empty change has the writer repair what it can.
+        self.commit(|_draft| Ok(())).await
+    }
+
+    /// Has the writer decide a change, and waits until what it recorded is durable.
+    pub(super) async fn commit<T: Send + 'static>(
+        &self,
+        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.queue.commit(&self.status, decide).await
+    }
+
+    /// What is kept of `identity` after the last answered change.
+    pub(super) fn find(&self, identity: &Identity) -> Result<Option<Kept<Event>>, StoreError> {
+        let index = self.status.index();
+        let index = index.ok_or_else(|| self.status.unavailable())?;
+        index
+            .find_events(identity)
+            .map_err(|error| StoreError::Unavailable(error.to_string()))
+    }
+}
+
+impl Drop for LedgerStore {
+    fn drop(&mut self) {
+        drop(self.queue.close());
+        self.status.abandon_index();
+    }
+}

@@ -1,0 +1,161 @@
+//! Faults that cannot be caused from outside.
+
+use std::fs;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::mpsc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+use crate::adapters::data_dir::DataDir;
+use crate::adapters::memory::SeededEntropy;
+use crate::domain::contact::{Origin, SignUp, Subscription};
+use crate::domain::email::EmailAddress;
+use crate::domain::time::Timestamp;
+use crate::ports::{ContactStore, StoreError};
+
+use super::index::{self, IndexError};
+use super::record::{Event, LEDGER};
+use super::store::LedgerStore;
+
+const NOW: Timestamp = Timestamp::from_ms(1_000);
+
+fn sign_up(email: &str) -> SignUp {
+    SignUp {
+        email: EmailAddress::parse(email).unwrap(),
+        origin: Origin {
+            network: [1; 16],
+            credential: None,
+        },
+        at: NOW,
+    }
+}
+
+async fn find(store: &LedgerStore, email: &str) -> Result<bool, StoreError> {
+    let email = EmailAddress::parse(email).unwrap();
+    let contact = ContactStore::find(store, &email).await?;
+    Ok(contact.is_some())
+}
+
+async fn open(root: &tempfile::TempDir) -> LedgerStore {
+    let data_dir = DataDir::open(root.path(), &SeededEntropy::default()).unwrap();
+    let store = LedgerStore::open(&data_dir, NOW).unwrap();
+    store.subscribe(sign_up("ada@example.com")).await.unwrap();
+    store
+}
+
+#[tokio::test]
+async fn an_index_that_fails_is_made_again_without_a_restart() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    for _ in 0..2 {
+        store.status.abandon_index();
+        assert!(find(&store, "ada@example.com").await.is_err());
+        assert_eq!(store.check().await, Ok(()));
+        assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+        let indexes = fs::read_dir(root.path().join(index::INDEX)).unwrap();
+        assert_eq!(indexes.count(), 1, "the old one is removed");
+    }
+    store.status.abandon_index();
+    let renewed = store.subscribe(sign_up("ada@example.com")).await.unwrap();
+    assert!(matches!(renewed, Subscription::Renewed(_)));
+}
+
+#[tokio::test]
+async fn a_batch_that_cannot_be_decided_is_taken_back() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    let before = fs::read(root.path().join(LEDGER)).unwrap();
+    let failed = store.commit(|draft| {
+        let email = EmailAddress::parse("bob@example.com").unwrap();
+        draft.record(&Event::seen(&email, NOW))?;
+        Err::<(), _>(IndexError("injected".to_owned()))
+    });
+    assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
+    assert_eq!(fs::read(root.path().join(LEDGER)).unwrap(), before);
+    assert_eq!(store.check().await, Ok(()));
+    assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+}
+
+#[tokio::test]
+async fn a_change_that_panics_does_not_end_the_writer() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    let failed = store.commit(|_draft| -> Result<(), IndexError> { panic!("on purpose") });
+    assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
+    let created = store.subscribe(sign_up("bob@example.com")).await;
+    assert_eq!(created, Ok(Subscription::Created));
+    assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+}
+
+type Change<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
+
+/// Hands in changes that become one batch, all of which are decided before this returns.
+async fn commit_together(store: &LedgerStore, count: usize) -> Vec<Change<'_>> {
+    let (began, has_begun) = mpsc::channel();
+    let (end, ends) = mpsc::channel::<()>();
+    let (last, is_last) = mpsc::channel();
+    let mut first: Change<'_> = Box::pin(store.commit(move |_draft| {
+        began.send(()).unwrap();
+        // An error tells the end, too.
+        let _ = ends.recv();
+        Ok(())
+    }));
+    hand_in(&mut first).await;
+    has_begun.recv().unwrap();
+    let mut changes: Vec<Change<'_>> = Vec::new();
+    for number in 1..=count {
+        let last = last.clone();
+        changes.push(Box::pin(store.commit(move |_draft| {
+            if number == count {
+                last.send(()).unwrap();
+            }
+            Ok(())
+        })));
+    }
+    for change in &mut changes {
+        hand_in(change).await;
+    }
+    drop(end);
+    first.await.unwrap();
+    is_last.recv().unwrap();
+    changes
+}
+
+async fn hand_in(change: &mut Change<'_>) {
+    let polled = poll_fn(|context| Poll::Ready(change.as_mut().poll(context))).await;
+    assert!(polled.is_pending());
+}
+
+fn runtime() -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().unwrap()
+}
+
+#[test]
+fn whoever_does_not_look_for_an_answer_holds_up_no_other_of_the_batch() {
+    let root = tempfile::tempdir().unwrap();
+    runtime().block_on(async {
+        let store = open(&root).await;
+        for awaited in 0..3 {
+            let mut changes = commit_together(&store, 3).await;
+            let answer = timeout(Duration::from_secs(30), &mut changes[awaited]).await;
+            assert_eq!(answer, Ok(Ok(())), "{awaited}");
+        }
+    });
+}
+
+#[test]
+fn a_batch_is_answered_after_the_runtime_of_the_first_change_has_ended() {
+    let root = tempfile::tempdir().unwrap();
+    let store = runtime().block_on(open(&root));
+    runtime().block_on(async {
+        for change in commit_together(&store, 3).await {
+            let answer = timeout(Duration::from_secs(30), change).await;
+            assert_eq!(answer, Ok(Ok(())));
+        }
+    });
+}

@@ -1,0 +1,185 @@
+//! The one writer. It decides the changes of a batch in order, appends what they record to the
+//! ledger, syncs once, changes the index, and only then answers.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::domain::secret::MacKey;
+use crate::domain::time::Timestamp;
+use crate::ports::StoreError;
+
+use super::draft::Draft;
+use super::index::{self, Index, IndexError, Stamp, clean_stop, rebuild};
+use super::record::{self, Entry, Flaw, Ledger};
+use super::status::Status;
+
+/// Decides one change. Dropping it, or its reply, tells the caller that nothing was kept.
+pub(super) type Change = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Reply, IndexError> + Send>;
+
+/// Answers one decided change.
+pub(super) type Reply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// What the writer works on.
+pub(super) struct Writer {
+    pub(super) ledger: Ledger,
+    pub(super) index_root: PathBuf,
+    pub(super) hash_key: MacKey,
+    pub(super) status: Arc<Status>,
+    /// Fewer new lines than this are never worth a compaction.
+    pub(super) growth_min: u64,
+    /// When the last event happened.
+    pub(super) now: Timestamp,
+}
+
+impl Writer {
+    /// Commits `changes` as one batch and answers them. A panic fails the batch, not the writer.
+    pub(super) fn commit(&mut self, changes: Vec<Change>) {
+        let mut replies = Vec::with_capacity(changes.len());
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            self.repair()?;
+            self.record(changes, &mut replies)
+        }));
+        let outcome = outcome.unwrap_or_else(|_panic| Err("panic".to_owned()));
+        self.status.set_trouble(outcome.as_ref().err().cloned());
+        for reply in replies {
+            reply(outcome.clone().map_err(StoreError::Unavailable));
+        }
+    }
+
+    /// Decides, appends, indexes. After an error nothing was recorded.
+    fn record(&mut self, changes: Vec<Change>, replies: &mut Vec<Reply>) -> Result<(), String> {
+        let index = self.status.index().ok_or("no index")?;
+        let entries = match decide(&index, changes, replies) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.give_index_up(&error);
+                return Err(error.to_string());
+            }
+        };
+        let Some(last) = entries.last().map(|entry| entry.at) else {
+            return Ok(());
+        };
+        self.ledger
+            .append(&entries)
+            .map_err(|error| format!("ledger: {error}"))?;
+        self.now = last;
+        // The batch is in the record: it counts, whatever becomes of the index.
+        if let Err(error) = index.apply(entries) {
+            self.give_index_up(&error);
+        }
+        Ok(())
+    }
+
+    fn give_index_up(&self, error: &IndexError) {
+        tracing::error!(%error, "the index failed and has to be made again");
+        self.status.abandon_index();
+    }
+
+    /// Makes ledger and index fit for the next batch. Returns why that is impossible.
+    pub(super) fn repair(&mut self) -> Result<(), String> {
+        self.ledger
+            .repair()
+            .map_err(|error| format!("ledger: {error}"))?;
+        if self.status.index().is_some() {
+            return Ok(());
+        }
+        let index = rebuild(&self.index_root, &self.hash_key, &self.ledger)
+            .map_err(|error| error.to_string())?;
+        if let Err(error) = index::wipe(&self.index_root, Some(index.directory())) {
+            tracing::warn!(%error, "an old index cannot be removed");
+        }
+        self.status.set_index(index);
+        Ok(())
+    }
+
+    /// Whether the ledger has doubled since it was last compacted, by enough lines.
+    pub(super) fn is_compaction_due(&self) -> bool {
+        self.ledger.growth() > self.ledger.head().base.max(self.growth_min)
+    }
+
+    /// Compacts the ledger if that is due. A failure disturbs nobody.
+    pub(super) fn compact_if_due(&mut self) {
+        if !self.is_compaction_due() || !self.status.is_sound() {
+            return;
+        }
+        let secret = self.ledger.head().secret.clone();
+        let compacted = catch_unwind(AssertUnwindSafe(|| self.compact(&secret)));
+        match compacted {
+            Ok(Ok(())) => tracing::info!(
+                ledger.generation = self.ledger.head().generation,
+                ledger.events = self.ledger.sequence(),
+                "the ledger was compacted"
+            ),
+            Ok(Err(error)) => self.put_compaction_off(&error.to_string()),
+            Err(_panic) => self.put_compaction_off("panic"),
+        }
+        // The new generation may not have its name for good.
+        let trouble = self.repair().err();
+        self.status.set_trouble(trouble);
+    }
+
+    fn put_compaction_off(&mut self, error: &str) {
+        self.growth_min = self.ledger.growth().saturating_mul(2);
+        tracing::warn!(error, "the ledger cannot be compacted");
+    }
+
+    /// Writes the next generation of the ledger, under `secret`, and goes on with it. It must be
+    /// repaired before it takes events.
+    pub(super) fn compact(&mut self, secret: &str) -> Result<(), Flaw> {
+        let generation = self.ledger.head().generation + 1;
+        let (files, path) = (self.ledger.files(), self.ledger.path());
+        let (ledger, expired) = record::compact(files, path, generation, secret, self.now)?;
+        self.ledger = ledger;
+        if let Some(index) = self.status.index()
+            && let Err(error) = index.remove(expired)
+        {
+            self.give_index_up(&error);
+        }
+        Ok(())
+    }
+
+    /// Leaves a good index for the next start.
+    pub(super) fn finish(mut self) -> Result<(), IndexError> {
+        self.ledger.repair()?;
+        let index = self.status.take_index();
+        let index = index.ok_or_else(|| IndexError("not there".to_owned()))?;
+        let directory = index.close()?;
+        Ok(clean_stop::write(
+            &self.index_root,
+            &directory,
+            stamp(&self.ledger),
+        )?)
+    }
+}
+
+/// The state of `ledger` that an index of it is marked with.
+pub(super) fn stamp(ledger: &Ledger) -> Stamp {
+    Stamp {
+        secret: ledger.head().secret.clone(),
+        generation: ledger.head().generation,
+        sequence: ledger.sequence(),
+        length: ledger.length(),
+    }
+}
+
+fn decide(
+    index: &Index,
+    changes: Vec<Change>,
+    replies: &mut Vec<Reply>,
+) -> Result<Vec<Entry>, IndexError> {
+    let mut draft = Draft::new(index);
+    for change in changes {
+        replies.push(change(&mut draft)?);
+    }
+    Ok(draft.into_entries())
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("ledger", &self.ledger)
+            .finish_non_exhaustive()
+    }
+}

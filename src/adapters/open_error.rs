@@ -1,0 +1,120 @@
+//! Why the data directory cannot be opened, in one line for the operator.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::ports::EntropyError;
+
+/// The store cannot start. Its text is one line for the operator: what is wrong, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process holds the lock.
+    #[error("data directory {} is in use by another process: stop that one, or choose another --data-dir", .0.display())]
+    InUse(PathBuf),
+    /// The file system refused something.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was attempted, as a verb: "read".
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// There is no secret, but there are events that were recorded under one.
+    #[error(
+        "{0} is missing, but ledger.jsonl holds events recorded under it: restore it from a backup, \
+         or accept a new one with `touch {1}` and start again (all quota cookies and \
+         agents' tokens become invalid, and no earlier sign-up is recognised as the same client's; \
+         contacts and keys stay)",
+        .secret.display(), .accept.display()
+    )]
+    SecretMissing {
+        /// The secret's path.
+        secret: PathBuf,
+        /// The file that accepts a new one.
+        accept: PathBuf,
+    },
+    /// The secret is not the one that the ledger's events were recorded under.
+    #[error(
+        "{0} is not the secret that ledger.jsonl was recorded under: restore the right one from a \
+         backup, or accept this one with `touch {1}` and start again (all quota cookies \
+         and agents' tokens become invalid, and no earlier sign-up is recognised as the same \
+         client's; contacts and keys stay)",
+        .secret.display(), .accept.display()
+    )]
+    SecretForeign {
+        /// The secret's path.
+        secret: PathBuf,
+        /// The file that accepts it.
+        accept: PathBuf,
+    },
+    /// The secret has the wrong length.
+    #[error("{} holds {found_bytes} bytes instead of 32: restore it from a backup, or remove it", path.display())]
+    SecretLength {
+        /// The secret's path.
+        path: PathBuf,
+        /// Its length, in bytes.
+        found_bytes: u64,
+    },
+    /// Others may read or write the secret.
+    #[error("{0} can be read or written by others (mode {mode:04o}): run `chmod 600 {0}`", .path.display())]
+    SecretExposed {
+        /// The secret's path.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// No random bytes to make a secret of.
+    #[error("cannot make a secret: {0}")]
+    Entropy(#[from] EntropyError),
+    /// The ledger was written by a later version.
+    #[error(
+        "{} has format {format}, but this version reads up to format {newest}: start the version that wrote it, or a newer one",
+        path.display()
+    )]
+    NewerFormat {
+        /// The ledger's path.
+        path: PathBuf,
+        /// Its format.
+        format: u64,
+        /// The newest format that this version reads.
+        newest: u64,
+    },
+    /// The ledger lost something that was acknowledged.
+    #[error(
+        "{0} is damaged at line {line}: {what}; restore it from a backup, or keep every line that is \
+         whole and give up the rest with `touch {1}` and start again",
+        .path.display(), .accept.display()
+    )]
+    Damaged {
+        /// The ledger's path.
+        path: PathBuf,
+        /// The first damaged line; the head is line 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+        /// The file that accepts the loss.
+        accept: PathBuf,
+    },
+    /// The index can be neither opened nor rebuilt.
+    #[error("cannot build {}: {reason}; is the disk full?", path.display())]
+    Index {
+        /// The index's path.
+        path: PathBuf,
+        /// What the engine said.
+        reason: String,
+    },
+}
+
+impl OpenError {
+    /// Names what was attempted when the file system refused it.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
