@@ -1,7 +1,6 @@
 //! Clock, randomness and the limit on open files, from the operating system.
 
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{io, panic, thread};
 
 use crate::domain::time::Timestamp;
 use crate::ports::{Clock, Entropy, EntropyError};
@@ -53,21 +52,4 @@ pub fn fit_connections(wanted: u64) -> usize {
         );
     }
     usize::try_from(fitting).unwrap_or(usize::MAX)
-}
-
-/// Runs `work` on a thread of its own and `meanwhile` on this one. Returns both results.
-///
-/// # Errors
-/// When no thread can be started; nothing was run then.
-pub fn aside_while<T: Send, U>(
-    work: impl FnOnce() -> T + Send,
-    meanwhile: impl FnOnce() -> U,
-) -> io::Result<(T, U)> {
-    thread::scope(|scope| {
-        let working = thread::Builder::new().spawn_scoped(scope, work)?;
-        let done = meanwhile();
-        let result = working.join();
-        let result = result.unwrap_or_else(|panicked| panic::resume_unwind(panicked));
-        Ok((result, done))
-    })
 }

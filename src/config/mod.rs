@@ -1,4 +1,5 @@
-//! The configuration: [`Args`], a flag a field, each with a variable in the environment.
+//! The configuration: [`Args`], a flag a field. Each flag can be set by an environment variable, too:
+//! that of `--data-dir` is `LANDING_DATA_DIR`.
 
 mod values;
 
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Parser, ValueEnum};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use ipnet::IpNet;
 use serde_json::Value;
 use tracing::Level;
@@ -39,40 +40,29 @@ pub use values::{ModelParams, WebhookUrl};
 )]
 pub struct Args {
     /// Directory that holds everything the service keeps; made if missing
-    #[arg(long, env = "LANDING_DATA_DIR", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     pub data_dir: PathBuf,
 
     /// Address and port to listen on; port 0 takes any free one
-    #[arg(
-        long,
-        env = "LANDING_LISTEN",
-        value_name = "ADDR:PORT",
-        default_value = "127.0.0.1:8080"
-    )]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
 
     /// Origin under which clients reach the service, without a path
     /// [default: http:// and the address listened on]
-    #[arg(long, env = "LANDING_BASE_URL", value_name = "URL", value_parser = values::base_url)]
+    #[arg(long, value_name = "URL", value_parser = values::base_url)]
     pub base_url: Option<String>,
 
     /// Name of the service, as health and the documents tell it
-    #[arg(
-        long,
-        env = "LANDING_SERVICE_NAME",
-        value_name = "NAME",
-        default_value = "Landing API",
-        value_parser = values::name
-    )]
+    #[arg(long, value_name = "NAME", default_value = "Landing API", value_parser = values::name)]
     pub service_name: String,
 
     /// Address of the ERP that the documents point to
-    #[arg(long, env = "LANDING_ERP_URL", value_name = "URL", value_parser = values::link)]
+    #[arg(long, value_name = "URL", value_parser = values::link)]
     pub erp_url: Option<String>,
 
     /// Directory with files of your own for the site: Markdown pages, and what replaces a file of
     /// the service
-    #[arg(long, env = "LANDING_SITE_DIR", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     pub site_dir: Option<PathBuf>,
 
     /// Rate limit of one policy, such as newsletter=8/15m or keys=off; may be repeated.
@@ -80,7 +70,6 @@ pub struct Args {
     /// assistant-all. WINDOW is a number with s, m, h or d
     #[arg(
         long,
-        env = "LANDING_LIMIT",
         value_name = "NAME=COUNT/WINDOW|off",
         value_delimiter = ',',
         value_parser = values::limit
@@ -89,9 +78,7 @@ pub struct Args {
 
     /// How long an issued key is good: a number with s, m, h or d
     #[arg(
-        id = "key-lifetime",
-        long,
-        env = "LANDING_KEY_LIFETIME",
+        long = "key-lifetime",
         value_name = "TIME",
         default_value = "90d",
         value_parser = values::key_lifetime_ms
@@ -101,7 +88,6 @@ pub struct Args {
     /// Who is told that an address was signed up already
     #[arg(
         long,
-        env = "LANDING_REVEAL_EXISTING",
         value_name = "WHO",
         default_value = "same-client",
         value_parser = PossibleValuesParser::new(["never", "same-client", "always"])
@@ -116,9 +102,7 @@ pub struct Args {
     /// Origin whose pages may call the API from a browser, such as https://example.com; may be
     /// repeated
     #[arg(
-        id = "allow-origin",
-        long,
-        env = "LANDING_ALLOW_ORIGIN",
+        long = "allow-origin",
         value_name = "ORIGIN",
         value_delimiter = ',',
         value_parser = values::allowed_origin
@@ -128,9 +112,7 @@ pub struct Args {
     /// Network of proxies whose X-Forwarded-For headers are believed, such as 10.0.0.0/8 or
     /// 127.0.0.1; may be repeated
     #[arg(
-        id = "trusted-proxy",
-        long,
-        env = "LANDING_TRUSTED_PROXY",
+        long = "trusted-proxy",
         value_name = "CIDR",
         value_delimiter = ',',
         value_parser = values::network
@@ -138,30 +120,17 @@ pub struct Args {
     pub trusted_proxies: Vec<IpNet>,
 
     /// Address that every sign-up is posted to; the service then keeps no contacts itself
-    #[arg(
-        long,
-        env = "LANDING_NEWSLETTER_WEBHOOK",
-        hide_env_values = true,
-        value_name = "URL",
-        value_parser = values::webhook_url
-    )]
+    #[arg(long, hide_env_values = true, value_name = "URL", value_parser = values::webhook_url)]
     pub newsletter_webhook: Option<WebhookUrl>,
 
     /// File with the secret that signs those posts: whsec_ and 24 to 64 bytes in Base64; nobody
     /// but its owner may read it
-    #[arg(
-        long,
-        env = "LANDING_NEWSLETTER_WEBHOOK_SECRET_FILE",
-        value_name = "FILE",
-        requires = "newsletter_webhook"
-    )]
+    #[arg(long, value_name = "FILE", requires = "newsletter_webhook")]
     pub newsletter_webhook_secret_file: Option<PathBuf>,
 
     /// Most connections open at once; the limit on open files is raised to fit
     #[arg(
-        id = "max-connections",
-        long,
-        env = "LANDING_MAX_CONNECTIONS",
+        long = "max-connections",
         value_name = "COUNT",
         default_value_t = 16_384,
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
@@ -171,7 +140,6 @@ pub struct Args {
     /// Least severe level that is logged on standard error
     #[arg(
         long,
-        env = "LANDING_LOG_LEVEL",
         value_name = "LEVEL",
         default_value = "info",
         value_parser = PossibleValuesParser::new(["error", "warn", "info", "debug", "trace"])
@@ -180,12 +148,7 @@ pub struct Args {
     pub log_level: Level,
 
     /// Form of the log
-    #[arg(
-        long,
-        env = "LANDING_LOG_FORMAT",
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 }
 
@@ -196,59 +159,45 @@ pub struct ModelArgs {
     /// Base of an OpenAI-compatible API whose model answers visitors, such as
     /// http://127.0.0.1:11434/v1 [default: none, answers come from the guide]
     #[arg(
-        id = "model-url",
-        long,
-        env = "LANDING_MODEL_URL",
+        long = "model-url",
         hide_env_values = true,
         value_name = "URL",
         required = false,
-        requires = "model",
+        requires = "name",
         value_parser = values::model_url
     )]
     pub url: String,
 
     /// Name of the model
     #[arg(
-        id = "model",
-        long,
-        env = "LANDING_MODEL",
+        long = "model",
         value_name = "NAME",
         required = false,
-        requires = "model-url",
+        requires = "url",
         value_parser = values::name
     )]
     pub name: String,
 
     /// File with the key to the API, readable by its owner alone
-    #[arg(
-        id = "model-key-file",
-        long,
-        env = "LANDING_MODEL_KEY_FILE",
-        value_name = "FILE",
-        requires = "model-url"
-    )]
+    #[arg(long = "model-key-file", value_name = "FILE", requires = "url")]
     pub key_file: Option<PathBuf>,
 
     /// How long an answer of the model may take, from 1s to 5m
     #[arg(
-        id = "model-timeout",
-        long,
-        env = "LANDING_MODEL_TIMEOUT",
+        long = "model-timeout",
         value_name = "TIME",
         default_value = "30s",
-        requires = "model-url",
+        requires = "url",
         value_parser = values::model_timeout
     )]
     pub timeout: Duration,
 
     /// Most answers the model makes at once; further ones are refused without a charge
     #[arg(
-        id = "model-concurrency",
-        long,
-        env = "LANDING_MODEL_CONCURRENCY",
+        long = "model-concurrency",
         value_name = "COUNT",
         default_value_t = 64,
-        requires = "model-url",
+        requires = "url",
         value_parser = clap::value_parser!(u16).range(1..=4096)
     )]
     pub concurrency: u16,
@@ -256,12 +205,10 @@ pub struct ModelArgs {
     /// Further member of each request to the model, such as max_tokens=400; may be repeated, in the
     /// environment each on a line of its own. The JSON may go over several lines
     #[arg(
-        id = "model-param",
-        long,
-        env = "LANDING_MODEL_PARAM",
+        long = "model-param",
         hide_env_values = true,
         value_name = "KEY=JSON",
-        requires = "model-url",
+        requires = "url",
         value_parser = values::model_params
     )]
     params: Vec<ModelParams>,
@@ -269,22 +216,14 @@ pub struct ModelArgs {
     /// The model's server opens its thinking in the prompt: every answer is cut to the first closing
     /// tag, such as </think>
     #[arg(
-        id = "model-thinks-first",
-        long,
-        env = "LANDING_MODEL_THINKS_FIRST",
-        requires = "model-url",
+        long = "model-thinks-first",
+        requires = "url",
         value_parser = clap::builder::BoolishValueParser::new()
     )]
     pub thinks_first: bool,
 
     /// File with the system prompt of the model [default: made from the guide]
-    #[arg(
-        id = "assistant-prompt-file",
-        long,
-        env = "LANDING_ASSISTANT_PROMPT_FILE",
-        value_name = "FILE",
-        requires = "model-url"
-    )]
+    #[arg(long = "assistant-prompt-file", value_name = "FILE", requires = "url")]
     pub prompt_file: Option<PathBuf>,
 }
 
@@ -327,7 +266,9 @@ impl Args {
     where
         I: IntoIterator<Item: Into<OsString> + Clone>,
     {
-        let args = Self::try_parse_from(words).map_err(without_secrets)?;
+        let matches = command().try_get_matches_from(words);
+        let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        let args = args.map_err(without_secrets)?;
         args.check()?;
         Ok(args)
     }
@@ -337,7 +278,7 @@ impl Args {
         let mut keys = BTreeSet::new();
         let params = self.model.iter().flat_map(ModelArgs::params);
         match params.map(|(key, _)| key).find(|key| !keys.insert(*key)) {
-            Some(key) => Err(Self::command().error(
+            Some(key) => Err(command().error(
                 ErrorKind::ArgumentConflict,
                 format!("--model-param names {key} twice"),
             )),
@@ -387,6 +328,15 @@ impl Args {
     }
 }
 
+/// The parser: that of clap's derive, and a variable for each flag.
+fn command() -> Command {
+    Args::command().mut_args(|arg| {
+        let long = arg.get_long().unwrap_or_default();
+        let variable = format!("LANDING_{}", long.to_uppercase().replace('-', "_"));
+        arg.env(variable)
+    })
+}
+
 /// Hides a wrong value that may hold a secret: that of a flag whose value the help hides, too.
 fn without_secrets(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
@@ -394,7 +344,7 @@ fn without_secrets(mut error: clap::Error) -> clap::Error {
     };
     // Flag and value name, such as `--model-url <URL>`.
     let long = flag.trim_start_matches('-').split(' ').next();
-    let command = Args::command();
+    let command = command();
     let mut secret = command
         .get_arguments()
         .filter(|arg| arg.is_hide_env_values_set());

@@ -212,7 +212,7 @@ fn help_names_every_flag_and_its_variable() {
     let help = load(&["--help"]).unwrap_err();
     assert_eq!((help.exit_code(), help.use_stderr()), (0, false));
     let help = help.to_string();
-    for flag in Args::command().get_arguments() {
+    for flag in command().get_arguments() {
         let long = flag.get_long().unwrap();
         assert!(help.contains(&format!("--{long}")), "{long}");
         if !matches!(long, "help" | "version") {

@@ -1,8 +1,8 @@
-//! The rules of the house that a machine can check: who may know whom.
+//! Checks the architecture: layers, circular imports, and where each technology may be used.
 
 use crate::imports::{imports, sources};
 
-/// The layers, each with the layers of the crate it may import.
+/// The layers, each with the layers that it may import.
 const LAYERS: [(&str, &[&str]); 11] = [
     ("domain", &["domain"]),
     ("ports", &["domain", "ports"]),
@@ -20,7 +20,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("lib", &[]),
 ];
 
-/// Crates that only some places may name.
+/// Crates and items that only some files may use, by the beginning of their paths.
 const CRATES: [(&str, &[&str]); 12] = [
     ("sled::", &["adapters/"]),
     (
@@ -47,7 +47,7 @@ const CRATES: [(&str, &[&str]); 12] = [
     ),
 ];
 
-/// The layer of a file: its folder, or its name where it stands alone.
+/// The layer of a file: its top folder, or its name.
 fn layer(path: &str) -> &str {
     path.split(['/', '.']).next().unwrap()
 }
@@ -58,10 +58,10 @@ fn imports_run_one_way() {
         let (_, allowed) = LAYERS
             .iter()
             .find(|(name, _)| *name == layer(&import.from))
-            .unwrap_or_else(|| panic!("{} is in a layer nobody has thought of", import.from));
+            .unwrap_or_else(|| panic!("{} is in an unknown layer", import.from));
         assert!(
             allowed.contains(&layer(&import.to)),
-            "{} must not know {}",
+            "{} must not import {}",
             import.from,
             import.to
         );
@@ -77,7 +77,7 @@ fn technologies_stay_in_their_places() {
                 .match_indices(name)
                 .any(|(at, _)| !source.code[..at].ends_with(|c: char| c.is_alphanumeric()));
             if is_named && !places.iter().any(|place| source.path.starts_with(place)) {
-                panic!("{} must not know {name}", source.path);
+                panic!("{} must not use {name}", source.path);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The real program: its start, its flags, its log, and what it still knows after a restart.
+//! The real program: start, flags, log, and persistence across restarts.
 
 use std::ffi::OsStr;
 use std::fs::Permissions;
@@ -67,8 +67,7 @@ fn a_second_signal_ends_the_wait_for_a_provider_and_the_visitor_is_told() {
     );
 }
 
-/// Posts a body to a program that has to ask another at `ADDRESS`, which takes the question and
-/// never answers.
+/// Posts a body to a program whose upstream, at `ADDRESS`, accepts the request and never answers.
 fn check_second_signal(flags: &[&str], (path, body): (&str, &str), code: &str) {
     let data_dir = tempfile::tempdir().unwrap();
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -177,7 +176,7 @@ fn a_kill_loses_nothing_that_was_acknowledged_and_only_fresh_counts() {
     let key = program.mint();
     program.sign_up("ada@example.com");
     program.sign_up("ada@example.com");
-    // Counts older than a quarter of a second are safe.
+    // Counts older than 250 ms are on disk.
     let counted = Instant::now();
     while counted.elapsed() < Duration::from_millis(400) {
         assert_eq!(program.health(&key), 200);
@@ -286,7 +285,7 @@ fn a_provider_that_is_away_is_logged_without_address_or_secret() {
     let file = parent.path().join("secret");
     std::fs::write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\n").unwrap();
     std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-    // Bound and not listening any more: nobody answers there.
+    // A port that nobody listens on.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook?token=t0ken", free.local_addr().unwrap());
     drop(free);
@@ -366,7 +365,7 @@ fn a_page_may_read_every_header_that_really_arrives() {
         .collect();
     let value = |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).unwrap().1;
     assert_eq!(value("access-control-allow-origin"), origin);
-    // What is readable without being exposed, and what belongs to the connection.
+    // Readable without being exposed (Fetch), or of the connection.
     let other = [
         "cache-control",
         "content-length",
@@ -424,7 +423,7 @@ fn an_address_that_cannot_be_had_is_one_line_and_status_1() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = run(command(data_dir.path()).args(["--listen", &address]));
-    // The flag stands twice then, which is an error of its own.
+    // `command` sets the flag, too; twice is an error.
     assert_eq!(output.status.code(), Some(2));
     let output = run(Command::new(env!("CARGO_BIN_EXE_landing-api"))
         .env_clear()

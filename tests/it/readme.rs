@@ -1,4 +1,4 @@
-//! README's tables say what the program does.
+//! The tables in README agree with the program.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use landing_api::site::tools::Tool;
 
 const README: &str = include_str!("../../README.md");
 
-/// The cells of the rows that begin with a cell of code, such as a flag or a policy.
+/// The cells of table rows whose first cell is code, such as a flag or a policy.
 fn rows() -> Vec<Vec<&'static str>> {
     README
         .lines()
@@ -22,7 +22,7 @@ fn every_policy_stands_there_with_its_default() {
     for policy in PolicyName::ALL {
         let name = format!("`{}`", policy.as_str());
         let row = rows.iter().find(|row| row[0] == name).unwrap();
-        // A day is written in hours there.
+        // README writes a day in hours.
         let quota = policy.default_quota().to_string().replace("/1d", "/24h");
         assert_eq!(row[1], quota, "{name}");
     }

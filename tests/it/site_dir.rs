@@ -1,5 +1,4 @@
-//! The operator's own files: pages of their own, what replaces a file of the service, and what
-//! stops the start.
+//! The operator's files in `--site-dir`: new pages, replaced files, and errors at the start.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -208,7 +207,7 @@ async fn an_image_is_a_link_because_no_page_may_load_it() {
     let html = body(&app, "/yard").await;
     assert!(html.contains("<a href=\"https://img.example/yard.png\">Our yard</a> and a dot"));
     assert_eq!(html.matches("<img").count(), 1, "that of the frame");
-    // Who reads the Markdown decides for itself.
+    // The Markdown twin keeps the image: its reader decides what to load.
     assert_eq!(body(&app, "/yard.md").await, text);
 }
 
@@ -263,7 +262,7 @@ async fn no_page_takes_the_place_of_anything_else() {
         if name.is_empty() || name.contains('.') {
             continue;
         }
-        // Refused, or read as what it replaces.
+        // Either refused or taken for the file it replaces.
         let refused = render(&[(&format!("{name}.md"), "no title")]).unwrap_err();
         let is_replaced = ["auth", "index"].contains(&name);
         assert_eq!(refused.contains("line 1"), is_replaced, "{path}: {refused}");
@@ -272,7 +271,7 @@ async fn no_page_takes_the_place_of_anything_else() {
     assert!(checked > 40, "{checked}");
 }
 
-/// A file that is wrong, and the line that says so.
+/// A faulty file and its error.
 const FAULTY: [(&str, &str, &str); 16] = [
     (
         "about.md",
@@ -363,7 +362,7 @@ fn a_faulty_file_is_named_with_its_line() {
     }
 }
 
-/// Starts the program on a folder that `fill` filled, and gives the line with which it refuses.
+/// Starts the program on a folder that `fill` filled. Returns the error line.
 fn refused(fill: impl FnOnce(&Path)) -> String {
     let parent = tempfile::tempdir().unwrap();
     let site_dir = parent.path().join("site");
@@ -372,7 +371,7 @@ fn refused(fill: impl FnOnce(&Path)) -> String {
     let data_dir = parent.path().join("data");
     let mut command = command(&data_dir);
     let output = run(command.arg("--site-dir").arg(&site_dir));
-    // Whoever may read anything: let it be removed.
+    // So that the folder can be removed.
     let _ = fs::set_permissions(&site_dir, Permissions::from_mode(0o700));
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(text(&output.stdout), "");
