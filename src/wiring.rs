@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::model::openai::{
-    ApiKey, ModelAddress, OpenAiModelClient, OpenAiSettings, page_prompt,
+    BearerToken, ModelAddress, OpenAiModelClient, OpenAiSettings, page_prompt,
 };
 use crate::adapters::outbound::{NoRoots, Roots};
 use crate::adapters::webhook::WebhookNotifier;
@@ -56,7 +56,7 @@ fn openai_client(
     interrupt: CancellationToken,
 ) -> Result<OpenAiModelClient, String> {
     let flag = "--model-key-file";
-    let key = read_secret(flag, model.key_file.as_deref(), ApiKey::parse)?;
+    let key = read_secret(flag, model.key_file.as_deref(), BearerToken::parse)?;
     let system_prompt = match &model.prompt_file {
         Some(path) => operator_file::read(path).map_err(at("--assistant-prompt-file", path))?,
         None => page_prompt(service_name, site.passages()),

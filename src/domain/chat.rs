@@ -1,24 +1,24 @@
-//! A conversation with the landing assistant, as the client tells it.
+//! A conversation with the landing assistant, as the client states it.
 
 use super::text::Text;
 
-/// Most turns one request may carry (spec 2.10).
+/// The most turns of a request (spec 2.10).
 pub const MESSAGES_MAX: usize = 12;
 
-/// What one turn says: 1 to 2000 Unicode scalar values.
+/// The text of a turn: 1 to 2000 Unicode scalar values.
 pub type Content = Text<2000>;
 
-/// Who spoke. The client states it, so an `Assistant` turn proves nothing.
+/// The author of a turn. The client states it, so an `Assistant` turn proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The visitor.
     User,
-    /// The assistant, according to the client.
+    /// The assistant, as the client claims.
     Assistant,
 }
 
 impl Role {
-    /// The role of that name.
+    /// The role of this name, if there is one.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -32,9 +32,9 @@ impl Role {
 /// One turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who spoke.
+    /// The author.
     pub role: Role,
-    /// What was said.
+    /// The text.
     pub content: Content,
 }
 
@@ -48,7 +48,7 @@ pub struct Conversation(Vec<Message>);
 pub struct ConversationLengthError;
 
 impl Conversation {
-    /// Takes the turns, if their number fits.
+    /// Takes the turns, oldest first.
     ///
     /// # Errors
     /// [`ConversationLengthError`] for no turn or more than [`MESSAGES_MAX`].
@@ -65,7 +65,7 @@ impl Conversation {
         &self.0
     }
 
-    /// What the visitor said, newest first.
+    /// The visitor's turns, newest first.
     pub fn questions(&self) -> impl Iterator<Item = &str> {
         self.0
             .iter()

@@ -1,20 +1,20 @@
-//! Pieces of the service's pages that the assistant quotes.
+//! The sections of the service's pages, for the assistant to quote.
 
-/// One self-contained section of a page.
+/// A section of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// The section's heading.
     pub title: String,
-    /// Where to read it, with its anchor.
+    /// Its URL, with the anchor.
     pub url: String,
-    /// What it says: plain text in blocks with an empty line between them. The lines of a code
-    /// example, and no others, begin with [`Passage::CODE_INDENT`].
+    /// Plain text in blocks, separated by an empty line. The lines of a code example, and no others,
+    /// begin with [`Passage::CODE_INDENT`].
     pub text: String,
-    /// Other words people ask for it with; to find it by, never to quote.
+    /// Other words that visitors use for it: indexed, never quoted.
     pub hints: String,
 }
 
 impl Passage {
-    /// Begins each line of a code example.
+    /// The indent of each line of a code example.
     pub const CODE_INDENT: &str = "    ";
 }

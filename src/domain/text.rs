@@ -1,34 +1,34 @@
 //! Texts of bounded length, counted in Unicode scalar values.
 
-/// A text of 1 to `MAX` Unicode scalar values, kept exactly as given.
+/// A text of 1 to `MAX` Unicode scalar values, unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text<const MAX: usize>(String);
 
-/// The name a caller gives to an API key.
+/// The label of an API key.
 pub type Label = Text<64>;
 
-/// What the sandbox echoes.
+/// The message that the sandbox echoes.
 pub type EchoMessage = Text<2000>;
 
-/// Why a text was refused.
+/// Why a text is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// No character at all.
+    /// It has no character.
     #[error("must not be empty")]
     Empty,
-    /// More characters than allowed.
+    /// It has too many characters.
     #[error("must be at most {max} characters long")]
     TooLong {
-        /// The most characters there may be.
+        /// The most characters allowed.
         max: usize,
     },
 }
 
 impl<const MAX: usize> Text<MAX> {
-    /// Most Unicode scalar values there may be.
+    /// The most Unicode scalar values.
     pub const LENGTH_MAX: usize = MAX;
 
-    /// Takes `text` as it is, if its length fits.
+    /// Takes `text` unchanged.
     ///
     /// # Errors
     /// [`TextError`] when it is empty or longer than `MAX` Unicode scalar values.
@@ -36,7 +36,7 @@ impl<const MAX: usize> Text<MAX> {
         if text.is_empty() {
             return Err(TextError::Empty);
         }
-        // A scalar value takes one to four bytes: only lengths in between need counting.
+        // A scalar value takes at least one byte, so a short text needs no counting.
         if text.len() > MAX && text.chars().count() > MAX {
             return Err(TextError::TooLong { max: MAX });
         }

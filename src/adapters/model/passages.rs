@@ -1,10 +1,9 @@
-//! A model without a network and without weights: it looks the answer up in the service's pages.
+//! The embedded model: without network and weights, it looks the answer up in the service's pages.
 //!
 //! Passages are ranked by BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework")
-//! over stems, a word of the title or the hints counting as several. The score only ranks; whether
-//! there is an answer at all is decided by how much of the question the best passage covers, rare
-//! words weighing more: "capital of France" must not be answered by a passage about capital
-//! letters.
+//! over stems and their synonyms. The score only ranks; whether there is an answer at all is decided
+//! by how much of the question the best passage covers, rare terms weighing more: "capital of
+//! France" must not be answered by a passage about capital letters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,32 +15,28 @@ use crate::ports::{AnswerSink, ModelClient, ModelError};
 
 use super::terms::{synonyms, terms};
 
-/// A word of a title counts as so many in the text.
-const TITLE_WEIGHT: f64 = 3.0;
-/// A word of the hints counts as so many in the text.
-const HINT_WEIGHT: f64 = 4.0;
-/// A word of a code example counts as so many in the text.
+/// A term of the title or the hints counts as often as this many in the text.
+const HEADING_WEIGHT: f64 = 4.0;
+/// A term of a code example counts as often as this many in the text.
 const CODE_WEIGHT: f64 = 0.3;
-/// What a question that names the whole title adds to the score, as a share of it.
+/// What a title that is named whole adds to the score, as a share of it.
 const TITLE_BONUS: f64 = 0.4;
-/// What a synonym is worth beside the word itself.
-const SYNONYM_WEIGHT: f64 = 0.8;
-/// What a word of the question before is worth beside one of the question itself.
-const CONTEXT_WEIGHT: f64 = 0.4;
-/// A question of at most so many terms is taken as a follow-up.
+/// The worth of a synonym; the term itself has 1.
+const SYNONYM_WORTH: f64 = 0.8;
+/// A question of at most this many terms is read together with the one before.
 const FOLLOW_UP_TERMS_MAX: usize = 2;
-/// BM25: how soon more of the same word stops mattering.
+/// BM25's k1: how fast repetitions of a term saturate.
 const SATURATION: f64 = 1.2;
-/// BM25: how much a long passage is held against it.
+/// BM25's b: how much a passage is penalised for its length.
 const LENGTH_PENALTY: f64 = 0.6;
-/// How much of the question's weight a passage must cover to be its answer.
+/// How much of the question's weight a passage must cover to answer it.
 const COVERAGE_MIN: f64 = 0.45;
-/// What a word that the pages do not know weighs. Less than a rare word of theirs: it may be just
-/// another way of asking.
-const UNKNOWN_RARITY: f64 = 2.0;
-/// What a word that the pages use, but that no title or hint names, weighs beside one that does.
+/// The weight of a term that no passage has. It is below that of a rare term, as it may be just
+/// another wording.
+const UNKNOWN_WEIGHT: f64 = 2.0;
+/// The share of its weight that a term has which no title or hint names.
 const ASIDE_SHARE: f64 = 0.7;
-/// More terms of one question are not looked at.
+/// Further terms of a question are ignored.
 const QUESTION_TERMS_MAX: usize = 64;
 /// Longer quotations are cut, in bytes.
 const QUOTATION_LEN_MAX: usize = 1500;
@@ -49,31 +44,28 @@ const QUOTATION_LEN_MAX: usize = 1500;
 /// Answers from the service's own pages.
 #[derive(Debug)]
 pub struct PassageModelClient {
-    passages: Vec<Indexed>,
-    /// In how many passages a term stands.
-    spread: BTreeMap<String, f64>,
-    /// The terms of all titles and hints.
-    topics: BTreeSet<String>,
+    passages: Vec<IndexedPassage>,
     synonyms: Vec<Vec<String>>,
     length_mean: f64,
 }
 
 #[derive(Debug)]
-struct Indexed {
+struct IndexedPassage {
     passage: Passage,
     title: BTreeSet<String>,
-    /// How often a term stands here, in the title several times over.
+    /// The terms of title and hints.
+    topics: BTreeSet<String>,
+    /// The weighted number of occurrences of each term.
     counts: BTreeMap<String, f64>,
-    /// All of the counts.
+    /// The sum of the counts.
     length: f64,
 }
 
 /// A term of the question.
 #[derive(Debug)]
-struct Asked {
-    /// The term itself and what else may stand for it, each with its worth.
+struct QueryTerm {
+    /// The term and its synonyms, each with its worth.
     alternatives: Vec<(String, f64)>,
-    /// What finding it is worth.
     weight: f64,
 }
 
@@ -81,22 +73,11 @@ impl PassageModelClient {
     /// A model that knows `passages` and nothing else.
     #[must_use]
     pub fn new(passages: Vec<Passage>) -> Self {
-        let passages: Vec<Indexed> = passages.into_iter().map(Indexed::new).collect();
-        let mut spread = BTreeMap::new();
-        for term in passages.iter().flat_map(|passage| passage.counts.keys()) {
-            *spread.entry(term.clone()).or_default() += 1.0;
-        }
-        let topics = passages
-            .iter()
-            .flat_map(|indexed| [&indexed.passage.title, &indexed.passage.hints])
-            .flat_map(|text| terms(text))
-            .collect();
-        let length_sum: f64 = passages.iter().map(|passage| passage.length).sum();
+        let passages: Vec<_> = passages.into_iter().map(IndexedPassage::new).collect();
+        let length: f64 = passages.iter().map(|passage| passage.length).sum();
         Self {
-            length_mean: (length_sum / count(passages.len()).max(1.0)).max(1.0),
+            length_mean: (length / float(passages.len()).max(1.0)).max(1.0),
             passages,
-            spread,
-            topics,
             synonyms: synonyms(),
         }
     }
@@ -104,106 +85,105 @@ impl PassageModelClient {
     fn answer(&self, conversation: &Conversation) -> String {
         let mut questions = conversation.questions();
         let newest = questions.next().unwrap_or_default();
-        let question = question_terms(newest);
-        if question.is_empty() {
+        let mut asked = question_terms(newest);
+        if asked.is_empty() {
             return self.welcome(newest);
         }
-        let context = if question.len() <= FOLLOW_UP_TERMS_MAX {
-            question_terms(questions.next().unwrap_or_default())
-        } else {
-            BTreeSet::new()
-        };
-        let context = context.difference(&question);
-        let asked: Vec<Asked> = question
-            .iter()
-            .map(|term| self.asked(term, 1.0))
-            .chain(context.map(|term| self.asked(term, CONTEXT_WEIGHT)))
+        if asked.len() <= FOLLOW_UP_TERMS_MAX {
+            asked.extend(question_terms(questions.next().unwrap_or_default()));
+        }
+        let query: Vec<_> = asked
+            .into_iter()
+            .map(|term| self.query_term(term))
             .collect();
-        match self.best(&asked) {
+        match self.best(&query) {
             Some(passage) => quote(passage),
             None => format!("The pages of this service do not tell. {}", self.scope()),
         }
     }
 
-    fn asked(&self, term: &str, share: f64) -> Asked {
-        let mut alternatives = vec![(term.to_owned(), 1.0)];
-        for group in &self.synonyms {
-            if group.iter().any(|member| member == term) {
-                let others = group.iter().filter(|member| *member != term);
-                alternatives.extend(others.map(|other| (other.clone(), SYNONYM_WEIGHT)));
-            }
-        }
-        Asked {
-            weight: share * self.rarity(&alternatives),
+    fn query_term(&self, term: String) -> QueryTerm {
+        let groups = self.synonyms.iter().filter(|group| group.contains(&term));
+        let others = groups.flatten().filter(|other| **other != term);
+        let mut alternatives: Vec<_> = others.map(|other| (other.clone(), SYNONYM_WORTH)).collect();
+        alternatives.push((term, 1.0));
+        QueryTerm {
+            weight: self.weight(&alternatives),
             alternatives,
         }
     }
 
-    /// BM25's inverse document frequency, of the commonest of `alternatives`: a word is not rare
-    /// only because the pages say it otherwise.
-    fn rarity(&self, alternatives: &[(String, f64)]) -> f64 {
-        let spread = alternatives
-            .iter()
-            .filter_map(|(term, _)| self.spread.get(term))
-            .fold(0.0, |most, spread| spread.max(most));
-        if spread == 0.0 {
-            return UNKNOWN_RARITY;
+    /// BM25's inverse document frequency of the commonest alternative: a term is not rare because
+    /// the pages word it differently.
+    fn weight(&self, alternatives: &[(String, f64)]) -> f64 {
+        let having = |term: &String| {
+            let having = self
+                .passages
+                .iter()
+                .filter(|it| it.counts.contains_key(term));
+            having.count()
+        };
+        let having = alternatives.iter().map(|(term, _)| having(term)).max();
+        let having = float(having.unwrap_or_default());
+        if having == 0.0 {
+            return UNKNOWN_WEIGHT;
         }
-        let all = count(self.passages.len());
-        let rarity = (1.0 + (all - spread + 0.5) / (spread + 0.5)).ln();
-        let is_topic = alternatives
-            .iter()
-            .any(|(term, _)| self.topics.contains(term));
-        if is_topic {
-            rarity
+        let all = float(self.passages.len());
+        let idf = (1.0 + (all - having + 0.5) / (having + 0.5)).ln();
+        let mut terms = alternatives.iter().map(|(term, _)| term);
+        if terms.any(|term| self.passages.iter().any(|it| it.topics.contains(term))) {
+            idf
         } else {
-            rarity * ASIDE_SHARE
+            idf * ASIDE_SHARE
         }
     }
 
-    /// The passage that answers best; nothing if none covers enough of the question.
-    fn best(&self, question: &[Asked]) -> Option<&Passage> {
-        let (_, coverage, passage) = self
+    /// The passage that answers best, if it covers enough of the question.
+    fn best(&self, query: &[QueryTerm]) -> Option<&Passage> {
+        let ranked = self
             .passages
             .iter()
-            .map(|passage| {
-                let (score, coverage) = self.rank(passage, question);
-                (score, coverage, &passage.passage)
-            })
-            .max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+            .map(|it| (self.rank(it, query), &it.passage));
+        let ((_, coverage), passage) = ranked.max_by(|(a, _), (b, _)| a.0.total_cmp(&b.0))?;
         (coverage >= COVERAGE_MIN).then_some(passage)
     }
 
-    /// The score of `passage`, and the share of the question's weight that it covers, 0 to 1.
-    fn rank(&self, passage: &Indexed, question: &[Asked]) -> (f64, f64) {
-        let length_factor =
-            1.0 - LENGTH_PENALTY + LENGTH_PENALTY * passage.length / self.length_mean;
+    /// The score of a passage, and the share of the question's weight that it covers, 0 to 1.
+    fn rank(&self, it: &IndexedPassage, query: &[QueryTerm]) -> (f64, f64) {
+        let length = 1.0 - LENGTH_PENALTY + LENGTH_PENALTY * it.length / self.length_mean;
         let (mut score, mut covered, mut whole) = (0.0, 0.0, 0.0);
-        let mut title_named = BTreeMap::new();
-        for asked in question {
-            let (mut found, mut likeness) = (0.0, 0.0_f64);
-            for (term, worth) in &asked.alternatives {
-                if let Some(count) = passage.counts.get(term) {
-                    found += worth * count;
-                    likeness = likeness.max(*worth);
-                }
-                if passage.title.contains(term) {
-                    let named: &mut f64 = title_named.entry(term).or_default();
-                    *named = named.max(*worth);
+        for QueryTerm {
+            alternatives,
+            weight,
+        } in query
+        {
+            let (mut frequency, mut worth_max) = (0.0, 0.0_f64);
+            for (term, worth) in alternatives {
+                if let Some(count) = it.counts.get(term) {
+                    frequency += worth * count;
+                    worth_max = worth_max.max(*worth);
                 }
             }
-            score += asked.weight * found / (found + SATURATION * length_factor);
-            covered += asked.weight * likeness;
-            whole += asked.weight;
+            score += weight * frequency / (frequency + SATURATION * length);
+            covered += weight * worth_max;
+            whole += weight;
         }
+        let named = |term: &String| {
+            let alternatives = query.iter().flat_map(|asked| &asked.alternatives);
+            let worths = alternatives.filter(|(other, _)| other == term);
+            worths.map(|(_, worth)| *worth).fold(0.0, f64::max)
+        };
+        let named: f64 = it.title.iter().map(named).sum();
+        let title_share = named / float(it.title.len()).max(1.0);
         let coverage = covered / f64::max(whole, f64::MIN_POSITIVE);
-        let title_share = title_named.values().sum::<f64>() / count(passage.title.len()).max(1.0);
-        score *= coverage * (1.0 + TITLE_BONUS * title_share);
-        (score, coverage)
+        (
+            score * coverage * (1.0 + TITLE_BONUS * title_share),
+            coverage,
+        )
     }
 
-    /// The answer to a question about nothing in particular. The first passage introduces the rest:
-    /// "what is this?" has only stop words. Without a word there is nothing to answer.
+    /// The answer to a question of stop words alone, such as "what is this?": the first passage,
+    /// which introduces the others. A question without a word gets a question back.
     fn welcome(&self, question: &str) -> String {
         let has_words = question.chars().any(char::is_alphanumeric);
         match self.passages.first() {
@@ -212,18 +192,15 @@ impl PassageModelClient {
         }
     }
 
-    /// What there is to ask about.
+    /// What the pages are about.
     fn scope(&self) -> String {
-        let titles: Vec<&str> = self
-            .passages
-            .iter()
-            .map(|indexed| indexed.passage.title.as_str())
-            .collect();
         let Some(first) = self.passages.first() else {
             return "There are no pages yet.".to_owned();
         };
+        let titles = self.passages.iter().map(|it| it.passage.title.as_str());
+        let titles = titles.collect::<Vec<_>>().join("; ");
         let page = first.passage.url.split('#').next().unwrap_or_default();
-        format!("They cover: {}.\n\nAll of it: {page}", titles.join("; "))
+        format!("They cover: {titles}.\n\nAll of it: {page}")
     }
 }
 
@@ -239,7 +216,6 @@ impl ModelClient for PassageModelClient {
         sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
         let answer = self.answer(conversation);
-        // A paragraph at a time: all of it is there at once, so smaller pieces gain nothing.
         for paragraph in answer.split_inclusive("\n\n") {
             sink.push(paragraph).await?;
         }
@@ -247,22 +223,23 @@ impl ModelClient for PassageModelClient {
     }
 }
 
-impl Indexed {
+impl IndexedPassage {
     fn new(passage: Passage) -> Self {
-        let mut counts = BTreeMap::new();
-        let mut add = |text, weight| {
-            for term in terms(text) {
-                *counts.entry(term).or_default() += weight;
-            }
-        };
-        add(&passage.title, TITLE_WEIGHT);
-        add(&passage.hints, HINT_WEIGHT);
+        let title = terms(&passage.title);
+        let topics = [title.clone(), terms(&passage.hints)].concat();
+        let mut counts: BTreeMap<_, f64> = BTreeMap::new();
+        for term in &topics {
+            *counts.entry(term.clone()).or_default() += HEADING_WEIGHT;
+        }
         for line in passage.text.lines() {
             let is_code = line.starts_with(Passage::CODE_INDENT);
-            add(line, if is_code { CODE_WEIGHT } else { 1.0 });
+            for term in terms(line) {
+                *counts.entry(term).or_default() += if is_code { CODE_WEIGHT } else { 1.0 };
+            }
         }
         Self {
-            title: terms(&passage.title).into_iter().collect(),
+            title: title.into_iter().collect(),
+            topics: topics.into_iter().collect(),
             length: counts.values().sum(),
             counts,
             passage,
@@ -270,12 +247,9 @@ impl Indexed {
     }
 }
 
-/// The different terms of a question.
 fn question_terms(question: &str) -> BTreeSet<String> {
-    terms(question)
-        .into_iter()
-        .take(QUESTION_TERMS_MAX)
-        .collect()
+    let terms = terms(question).into_iter();
+    terms.take(QUESTION_TERMS_MAX).collect()
 }
 
 fn quote(passage: &Passage) -> String {
@@ -283,7 +257,8 @@ fn quote(passage: &Passage) -> String {
     format!("{}\n\n{text}\n\nMore: {}", passage.title, passage.url)
 }
 
-/// As many blocks of `text` as fit, at least one; prose that does not fit ends with a sentence.
+/// The blocks of `text` that fit, at least one. Prose that does not fit ends with a sentence, code
+/// before the block.
 fn cut(text: &str) -> String {
     let mut quotation = String::new();
     for block in text.split("\n\n") {
@@ -303,25 +278,18 @@ fn cut(text: &str) -> String {
     quotation.trim_end().to_owned()
 }
 
-/// The whole sentences of `prose` that fit into `room` bytes; words if not one does.
+/// The whole sentences of `prose` within `room` bytes; whole words if no sentence fits.
 fn sentences_within(prose: &str, room: usize) -> &str {
-    let head = prose
-        .char_indices()
-        .map(|(start, c)| start + c.len_utf8())
-        .take_while(|end| *end <= room)
-        .last()
-        .and_then(|end| prose.get(..end))
-        .unwrap_or_default();
-    let end = head
-        .rfind(". ")
-        .map(|stop| stop + 1)
-        .or_else(|| head.rfind(' '))
-        .unwrap_or(head.len());
+    let is_boundary = |at: &usize| prose.is_char_boundary(*at);
+    let end = (0..=room).rev().find(is_boundary).unwrap_or_default();
+    let head = prose.get(..end).unwrap_or_default();
+    let sentence = head.rfind(". ").map(|stop| stop + 1);
+    let end = sentence.or_else(|| head.rfind(' ')).unwrap_or(end);
     head.get(..end).unwrap_or_default()
 }
 
-/// A small number, as one that can be divided.
-fn count(number: usize) -> f64 {
+/// A small number, for arithmetic on scores.
+fn float(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 

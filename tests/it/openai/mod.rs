@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::model::OpenAiModelClient;
-use landing_api::adapters::model::openai::{ApiKey, ModelAddress, OpenAiSettings, Roots};
+use landing_api::adapters::model::openai::{BearerToken, ModelAddress, OpenAiSettings, Roots};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::http::server::ServerLimits;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,7 @@ pub(crate) fn settings(upstream: &Upstream) -> OpenAiSettings {
     OpenAiSettings {
         address: address(&upstream.base_url()),
         model: "small".to_owned(),
-        key: Some(ApiKey::parse("sk-test-key").unwrap()),
+        key: Some(BearerToken::parse("sk-test-key").unwrap()),
         system_prompt: "Be brief.".to_owned(),
         params: Vec::new(),
         thinks_first: false,

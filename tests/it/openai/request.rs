@@ -1,7 +1,7 @@
 //! What the upstream is sent.
 
 use hyper::StatusCode;
-use landing_api::adapters::model::openai::{ApiKey, OpenAiSettings};
+use landing_api::adapters::model::openai::{BearerToken, OpenAiSettings};
 use landing_api::domain::chat::Role;
 use landing_api::ports::{ModelClient, ModelError, NullSink};
 use serde_json::json;
@@ -130,10 +130,10 @@ async fn a_redirect_is_not_followed_and_a_kept_connection_is_used_again() {
 
 #[test]
 fn a_key_is_one_word_and_is_never_shown() {
-    let key = ApiKey::parse(" sk-1234\n").unwrap();
+    let key = BearerToken::parse(" sk-1234\n").unwrap();
     assert!(!format!("{key:?}").contains("1234"));
     for bad in ["", " \n", "two words", "sk-\u{1F600}", "sk-\0", "a\nb"] {
-        let error = ApiKey::parse(bad).unwrap_err();
+        let error = BearerToken::parse(bad).unwrap_err();
         assert!(bad.trim().is_empty() || !error.to_string().contains(bad));
     }
 }

@@ -70,16 +70,6 @@ fn streamed() -> Vec<(Script, &'static str, Outcome)> {
             "Write `<think>` or <think>, or not.",
             Answer("Write `<think>` or <think>, or not."),
         ),
-        // A character in two halves.
-        (
-            Script::stream([
-                r#"{"choices":[{"delta":{"content":"Hi \ud83d"}}]}"#.to_owned(),
-                r#"{"choices":[{"delta":{"content":"\ude00!"}}]}"#.to_owned(),
-                stop(),
-            ]),
-            "Hi \u{1F600}!",
-            Answer("Hi \u{1F600}!"),
-        ),
         (
             Script::stream([
                 json!({"choices": [{"delta": {"content": "Hi"}}], "error": ""}).to_string(),

@@ -144,14 +144,6 @@ fn whole() -> Vec<(Script, Outcome)> {
             ),
             Answer("Said"),
         ),
-        (
-            Script::new(
-                200,
-                "application/json",
-                r#"{"choices":[{"message":{"content":"Half a \ud83d"}}]}"#,
-            ),
-            Answer("Half a"),
-        ),
         // Nothing that can be used.
         (
             message(json!({"content": null})),

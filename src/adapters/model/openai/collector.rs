@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::ports::AnswerSink;
 
 use super::completion::Completion;
-use super::failure::Failure;
+use super::failure::TurnFailure;
 use super::think_tags::ThinkTags;
 
 /// The longest answer, in bytes.
@@ -17,8 +17,9 @@ pub const SLOW_READER_GRACE: Duration = Duration::from_secs(5);
 
 /// An answer in the making. The pieces that were pushed, concatenated, are the answer.
 pub(super) struct Collector<'a> {
-    sink: &'a dyn AnswerSink,
-    push_deadline: Instant,
+    pub(super) sink: &'a dyn AnswerSink,
+    /// The model has to finish by then.
+    pub(super) deadline: Instant,
     tags: ThinkTags,
     text: String,
     /// How much of `text` has been pushed, in bytes.
@@ -28,11 +29,10 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// An answer that the model has to finish by `deadline`.
     pub(super) fn new(sink: &'a dyn AnswerSink, thinks_first: bool, deadline: Instant) -> Self {
         Self {
             sink,
-            push_deadline: deadline + SLOW_READER_GRACE,
+            deadline,
             tags: ThinkTags::new(thinks_first),
             text: String::new(),
             pushed: 0,
@@ -53,8 +53,8 @@ impl<'a> Collector<'a> {
     /// Adds the next piece.
     ///
     /// # Errors
-    /// [`Failure`] when the answer gets too long or the reader has gone.
-    pub(super) async fn add(&mut self, piece: &Completion) -> Result<(), Failure> {
+    /// [`TurnFailure`] when the answer gets too long or the reader has gone.
+    pub(super) async fn add(&mut self, piece: &Completion) -> Result<(), TurnFailure> {
         self.has_reasoning |= piece.has_reasoning;
         if piece.finish_reason.is_some() {
             self.finish_reason.clone_from(&piece.finish_reason);
@@ -70,8 +70,8 @@ impl<'a> Collector<'a> {
     /// Ends the answer.
     ///
     /// # Errors
-    /// [`Failure`] when nothing is left of it, or the reader has gone.
-    pub(super) async fn finish(&mut self) -> Result<(), Failure> {
+    /// [`TurnFailure`] when nothing is left of it, or the reader has gone.
+    pub(super) async fn finish(&mut self) -> Result<(), TurnFailure> {
         let rest = self.tags.finish();
         self.append(&rest)?;
         self.text.truncate(self.text.trim_end().len());
@@ -81,7 +81,7 @@ impl<'a> Collector<'a> {
         self.push().await
     }
 
-    fn append(&mut self, text: &str) -> Result<(), Failure> {
+    fn append(&mut self, text: &str) -> Result<(), TurnFailure> {
         // White space around the answer is no part of it.
         let text = if self.text.is_empty() {
             text.trim_start()
@@ -89,33 +89,33 @@ impl<'a> Collector<'a> {
             text
         };
         if self.text.len() + text.len() > REPLY_BYTES_MAX {
-            return Err(Failure::unusable("the answer is too long"));
+            return Err(TurnFailure::unusable("the answer is too long"));
         }
         self.text.push_str(text);
         Ok(())
     }
 
     /// Pushes what is new, without white space that may be the last.
-    async fn push(&mut self) -> Result<(), Failure> {
+    async fn push(&mut self) -> Result<(), TurnFailure> {
         let end = self.text.trim_end().len();
         if let Some(piece) = self.text.get(self.pushed..end)
             && !piece.is_empty()
         {
             // Before the await: a push that is cut off may have been read.
             self.pushed = end;
-            timeout_at(self.push_deadline, self.sink.push(piece))
+            timeout_at(self.deadline + SLOW_READER_GRACE, self.sink.push(piece))
                 .await
                 .map_err(|_elapsed| {
-                    Failure::started("the reader did not take the answer in time")
+                    TurnFailure::started("the reader did not take the answer in time")
                 })??;
         }
         Ok(())
     }
 
-    fn empty(&self) -> Failure {
+    fn empty(&self) -> TurnFailure {
         // The log repeats known reasons only.
         let reason = match self.finish_reason.as_deref() {
-            Some("content_filter") => return Failure::started("the answer was filtered out"),
+            Some("content_filter") => return TurnFailure::started("the answer was filtered out"),
             Some(reason @ ("stop" | "length" | "tool_calls" | "function_call")) => reason,
             Some(_) => "of another kind",
             None => "none",
@@ -125,7 +125,7 @@ impl<'a> Collector<'a> {
         } else {
             ""
         };
-        Failure::unusable(format!(
+        TurnFailure::unusable(format!(
             "the answer is empty{thinking}; finish reason: {reason}"
         ))
     }

@@ -62,12 +62,12 @@ impl Completion {
             self.has_reasoning = true;
             return;
         }
-        let text = match kind {
-            None if part.is_string() => part.as_str(),
-            None | Some("text" | "output_text") => part.get("text").and_then(Value::as_str),
-            Some("refusal") => part.get("refusal").and_then(Value::as_str),
-            Some(_) => None,
+        let member = if kind == Some("refusal") {
+            "refusal"
+        } else {
+            "text"
         };
+        let text = part.get(member).and_then(Value::as_str);
         self.text.push_str(text.unwrap_or_default());
     }
 }
@@ -104,7 +104,7 @@ mod tests {
                 "ab",
                 false,
             ),
-            (json!({"content": ["a", {"text": "b"}]}), "ab", false),
+            (json!({"content": [{"text": "a"}, 7]}), "a", false),
             (
                 json!({"content": [
                     {"type": "thinking", "thinking": [{"type": "text", "text": "secret"}]},

@@ -6,7 +6,7 @@ use super::breaker::Verdict;
 
 /// Why there is no usable answer.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct TurnFailure {
     /// Who bears the turn as long as nothing of the answer was read. The text is for the log: it is
     /// bounded and repeats neither the visitor nor the model.
     pub(super) error: ModelError,
@@ -15,7 +15,7 @@ pub(super) struct Failure {
     pub(super) is_overflow: bool,
 }
 
-impl Failure {
+impl TurnFailure {
     pub(super) const fn new(error: ModelError, verdict: Verdict) -> Self {
         Self {
             error,
@@ -47,7 +47,7 @@ impl Failure {
     }
 }
 
-impl From<SinkClosed> for Failure {
+impl From<SinkClosed> for TurnFailure {
     fn from(closed: SinkClosed) -> Self {
         Self::started(closed.to_string())
     }

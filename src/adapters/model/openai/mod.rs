@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `prompt` | the request: system prompt, question, history |
 //! | `upstream` | one HTTP exchange, under a deadline and size limits |
-//! | `sse_parser`, `completion`, `surrogates` | parsing streams, completions and split characters |
+//! | `sse_parser`, `completion` | parsing streams and completions |
 //! | `think_tags` | cutting off the thinking |
 //! | `collector` | assembling and streaming the answer |
 //! | `upstream_error`, `retry_after`, `failure` | errors, and who bears the turn |
@@ -17,12 +17,10 @@ mod failure;
 mod prompt;
 mod retry_after;
 mod sse_parser;
-mod surrogates;
 mod think_tags;
 mod upstream;
 mod upstream_error;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +39,7 @@ use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit};
 
 use breaker::{Breaker, Pass, Verdict};
 use collector::Collector;
-use failure::Failure;
+use failure::TurnFailure;
 use prompt::{RequestTemplate, last_question, question_with_history};
 use upstream::Upstream;
 
@@ -57,7 +55,7 @@ pub struct OpenAiSettings {
     /// The model's name.
     pub model: String,
     /// The bearer token, if the upstream wants one.
-    pub key: Option<ApiKey>,
+    pub key: Option<BearerToken>,
     /// The first message of every request.
     pub system_prompt: String,
     /// Further members of each request. Those that the service sets itself are overwritten.
@@ -71,7 +69,7 @@ pub struct OpenAiSettings {
 }
 
 /// The address of the endpoint for chat completions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ModelAddress(Uri);
 
 impl ModelAddress {
@@ -84,37 +82,32 @@ impl ModelAddress {
     }
 }
 
-/// The bearer token of the operator's account.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(HeaderValue);
+/// The bearer token of the operator's account. `Debug` does not show it.
+#[derive(Clone, Debug)]
+pub struct BearerToken(HeaderValue);
 
-impl ApiKey {
+impl BearerToken {
     /// Takes a key, without white space around it.
     ///
     /// # Errors
-    /// [`BadApiKey`] when it cannot stand in a header.
-    pub fn parse(text: &str) -> Result<Self, BadApiKey> {
+    /// [`BadBearerToken`] when it cannot stand in a header.
+    pub fn parse(text: &str) -> Result<Self, BadBearerToken> {
         let text = text.trim();
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(BadApiKey);
+            return Err(BadBearerToken);
         }
         let value = HeaderValue::try_from(format!("Bearer {text}"));
-        let mut value = value.map_err(|_error| BadApiKey)?;
+        let mut value = value.map_err(|_error| BadBearerToken)?;
+        // `Debug` omits the value.
         value.set_sensitive(true);
         Ok(Self(value))
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ApiKey(..)")
     }
 }
 
 /// The text is no key. The message does not repeat it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must hold one key: printable ASCII without blanks")]
-pub struct BadApiKey;
+pub struct BadBearerToken;
 
 /// Answers with a model on another server.
 #[derive(Debug)]
@@ -162,34 +155,24 @@ impl OpenAiModelClient {
     }
 
     /// Asks with the history; if that is too long for the model, once more without.
-    async fn ask<'a>(
+    async fn ask(
         &self,
         conversation: &Conversation,
-        sink: &'a dyn AnswerSink,
-        deadline: Instant,
-        collector: &mut Collector<'a>,
+        collector: &mut Collector<'_>,
         pass: &Pass<'_>,
-    ) -> Result<(), Failure> {
-        let is_streamed = sink.is_streamed();
-        let (question, last) = (
-            question_with_history(conversation),
-            last_question(conversation),
-        );
+    ) -> Result<(), TurnFailure> {
+        let is_streamed = collector.sink.is_streamed();
+        let question = question_with_history(conversation);
         let body = self.template.body(&question, is_streamed);
-        let asked = self
-            .upstream
-            .ask(body, is_streamed, deadline, collector, pass);
-        let outcome = asked.await;
+        let outcome = self.upstream.ask(body, collector, pass).await;
         let is_overflow = outcome.as_ref().is_err_and(|failure| failure.is_overflow);
+        let last = last_question(conversation);
         if !is_overflow || collector.was_read() || question == last {
             return outcome;
         }
-        *collector = Collector::new(sink, self.thinks_first, deadline);
+        *collector = Collector::new(collector.sink, self.thinks_first, collector.deadline);
         let body = self.template.body(last, is_streamed);
-        let asked = self
-            .upstream
-            .ask(body, is_streamed, deadline, collector, pass);
-        asked.await
+        self.upstream.ask(body, collector, pass).await
     }
 }
 
@@ -233,9 +216,9 @@ impl ModelClient for OpenAiModelClient {
         let outcome = tokio::select! {
             // An answer that has arrived is delivered.
             biased;
-            outcome = self.ask(conversation, sink, deadline, &mut collector, &pass) => outcome,
+            outcome = self.ask(conversation, &mut collector, &pass) => outcome,
             () = self.interrupt.cancelled() => {
-                Err(Failure::unusable("interrupted, as the service stops"))
+                Err(TurnFailure::unusable("interrupted, as the service stops"))
             }
         };
         match outcome {

@@ -23,14 +23,14 @@ const CLOSING_LEN_MAX: usize = 32;
 /// Passes on what is not thinking.
 #[derive(Debug)]
 pub(super) struct ThinkTags {
-    state: State,
+    phase: Phase,
     /// Text that may be the beginning of a tag.
     held: String,
     has_thinking: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Phase {
     /// Nothing but white space so far.
     Start,
     /// Until this closing tag; until any, if the server opened the thinking in its prompt.
@@ -42,10 +42,10 @@ impl ThinkTags {
     /// `thinks_first` says that the text begins inside the thinking.
     pub(super) const fn new(thinks_first: bool) -> Self {
         Self {
-            state: if thinks_first {
-                State::Thinking(None)
+            phase: if thinks_first {
+                Phase::Thinking(None)
             } else {
-                State::Start
+                Phase::Start
             },
             held: String::new(),
             has_thinking: thinks_first,
@@ -55,33 +55,33 @@ impl ThinkTags {
     /// Takes the next piece; returns what belongs to the answer.
     pub(super) fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
-        if self.state == State::Start {
+        if self.phase == Phase::Start {
             self.held
                 .drain(..self.held.len() - self.held.trim_start().len());
             let text = self.held.to_ascii_lowercase();
             match TAGS.iter().find(|(opening, _)| text.starts_with(opening)) {
                 Some((_, closing)) => {
-                    self.state = State::Thinking(Some(closing));
+                    self.phase = Phase::Thinking(Some(closing));
                     self.has_thinking = true;
                 }
                 None if TAGS.iter().any(|(opening, _)| opening.starts_with(&text)) => {}
-                None => self.state = State::Answer,
+                None => self.phase = Phase::Answer,
             }
         }
-        if let State::Thinking(closing) = self.state {
+        if let Phase::Thinking(closing) = self.phase {
             self.cut_to(closing);
         }
-        match self.state {
-            State::Answer => std::mem::take(&mut self.held),
-            State::Start | State::Thinking(_) => String::new(),
+        match self.phase {
+            Phase::Answer => std::mem::take(&mut self.held),
+            Phase::Start | Phase::Thinking(_) => String::new(),
         }
     }
 
     /// The rest of the answer, after the last piece.
     pub(super) fn finish(&mut self) -> String {
-        match self.state {
-            State::Start | State::Answer => std::mem::take(&mut self.held),
-            State::Thinking(_) => String::new(),
+        match self.phase {
+            Phase::Start | Phase::Answer => std::mem::take(&mut self.held),
+            Phase::Thinking(_) => String::new(),
         }
     }
 
@@ -105,7 +105,7 @@ impl ThinkTags {
         });
         self.held.drain(..cut);
         if end.is_some() {
-            self.state = State::Answer;
+            self.phase = Phase::Answer;
         }
     }
 }

@@ -16,10 +16,9 @@ use crate::ports::ModelError;
 use super::breaker::{Pass, Verdict};
 use super::collector::Collector;
 use super::completion::Completion;
-use super::failure::Failure;
+use super::failure::TurnFailure;
 use super::retry_after::retry_after;
 use super::sse_parser::SseParser;
-use super::surrogates::SurrogateJoiner;
 use super::upstream_error::UpstreamError;
 
 /// The largest answer that is not streamed, in bytes.
@@ -42,16 +41,15 @@ impl Upstream {
     /// `pass` at once; the verdict on a failure is left to the caller.
     ///
     /// # Errors
-    /// [`Failure`] when there is no usable answer by `deadline`.
+    /// [`TurnFailure`] when there is no usable answer by the collector's deadline.
     pub(super) async fn ask(
         &self,
         body: Vec<u8>,
-        is_streamed: bool,
-        deadline: Instant,
         collector: &mut Collector<'_>,
         pass: &Pass<'_>,
-    ) -> Result<(), Failure> {
-        let request = self.request(body, is_streamed)?;
+    ) -> Result<(), TurnFailure> {
+        let deadline = collector.deadline;
+        let request = self.request(body, collector.sink.is_streamed())?;
         let response = timeout_at(deadline, self.http.request(request)).await;
         let response = response.map_err(|_elapsed| silent())?.map_err(|error| {
             let what = if error.is_connect() {
@@ -83,13 +81,16 @@ impl Upstream {
             answer.read_stream(has_end, collector).await?;
         } else {
             let whole = answer.read_whole().await?;
-            let completion = parse(&whole, &mut SurrogateJoiner::default())?;
-            collector.add(&completion).await?;
+            collector.add(&parse(&whole)?).await?;
         }
         collector.finish().await
     }
 
-    fn request(&self, body: Vec<u8>, is_streamed: bool) -> Result<Request<Full<Bytes>>, Failure> {
+    fn request(
+        &self,
+        body: Vec<u8>,
+        is_streamed: bool,
+    ) -> Result<Request<Full<Bytes>>, TurnFailure> {
         let accept = if is_streamed {
             EVENT_STREAM
         } else {
@@ -107,17 +108,17 @@ impl Upstream {
     }
 }
 
-fn not_started(verdict: Verdict, cause: String) -> Failure {
-    Failure::new(ModelError::NotStarted(cause), verdict)
+fn not_started(verdict: Verdict, cause: String) -> TurnFailure {
+    TurnFailure::new(ModelError::NotStarted(cause), verdict)
 }
 
 /// Not a byte of an answer by the deadline.
-fn silent() -> Failure {
+fn silent() -> TurnFailure {
     not_started(Verdict::Dead, "no answer in time".to_owned())
 }
 
-fn too_large() -> Failure {
-    Failure::unusable("the answer is too large")
+fn too_large() -> TurnFailure {
+    TurnFailure::unusable("the answer is too large")
 }
 
 fn is_event_stream(headers: &HeaderMap) -> bool {
@@ -127,7 +128,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
 }
 
 /// The failure that an error status means; a body that cannot be read or parsed adds nothing.
-async fn refusal(response: Response<Incoming>, deadline: Instant) -> Failure {
+async fn refusal(response: Response<Incoming>, deadline: Instant) -> TurnFailure {
     let status = response.status();
     let pause = retry_after(response.headers());
     let body = Limited::new(response.into_body(), WHOLE_BYTES_MAX).collect();
@@ -150,7 +151,7 @@ struct AnswerBody<'a> {
 
 impl AnswerBody<'_> {
     /// The next bytes; nothing at the end.
-    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+    async fn next(&mut self) -> Result<Option<Bytes>, TurnFailure> {
         loop {
             match timeout_at(self.deadline, self.body.frame()).await {
                 Err(_elapsed) => return Err(self.late()),
@@ -162,15 +163,15 @@ impl AnswerBody<'_> {
                 }
                 Ok(Some(Err(error))) => {
                     let cause = format!("the answer broke off: {}", error_chain(&error));
-                    return Err(Failure::unusable(cause));
+                    return Err(TurnFailure::unusable(cause));
                 }
             }
         }
     }
 
-    fn late(&self) -> Failure {
+    fn late(&self) -> TurnFailure {
         if self.has_begun {
-            Failure::started("the answer was not whole in time")
+            TurnFailure::started("the answer was not whole in time")
         } else {
             silent()
         }
@@ -183,7 +184,7 @@ impl AnswerBody<'_> {
         }
     }
 
-    async fn read_whole(mut self) -> Result<Vec<u8>, Failure> {
+    async fn read_whole(mut self) -> Result<Vec<u8>, TurnFailure> {
         let mut whole = Vec::new();
         while let Some(bytes) = self.next().await? {
             if whole.len() + bytes.len() > WHOLE_BYTES_MAX {
@@ -207,9 +208,8 @@ impl AnswerBody<'_> {
         mut self,
         has_end: bool,
         collector: &mut Collector<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TurnFailure> {
         let mut parser = SseParser::default();
-        let mut surrogates = SurrogateJoiner::default();
         let (mut read, mut is_finished) = (0, false);
         loop {
             let bytes = match self.next().await {
@@ -226,7 +226,7 @@ impl AnswerBody<'_> {
                         return Err(too_large());
                     }
                     let pushed = parser.push(&bytes);
-                    pushed.map_err(|error| Failure::unusable(error.to_string()))?
+                    pushed.map_err(|error| TurnFailure::unusable(error.to_string()))?
                 }
                 None => parser.finish().into_iter().collect(),
             };
@@ -238,7 +238,7 @@ impl AnswerBody<'_> {
                 if Instant::now() >= self.deadline && !is_finished {
                     return Err(self.late());
                 }
-                let completion = parse(&event, &mut surrogates)?;
+                let completion = parse(&event)?;
                 self.begin();
                 is_finished |= completion.finish_reason.is_some();
                 collector.add(&completion).await?;
@@ -254,17 +254,16 @@ impl AnswerBody<'_> {
             if is_end {
                 let cause =
                     "the stream ended with its connection, and nothing says that it was whole";
-                return Err(Failure::unusable(cause));
+                return Err(TurnFailure::unusable(cause));
             }
         }
     }
 }
 
 /// Parses a completion, or a chunk of one, that came with a status of success.
-fn parse(json: &[u8], surrogates: &mut SurrogateJoiner) -> Result<Completion, Failure> {
+fn parse(json: &[u8]) -> Result<Completion, TurnFailure> {
     let body: Value = serde_json::from_slice(json)
-        .or_else(|_error| serde_json::from_slice(&surrogates.mend(json)))
-        .map_err(|error| Failure::unusable(format!("the answer is not JSON: {error}")))?;
+        .map_err(|error| TurnFailure::unusable(format!("the answer is not JSON: {error}")))?;
     match UpstreamError::find(&body) {
         Some(error) => Err(error.into_failure(StatusCode::OK, None)),
         None => Ok(Completion::read(&body)),

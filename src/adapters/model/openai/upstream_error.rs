@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::ports::ModelError;
 
 use super::breaker::Verdict;
-use super::failure::Failure;
+use super::failure::TurnFailure;
 
 /// How long an upstream is left alone whose account is used up; the longest pause it may ask for.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
@@ -51,7 +51,7 @@ impl UpstreamError {
     }
 
     /// What follows from an answer with `status` and this error.
-    pub(super) fn into_failure(self, status: StatusCode, pause: Option<Duration>) -> Failure {
+    pub(super) fn into_failure(self, status: StatusCode, pause: Option<Duration>) -> TurnFailure {
         use ModelError::{NotStarted, Started, Unusable};
         use Verdict::{Alive, Dead, Pause};
         const KEY: &str = ": the key is not accepted, see --model-key-file";
@@ -94,9 +94,9 @@ impl UpstreamError {
                 cause.push_str(&format!(", {name} \"{word}\""));
             }
         }
-        Failure {
+        TurnFailure {
             is_overflow,
-            ..Failure::new(bearer(cause), verdict)
+            ..TurnFailure::new(bearer(cause), verdict)
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    fn failure(status: u16, code: &str, kind: &str, message: &str) -> Failure {
+    fn failure(status: u16, code: &str, kind: &str, message: &str) -> TurnFailure {
         let error = UpstreamError {
             code: code.to_owned(),
             kind: kind.to_owned(),
