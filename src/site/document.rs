@@ -1,31 +1,41 @@
-//! A document: what stands under one path, in each form it has.
+//! A document: what is served under one path, in each of its representations.
 
 use bytes::Bytes;
 
-/// One document. It is the same for everybody, so any origin may read it.
+/// The media type of pages.
+pub const HTML: &str = "text/html; charset=utf-8";
+pub(super) const MARKDOWN: &str = "text/markdown; charset=utf-8";
+pub(super) const JSON: &str = "application/json";
+
+/// For how many seconds a document may be cached, unless it says otherwise.
+pub(super) const MAX_AGE_S: u32 = 3600;
+/// The same for pages and what they load: people expect a change to be seen soon.
+pub(super) const PAGE_MAX_AGE_S: u32 = 300;
+
+/// One document. It is the same for every client, so any origin may read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// The path it is served under.
     pub path: String,
-    /// Its forms, that of who asks for none first.
+    /// Its representations, the default one first.
     pub representations: Vec<Representation>,
-    /// For how many seconds it may be used again unasked.
+    /// For how many seconds it may be cached.
     pub max_age_s: u32,
     /// The value of its `Link` header (RFC 8288).
     pub link: Option<String>,
-    /// `Accept` chooses the form, here or, for the twin of a page, at the page (spec 4.10).
+    /// Whether `Accept` chooses the representation, here or, for a page's Markdown, at the page
+    /// (spec 4.10).
     pub is_negotiated: bool,
 }
 
-/// One form of a document.
+/// One representation of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Representation {
     /// Its `Content-Type`.
     pub media_type: &'static str,
-    /// Its bytes, shared by all answers.
+    /// Its bytes.
     pub body: Bytes,
-    /// Its strong entity tag (RFC 9110, section 8.8.3), quotes included: another for any other
-    /// bytes or media type.
+    /// Its strong entity tag (RFC 9110, section 8.8.3), quotes included, of bytes and media type.
     pub etag: String,
 }
 
@@ -57,7 +67,7 @@ impl Representation {
     }
 }
 
-/// What tells bytes from any others, in hexadecimal digits; they may be in several parts.
+/// A hash of the concatenated `parts`, in hexadecimal digits.
 pub(super) fn fingerprint(parts: &[&[u8]]) -> String {
     const BYTES: usize = 16;
     let mut hasher = blake3::Hasher::new();

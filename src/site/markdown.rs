@@ -1,61 +1,58 @@
-//! Markdown to HTML, and to the plain text the assistant quotes.
+//! Markdown to HTML, and to the plain text that the assistant quotes.
+//!
+//! HTML in the source is shown as text. Comments are left out; one on a line of its own is a hint to
+//! the assistant. An image becomes a link, because the policy of the pages lets none load.
 
 use std::ops::Range;
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
 
 use crate::domain::passage::Passage;
 
-use super::images::Images;
-
-/// A Markdown document, read. HTML in it is text, except for comments, which are left out; those on
-/// a line of their own are hints to the assistant. An image is a link.
+/// A parsed Markdown document.
 #[derive(Clone, Debug)]
-pub struct Article {
-    /// Its first-level heading and what stands before the first section.
-    pub lead: Section,
+pub(super) struct Article {
+    /// The first-level heading and what stands before the first section.
+    pub(super) lead: Section,
     /// The parts that begin with a second-level heading.
-    pub sections: Vec<Section>,
-    /// The Markdown without its comments.
-    pub markdown: String,
+    pub(super) sections: Vec<Section>,
+    /// The source without its comments.
+    pub(super) markdown: String,
 }
 
 /// A part of a document, under one heading.
 #[derive(Clone, Debug)]
-pub struct Section {
-    /// Its heading, as plain text.
-    pub title: String,
-    /// Its heading as an anchor: lowercase ASCII letters, digits and hyphens, once in a document.
-    pub anchor: String,
-    /// All of it, the heading with its anchor included.
-    pub html: String,
-    /// What stands under the heading, as [`Passage::text`] wants it.
-    pub text: String,
-    /// What its comments `<!-- .. -->` on lines of their own say; they are not in the HTML.
-    pub hints: String,
+pub(super) struct Section {
+    /// The heading, as plain text.
+    pub(super) title: String,
+    /// The heading as an anchor: lowercase ASCII letters, digits and hyphens, unique in a document.
+    pub(super) anchor: String,
+    /// The whole section, the heading with its anchor included.
+    pub(super) html: String,
+    /// The text under the heading, as in [`Passage::text`].
+    pub(super) text: String,
+    /// The hints, joined by spaces.
+    pub(super) hints: String,
 }
 
-/// Reads a document; nothing if it does not begin with a first-level heading.
-#[must_use]
-pub fn read(markdown: &str) -> Option<Article> {
+/// Parses a document; `None` if it does not begin with a first-level heading.
+pub(super) fn read(markdown: &str) -> Option<Article> {
     let mut parts: Vec<Part<'_>> = Vec::new();
-    let (mut comments, mut images) = (Comments::default(), Images::default());
+    let mut filter = Filter::new(markdown);
     for (event, range) in parse(markdown).into_offset_iter() {
-        let (event, hint) = comments.take(event, markdown, range);
-        let event = event.and_then(|event| images.take(event));
-        let begins = match parts.last() {
-            None if event.as_ref().is_none_or(is_html_block) => false,
-            None if is_heading(event.as_ref(), HeadingLevel::H1) => true,
-            None => return None,
-            Some(_) => is_heading(event.as_ref(), HeadingLevel::H2),
+        let hints_before = filter.hints.len();
+        let event = filter.apply(event, range);
+        let begins = match (&event, parts.is_empty()) {
+            (None, _) => false,
+            (Some(event), true) if is_heading(event, HeadingLevel::H1) => true,
+            (Some(_), true) => return None,
+            (Some(event), false) => is_heading(event, HeadingLevel::H2),
         };
         if begins {
             parts.push(Part::default());
         }
         if let Some(part) = parts.last_mut() {
-            if let Some(hint) = hint {
-                part.hints.extend([hint, " "]);
-            }
+            part.hints.extend(filter.hints.iter().skip(hints_before));
             part.events.extend(event);
         }
     }
@@ -64,131 +61,132 @@ pub fn read(markdown: &str) -> Option<Article> {
     Some(Article {
         lead: sections.next()?,
         sections: sections.collect(),
-        markdown: without(markdown, &comments.ranges),
+        markdown: without(markdown, &filter.comments),
     })
 }
 
-/// `markdown` as HTML, without anchors and comments. HTML in it is text.
-#[must_use]
-pub fn to_html(markdown: &str) -> String {
-    let (mut comments, mut images) = (Comments::default(), Images::default());
+/// `markdown` as HTML, without anchors.
+pub(super) fn to_html(markdown: &str) -> String {
+    let mut filter = Filter::new(markdown);
     let events = parse(markdown).into_offset_iter();
-    let events = events.filter_map(|(event, range)| comments.take(event, markdown, range).0);
-    let events = events.filter_map(|event| images.take(event));
+    let events = events.filter_map(|(event, range)| filter.apply(event, range));
     let mut page = String::new();
     html::push_html(&mut page, events);
     page
 }
 
-/// What stands under one heading, as it is read.
+/// The events and hints of one section.
 #[derive(Debug, Default)]
 struct Part<'a> {
     events: Vec<Event<'a>>,
-    hints: String,
+    hints: Vec<&'a str>,
 }
 
 fn parse(markdown: &str) -> Parser<'_> {
     Parser::new_ext(markdown, Options::ENABLE_TABLES)
 }
 
-/// The comments of a document, as they are found in it.
-#[derive(Debug, Default)]
-struct Comments {
-    /// Where they stand, in order; none touches the next.
-    ranges: Vec<Range<usize>>,
-    /// A block of HTML comes line by line, and a comment may go on in the next one.
-    is_open: bool,
+/// Turns HTML into text and images into links, and takes comments out.
+#[derive(Debug)]
+struct Filter<'a> {
+    source: &'a str,
+    /// Where comments stand in the source, in order.
+    comments: Vec<Range<usize>>,
+    hints: Vec<&'a str>,
+    is_in_comment: bool,
+    /// For each open link and image, whether it is shown as a link: none is inside another.
+    links: Vec<bool>,
 }
 
-impl Comments {
-    /// What is left of an event that stands at `range` of `markdown`, HTML being text; and the hint,
-    /// if it was one.
-    fn take<'a>(
-        &mut self,
-        event: Event<'a>,
-        markdown: &'a str,
-        range: Range<usize>,
-    ) -> (Option<Event<'a>>, Option<&'a str>) {
-        if let Event::InlineHtml(html) = event {
-            if html.starts_with("<!--") {
-                self.add(range);
-                return (None, None);
+impl<'a> Filter<'a> {
+    const fn new(source: &'a str) -> Self {
+        Self {
+            source,
+            comments: Vec::new(),
+            hints: Vec::new(),
+            is_in_comment: false,
+            links: Vec::new(),
+        }
+    }
+
+    /// What takes the place of `event`, which stands at `range` of the source.
+    fn apply(&mut self, event: Event<'a>, range: Range<usize>) -> Option<Event<'a>> {
+        match event {
+            Event::InlineHtml(html) if html.starts_with("<!--") => {
+                self.comments.push(range);
+                None
             }
-            return (Some(Event::Text(html)), None);
-        }
-        if matches!(event, Event::Html(_)) {
-            let line = markdown.get(range.clone()).unwrap_or_default();
-            let hint = hint(line).filter(|_| !self.is_open);
-            let kept = self.take_line(line, range.start);
-            let is_kept = !kept.trim().is_empty();
-            return (is_kept.then(|| Event::Text(kept.into())), hint);
-        }
-        if matches!(event, Event::End(TagEnd::HtmlBlock)) {
-            self.is_open = false;
-        }
-        (Some(event), None)
-    }
-
-    /// What a line of HTML, which stands at `start`, has outside comments.
-    fn take_line(&mut self, line: &str, start: usize) -> String {
-        let mut kept = String::new();
-        let mut ranges = Vec::new();
-        let mut from = 0;
-        while let Some(rest) = line.get(from..).filter(|rest| !rest.is_empty()) {
-            let begin = if self.is_open {
-                Some(0)
-            } else {
-                rest.find("<!--")
-            };
-            let Some(begin) = begin else {
-                kept.push_str(rest);
-                break;
-            };
-            kept.push_str(rest.get(..begin).unwrap_or_default());
-            // The shortest comment is `<!-->`: its marks share their hyphens.
-            let inner = if self.is_open { 0 } else { begin + 2 };
-            let end = rest.get(inner..).and_then(|inner| inner.find("-->"));
-            self.is_open = end.is_none();
-            let end = from + end.map_or(rest.len(), |end| inner + end + 3);
-            ranges.push(from + begin..end);
-            from = end;
-        }
-        if kept.trim().is_empty() && !ranges.is_empty() {
-            self.add(start..start + line.len());
-        } else {
-            for range in ranges {
-                self.add(start + range.start..start + range.end);
+            Event::Start(Tag::HtmlBlock) => {
+                let comment = comment(self.source.get(range.clone())?)?;
+                self.comments.push(range);
+                self.is_in_comment = true;
+                let hint = comment
+                    .strip_prefix(' ')
+                    .and_then(|rest| rest.strip_suffix(' '));
+                self.hints.extend(hint.filter(|hint| !hint.contains('\n')));
+                None
             }
+            Event::End(TagEnd::HtmlBlock) => {
+                self.is_in_comment = false;
+                None
+            }
+            Event::Html(html) | Event::InlineHtml(html) => {
+                (!self.is_in_comment).then_some(Event::Text(html))
+            }
+            Event::Start(Tag::Image {
+                dest_url, title, ..
+            }) => {
+                // Browsers do not follow a link to an image that is written out in its address.
+                let is_address = !dest_url.to_ascii_lowercase().starts_with("data:");
+                let link = Event::Start(Tag::Link {
+                    link_type: LinkType::Inline,
+                    dest_url,
+                    title,
+                    id: CowStr::Borrowed(""),
+                });
+                self.open_link(is_address).then_some(link)
+            }
+            Event::Start(Tag::Link { .. }) => self.open_link(true).then_some(event),
+            Event::End(TagEnd::Image | TagEnd::Link) => {
+                let is_shown = self.links.pop().unwrap_or_default();
+                is_shown.then_some(Event::End(TagEnd::Link))
+            }
+            Event::Start(_)
+            | Event::End(_)
+            | Event::Text(_)
+            | Event::Code(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::FootnoteReference(_)
+            | Event::SoftBreak
+            | Event::HardBreak
+            | Event::Rule
+            | Event::TaskListMarker(_) => Some(event),
         }
-        kept
     }
 
-    fn add(&mut self, range: Range<usize>) {
-        match self.ranges.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            Some(_) | None => self.ranges.push(range),
-        }
+    fn open_link(&mut self, is_address: bool) -> bool {
+        let is_shown = is_address && !self.links.contains(&true);
+        self.links.push(is_shown);
+        is_shown
     }
 }
 
-/// What a comment on a line of its own says.
-fn hint(line: &str) -> Option<&str> {
-    let hint = line.trim().strip_prefix("<!-- ")?.strip_suffix(" -->")?;
-    (!hint.contains("-->")).then_some(hint)
+/// The text of an HTML block that is one comment, closed or not, and nothing else.
+fn comment(block: &str) -> Option<&str> {
+    let inner = block.trim().strip_prefix("<!--")?;
+    match inner.split_once("-->") {
+        Some((comment, "")) => Some(comment),
+        Some(_) => None,
+        None => Some(inner),
+    }
 }
 
-fn is_heading(event: Option<&Event<'_>>, wanted: HeadingLevel) -> bool {
-    matches!(event, Some(Event::Start(Tag::Heading { level, .. })) if *level == wanted)
+fn is_heading(event: &Event<'_>, wanted: HeadingLevel) -> bool {
+    matches!(event, Event::Start(Tag::Heading { level, .. }) if *level == wanted)
 }
 
-fn is_html_block(event: &Event<'_>) -> bool {
-    matches!(
-        event,
-        Event::Start(Tag::HtmlBlock) | Event::End(TagEnd::HtmlBlock)
-    )
-}
-
-/// `text` without those ranges and, where one is of whole lines, the empty line after it.
+/// `text` without those ranges and, after one of whole lines, without the empty line there.
 fn without(text: &str, ranges: &[Range<usize>]) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut start = 0;
@@ -203,7 +201,7 @@ fn without(text: &str, ranges: &[Range<usize>]) -> String {
 }
 
 impl Part<'_> {
-    /// The section; its anchor is none of `anchors` and joins them.
+    /// The section, with an anchor that is not in `anchors`, to which it is added.
     fn section(mut self, anchors: &mut Vec<String>) -> Section {
         let heading_len = self
             .events
@@ -224,12 +222,12 @@ impl Part<'_> {
             anchor,
             html: page,
             text,
-            hints: self.hints.trim_end().to_owned(),
+            hints: self.hints.join(" "),
         }
     }
 }
 
-/// `anchor`, with a number if it is one of `anchors`, which it joins.
+/// `anchor`, with a number if it is in `anchors`, to which the result is added.
 fn unused(anchor: String, anchors: &mut Vec<String>) -> String {
     let numbered = (2..).map(|number| format!("{anchor}-{number}"));
     let unused = std::iter::once(anchor.clone())
@@ -240,7 +238,7 @@ fn unused(anchor: String, anchors: &mut Vec<String>) -> String {
     unused
 }
 
-/// The words of `events` without their marks: a block each for paragraphs, code and tables.
+/// The text of `events` without markup: a block each for paragraphs, code and tables.
 fn to_text(events: &[Event<'_>]) -> String {
     let mut text = String::new();
     let mut is_code = false;
@@ -339,16 +337,13 @@ mod tests {
     }
 
     #[test]
-    fn comments_of_any_form_are_left_out() {
+    fn comments_are_left_out_wherever_they_stand() {
         for (source, expected) in [
             ("<!--secret-->\n\nA.\n", "A.\n"),
             ("<!-- secret\n\nsecret\n-->\n\nA.\n", "A.\n"),
             ("A <!-- secret --> b.\n", "A  b.\n"),
             ("A <!-- secret\nsecret --> b.\n", "A  b.\n"),
             ("A. <!--secret-->\n\nB.\n", "A. \n\nB.\n"),
-            ("<!-- secret --> A. <!-- secret -->\n", " A. \n"),
-            ("<div>\n<!-- secret\nsecret --></div>\n", "<div>\n</div>\n"),
-            ("<!-->A.\n", "A.\n"),
             ("A.\n\n<!-- secret\n\nsecret", "A.\n\n"),
         ] {
             let article = read(&format!("# T\n\n{source}")).unwrap();
@@ -390,6 +385,34 @@ mod tests {
             assert!(!page.contains("<script") && !page.contains("<b"), "{page}");
             let part = to_html(markdown);
             assert!(!part.contains("<script") && !part.contains("<b"), "{part}");
+        }
+    }
+
+    #[test]
+    fn an_image_becomes_a_link() {
+        for (markdown, html) in [
+            (
+                "![A crane](https://a.example/b.png \"Big\")",
+                "<a href=\"https://a.example/b.png\" title=\"Big\">A crane</a>",
+            ),
+            (
+                "![A *big* crane][c]\n\n[c]: /c.png",
+                "<a href=\"/c.png\">A <em>big</em> crane</a>",
+            ),
+            ("a ![b](data:image/png;base64,AA) c", "a b c"),
+            ("a ![b](DATA:,) c", "a b c"),
+            (
+                "[![logo](/l.png) us](/about)",
+                "<a href=\"/about\">logo us</a>",
+            ),
+            (
+                "![a ![b](/c)](/d) ![e](/f)",
+                "<a href=\"/d\">a b</a> <a href=\"/f\">e</a>",
+            ),
+            ("![a [b](/c)](/d)", "<a href=\"/d\">a b</a>"),
+            ("![](", "![]("),
+        ] {
+            assert_eq!(to_html(markdown), format!("<p>{html}</p>\n"), "{markdown}");
         }
     }
 }

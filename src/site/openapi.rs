@@ -4,16 +4,20 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 
-use super::document::{Document, Representation};
-use super::table::{JSON, MAX_AGE_S};
-use super::{Deprecated, SiteError};
+use super::document::{Document, JSON, MAX_AGE_S, Representation};
+use super::error::SiteError;
+use super::facts::Deprecated;
 
 const NAME: &str = "openapi.yaml";
 const SOURCE: &str = include_str!("../../data/openapi.yaml");
+const MACROS: (&str, &str) = (
+    "parts/openapi.yaml",
+    include_str!("../../data/parts/openapi.yaml"),
+);
 
 const YAML: &str = "application/yaml";
 
-/// The description in both its forms.
+/// The description, as text and parsed.
 #[derive(Debug)]
 pub(super) struct Description {
     yaml: String,
@@ -21,12 +25,12 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// Fills `words` into the description, and marks the operations that are `deprecated`.
+    /// Renders the description with `context`, and marks the operations that are `deprecated`.
     ///
     /// # Errors
-    /// [`SiteError`] when it is no YAML once it is filled in, or has no such operation.
-    pub(super) fn render(words: &Value, deprecated: &[Deprecated]) -> Result<Self, SiteError> {
-        let mut yaml = environment()?.render_named_str(NAME, SOURCE, words)?;
+    /// [`SiteError`] when the result is not YAML, or has no such operation.
+    pub(super) fn render(context: &Value, deprecated: &[Deprecated]) -> Result<Self, SiteError> {
+        let mut yaml = environment()?.render_named_str(NAME, SOURCE, context)?;
         for operation in deprecated {
             yaml = mark(&yaml, operation).ok_or_else(|| {
                 let Deprecated { method, path, .. } = operation;
@@ -37,12 +41,12 @@ impl Description {
         Ok(Self { yaml, value })
     }
 
-    /// What it says.
+    /// The parsed description.
     pub(super) fn value(&self) -> &serde_json::Value {
         &self.value
     }
 
-    /// Each form under its path.
+    /// YAML and JSON, each under its path.
     pub(super) fn documents(self) -> [Document; 2] {
         let document = |path, media_type, text: String| {
             Document::new(path, MAX_AGE_S, vec![Representation::new(media_type, text)])
@@ -54,8 +58,8 @@ impl Description {
     }
 }
 
-/// `yaml` with a notice about `operation`; nothing if it has no such operation. All else stays as it
-/// was written, comments and order included.
+/// `yaml` with a notice about `operation`; `None` if it has no such operation. Comments and the order
+/// of members stay.
 fn mark(yaml: &str, operation: &Deprecated) -> Option<String> {
     let replacement = operation.deprecation.replacement();
     let sunset = operation.deprecation.sunset().to_rfc3339();
@@ -89,18 +93,17 @@ fn mark(yaml: &str, operation: &Deprecated) -> Option<String> {
     is_found.then_some(marked)
 }
 
-/// Reads YAML 1.2 as far as JSON has a word for it.
+/// Parses YAML 1.2 into JSON values.
 fn parse(yaml: &str) -> Result<serde_json::Value, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
-        // A bare `no` is a text, as YAML 1.2 has it.
+        // A bare `no` is a string in YAML 1.2.
         strict_booleans: true,
     };
     serde_saphyr::from_str_with_options(yaml, options)
 }
 
-/// The source is YAML before it is filled in, too: a statement is a comment on a line of its own.
-/// The other templates have no such lines: in Markdown they could be anything, such as the first of
-/// a script.
+/// The source is YAML even before it is rendered, because statements are comments on lines of their
+/// own. The other templates have no such lines: in Markdown `#%` could be content.
 fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder()
@@ -109,8 +112,27 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
         .line_comment_prefix("#!")
         .build()?;
     environment.set_syntax(syntax);
-    // A name without a value is a mistake, never an empty place.
+    // An undefined name is an error, never an empty string.
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.add_filter("quoted", escape_quoted);
+    environment.add_template(MACROS.0, MACROS.1)?;
     Ok(environment)
+}
+
+/// `text` as it stands between the double quotes of a YAML scalar: the characters that JSON escapes,
+/// and those that YAML does not take as they are (YAML 1.2, section 5.1).
+fn escape_quoted(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => escaped.extend(['\\', c]),
+            // Line separators would be folded, byte order marks dropped.
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}') => {
+                escaped.push_str(&format!("\\u{:04X}", u32::from(c)));
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }

@@ -1,80 +1,44 @@
-//! A page: one Markdown source, served as HTML in the site's frame and as the Markdown itself.
+//! A page: one Markdown source, served as HTML in the site's frame and as Markdown.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::domain::passage::Passage;
 
-use super::document::{Document, Representation};
-use super::facts::escape_markdown;
+use super::catalog::{FRAME, REFERENCE};
+use super::context::escape_markdown;
+use super::document::{Document, HTML, MARKDOWN, PAGE_MAX_AGE_S, Representation};
+use super::error::SiteError;
 use super::markdown::{self, Article, Section};
-use super::reference::Reference;
 use super::templates::Templates;
-use super::{MARKDOWN, SiteError, table};
 
-/// The media type of pages.
-pub const HTML: &str = "text/html; charset=utf-8";
-
-/// What a search engine shows of a page has about this length, in characters.
+/// The most characters of a page's description: about what search engines show.
 const DESCRIPTION_LEN_MAX: usize = 160;
 
-/// How long a page may be used again unasked, in seconds: people expect a change to be seen soon.
-pub(super) const MAX_AGE_S: u32 = 300;
-
-/// A page, read but not yet framed.
+/// A parsed page.
 #[derive(Debug)]
 pub(super) struct Page {
-    /// Where its HTML is; a client that asks for Markdown gets it there, too.
+    /// The path of its HTML, where clients that ask for Markdown get that.
     pub(super) path: String,
     article: Article,
-    /// What stands below the article.
-    appendix: Option<Appendix>,
-}
-
-/// The API reference, to be put below an article.
-#[derive(Debug)]
-struct Appendix {
-    reference: Value,
-    markdown: String,
 }
 
 impl Page {
-    /// Reads `markdown`, which the file `name` was filled in to.
+    /// Parses `markdown`, the rendered file `name`.
     ///
     /// # Errors
     /// [`SiteError`] when it does not begin with a first-level heading.
     pub(super) fn read(path: &str, name: &str, markdown: &str) -> Result<Self, SiteError> {
         Ok(Self {
             path: path.to_owned(),
-            article: markdown::read(markdown).ok_or_else(|| {
-                SiteError::new(name, "does not begin with a title, such as # Title").at(1)
+            article: markdown::read(markdown).ok_or_else(|| SiteError {
+                line: Some(1),
+                ..SiteError::new(name, "does not begin with a title, such as # Title")
             })?,
-            appendix: None,
         })
     }
 
-    /// The page with `reference` below it, in both forms.
-    ///
-    /// # Errors
-    /// [`SiteError`] when the reference's template cannot be filled in.
-    pub(super) fn with_reference(
-        self,
-        templates: &Templates<'_>,
-        reference: &Reference,
-    ) -> Result<Self, SiteError> {
-        let reference = Value::from(Serde(reference));
-        let markdown = context! { reference => reference.clone() };
-        let markdown = templates.fill(table::REFERENCE, markdown)?;
-        Ok(Self {
-            appendix: Some(Appendix {
-                reference,
-                markdown,
-            }),
-            ..self
-        })
-    }
-
-    /// Where its Markdown is.
+    /// The path of its Markdown.
     pub(super) fn markdown_path(&self) -> String {
         match self.path.as_str() {
             "/" => "/index.md".to_owned(),
@@ -82,40 +46,52 @@ impl Page {
         }
     }
 
-    /// The page, laid out by the template `layout`, and its twin; `link` goes before what every page
-    /// links to.
+    /// The page, laid out by the template `layout`, and its Markdown; `link` is the beginning of its
+    /// `Link` header. `reference` is what the API reference is rendered from, if the page ends with
+    /// it.
     ///
     /// # Errors
-    /// [`SiteError`] when the frame cannot be filled in.
+    /// [`SiteError`] when a template cannot be rendered.
     pub(super) fn documents(
         &self,
         templates: &Templates<'_>,
         layout: &str,
         link: Option<&str>,
+        reference: Option<&Value>,
     ) -> Result<[Document; 2], SiteError> {
-        let twin = self.markdown_path();
-        let alternate = format!("<{twin}>; rel=\"alternate\"; type=\"text/markdown\"");
-        let html = Representation::new(HTML, self.html(templates, layout)?);
+        let markdown_path = self.markdown_path();
+        let alternate = format!("<{markdown_path}>; rel=\"alternate\"; type=\"text/markdown\"");
+        let html = self.html(templates, layout, reference)?;
         let mut markdown = self.article.markdown.clone();
-        if let Some(appendix) = &self.appendix {
-            markdown.extend(["\n", &appendix.markdown]);
+        if let Some(reference) = reference {
+            markdown.extend(["\n", &templates.fill(REFERENCE, reference.clone())?]);
         }
+        let html = Representation::new(HTML, html);
         let markdown = Representation::new(MARKDOWN, markdown);
         let page = Document {
             link: Some(match link {
                 Some(link) => format!("{link}, {alternate}"),
                 None => alternate,
             }),
-            ..Document::new(self.path.clone(), MAX_AGE_S, vec![html, markdown.clone()])
+            ..Document::new(
+                self.path.clone(),
+                PAGE_MAX_AGE_S,
+                vec![html, markdown.clone()],
+            )
         };
         let twin = Document {
             is_negotiated: true,
-            ..Document::new(twin, MAX_AGE_S, vec![markdown])
+            ..Document::new(markdown_path, PAGE_MAX_AGE_S, vec![markdown])
         };
         Ok([page, twin])
     }
 
-    fn html(&self, templates: &Templates<'_>, layout: &str) -> Result<String, SiteError> {
+    fn html(
+        &self,
+        templates: &Templates<'_>,
+        layout: &str,
+        reference: Option<&Value>,
+    ) -> Result<String, SiteError> {
         let Article { lead, sections, .. } = &self.article;
         let section = |section: &Section| {
             context! {
@@ -127,7 +103,7 @@ impl Page {
         let article = context! {
             lead => Value::from_safe_string(lead.html.clone()),
             sections => sections.iter().map(section).collect::<Vec<_>>(),
-            reference => self.appendix.as_ref().map(|appendix| appendix.reference.clone()),
+            ..reference.cloned().unwrap_or_else(|| context! { reference => () })
         };
         let body = templates.fill(layout, article)?;
         let frame = context! {
@@ -137,16 +113,16 @@ impl Page {
             markdown_path => Value::from_safe_string(self.markdown_path()),
             body => Value::from_safe_string(body.clone()),
         };
-        let html = templates.fill(table::FRAME, frame)?;
+        let html = templates.fill(FRAME, frame)?;
         if html.contains(&body) {
             Ok(html)
         } else {
-            Err(SiteError::new(table::FRAME, "has no {{ body }}"))
+            Err(SiteError::new(FRAME, "has no {{ body }}"))
         }
     }
 
-    /// What other documents may tell of the page.
-    pub(super) fn words(&self) -> Value {
+    /// The page, as other documents list it.
+    pub(super) fn card(&self) -> Value {
         context! {
             path => self.path.as_str(),
             markdown_path => self.markdown_path(),
@@ -154,7 +130,7 @@ impl Page {
         }
     }
 
-    /// What it is about: the beginning of its first paragraph.
+    /// The beginning of its first paragraph.
     fn description(&self) -> String {
         let Article { lead, sections, .. } = &self.article;
         let text = std::iter::once(lead)
@@ -186,7 +162,7 @@ impl Page {
     }
 }
 
-/// `text`, or as many of its first words as have room, with an ellipsis.
+/// `text`, or as many of its first words as fit, with an ellipsis.
 fn shorten(text: &str, chars_max: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(chars_max) else {
         return text.to_owned();

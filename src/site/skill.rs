@@ -1,4 +1,4 @@
-//! Agent skills: instructions that an agent may load, with an index that tells their digests
+//! Agent skills: instructions that an agent may load. An index lists them with their digests
 //! (discovery RFC v0.2.0, agentskills.io).
 
 use minijinja::context;
@@ -6,25 +6,25 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::document::{Document, Representation};
+use super::document::{Document, MARKDOWN, MAX_AGE_S, Representation};
+use super::error::SiteError;
 use super::templates::Templates;
-use super::{MARKDOWN, SiteError};
 
-/// What an index tells of a skill. The file's front matter is made from the same texts.
+/// The entry of a skill in an index; the front matter of its file has the same texts.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct About {
-    /// Also the name of its folder.
+pub(super) struct SkillCard {
+    /// The name, which is also that of its folder.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    /// What it does and when to use it.
+    /// What it does, and when to use it.
     pub(super) description: &'static str,
     pub(super) path: &'static str,
-    /// What somebody may ask for whom it helps, in a catalogue.
+    /// Examples of requests that it helps with, for catalogs.
     pub(super) representative_queries: [&'static str; 3],
 }
 
-/// The only one there is.
-pub(super) const PUBLIC_API: About = About {
+/// The only skill.
+pub(super) const PUBLIC_API: SkillCard = SkillCard {
     name: "public-landing-api",
     title: "Using the public landing API",
     description: "Call the zero-auth endpoints of the public landing API. Use when a task needs \
@@ -37,41 +37,40 @@ pub(super) const PUBLIC_API: About = About {
     ],
 };
 
-/// A skill, filled in.
+/// A skill with its rendered file.
 #[derive(Debug, Serialize)]
 pub(super) struct Skill {
     #[serde(flatten)]
-    about: About,
-    /// SHA-256 of the very bytes that are served.
+    card: SkillCard,
+    /// SHA-256 of the bytes that are served.
     digest: String,
     #[serde(skip)]
     markdown: String,
 }
 
 impl Skill {
-    /// Fills in the file of a skill.
+    /// Renders the file of a skill.
     ///
     /// # Errors
     /// [`SiteError`] when that fails.
-    pub(super) fn render(about: About, templates: &Templates<'_>) -> Result<Self, SiteError> {
-        let template = format!("skills/{}/SKILL.md", about.name);
+    pub(super) fn render(card: SkillCard, templates: &Templates<'_>) -> Result<Self, SiteError> {
+        let template = format!("skills/{}/SKILL.md", card.name);
         let markdown =
-            templates.fill(&template, context! { skill => Value::from(Serde(&about)) })?;
+            templates.fill(&template, context! { skill => Value::from(Serde(&card)) })?;
         Ok(Self {
             digest: digest(markdown.as_bytes()),
-            about,
+            card,
             markdown,
         })
     }
 
     pub(super) fn document(&self) -> Document {
-        const MAX_AGE_S: u32 = 3600;
         let form = Representation::new(MARKDOWN, self.markdown.clone());
-        Document::new(self.about.path, MAX_AGE_S, vec![form])
+        Document::new(self.card.path, MAX_AGE_S, vec![form])
     }
 }
 
-/// As an index has it: the algorithm and lowercase hexadecimal digits.
+/// The algorithm and lowercase hexadecimal digits, as an index has them.
 fn digest(bytes: &[u8]) -> String {
     let digits: String = Sha256::digest(bytes)
         .iter()

@@ -1,16 +1,17 @@
-//! The files of `data/` as templates, and filling them.
+//! The files of `data/` as templates.
 
 use std::borrow::Cow;
 use std::io;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
 use serde::de::IgnoredAny;
 
 use super::document::fingerprint;
-use super::facts::Words;
-use super::{SiteError, SiteFile, markdown, script};
+use super::error::SiteError;
+use super::markdown;
+use super::site_file::SiteFile;
 
 /// The file `$name` of `data/`.
 macro_rules! source {
@@ -19,8 +20,8 @@ macro_rules! source {
     };
 }
 
-/// The sources, by name; the ending decides how values are escaped. What an operator may not replace
-/// has a name that no file of theirs may have.
+/// The templates, by name; the ending decides how values are escaped. One that an operator may not
+/// replace has a name that no file of theirs may have.
 const SOURCES: [(&str, &str); 24] = [
     source!("index.md"),
     source!("guide.md"),
@@ -31,8 +32,8 @@ const SOURCES: [(&str, &str); 24] = [
     source!("home.html"),
     source!("parts/reference.html"),
     source!("parts/operation.html"),
-    source!("parts/members.html"),
     source!("parts/reference.md"),
+    source!("parts/schema.txt"),
     source!("llms.txt"),
     source!("robots.txt"),
     source!("sitemap.xml"),
@@ -48,102 +49,93 @@ const SOURCES: [(&str, &str); 24] = [
     source!("well-known/agent-skills/index.json"),
 ];
 
-/// No templates: to a template `{#` begins a comment, and a stylesheet may have that. The script
-/// joins them.
+/// The stylesheet and the icon. They are no templates: `{#` in a stylesheet would begin a comment.
 const VERBATIM: [(&str, &str); 2] = [source!("style.css"), source!("icon.svg")];
 
-/// What filling in one template may take, in steps: far more than any sensible one does.
-const STEPS_MAX: u64 = 1_000_000;
+/// The modules of the pages' script, that of the pages first.
+const SCRIPT: [(&str, &str); 8] = [
+    source!("site.js"),
+    source!("script/assistant.js"),
+    source!("script/events.js"),
+    source!("script/form.js"),
+    source!("script/forms.js"),
+    source!("script/page.js"),
+    source!("script/request.js"),
+    source!("script/time.js"),
+];
 
-/// What one template may be filled in to, in bytes: few steps are enough to write much.
+/// The most steps that one template may take: far more than any sensible one does.
+const STEPS_MAX: u64 = 10_000_000;
+
+/// The most bytes that one template may be rendered to: few steps are enough to write much.
 const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The templates, and the values that all of them may use.
 #[derive(Debug)]
 pub(super) struct Templates<'a> {
     environment: Environment<'a>,
-    words: Value,
+    context: Value,
     verbatim: Vec<(&'static str, Cow<'a, str>)>,
 }
 
 impl<'a> Templates<'a> {
-    /// The templates of the service and of the operator's `files`, with the values of `words` in
-    /// them.
+    /// The templates of the service and of the operator's `files`.
     ///
     /// # Errors
     /// [`SiteError`] when one does not parse.
-    pub(super) fn new(words: &Words<'_>, files: &'a [SiteFile]) -> Result<Self, SiteError> {
-        let mut environment = Environment::new();
-        let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
-        environment.set_syntax(syntax?);
-        environment.set_fuel(Some(STEPS_MAX));
-        // A name without a value is a mistake, never an empty place.
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_auto_escape_callback(|name| match name.rsplit_once('.') {
-            Some((_, "html")) => AutoEscape::Html,
-            Some((_, "json")) => AutoEscape::Json,
-            _ => AutoEscape::None,
-        });
-        // With the first number in HTML the engine makes a table of small ones, and keeps it: made
-        // amid the rendering, it would keep the memory below it from going back.
-        environment.render_named_str("number.html", "{{ number }}", context! { number => 0 })?;
-        environment.add_filter("markdown", |text: &str| {
-            Value::from_safe_string(markdown::to_html(text))
-        });
-        environment.add_filter("cell", |text: &str| {
-            let words: Vec<_> = text.split_whitespace().collect();
-            words.join(" ").replace('|', "\\|")
-        });
+    pub(super) fn new(context: Value, files: &'a [SiteFile]) -> Result<Self, SiteError> {
+        let mut environment = environment()?;
+        // Imports name the version, as pages do: modules of two versions never meet.
+        let version = fingerprint(&SCRIPT.map(|(_, text)| text.as_bytes()));
+        let versioned = |text: &str| text.replace(".js\";", &format!(".js?v={version}\";"));
+        let script = SCRIPT.map(|(name, text)| (name, Cow::from(versioned(text))));
+        let mut verbatim: Vec<_> = VERBATIM.map(|(name, text)| (name, Cow::from(text))).into();
+        // The operator's file replaces the one of the same name.
         let own = files.iter().map(|file| (&*file.name, &*file.text));
-        let mut verbatim = vec![(script::NAME, Cow::from(script::joined()))];
-        verbatim.extend(VERBATIM.map(|(name, text)| (name, Cow::from(text))));
-        // The later of two of the same name replaces the other.
         for (name, source) in SOURCES.into_iter().chain(own) {
             match verbatim.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, text)) => *text = Cow::from(source),
                 None => environment.add_template(name, source)?,
             }
         }
-        // A page asks for the very script and style that it was made with.
-        let path_of = |name| {
-            let mut texts = verbatim.iter();
-            let text = texts.find_map(|(known, text)| (*known == name).then_some(text));
-            let text = text.map(|text| text.as_bytes()).unwrap_or_default();
-            Value::from_safe_string(format!("/{name}?v={}", fingerprint(&[text])))
-        };
-        let words = Value::from(Serde(words));
+        let style = verbatim.iter().find(|(name, _)| *name == "style.css");
+        let style = style.map(|(_, text)| text.as_bytes()).unwrap_or_default();
+        let style_version = fingerprint(&[style]);
+        // A page loads the script and style that it was made with.
+        let path = |name, version: &str| Value::from_safe_string(format!("/{name}?v={version}"));
         let paths = context! {
-            script_path => path_of(script::NAME),
-            style_path => path_of("style.css"),
+            script_path => path("site.js", &version),
+            style_path => path("style.css", &style_version),
         };
+        verbatim.extend(script);
         Ok(Self {
-            words: context! { ..paths, ..words },
+            context: context! { ..paths, ..context },
             environment,
             verbatim,
         })
     }
 
     /// The values that all templates may use.
-    pub(super) fn words(&self) -> &Value {
-        &self.words
+    pub(super) fn context(&self) -> &Value {
+        &self.context
     }
 
-    /// The template `name`, filled in; `more` goes before the values that all may use.
+    /// Renders the template `name`; `more` takes precedence over the values that all may use.
     ///
     /// # Errors
-    /// [`SiteError`] when it asks for a value that does not exist, grows too large, or is to be JSON
-    /// and is not.
+    /// [`SiteError`] when it uses an undefined value, grows too large, or is named as JSON and is
+    /// none.
     pub(super) fn fill(&self, name: &str, more: Value) -> Result<String, SiteError> {
         if let Some((_, text)) = self.verbatim.iter().find(|(verbatim, _)| *verbatim == name) {
             return Ok(text.clone().into_owned());
         }
-        let words = self.words.clone();
+        let context = self.context.clone();
         let template = self.environment.get_template(name)?;
         let mut filled = Bounded::default();
         template
-            .render_captured_to(context! { ..more, ..words }, &mut filled)
+            .render_captured_to(context! { ..more, ..context }, &mut filled)
             .map_err(|error| {
-                // The engine forgets where it was when it cannot write.
+                // The position is lost when the output cannot be written.
                 if error.kind() == ErrorKind::WriteFailure {
                     let why = format!("is filled in to more than {FILLED_BYTES_MAX} bytes");
                     return SiteError::new(name, why);
@@ -160,7 +152,57 @@ impl<'a> Templates<'a> {
     }
 }
 
-/// Takes no more than [`FILLED_BYTES_MAX`] bytes.
+fn environment<'a>() -> Result<Environment<'a>, SiteError> {
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
+    environment.set_syntax(syntax?);
+    environment.set_fuel(Some(STEPS_MAX));
+    // An undefined name is an error, never an empty string.
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|name| match name.rsplit_once('.') {
+        Some((_, "html")) => AutoEscape::Html,
+        Some((_, "json")) => AutoEscape::Json,
+        _ => AutoEscape::None,
+    });
+    environment.add_filter("markdown", |text: &str| {
+        Value::from_safe_string(markdown::to_html(text))
+    });
+    // A cell of a Markdown table.
+    environment.add_filter("cell", |text: &str| {
+        let words: Vec<_> = text.split_whitespace().collect();
+        words.join(" ").replace('|', "\\|")
+    });
+    // One word of a shell.
+    environment.add_filter("shell", |text: &str| {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    });
+    environment.add_filter("json", json);
+    environment.add_filter("resolved", resolved);
+    Ok(environment)
+}
+
+/// A string as it is, any other value as JSON.
+fn json(value: &Value, is_pretty: Option<bool>) -> String {
+    let json = match value.as_str() {
+        Some(text) => return text.trim_end().to_owned(),
+        None if is_pretty == Some(true) => serde_json::to_string_pretty(value),
+        None => serde_json::to_string(value),
+    };
+    json.unwrap_or_default()
+}
+
+/// The target in `root` of the reference `value`, or `value` itself.
+fn resolved(value: &Value, root: &Value) -> Result<Value, minijinja::Error> {
+    match value.get_attr("$ref")?.as_str() {
+        Some(reference) => reference
+            .split('/')
+            .skip(1)
+            .try_fold(root.clone(), |value, segment| value.get_attr(segment)),
+        None => Ok(value.clone()),
+    }
+}
+
+/// A writer that takes no more than [`FILLED_BYTES_MAX`] bytes.
 #[derive(Debug, Default)]
 struct Bounded(Vec<u8>);
 
@@ -178,34 +220,19 @@ impl io::Write for Bounded {
     }
 }
 
-impl From<minijinja::Error> for SiteError {
-    fn from(error: minijinja::Error) -> Self {
-        let why = match error.detail() {
-            Some(detail) => format!("{}: {detail}", error.kind()),
-            None => error.kind().to_string(),
-        };
-        Self {
-            line: error.line(),
-            ..Self::new(error.name().unwrap_or("template"), why)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::own::Role;
+    use super::super::site_file::FileRole;
     use super::*;
 
     #[test]
     fn no_page_of_the_operators_has_the_name_of_a_source() {
-        let sources = SOURCES.into_iter().chain(VERBATIM);
-        let names = sources.map(|(name, _)| name).chain([script::NAME]);
-        for name in names {
+        for (name, _) in SOURCES.into_iter().chain(VERBATIM).chain(SCRIPT) {
             let file = SiteFile {
                 name: name.to_owned(),
                 text: String::new(),
             };
-            let is_page = matches!(file.role(), Ok(Role::Page(_)));
+            let is_page = matches!(file.role(), Ok(FileRole::Page(_)));
             assert!(!is_page, "{name}");
         }
     }

@@ -1,31 +1,28 @@
-//! The table of tools: what `POST /mcp` lists and calls, and what the documents tell of it.
+//! The tools of `POST /mcp`.
 //!
-//! A tool is an operation of the API under another name. Its schemas say in JSON Schema (2020-12)
-//! what the operation's own parser enforces; the lengths are the domain's.
+//! A tool is an operation of the API under another name, and takes its schemas from the OpenAPI
+//! description.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::domain::chat::{self, Content};
-use crate::domain::email;
-use crate::domain::text::{EchoMessage, Label};
-
-use super::facts::{SiteFacts, namespace};
+use super::facts::SiteFacts;
+use super::reference::resolve;
 
 /// One tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tool {
-    /// Is the service ready?
+    /// Returns whether the service is ready.
     CheckHealth,
-    /// Comes back.
+    /// Returns a message.
     Echo,
-    /// Signs an address up.
+    /// Signs an e-mail address up.
     SubscribeNewsletter,
     /// Asks the landing assistant.
     AskAssistant,
-    /// How many questions are left?
+    /// Returns how many questions are left.
     GetAssistantQuota,
-    /// Mints a free key.
+    /// Issues a free key.
     CreateApiKey,
 }
 
@@ -40,7 +37,7 @@ impl Tool {
         Self::CreateApiKey,
     ];
 
-    /// Its name on the wire, which never changes.
+    /// Its name in the protocol, which never changes.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,16 +56,38 @@ impl Tool {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// What clients are told of it.
-    pub(super) fn card(self, facts: &SiteFacts) -> ToolCard {
-        let (title, description) = self.words();
+    fn card(self, facts: &SiteFacts, description: &Value) -> ToolCard {
+        let (title, about) = self.words();
+        let (input, output) = self.schemas();
+        let schema = |name: &str| {
+            let schema = description.pointer(&format!("/components/schemas/{name}"));
+            closed(description, schema.unwrap_or_default())
+        };
         ToolCard {
             name: self.name(),
             title,
-            description,
-            input_schema: self.input_schema(),
-            output_schema: self.output_schema(),
+            description: about,
+            input_schema: input.map_or_else(
+                || closed(description, &json!({ "type": "object", "properties": {} })),
+                schema,
+            ),
+            output_schema: schema(output),
             annotations: self.annotations(facts),
+        }
+    }
+
+    /// The names of the schemas of its arguments, if it takes any, and of its result.
+    const fn schemas(self) -> (Option<&'static str>, &'static str) {
+        match self {
+            Self::CheckHealth => (None, "HealthResponse"),
+            Self::Echo => (Some("SandboxEchoRequest"), "SandboxEchoResponse"),
+            Self::SubscribeNewsletter => (
+                Some("NewsletterSubscribeRequest"),
+                "NewsletterSubscribeResponse",
+            ),
+            Self::AskAssistant => (Some("AssistantChatRequest"), "AssistantChatResponse"),
+            Self::GetAssistantQuota => (None, "QuotaResponse"),
+            Self::CreateApiKey => (Some("CreateKeyRequest"), "CreateKeyResponse"),
         }
     }
 
@@ -108,108 +127,6 @@ impl Tool {
         }
     }
 
-    fn input_schema(self) -> Schema {
-        match self {
-            Self::CheckHealth | Self::GetAssistantQuota => object(&[], json!({})),
-            Self::Echo => object(
-                &["message"],
-                json!({
-                    "message": text(EchoMessage::LENGTH_MAX, "What to give back."),
-                    "echo_headers": {
-                        "type": "boolean",
-                        "default": false,
-                        "description": "Whether to tell the request's Accept and User-Agent, too.",
-                    },
-                }),
-            ),
-            Self::SubscribeNewsletter => object(
-                &["email"],
-                json!({
-                    "email": {
-                        "type": "string",
-                        "format": "email",
-                        "maxLength": email::LENGTH_MAX,
-                        "description": "The address, such as name@example.com.",
-                    },
-                }),
-            ),
-            Self::AskAssistant => object(&["messages"], json!({ "messages": messages() })),
-            Self::CreateApiKey => object(
-                &[],
-                json!({ "label": text(Label::LENGTH_MAX, "What the key is for.") }),
-            ),
-        }
-    }
-
-    fn output_schema(self) -> Schema {
-        match self {
-            Self::CheckHealth => object(
-                &["ok", "service", "version"],
-                json!({
-                    "ok": { "type": "boolean" },
-                    "service": { "type": "string" },
-                    "version": { "const": "v1" },
-                    "documentation": { "type": "string", "format": "uri" },
-                    "openapi": { "type": "string", "format": "uri" },
-                }),
-            ),
-            Self::Echo => object(
-                &["ok", "sandbox", "version", "echo", "received_at"],
-                json!({
-                    "ok": { "type": "boolean" },
-                    "sandbox": { "type": "boolean" },
-                    "version": { "const": "v1" },
-                    "echo": { "type": "string" },
-                    "received_at": { "type": "string", "format": "date-time" },
-                    "request_accept": { "type": "string" },
-                    "request_user_agent": { "type": "string" },
-                }),
-            ),
-            Self::SubscribeNewsletter => object(
-                &["ok"],
-                json!({
-                    "ok": { "type": "boolean" },
-                    "mode": {
-                        "enum": ["contact", "notify"],
-                        "description": "Whether the address is kept here or was passed on.",
-                    },
-                    "alreadyExists": {
-                        "type": "boolean",
-                        "description": "Whether it was there before, if this client may know.",
-                    },
-                }),
-            ),
-            Self::AskAssistant => object(
-                &["message", "used", "max", "remaining"],
-                json!({
-                    "message": { "type": "string", "description": "What the assistant says." },
-                    "used": count(),
-                    "max": count(),
-                    "remaining": count(),
-                }),
-            ),
-            Self::GetAssistantQuota => object(
-                &["used", "max", "remaining"],
-                json!({ "used": count(), "max": count(), "remaining": count() }),
-            ),
-            Self::CreateApiKey => object(
-                &["api_key", "tier", "expires_at"],
-                json!({
-                    "api_key": { "type": "string" },
-                    "tier": { "const": "free" },
-                    "label": { "type": "string" },
-                    "rate_limit": object(
-                        &["limit", "window_seconds"],
-                        json!({ "limit": count(), "window_seconds": count() }),
-                    ),
-                    "expires_at": { "type": "string", "format": "date-time" },
-                    "documentation": { "type": "string", "format": "uri" },
-                    "note": { "type": "string" },
-                }),
-            ),
-        }
-    }
-
     /// What it does to the world. A sign-up that is passed on reaches the provider each time, and
     /// a model of the operator's is a world of its own.
     fn annotations(self, facts: &SiteFacts) -> Annotations {
@@ -232,44 +149,37 @@ impl Tool {
     }
 }
 
-/// The revisions of the protocol that are served, newest first.
+/// The supported revisions of the protocol, newest first.
 pub const REVISIONS: [&str; 3] = ["2026-07-28", "2025-11-25", "2025-06-18"];
 
-/// What the endpoint says of itself, and its tools.
-#[derive(Clone, Debug, Serialize)]
+/// The newest of them that begins with a handshake.
+pub const REVISION_WITH_HANDSHAKE: &str = "2025-11-25";
+
+/// What the MCP endpoint says of itself, and its tools.
+#[derive(Clone, Debug)]
 pub struct Toolbox {
-    /// Where it is.
-    pub endpoint: String,
-    /// The server's name: a namespace made of the base URL's host, and one of our own.
+    /// The server's name.
     pub name: String,
     /// The service's name.
     pub title: String,
     /// The version of this program.
     pub version: &'static str,
-    /// Where its pages are.
+    /// The address of the home page.
     pub website_url: String,
-    /// The revisions of the protocol that are spoken, newest first.
-    pub revisions: [&'static str; 3],
-    /// The newest of them that begins with a handshake.
-    pub revision_with_handshake: &'static str,
     /// The tools, in the order they are listed.
     pub tools: Vec<ToolCard>,
 }
 
 impl Toolbox {
-    /// The one of the service that `facts` describe.
-    #[must_use]
-    pub fn new(facts: &SiteFacts) -> Self {
+    /// The toolbox of a service with these facts and this OpenAPI description.
+    pub(super) fn new(facts: &SiteFacts, description: &Value) -> Self {
         let settings = &facts.settings;
         Self {
-            endpoint: format!("{}/mcp", settings.base_url),
-            name: format!("{}/public-api", namespace(settings.host())),
+            name: facts.mcp_name(),
             title: settings.service_name.clone(),
             version: env!("CARGO_PKG_VERSION"),
             website_url: format!("{}/", settings.base_url),
-            revisions: REVISIONS,
-            revision_with_handshake: "2025-11-25",
-            tools: Tool::ALL.map(|tool| tool.card(facts)).to_vec(),
+            tools: Tool::ALL.map(|tool| tool.card(facts, description)).to_vec(),
         }
     }
 }
@@ -309,44 +219,28 @@ pub struct Annotations {
     pub open_world_hint: bool,
 }
 
-/// An object of these properties and no others.
-fn object(required: &[&str], properties: Value) -> Schema {
-    let mut schema = Schema::new();
-    schema.insert("type".to_owned(), json!("object"));
-    schema.insert("properties".to_owned(), properties);
-    if !required.is_empty() {
-        schema.insert("required".to_owned(), json!(required));
+/// `schema` with what its references lead to in their place, and no members but those it names:
+/// what a tool would ignore it had better not be sent. Patterns are left out, because not every
+/// reader knows the syntax of ECMA-262; the operation checks them anyway.
+fn closed(description: &Value, schema: &Value) -> Schema {
+    let schema = resolve(description, schema);
+    let mut closed = Schema::new();
+    for (keyword, value) in schema.as_object().into_iter().flatten() {
+        let value = match (keyword.as_str(), value) {
+            ("pattern" | "additionalProperties", _) => continue,
+            ("items", items) => self::closed(description, items).into(),
+            ("properties", Value::Object(properties)) => properties
+                .iter()
+                .filter(|(_, value)| value.get("x-tool") != Some(&json!(false)))
+                .map(|(name, value)| (name.clone(), self::closed(description, value).into()))
+                .collect::<Schema>()
+                .into(),
+            (_, value) => value.clone(),
+        };
+        closed.insert(keyword.clone(), value);
     }
-    schema.insert("additionalProperties".to_owned(), json!(false));
-    schema
-}
-
-/// A text of 1 to `length_max` characters.
-fn text(length_max: usize, description: &str) -> Value {
-    json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": length_max,
-        "description": description,
-    })
-}
-
-fn count() -> Value {
-    json!({ "type": "integer", "minimum": 0 })
-}
-
-fn messages() -> Value {
-    let message = object(
-        &["role", "content"],
-        json!({
-            "role": { "enum": ["user", "assistant"] },
-            "content": text(Content::LENGTH_MAX, "What was said."),
-        }),
-    );
-    json!({
-        "type": "array",
-        "minItems": 1,
-        "maxItems": chat::MESSAGES_MAX,
-        "items": message,
-    })
+    if schema.get("type").is_some_and(|kind| kind == "object") {
+        closed.insert("additionalProperties".to_owned(), json!(false));
+    }
+    closed
 }

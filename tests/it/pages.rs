@@ -1,7 +1,7 @@
 //! The pages: sound HTML that brings in nothing from elsewhere, says the truth about the
 //! configuration, and tells what to do where no script runs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use landing_api::domain::policy::PolicyName;
 use landing_api::http::route::Endpoint;
@@ -103,7 +103,10 @@ fn pages_bring_in_nothing_from_elsewhere_and_nothing_inline() {
                 assert_ne!(tag.name, "style", "{path}");
             }
             assert_eq!(page.matches("<script").count(), 1, "{path}");
-            assert!(page.contains("<script src=\"/site.js?v="), "{path}");
+            assert!(
+                page.contains("<script type=\"module\" blocking=\"render\" src=\"/site.js?v="),
+                "{path}"
+            );
         }
     }
 }
@@ -203,7 +206,7 @@ fn where_no_script_runs_the_page_says_what_to_do() {
     // As long as not all of it has run, nothing is scripted.
     let script = document(&facts(), "/site.js");
     let (_, end) = script.split_once("classList.add(\"scripted\")").unwrap();
-    assert_eq!(end, ";\n})();\n");
+    assert_eq!(end, ";\n");
     assert!(!document(&facts(), "/").contains("<html class"));
 }
 
@@ -290,6 +293,7 @@ async fn pages_and_nothing_else_are_sent_with_a_policy() {
     for path in [
         "/style.css",
         "/site.js",
+        "/script/form.js",
         "/icon.svg",
         "/docs.md",
         "/openapi.json",
@@ -333,15 +337,39 @@ async fn a_page_asks_for_the_script_and_the_style_it_was_made_with() {
         panic!("{plain:?}");
     };
     assert!(style.starts_with("/style.css?v=") && script.starts_with("/site.js?v="));
-    assert!(code.starts_with(b"// What the forms of the pages do."));
+    assert!(code.starts_with(b"// The script of the pages: "));
     assert_ne!(restyled[0].0, *style);
     assert_eq!(restyled[0].1, "a{}");
     assert_eq!(restyled[1].0, *script);
 }
 
 #[test]
+fn every_module_imports_those_of_its_own_version() {
+    let facts = facts();
+    let site = render(&facts);
+    let page = document(&facts, "/");
+    let (_, version) = page.split_once("/site.js?v=").unwrap();
+    let version = version.split('"').next().unwrap();
+    let is_script = |document: &&Document| document.path.ends_with(".js");
+    let mut imported = BTreeSet::from(["/site.js".to_owned()]);
+    for module in site.documents().iter().filter(is_script) {
+        let text = text(&module.representations[0]);
+        for line in text.lines().filter(|line| line.starts_with("import ")) {
+            let (_, specifier) = line.split_once(" from \"./").unwrap();
+            let (name, query) = specifier.split_once('?').unwrap();
+            assert_eq!(query, format!("v={version}\";"), "{}", module.path);
+            let (folder, _) = module.path.rsplit_once('/').unwrap();
+            imported.insert(format!("{folder}/{name}"));
+        }
+    }
+    let modules = site.documents().iter().filter(is_script);
+    let modules: BTreeSet<_> = modules.map(|module| module.path.clone()).collect();
+    assert_eq!(imported, modules);
+}
+
+#[test]
 fn the_script_waits_a_little_longer_than_the_service_takes() {
-    let script = document(&facts(), "/site.js");
+    let script = document(&facts(), "/script/request.js");
     let seconds = |name: &str| -> u64 {
         let (_, value) = script.split_once(&format!("const {name} = ")).unwrap();
         value.split(';').next().unwrap().parse().unwrap()

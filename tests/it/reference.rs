@@ -192,12 +192,12 @@ impl Source {
                 assert!(form.has_text(&form.text, text), "{name}: {text}");
                 seen += 1;
             }
-            for (media_type, body) in self.entries(&response["content"]) {
+            let contents = [&response["content"], &response["x-content"]];
+            for (media_type, body) in contents.into_iter().flat_map(|one| self.entries(one)) {
                 let of = format!("{of} {media_type}");
                 assert!(section.contains(&form.code(media_type)), "{of}");
                 let schema = &body["schema"];
-                let base = schema["allOf"].get(0).unwrap_or(schema);
-                let name = base["$ref"]
+                let name = schema["$ref"]
                     .as_str()
                     .map(|path| path.rsplit('/').next().unwrap());
                 let is_error = status.starts_with(['4', '5']);
@@ -208,11 +208,7 @@ impl Source {
                     }
                     _ => section,
                 };
-                seen += self.check_schema(form, place, base, &of);
-                for code in self.items(&schema["allOf"][1]["properties"]["code"]["enum"]) {
-                    let code = form.problem_code(code.as_str().unwrap());
-                    assert!(section.contains(&code), "{of}: {code}");
-                }
+                seen += self.check_schema(form, place, schema, &of);
                 if !is_error {
                     let examples = self.entries(&body["examples"]).count();
                     let shown = section.matches(if form.is_html { "<pre>" } else { "\n```\n" });
@@ -221,6 +217,20 @@ impl Source {
             }
         }
         seen
+    }
+
+    /// Fails unless `section` names each problem code of `operation`.
+    fn check_codes(&self, form: &Form, section: &str, operation: &Value) {
+        let codes: Vec<_> = self.items(&operation["x-problem-codes"]).collect();
+        assert!(codes.len() >= 5, "{codes:?}");
+        for code in codes {
+            let code = form.problem_code(code.as_str().unwrap());
+            assert!(
+                section.contains(&code),
+                "{}: {code}",
+                operation["operationId"]
+            );
+        }
     }
 
     /// The same for what `operation` takes; `of_tag` is said of all operations with its tag.
@@ -287,6 +297,7 @@ fn the_reference_tells_all_that_the_description_says_in_both_forms() {
                     };
                     source.check_request(form, section, of_tag, item, operation);
                     members_seen += source.check_responses(form, section, operation);
+                    source.check_codes(form, section, operation);
                 }
             }
             assert!(operations_seen > 40, "{operations_seen}");

@@ -218,14 +218,16 @@ fn limits_are_the_configured_ones_and_vanish_when_off() {
 fn a_page_shows_html_as_text() {
     let mut facts = facts();
     facts.settings.service_name = "<i>Name</i>".to_owned();
-    let problem = ProblemPage {
+    let odd = ProblemPage {
         code: "odd",
         status: "400 Bad Request".to_owned(),
         title: "<b>& \"title\"",
         meaning: "See **this** <script>alert(1)</script>\n\n<hr>",
         resolution: "None.",
     };
-    let site = Site::render(&facts, &[problem], &[]).unwrap();
+    let mut problems = problem::pages();
+    problems.push(odd);
+    let site = Site::render(&facts, &problems, &[]).unwrap();
     let is_odd = |document: &&Document| document.path == "/problems/odd";
     let document = site.documents().iter().find(is_odd).unwrap();
     let page = text(&document.representations[0]);

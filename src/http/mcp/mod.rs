@@ -13,7 +13,7 @@ use hyper::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use crate::domain::decision::Decision;
-use crate::site::tools::{REVISIONS, Tool, Toolbox};
+use crate::site::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, Toolbox};
 
 use super::problem::{Code, Problem};
 use super::reply::{Aside, Reply};
@@ -132,7 +132,7 @@ fn initialize(toolbox: &Toolbox, mut params: JsonObject<'_>) -> Result<Value, Rp
     let [_stateless, with_handshake @ ..] = REVISIONS;
     let agreed = with_handshake.into_iter().find(|known| *known == requested);
     Ok(json!({
-        "protocolVersion": agreed.unwrap_or(toolbox.revision_with_handshake),
+        "protocolVersion": agreed.unwrap_or(REVISION_WITH_HANDSHAKE),
         "capabilities": { "tools": {} },
         "serverInfo": server_info(toolbox),
     }))

@@ -152,9 +152,10 @@ async fn every_document_follows_the_base_url() {
     const OK: StatusCode = StatusCode::OK;
     let (app, other) = (app(), app_at(OTHER));
     // What says nothing about where it is.
-    const PLACELESS: [&str; 4] = [
+    const PLACELESS: [&str; 5] = [
         "/style.css",
         "/site.js",
+        "/script/form.js",
         "/icon.svg",
         "/.well-known/jwks.json",
     ];

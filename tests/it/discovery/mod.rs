@@ -15,7 +15,7 @@ const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Every document, and the type that who asks for none gets.
-const DOCUMENTS: [(&str, &str); 27] = [
+const DOCUMENTS: [(&str, &str); 28] = [
     ("/", HTML),
     ("/index.md", MARKDOWN),
     ("/docs", HTML),
@@ -26,6 +26,7 @@ const DOCUMENTS: [(&str, &str); 27] = [
     ("/problems/not_found.md", MARKDOWN),
     ("/style.css", "text/css; charset=utf-8"),
     ("/site.js", "text/javascript; charset=utf-8"),
+    ("/script/form.js", "text/javascript; charset=utf-8"),
     ("/icon.svg", "image/svg+xml"),
     ("/llms.txt", PLAIN),
     ("/robots.txt", PLAIN),

@@ -57,7 +57,7 @@ impl Seen {
 
 /// The path of an operation.
 fn path(operation: &Described) -> String {
-    operation.path.replace("{code}", "not_found")
+    operation.a_path()
 }
 
 /// The first example of its body, as it is sent, and its media type.
@@ -135,8 +135,8 @@ async fn see_bodies(seen: &mut Seen, operation: &Described) {
 
 /// What comes of a path that is not quite the operation's.
 async fn see_not_found(seen: &mut Seen, operation: &Described) {
-    let path = match operation.path.split_once("{code}") {
-        Some((before, after)) => format!("{before}nothing{after}"),
+    let path = match operation.path.split_once(['{', '}']) {
+        Some((before, rest)) => format!("{before}nothing{}", rest.split_once('}').unwrap().1),
         None => format!("{}/", operation.path),
     };
     let mut call = Call::new(operation.method.clone(), &path);

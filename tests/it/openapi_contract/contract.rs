@@ -1,12 +1,12 @@
 //! The description as a client reads it, and what it says of an answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use hyper::{Method, StatusCode};
 use jsonschema::{Draft, Validator};
 use landing_api::site::SiteFacts;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::harness::Reply;
 use crate::site::{self, facts};
@@ -121,6 +121,13 @@ impl Contract {
         if status != StatusCode::NOT_MODIFIED {
             response.check_body(reply, *method == Method::HEAD);
         }
+        let is_problem = reply.header("content-type") == Some("application/problem+json");
+        if is_problem && *method != Method::HEAD {
+            assert_eq!(reply.json()["status"], status.as_u16());
+            let outcome = (status.as_u16(), Some(reply.code()));
+            let outcomes = operation.outcomes();
+            assert!(outcomes.contains(&outcome), "{method} {path}: {outcome:?}");
+        }
     }
 }
 
@@ -141,6 +148,19 @@ impl Described {
         }
     }
 
+    /// Its path with the example of each parameter in it.
+    pub(crate) fn a_path(&self) -> String {
+        let mut path = self.path.clone();
+        for parameter in self.value["parameters"].as_array().unwrap() {
+            if parameter["in"] == "path" {
+                let name = parameter["name"].as_str().unwrap();
+                let example = parameter["example"].as_str().unwrap();
+                path = path.replace(&format!("{{{name}}}"), example);
+            }
+        }
+        path
+    }
+
     /// As `GET /path`.
     pub(crate) fn name(&self) -> String {
         format!("{} {}", self.method, self.path)
@@ -149,20 +169,28 @@ impl Described {
     /// Every status with every code that it comes with; no code with what is no problem.
     pub(crate) fn outcomes(&self) -> Vec<(u16, Option<String>)> {
         let mut outcomes = Vec::new();
+        let mut codes_left: BTreeSet<_> = self.problem_codes().collect();
         for (status, response) in object(&self.value["responses"]) {
             let status = status.parse().unwrap();
-            let problem = &response["content"]["application/problem+json"]["schema"];
+            let problem = &response["content"]["application/problem+json"];
             if problem.is_null() {
                 outcomes.push((status, None));
-                continue;
             }
-            let narrowed = &problem["allOf"][1]["properties"];
-            assert_eq!(narrowed["status"]["enum"], json!([status]));
-            for code in narrowed["code"]["enum"].as_array().unwrap() {
-                outcomes.push((status, Some(code.as_str().unwrap().to_owned())));
+            for (code, example) in object(&problem["examples"]) {
+                assert_eq!(example["value"]["status"], status);
+                if codes_left.remove(code.as_str()) {
+                    outcomes.push((status, Some(code.clone())));
+                }
             }
         }
+        assert!(codes_left.is_empty(), "{}: {codes_left:?}", self.name());
         outcomes
+    }
+
+    /// The problem codes that it names as its own.
+    pub(crate) fn problem_codes(&self) -> impl Iterator<Item = &str> {
+        let codes = self.value["x-problem-codes"].as_array().unwrap();
+        codes.iter().map(|code| code.as_str().unwrap())
     }
 
     /// The example of a problem.
@@ -205,7 +233,7 @@ impl Response {
             };
             (name.to_lowercase(), header)
         });
-        let bodies = object(&value["content"])
+        let bodies = contents(value)
             .map(|(media_type, body)| (media_type.clone(), closed_validator(&body["schema"])));
         Self {
             headers: headers.collect(),
@@ -279,6 +307,11 @@ fn matches(described: &str, path: &str) -> bool {
         .strip_prefix(before)
         .and_then(|rest| rest.strip_suffix(after));
     name.is_some_and(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+}
+
+/// The media types of an answer: those of any request, then those that `Accept` has to name.
+pub(crate) fn contents(response: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    object(&response["content"]).chain(object(&response["x-content"]))
 }
 
 /// The members of an object; none if it is absent.

@@ -1,37 +1,36 @@
-//! What is served where: a row for each page and for each document that one template makes.
+//! The table of the site: a row for each page, and for each document that one template makes.
 
 use bytes::Bytes;
 
-use super::document::{Document, Representation};
-use super::{page, script};
+use super::document::{Document, JSON, MAX_AGE_S, PAGE_MAX_AGE_S, Representation};
 
 /// A page of the service.
 #[derive(Debug)]
 pub(super) struct PageRow {
-    /// Where its HTML is.
+    /// The path of its HTML.
     pub(super) path: &'static str,
     /// The Markdown it is made from.
     pub(super) template: &'static str,
-    /// What lays out its HTML.
+    /// The template that lays out its HTML.
     pub(super) layout: &'static str,
-    /// Whether the API reference stands below.
+    /// Whether it ends with the API reference.
     pub(super) has_reference: bool,
-    /// What it links to, beside its Markdown twin.
+    /// Its `Link` header, besides its Markdown.
     pub(super) link: Option<&'static str>,
     /// Whether the assistant may quote it.
     pub(super) is_quoted: bool,
 }
 
-/// A document that is filled in and served as it is.
+/// A document that one template makes.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct DocumentRow {
     pub(super) path: &'static str,
     pub(super) template: &'static str,
-    /// Its media types, that of who asks for none first.
+    /// Its media types, the default one first.
     pub(super) media_types: &'static [&'static str],
-    /// For how many seconds it may be used again unasked.
+    /// For how many seconds it may be cached.
     pub(super) max_age_s: u32,
-    /// What it links to.
+    /// Its `Link` header.
     pub(super) link: Option<&'static str>,
 }
 
@@ -68,17 +67,16 @@ pub(super) const PAGES: [PageRow; 3] = [
     },
 ];
 
-/// The page of a problem code, made once for each.
+/// The page of a problem code, rendered once for each.
 pub(super) const PROBLEM: &str = "problem.md";
 
 /// The API reference in Markdown.
 pub(super) const REFERENCE: &str = "parts/reference.md";
 
-/// What every page is framed by, and what the contents of most are laid out by.
+/// The frame of every page, and the layout of most.
 pub(super) const FRAME: &str = "page.html";
 pub(super) const ARTICLE: &str = "parts/article.html";
 
-pub(super) const JSON: &str = "application/json";
 const PLAIN: &str = "text/plain; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
@@ -91,70 +89,74 @@ const AI_CATALOG: &str = "application/ai-catalog+json";
 const API_CATALOG: &str =
     "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 
-/// For how many seconds a document may be used again unasked, unless it says otherwise.
-pub(super) const MAX_AGE_S: u32 = 3600;
-
-/// The documents. Some readers look for one of them elsewhere: those have two rows.
-pub(super) const DOCUMENTS: [Row; 17] = [
-    Row::json(
+/// The documents. One that readers look for under two paths has two rows.
+pub(super) const DOCUMENTS: [DocumentRow; 24] = [
+    DocumentRow::json(
         "/.well-known/oauth-protected-resource",
         "well-known/oauth-protected-resource.json",
     ),
-    Row::json(
+    DocumentRow::json(
         "/.well-known/oauth-authorization-server",
         "well-known/oauth-authorization-server.json",
     ),
-    Row::json(
+    DocumentRow::json(
         "/.well-known/openid-configuration",
         "well-known/openid-configuration.json",
     ),
-    Row::new(
+    DocumentRow::new(
         "/.well-known/jwks.json",
         "well-known/jwks.json",
         &[JSON, JWK_SET],
     ),
-    Row {
+    DocumentRow {
         // RFC 9727, section 2: a HEAD has to carry it.
         link: Some("</.well-known/api-catalog>; rel=\"api-catalog\""),
-        ..Row::new(
+        ..DocumentRow::new(
             "/.well-known/api-catalog",
             "well-known/api-catalog.json",
             &[API_CATALOG],
         )
     },
-    Row::json("/.well-known/mcp.json", "well-known/mcp.json"),
-    Row::json(
+    DocumentRow::json("/.well-known/mcp.json", "well-known/mcp.json"),
+    DocumentRow::json(
         "/.well-known/mcp/server-card.json",
         "well-known/mcp/server-card.json",
     ),
-    Row::new(
+    DocumentRow::new(
         "/mcp/server-card",
         "well-known/mcp/server-card.json",
         &[CARD],
     ),
-    Row::new(
+    DocumentRow::new(
         "/.well-known/ai-catalog.json",
         "well-known/ai-catalog.json",
         &[JSON, AI_CATALOG],
     ),
-    Row::new(
+    DocumentRow::new(
         "/.well-known/ard.json",
         "well-known/ai-catalog.json",
         &[JSON, AI_CATALOG],
     ),
-    Row::json(
+    DocumentRow::json(
         "/.well-known/agent-skills/index.json",
         "well-known/agent-skills/index.json",
     ),
-    Row::new("/llms.txt", "llms.txt", &[PLAIN]),
-    Row::new("/robots.txt", "robots.txt", &[PLAIN]),
-    Row::new("/sitemap.xml", "sitemap.xml", &[XML]),
-    Row::of_pages("/style.css", "style.css", &[CSS]),
-    Row::of_pages("/site.js", script::NAME, &[JAVASCRIPT]),
-    Row::of_pages("/icon.svg", "icon.svg", &[SVG]),
+    DocumentRow::new("/llms.txt", "llms.txt", &[PLAIN]),
+    DocumentRow::new("/robots.txt", "robots.txt", &[PLAIN]),
+    DocumentRow::new("/sitemap.xml", "sitemap.xml", &[XML]),
+    DocumentRow::of_pages("/style.css", "style.css", &[CSS]),
+    DocumentRow::of_pages("/site.js", "site.js", &[JAVASCRIPT]),
+    DocumentRow::of_pages("/script/assistant.js", "script/assistant.js", &[JAVASCRIPT]),
+    DocumentRow::of_pages("/script/events.js", "script/events.js", &[JAVASCRIPT]),
+    DocumentRow::of_pages("/script/form.js", "script/form.js", &[JAVASCRIPT]),
+    DocumentRow::of_pages("/script/forms.js", "script/forms.js", &[JAVASCRIPT]),
+    DocumentRow::of_pages("/script/page.js", "script/page.js", &[JAVASCRIPT]),
+    DocumentRow::of_pages("/script/request.js", "script/request.js", &[JAVASCRIPT]),
+    DocumentRow::of_pages("/script/time.js", "script/time.js", &[JAVASCRIPT]),
+    DocumentRow::of_pages("/icon.svg", "icon.svg", &[SVG]),
 ];
 
-impl Row {
+impl DocumentRow {
     const fn new(
         path: &'static str,
         template: &'static str,
@@ -169,7 +171,7 @@ impl Row {
         }
     }
 
-    /// The document, once it is filled in.
+    /// The document with this rendered body.
     pub(super) fn document(&self, body: &Bytes) -> Document {
         let form = |media_type: &&'static str| Representation::new(media_type, body.clone());
         let forms = self.media_types.iter().map(form).collect();
@@ -179,14 +181,14 @@ impl Row {
         }
     }
 
-    /// What the pages need, kept no longer than they are.
+    /// What pages load, cached no longer than they are.
     const fn of_pages(
         path: &'static str,
         template: &'static str,
         media_types: &'static [&'static str],
     ) -> Self {
         Self {
-            max_age_s: page::MAX_AGE_S,
+            max_age_s: PAGE_MAX_AGE_S,
             ..Self::new(path, template, media_types)
         }
     }

@@ -1,8 +1,12 @@
-// The beginning.
+// The script of the pages: what their forms do. Where it does not run they are not shown, and the
+// page tells in their place how to do the same from a terminal.
+//
+// Whatever comes from outside is put into the page as text. The policy of the page (Trusted Types)
+// would stop it otherwise.
 
-import { assistant } from "./assistant.js";
-import { key, newsletter, tryIt } from "./forms.js";
-import { addCopyButton, announcer, settleContents } from "./page.js";
+import { assistant } from "./script/assistant.js";
+import { key, newsletter, tryIt } from "./script/forms.js";
+import { addCopyButton, announcer, settleContents } from "./script/page.js";
 
 const FORMS = new Map(Object.entries({ assistant, key, newsletter, "try-it": tryIt }));
 

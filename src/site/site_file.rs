@@ -1,6 +1,6 @@
-//! The operator's own files: what each stands for, by its name.
+//! The operator's own files, whose names say what they replace or add.
 
-use super::SiteError;
+use super::error::SiteError;
 
 /// A file of the operator's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,12 +11,12 @@ pub struct SiteFile {
     pub text: String,
 }
 
-/// What a file stands for.
+/// What a file is for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// The file of the service that has the same name.
+pub(super) enum FileRole {
+    /// It replaces the service's file of that name.
     Replacement,
-    /// A page of its own, under this path.
+    /// It is a page of its own, under this path.
     Page(String),
 }
 
@@ -33,20 +33,22 @@ const REPLACEABLE: [&str; 9] = [
     "style.css",
 ];
 
-/// Names that lead elsewhere: the first segments of the service's other paths.
-const RESERVED: [&str; 6] = ["agent", "api", "docs", "mcp", "oauth2", "problems"];
+/// Names that are the first segment of other paths of the service.
+const RESERVED: [&str; 7] = [
+    "agent", "api", "docs", "mcp", "oauth2", "problems", "script",
+];
 
 /// The longest name of a page, without its ending.
 const NAME_LEN_MAX: usize = 64;
 
 impl SiteFile {
-    /// What the file stands for.
+    /// What the file is for.
     ///
     /// # Errors
-    /// [`SiteError`] when its name says nothing, or leads elsewhere already.
-    pub(super) fn role(&self) -> Result<Role, SiteError> {
+    /// [`SiteError`] when its name is not a page's, or is taken.
+    pub(super) fn role(&self) -> Result<FileRole, SiteError> {
         if REPLACEABLE.contains(&self.name.as_str()) {
-            return Ok(Role::Replacement);
+            return Ok(FileRole::Replacement);
         }
         let page = self.name.strip_suffix(".md").filter(|name| is_name(name));
         match page {
@@ -54,7 +56,7 @@ impl SiteFile {
                 &self.name,
                 format!("/{name} is a path of the service already"),
             )),
-            Some(name) => Ok(Role::Page(format!("/{name}"))),
+            Some(name) => Ok(FileRole::Page(format!("/{name}"))),
             None => Err(SiteError::new(
                 &self.name,
                 format!(
@@ -79,7 +81,7 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn role(name: &str) -> Result<Role, String> {
+    fn role(name: &str) -> Result<FileRole, String> {
         let file = SiteFile {
             name: name.to_owned(),
             text: String::new(),
@@ -90,11 +92,11 @@ mod tests {
     #[test]
     fn a_name_tells_what_a_file_stands_for() {
         for name in REPLACEABLE {
-            assert_eq!(role(name), Ok(Role::Replacement));
+            assert_eq!(role(name), Ok(FileRole::Replacement));
         }
         let longest = "a".repeat(64);
         for name in ["about", "opening-hours", "2026", "a", &longest] {
-            let page = Role::Page(format!("/{name}"));
+            let page = FileRole::Page(format!("/{name}"));
             assert_eq!(role(&format!("{name}.md")), Ok(page));
         }
     }

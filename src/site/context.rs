@@ -1,0 +1,190 @@
+//! The values that every template may use.
+
+use std::collections::BTreeMap;
+
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+
+use crate::domain::agent::{AccessToken, Registration};
+use crate::domain::chat::{self, Content};
+use crate::domain::contact::RevealExisting;
+use crate::domain::email;
+use crate::domain::policy::{Policies, PolicyName, Quota};
+use crate::domain::text::{EchoMessage, Label};
+
+use super::facts::{SiteFacts, quota_cookie_name};
+use super::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool};
+
+/// A rate limit, in the words of the documents.
+#[derive(Debug, Serialize)]
+struct Limit {
+    name: &'static str,
+    count: u32,
+    /// As in "in any minute".
+    window: String,
+    /// As in "600 in any minute".
+    quota: String,
+    /// What is counted, and by whom.
+    counted: &'static str,
+}
+
+/// The values that `facts` give. Templates for HTML and JSON escape them; `service_name_md` is for
+/// Markdown, where nothing else does.
+pub(super) fn context(facts: &SiteFacts) -> Value {
+    let settings = &facts.settings;
+    let limits = limits(&settings.policies, facts.has_model);
+    // A policy that is off is none.
+    let policies: BTreeMap<_, _> = PolicyName::ALL
+        .into_iter()
+        .map(|name| {
+            let limit = limits.iter().find(|limit| limit.name == name.as_str());
+            (name.as_str().replace('-', "_"), limit)
+        })
+        .collect();
+    let counts_every_request = [PolicyName::Default, PolicyName::Ip]
+        .into_iter()
+        .any(|policy| settings.policies.quota(policy).is_some());
+    context! {
+        base_url => settings.base_url.as_str(),
+        service_name => settings.service_name.as_str(),
+        service_name_md => escape_markdown(&settings.service_name),
+        version => env!("CARGO_PKG_VERSION"),
+        publisher => facts.publisher(),
+        erp_url => settings.erp_url.as_deref(),
+        cookie_name => quota_cookie_name(settings.is_https()),
+        key_lifetime => duration(settings.key_lifetime_ms / 1000),
+        token_lifetime => duration(AccessToken::LIFETIME_MS / 1000),
+        token_lifetime_s => AccessToken::LIFETIME_MS / 1000,
+        registration_lifetime => duration(Registration::LIFETIME_MS / 1000),
+        reveal => match settings.reveal_existing {
+            RevealExisting::Never => "never",
+            RevealExisting::SameClient => "same-client",
+            RevealExisting::Always => "always",
+        },
+        has_model => facts.has_model,
+        passes_sign_ups_on => facts.passes_sign_ups_on,
+        allowed_origins => facts.allowed_origins.clone(),
+        trusts_proxies => facts.trusts_proxies,
+        email_max => email::LENGTH_MAX,
+        label_max => Label::LENGTH_MAX,
+        echo_max => EchoMessage::LENGTH_MAX,
+        content_max => Content::LENGTH_MAX,
+        messages_max => chat::MESSAGES_MAX,
+        policies => Value::from(Serde(&policies)),
+        limits => Value::from(Serde(&limits)),
+        counts_every_request,
+        mcp => context! {
+            name => facts.mcp_name(),
+            endpoint => facts.mcp_endpoint(),
+            revisions => REVISIONS,
+            revision_with_handshake => REVISION_WITH_HANDSHAKE,
+            tools => Tool::ALL.map(|tool| context! { name => tool.name() }),
+        },
+    }
+}
+
+fn limits(policies: &Policies, has_model: bool) -> Vec<Limit> {
+    PolicyName::ALL
+        .into_iter()
+        .filter_map(|name| Some(Limit::of(name, policies.quota(name)?, has_model)))
+        .collect()
+}
+
+impl Limit {
+    fn of(name: PolicyName, quota: Quota, has_model: bool) -> Self {
+        let window = duration(quota.window_s());
+        let window = window.strip_prefix("1 ").unwrap_or(&window);
+        Self {
+            name: name.as_str(),
+            count: quota.count(),
+            window: window.to_owned(),
+            quota: format!("{} in any {window}", quota.count()),
+            counted: counted(name, has_model),
+        }
+    }
+}
+
+fn counted(policy: PolicyName, has_model: bool) -> &'static str {
+    match policy {
+        PolicyName::Default => "every request, by valid credential, else by IP address",
+        PolicyName::Ip => "every request, by IP address",
+        PolicyName::Keys => "API keys issued, by IP address",
+        PolicyName::Agents => "agent registrations and the tokens issued to agents, by IP address",
+        PolicyName::Newsletter => "newsletter sign-ups, by IP address and e-mail address together",
+        PolicyName::NewsletterIp => "newsletter sign-ups, by IP address",
+        PolicyName::Assistant => {
+            "chat messages, by visitor (quota cookie); over MCP by valid credential, else by IP \
+             address"
+        }
+        PolicyName::AssistantIp => "chat messages, by IP address",
+        PolicyName::AssistantAll if has_model => {
+            "chat messages sent to the language model, all visitors together"
+        }
+        PolicyName::AssistantAll => {
+            "chat messages sent to a language model, all visitors together; \
+             none while the assistant answers from this guide"
+        }
+    }
+}
+
+/// A length of time in the largest unit that divides it. One day is 24 hours, because "in any day"
+/// could be taken for a calendar day.
+fn duration(seconds: u64) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    let (number, unit) = if seconds.is_multiple_of(DAY) && seconds > DAY {
+        (seconds / DAY, "day")
+    } else if seconds.is_multiple_of(HOUR) {
+        (seconds / HOUR, "hour")
+    } else if seconds.is_multiple_of(MINUTE) {
+        (seconds / MINUTE, "minute")
+    } else {
+        (seconds, "second")
+    };
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {unit}{plural}")
+}
+
+/// `text` with a backslash before each character that Markdown could take for markup.
+pub(super) fn escape_markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii_punctuation() {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_said_as_people_say_them() {
+        for (seconds, words) in [
+            (1, "1 second"),
+            (60, "1 minute"),
+            (90, "90 seconds"),
+            (900, "15 minutes"),
+            (3600, "1 hour"),
+            (86_400, "24 hours"),
+            (90 * 86_400, "90 days"),
+        ] {
+            assert_eq!(duration(seconds), words);
+        }
+    }
+
+    #[test]
+    fn a_policy_that_is_off_has_no_row() {
+        let mut policies = Policies::default();
+        assert_eq!(limits(&policies, false).len(), PolicyName::ALL.len());
+        assert_eq!(limits(&policies, false)[0].quota, "600 in any minute");
+        policies.set(PolicyName::Default, None);
+        let limits = limits(&policies, false);
+        assert!(limits.iter().all(|row| row.name != "default"));
+    }
+}

@@ -1,0 +1,162 @@
+//! The API reference: the operations of the OpenAPI description by their tags, as the templates
+//! `parts/reference.*` lay them out. Schemas stay as the description has them: the templates walk
+//! them.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// All operations, by their tags.
+#[derive(Debug, Serialize)]
+pub(super) struct Reference {
+    groups: Vec<Group>,
+    /// The names of the schemas of error bodies.
+    error_bodies: Vec<String>,
+}
+
+/// An Operation Object with more members: `method`, `path`, the `parameters` of its path, and the
+/// operation of the same tag that takes and answers the same, if an earlier one does, in `same_as`.
+type Operation = Map<String, Value>;
+
+/// The operations of one tag.
+#[derive(Debug, Serialize)]
+struct Group {
+    #[serde(flatten)]
+    tag: Value,
+    /// The parameters that every operation takes, if there are several operations.
+    parameters: Vec<Value>,
+    operations: Vec<Operation>,
+    /// The operations that only return a document.
+    documents: Vec<Operation>,
+}
+
+impl Reference {
+    pub(super) fn of(description: &Value) -> Self {
+        let operations = operations(description);
+        let tags = description.get("tags").and_then(Value::as_array);
+        let groups = tags.into_iter().flatten();
+        Self {
+            groups: groups.map(|tag| Group::of(tag, &operations)).collect(),
+            error_bodies: error_bodies(description, &operations),
+        }
+    }
+}
+
+impl Group {
+    fn of(tag: &Value, all: &[Operation]) -> Self {
+        let is_of_tag = |operation: &&Operation| {
+            let first = operation.get("tags").and_then(|tags| tags.get(0));
+            first == tag.get("name")
+        };
+        let mut operations: Vec<Operation> = Vec::new();
+        for operation in all.iter().filter(is_of_tag) {
+            let twin = operations.iter().find(|one| is_like(one, operation));
+            let twin = json!(twin);
+            let mut operation = operation.clone();
+            operation.insert("same_as".to_owned(), twin);
+            operations.push(operation);
+        }
+        let parameters = hoist_parameters(&mut operations);
+        let (documents, operations) = operations.into_iter().partition(is_document);
+        Self {
+            tag: tag.clone(),
+            parameters,
+            operations,
+            documents,
+        }
+    }
+}
+
+/// Every operation, in the order of the description.
+fn operations(description: &Value) -> Vec<Operation> {
+    let mut operations = Vec::new();
+    for (path, item) in members(description.get("paths")) {
+        let parameters = item.get("parameters").and_then(Value::as_array);
+        let parameters: Vec<_> = parameters
+            .into_iter()
+            .flatten()
+            .map(|parameter| resolve(description, parameter))
+            .collect();
+        for (method, operation) in members(Some(item)) {
+            let Some(operation) = operation.as_object() else {
+                continue;
+            };
+            let mut operation = operation.clone();
+            operation.insert("method".to_owned(), json!(method.to_ascii_uppercase()));
+            operation.insert("path".to_owned(), json!(path));
+            operation.insert("parameters".to_owned(), json!(parameters));
+            operations.push(operation);
+        }
+    }
+    operations
+}
+
+/// Whether two operations take and answer the same.
+fn is_like(one: &Operation, other: &Operation) -> bool {
+    const MEMBERS: [&str; 5] = [
+        "method",
+        "parameters",
+        "requestBody",
+        "responses",
+        "x-problem-codes",
+    ];
+    MEMBERS
+        .iter()
+        .all(|name| one.get(*name) == other.get(*name))
+}
+
+/// Whether an operation only returns what a client may have in its cache.
+fn is_document(operation: &Operation) -> bool {
+    let is_get = operation
+        .get("method")
+        .is_some_and(|method| method == "GET");
+    is_get && members(operation.get("responses")).any(|(status, _)| status == "304")
+}
+
+/// Takes from `operations` the parameters that all of them have, if there are several.
+fn hoist_parameters(operations: &mut [Operation]) -> Vec<Value> {
+    let lists = operations.iter_mut();
+    let mut lists: Vec<_> = lists
+        .filter_map(|operation| operation.get_mut("parameters")?.as_array_mut())
+        .collect();
+    let [first, others @ ..] = lists.as_slice() else {
+        return Vec::new();
+    };
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let mut common = (*first).clone();
+    common.retain(|parameter| others.iter().all(|list| list.contains(parameter)));
+    for list in &mut lists {
+        list.retain(|parameter| !common.contains(parameter));
+    }
+    common
+}
+
+/// The names of the schemas that error responses have, each once.
+fn error_bodies(description: &Value, operations: &[Operation]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let responses = operations
+        .iter()
+        .flat_map(|operation| members(operation.get("responses")))
+        .filter(|(status, _)| status.starts_with(['4', '5']));
+    for (_, response) in responses {
+        for (_, form) in members(resolve(description, response).get("content")) {
+            let reference = form.pointer("/schema/$ref").and_then(Value::as_str);
+            let name = reference.and_then(|reference| reference.rsplit('/').next());
+            let is_new = |name: &&str| !names.iter().any(|known| known == name);
+            names.extend(name.filter(is_new).map(str::to_owned));
+        }
+    }
+    names
+}
+
+fn members(object: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    object.and_then(Value::as_object).into_iter().flatten()
+}
+
+/// The target of the reference `value`, which is in `description`, or `value` itself.
+pub(super) fn resolve<'a>(description: &'a Value, value: &'a Value) -> &'a Value {
+    let reference = value.get("$ref").and_then(Value::as_str);
+    let target = reference.and_then(|reference| description.pointer(reference.strip_prefix('#')?));
+    target.unwrap_or(value)
+}
