@@ -1,4 +1,4 @@
-//! The directory that holds all the service keeps: who may use it, and the secret in it.
+//! The data directory: its lock, and the secret in it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -15,8 +15,8 @@ use super::files::{PRIVATE_DIRECTORY, PRIVATE_FILE, remove_for_good, sync_parent
 use super::ledger::record::{Glimpse, LEDGER, glimpse};
 use super::open_error::OpenError;
 
-/// How often, and after what pause, a lock that is held is tried again: whoever is just ending,
-/// or forking, lets go within the second.
+/// How often, and after what pause, a lock that is taken is tried again: a process that is ending or
+/// forking releases it within a second.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
@@ -26,7 +26,7 @@ const WINDOWS: &str = "windows";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 const ACCEPT_DAMAGE: &str = "accept-damage";
 
-/// A data directory that no other process uses, with its secret.
+/// A locked data directory with its secret.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
@@ -35,12 +35,12 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Takes possession of the directory at `path`, which is made if it is missing. The lock lasts
-    /// until this and every store opened on it are gone.
+    /// Locks the directory at `path`, which is created if it is missing. The lock lasts until this and
+    /// every store opened on it are dropped.
     ///
     /// # Errors
-    /// [`OpenError`] when another process uses it, or when its secret cannot be read or made or
-    /// does not belong to its ledger. Nothing that was there is changed then.
+    /// [`OpenError`] when another process has the lock, or when the secret cannot be read or created
+    /// or is not the ledger's. Existing files are unchanged then.
     pub fn open(path: &Path, entropy: &dyn Entropy) -> Result<Self, OpenError> {
         create_private(path).map_err(OpenError::io("create", path))?;
         let lock = lock(path)?;
@@ -53,13 +53,13 @@ impl DataDir {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the limiter keeps its windows.
+    /// The directory of the limiter's windows.
     #[must_use]
     pub fn windows(&self) -> PathBuf {
         self.path.join(WINDOWS)
@@ -71,17 +71,17 @@ impl DataDir {
         &self.secret
     }
 
-    /// Keeps other processes out for as long as it is held.
+    /// The lock, which lasts as long as any clone of it.
     pub(super) fn lock(&self) -> Arc<File> {
         Arc::clone(&self.lock)
     }
 
-    /// The file by which the operator gives up what is damaged.
+    /// The file by which the operator accepts the loss of damaged lines.
     pub(super) fn accept_damage(&self) -> PathBuf {
         self.path.join(ACCEPT_DAMAGE)
     }
 
-    /// Withdraws what the operator has accepted, so that it holds for one start only.
+    /// Removes the files of acceptance, which hold for one start.
     pub(super) fn withdraw_acceptance(&self) -> Result<(), OpenError> {
         for name in [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE] {
             let path = self.path.join(name);
@@ -90,7 +90,7 @@ impl DataDir {
         Ok(())
     }
 
-    /// The secret that belongs to the ledger, made if nothing depends on it yet.
+    /// The ledger's secret, created if no event depends on one yet.
     fn secret_of(directory: &Path, entropy: &dyn Entropy) -> Result<Secret, OpenError> {
         let path = directory.join(SECRET);
         let accept = directory.join(ACCEPT_NEW_SECRET);
@@ -120,8 +120,8 @@ impl DataDir {
     }
 }
 
-/// Makes a directory and what is missing above it, all of it private and there to stay. One that
-/// is there keeps its mode.
+/// Creates a directory and its missing parents, private and durably. An existing one keeps its
+/// mode.
 fn create_private(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path
         .ancestors()
@@ -155,7 +155,7 @@ fn lock(directory: &Path) -> Result<File, OpenError> {
     Err(OpenError::InUse(directory.to_path_buf()))
 }
 
-/// What others may read here is everybody's address.
+/// The ledger holds addresses.
 fn warn_if_exposed(path: &Path) {
     let mode = fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
     if mode & 0o077 != 0 {

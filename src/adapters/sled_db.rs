@@ -1,4 +1,4 @@
-//! What both users of sled need: its panics caught, its files let go of and removed.
+//! What both users of sled share: its panics caught, its databases closed and removed.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How long sled's threads may take to finish.
+/// How long sled's threads may take to end.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// sled panicked, as it does on many damaged files.
@@ -16,16 +16,16 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 #[error("sled panicked")]
 pub(super) struct Panicked;
 
-/// Runs sled, and makes an error of a panic. What it worked on is given up after an error, so no
-/// half-done state is seen.
+/// Runs sled and turns a panic into an error. The caller gives the database up after an error, so an
+/// inconsistent state is never used.
 pub(super) fn guarded<T, E: From<Panicked>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_panic| Err(Panicked.into()))
 }
 
-/// Removes a database, or whatever stands in its place, if anything does.
+/// Removes a database, or whatever else has its path, if anything does.
 ///
 /// # Errors
-/// When the file system refuses; some of it may be gone then.
+/// When the file system refuses; part of it may be removed then.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -38,12 +38,12 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Closes the database in `directory`, of which `db` is the last handle, and waits until nobody
-/// writes its files any more. sled's threads write on for a moment after the last handle is gone;
-/// they share the lock on its file `db`, so whoever can take that lock comes after them.
+/// Closes the database in `directory`, of which `db` is the last handle, and waits until sled has
+/// stopped writing. Its threads go on for a moment after the last handle is dropped; they share the
+/// lock on the file `db`, so taking that lock waits for them.
 ///
 /// # Errors
-/// When the file cannot be locked, or is not let go of within ten seconds. sled may panic instead.
+/// When the file cannot be locked within ten seconds. sled may panic instead.
 pub(super) fn close(db: sled::Db, directory: &Path) -> io::Result<()> {
     drop(db);
     let file = File::open(directory.join("db"))?;

@@ -1,20 +1,20 @@
-//! Contacts and what may be told about them.
+//! Contacts, and what may be revealed about them.
 
 use super::email::EmailAddress;
 use super::time::Timestamp;
 
-/// Somebody signing an address up.
+/// A request to sign an address up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignUp {
     /// The address.
     pub email: EmailAddress,
-    /// Who does it.
+    /// The client.
     pub origin: Origin,
     /// When.
     pub at: Timestamp,
 }
 
-/// Who signed a contact up, as keyed hashes that tell nothing but whether two are the same.
+/// The client that signed a contact up, as keyed hashes: they only show whether two are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The network.
@@ -32,19 +32,19 @@ impl Origin {
     }
 }
 
-/// What became of a sign-up.
+/// The outcome of a sign-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subscription {
     /// The address is new.
     Created,
-    /// The address was there already, signed up by this origin.
+    /// The address was signed up before, first by this origin.
     Renewed(Origin),
 }
 
-/// What the newsletter's provider is told of a sign-up where no contact is kept.
+/// A sign-up as it is passed on to the newsletter's provider where no contact is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Random, so that the provider can tell a repetition from another sign-up.
+    /// Random, so that the provider can recognise a repeated delivery.
     pub id: [u8; 16],
     /// The address.
     pub email: EmailAddress,
@@ -52,25 +52,25 @@ pub struct Notice {
     pub at: Timestamp,
 }
 
-/// What is kept of an address.
+/// A stored contact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {
     /// The address.
     pub email: EmailAddress,
-    /// Who signed it up first.
+    /// The client that signed it up first.
     pub origin: Origin,
-    /// When that was.
+    /// When it was first signed up.
     pub subscribed_at: Timestamp,
-    /// When it was last signed up again; the same instant if never.
+    /// When it was last signed up; the same instant if only once.
     pub last_seen_at: Timestamp,
 }
 
-/// Who is told that an address was there already.
+/// Who learns that an address was signed up before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevealExisting {
     /// Nobody.
     Never,
-    /// Whoever signed it up.
+    /// The client that signed it up.
     SameClient,
     /// Everybody.
     Always,

@@ -15,17 +15,17 @@ const CHECK_LEN: usize = 6;
 const KEY_LEN: usize = PREFIX.len() + RANDOM_LEN + CHECK_LEN;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// An API key with right form and check digits. It may still be unknown, expired or revoked.
+/// An API key with valid form and check digits. It may be unknown, expired or revoked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// The text is not an API key of ours: wrong prefix, length, alphabet or check digits.
+/// The text is not an API key: wrong prefix, length, alphabet or check digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an API key of this service, or mistyped")]
 pub struct ApiKeyError;
 
 impl ApiKey {
-    /// Makes a key from random bytes drawn with `fill`, which overwrites the whole buffer.
+    /// Creates a key from random bytes drawn with `fill`, which overwrites the whole buffer.
     ///
     /// Bytes past the largest multiple of 62 are dropped, so that every character is equally
     /// likely.
@@ -51,10 +51,10 @@ impl ApiKey {
         Ok(Self(key))
     }
 
-    /// Reads a key and tries its check digits.
+    /// Reads a key and verifies its check digits.
     ///
     /// # Errors
-    /// [`ApiKeyError`] for anything [`ApiKey::mint`] cannot have made.
+    /// [`ApiKeyError`] for anything that [`ApiKey::mint`] cannot return.
     pub fn parse(text: &str) -> Result<Self, ApiKeyError> {
         let is_base62 = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let body = text.strip_prefix(PREFIX).ok_or(ApiKeyError)?;
@@ -68,13 +68,13 @@ impl ApiKey {
         Ok(Self(text.to_owned()))
     }
 
-    /// The key itself, for the one answer that shows it.
+    /// The key itself, for the response that issues it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What stands for the key everywhere else.
+    /// Identifies the key everywhere else.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.0)
@@ -97,7 +97,7 @@ impl Fingerprint {
         Self(*blake3::hash(text.as_bytes()).as_bytes())
     }
 
-    /// Takes bytes that a store kept.
+    /// A stored fingerprint.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -116,10 +116,10 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// What is kept of an issued key.
+/// An issued key, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRecord {
-    /// Stands for the key.
+    /// Identifies the key.
     pub fingerprint: Fingerprint,
     /// The caller's name for it.
     pub label: Option<Label>,
@@ -132,14 +132,14 @@ pub struct KeyRecord {
 }
 
 impl KeyRecord {
-    /// Whether the key is good at `now`.
+    /// Whether the key is valid at `now`.
     #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && now < self.expires_at
     }
 }
 
-/// `byte` as a base62 character, or nothing for the few values that would favour some characters.
+/// `byte` as a base62 character. `None` for the few values that would favour some characters.
 fn unbiased(byte: u8) -> Option<char> {
     const FAIR: u8 = u8::MAX - u8::MAX % 62;
     if byte >= FAIR {

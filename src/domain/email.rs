@@ -1,8 +1,8 @@
 //! The address a visitor signs up with.
 //!
-//! Two grammars must both accept it: RFC 5321/5322 as `email_address` reads it, and the narrower
-//! one that mail servers and senders really take: a dot-atom of ASCII, `@`, and a host name. An
-//! internationalised domain is turned into its ASCII form (UTS 46), so that one mailbox has one
+//! Two grammars must accept it: RFC 5321/5322 as `email_address` implements it, and the narrower one
+//! that mail servers take in practice: a dot-atom of ASCII, `@`, and a host name. An
+//! internationalised domain is converted to its ASCII form (UTS 46), so that one mailbox has one
 //! spelling and no look-alike letters are stored.
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ pub const LENGTH_MAX: usize = 254;
 
 /// A deliverable-looking address: ASCII, lowercase, at most [`LENGTH_MAX`] characters.
 ///
-/// It compares as the one string it is; nothing of it is folded beyond letter case.
+/// Nothing but letter case is normalised.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EmailAddress(String);
 
@@ -26,7 +26,7 @@ pub enum EmailError {
     /// Too many characters, as sent or with its domain in ASCII form.
     #[error("must be at most {LENGTH_MAX} characters long")]
     TooLong,
-    /// Not an address, or one that mail servers do not take.
+    /// Not an address, or not one that mail servers accept.
     #[error("must be an e-mail address such as name@example.com")]
     Malformed,
 }
@@ -48,7 +48,7 @@ impl EmailAddress {
         let mut address = local.to_ascii_lowercase();
         address.push('@');
         address.push_str(&domain);
-        // The normal form is of the narrower grammar, all of which the wider one takes.
+        // An address in normal form matches the narrower grammar, which is a subset.
         if address != text {
             check_rfc(text)?;
         }
@@ -77,13 +77,13 @@ fn check_rfc(text: &str) -> Result<(), EmailError> {
         allow_domain_literal: false,
         allow_display_text: false,
     };
-    // Names and brackets around an address never pass: this refuses them, or `is_dot_atom` does.
+    // Display names and brackets are refused here or by `is_dot_atom`.
     email_address::EmailAddress::parse_with_options(text, options)
         .map(drop)
         .map_err(|_invalid| EmailError::Malformed)
 }
 
-/// RFC 5321 `Dot-string`, without a leading hyphen, which command lines take for an option.
+/// RFC 5321 `Dot-string`, without a leading hyphen, which command lines read as an option.
 fn is_dot_atom(local: &str) -> bool {
     let is_atext =
         |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte);

@@ -10,22 +10,22 @@ use super::StoreError;
 /// Keeps the free API keys, by fingerprint.
 #[async_trait]
 pub trait KeyIssuer: Send + Sync {
-    /// Keeps a new key. When this returns `Ok` it survives a power cut.
+    /// Stores a new key durably.
     ///
     /// # Errors
-    /// [`StoreError`] when it was not kept.
+    /// [`StoreError`] when it was not stored.
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError>;
 
-    /// What is kept of a key, revoked and expired ones included for as long as they are kept.
+    /// The key with this fingerprint. Revoked and expired keys are found until they are dropped.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError>;
 
-    /// Revokes a key as durably as it was issued. Says whether it was there and not yet revoked.
+    /// Revokes a key durably and returns whether it existed and was not revoked before.
     ///
     /// # Errors
-    /// [`StoreError`] when the revocation was not kept.
+    /// [`StoreError`] when it was not revoked.
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Whether the store takes writes.

@@ -1,4 +1,4 @@
-//! The registrations of agents that are good no longer.
+//! The revoked registrations of agents.
 
 use async_trait::async_trait;
 
@@ -7,19 +7,18 @@ use crate::domain::time::Timestamp;
 
 use super::StoreError;
 
-/// Keeps which registrations of agents were revoked. Of the others nothing is kept.
+/// Keeps the revoked registrations of agents. Nothing is stored of others.
 #[async_trait]
 pub trait RevocationList: Send + Sync {
-    /// Revokes a registration, and with it its client secret and every token. When this returns
-    /// `Ok` the revocation survives a power cut. Of several racing ones exactly one is told that
-    /// it was the first.
+    /// Revokes a registration durably, and with it its client secret and all its tokens. Of
+    /// concurrent calls for one registration exactly one returns `true`.
     ///
     /// # Errors
-    /// [`StoreError`] when the revocation was not kept.
+    /// [`StoreError`] when it was not revoked.
     async fn revoke(&self, registration: &Registration, now: Timestamp)
     -> Result<bool, StoreError>;
 
-    /// Whether a registration was revoked. Once it has expired the answer may be either.
+    /// Whether a registration was revoked. After it has expired the answer is unspecified.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.

@@ -54,7 +54,7 @@ async fn an_index_that_fails_is_made_again_without_a_restart() {
     for _ in 0..2 {
         store.status.abandon_index();
         assert!(find(&store, "ada@example.com").await.is_err());
-        assert_eq!(store.check().await, Ok(()));
+        assert_eq!(ContactStore::check(&store).await, Ok(()));
         assert_eq!(find(&store, "ada@example.com").await, Ok(true));
         let indexes = fs::read_dir(root.path().join(index::INDEX)).unwrap();
         assert_eq!(indexes.count(), 1, "the old one is removed");
@@ -62,6 +62,24 @@ async fn an_index_that_fails_is_made_again_without_a_restart() {
     store.status.abandon_index();
     let renewed = store.subscribe(sign_up("ada@example.com")).await.unwrap();
     assert!(matches!(renewed, Subscription::Renewed(_)));
+}
+
+#[tokio::test]
+async fn an_index_that_cannot_be_made_leaves_nothing_behind() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    let path = root.path().join(LEDGER);
+    let (away, indexes) = (root.path().join("away"), root.path().join(index::INDEX));
+    fs::rename(&path, &away).unwrap();
+    store.status.abandon_index();
+    for _ in 0..3 {
+        assert!(ContactStore::check(&store).await.is_err());
+        // The one that was given up.
+        assert_eq!(fs::read_dir(&indexes).unwrap().count(), 1);
+    }
+    fs::rename(&away, &path).unwrap();
+    assert_eq!(ContactStore::check(&store).await, Ok(()));
+    assert_eq!(find(&store, "ada@example.com").await, Ok(true));
 }
 
 #[tokio::test]
@@ -76,7 +94,7 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
     });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
     assert_eq!(fs::read(root.path().join(LEDGER)).unwrap(), before);
-    assert_eq!(store.check().await, Ok(()));
+    assert_eq!(ContactStore::check(&store).await, Ok(()));
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
 }
 

@@ -61,8 +61,9 @@ impl Writer {
         let Some(last) = entries.last().map(|entry| entry.at) else {
             return Ok(());
         };
+        let events: Vec<_> = entries.iter().map(|entry| entry.json.clone()).collect();
         self.ledger
-            .append(&entries)
+            .append(&events)
             .map_err(|error| format!("ledger: {error}"))?;
         self.now = last;
         // The batch is in the record: it counts, whatever becomes of the index.

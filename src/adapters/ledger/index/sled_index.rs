@@ -29,12 +29,6 @@ const CACHE_BYTES: u64 = 8 * 1024 * 1024;
 #[error("index: {0}")]
 pub(crate) struct IndexError(pub(crate) String);
 
-impl From<sled::Error> for IndexError {
-    fn from(error: sled::Error) -> Self {
-        Self(error.to_string())
-    }
-}
-
 impl From<io::Error> for IndexError {
     fn from(error: io::Error) -> Self {
         Self(error.to_string())
@@ -45,6 +39,11 @@ impl From<Panicked> for IndexError {
     fn from(panicked: Panicked) -> Self {
         Self(panicked.to_string())
     }
+}
+
+/// Runs sled, and makes an error of a panic.
+fn run<T>(work: impl FnOnce() -> sled::Result<T>) -> Result<T, IndexError> {
+    guarded(|| work().map_err(|error| IndexError(error.to_string())))
 }
 
 /// Which bucket an identity is in: 17 bits of a hash.
@@ -68,7 +67,7 @@ impl Index {
             // An index that was not closed is never opened again.
             .flush_every_ms(None);
         Ok(Self {
-            db: guarded::<_, IndexError>(|| Ok(config.open()?))?,
+            db: run(|| config.open())?,
             directory: directory.to_path_buf(),
             hash_key: hash_key.clone(),
         })
@@ -133,7 +132,7 @@ impl Index {
                 bucket = bucket::replace(&bucket, &identity, kept.as_ref());
                 next = entries.next_if(|(other, _)| *other == id).map(|(_, it)| it);
             }
-            guarded::<_, IndexError>(|| Ok(self.db.insert(id, bucket)?))?;
+            run(|| self.db.insert(id, bucket))?;
         }
         Ok(())
     }
@@ -148,7 +147,7 @@ impl Index {
     pub(crate) fn close(self) -> Result<PathBuf, IndexError> {
         guarded(move || {
             let Self { db, directory, .. } = self;
-            db.flush()?;
+            run(|| db.flush())?;
             sled_db::close(db, &directory)?;
             Ok(directory)
         })
@@ -164,7 +163,7 @@ impl Index {
     }
 
     fn bucket(&self, id: BucketId) -> Result<Option<sled::IVec>, IndexError> {
-        guarded(|| Ok(self.db.get(id)?))
+        run(|| self.db.get(id))
     }
 
     fn bucket_id(&self, identity: &Identity) -> BucketId {
@@ -198,4 +197,62 @@ pub(crate) fn wipe(root: &Path, kept: Option<&Path>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::secret::Secret;
+    use crate::domain::time::Timestamp;
+
+    fn key() -> MacKey {
+        Secret::new([1; 32]).keys().index
+    }
+
+    fn contact(number: usize) -> Event {
+        Event::ContactSeen {
+            email: format!("x{number}@example.com"),
+            at: Timestamp::from_ms(1),
+        }
+    }
+
+    #[test]
+    fn whatever_sled_does_with_damaged_files_ends_in_an_error_at_worst() {
+        let root = tempfile::tempdir().unwrap();
+        let index = Index::create(root.path(), &key()).unwrap();
+        // Buckets of some size, whatever is in them.
+        for number in 0..50 {
+            let id = index.bucket_id(&contact(number).identity());
+            index.db.insert(id, vec![b'x'; 2000]).unwrap();
+        }
+        let directory = index.close().unwrap();
+        // The second time, sled relies on a summary of its log.
+        let index = Index::open(&directory, &key()).unwrap();
+        index.close().unwrap();
+        let left: Vec<_> = fs::read_dir(&directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+            .map(|path| (path.clone(), fs::read(&path).unwrap()))
+            .collect();
+        let mut failures = 0;
+        for part in 0..16 {
+            for (path, bytes) in &left {
+                fs::write(path, bytes).unwrap();
+            }
+            let log = fs::read(directory.join("db")).unwrap();
+            fs::write(directory.join("db"), &log[..log.len() / 16 * part]).unwrap();
+            match Index::open(&directory, &key()) {
+                Ok(index) => {
+                    let found: Vec<_> = (0..50)
+                        .map(|number| index.find(&contact(number).identity()))
+                        .collect();
+                    let is_failed = found.iter().any(Result::is_err);
+                    failures += u32::from(is_failed || index.close().is_err());
+                }
+                Err(_) => failures += 1,
+            }
+        }
+        assert!(failures > 0, "sled took everything");
+    }
 }

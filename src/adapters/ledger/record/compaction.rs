@@ -9,35 +9,32 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::adapters::files::{AppendFile, BUFFER_BYTES, Files};
+use crate::adapters::files::Files;
 use crate::domain::time::Timestamp;
 
 use super::event::Identity;
-use super::file::{Ledger, append_whole};
+use super::file::{Ledger, unfinished};
 use super::fold::{Kept, fold};
 use super::head::{FORMAT, Head};
-use super::line::Line;
 use super::reader::{Flaw, each_event, each_line};
 
-/// Where the next generation is while it is written.
-pub(crate) fn unfinished(path: &Path) -> PathBuf {
-    path.with_extension("jsonl.new")
-}
+/// How many lines are written at a time, as one batch.
+const BATCH_LINES: usize = 1024;
 
-/// Writes the first generation.
+/// Writes the first generation. It must be repaired before it takes events.
 pub(crate) fn create(files: &Arc<dyn Files>, path: &Path, secret: &str) -> io::Result<Ledger> {
-    let mut writer = Writer::create(files, path, 1, 0, secret)?;
-    writer.flush()?;
-    writer.publish()
+    let mut ledger = Ledger::create(files, path, head(1, 0, secret))?;
+    ledger.publish()?;
+    Ok(ledger)
 }
 
 /// Writes `generation` with every good line of the ledger at `path` that counts at `now`, and
 /// returns it with the identities that have expired. Bad lines of a damaged ledger are left out.
 ///
-/// The ledger must be repaired before it takes events.
+/// The generation must be repaired before it takes events.
 pub(crate) fn compact(
     files: &Arc<dyn Files>,
     path: &Path,
@@ -46,23 +43,45 @@ pub(crate) fn compact(
     now: Timestamp,
 ) -> Result<(Ledger, Vec<Identity>), Flaw> {
     let (live, expired) = live_places(path, now)?;
-    let mut writer = Writer::create(files, path, generation, live.len() as u64, secret)?;
-    let mut live = live.into_iter().peekable();
-    let copied = each_line(path, |place, line| {
-        if live.next_if_eq(&place).is_some() {
-            writer.push(line.event)?;
-        }
-        Ok::<_, Flaw>(())
-    });
-    let published = copied.and_then(|()| {
-        writer.flush()?;
-        Ok(writer.publish()?)
-    });
-    if published.is_err() {
+    let head = head(generation, live.len() as u64, secret);
+    let written = write(files, path, head, live);
+    if written.is_err() {
         // It takes room, which may be what is missing.
         let _ = fs::remove_file(unfinished(path));
     }
-    Ok((published?, expired))
+    Ok((written?, expired))
+}
+
+/// Writes the generation that `head` begins with the lines of the ledger at `path` in the places
+/// `live`, which ascend.
+fn write(files: &Arc<dyn Files>, path: &Path, head: Head, live: Vec<u64>) -> Result<Ledger, Flaw> {
+    let mut ledger = Ledger::create(files, path, head)?;
+    let mut live = live.into_iter().peekable();
+    let mut events = Vec::new();
+    each_line(path, |place, line| {
+        if live.next_if_eq(&place).is_some() {
+            events.push(line.event.into());
+        }
+        if events.len() == BATCH_LINES {
+            ledger.append_unsynced(&events)?;
+            events.clear();
+        }
+        Ok::<_, Flaw>(())
+    })?;
+    if !events.is_empty() {
+        ledger.append_unsynced(&events)?;
+    }
+    ledger.publish()?;
+    Ok(ledger)
+}
+
+fn head(generation: u64, base: u64, secret: &str) -> Head {
+    Head {
+        format: FORMAT,
+        generation,
+        base,
+        secret: secret.to_owned(),
+    }
 }
 
 /// The places of the lines that count, ascending, and the identities that have expired.
@@ -97,78 +116,4 @@ fn short_hash(identity: &Identity) -> [u8; 16] {
         .finalize_xof()
         .fill(&mut short);
     short
-}
-
-/// Writes a generation, each line a batch of its own.
-struct Writer {
-    files: Arc<dyn Files>,
-    path: PathBuf,
-    file: Box<dyn AppendFile>,
-    head: Head,
-    written: u64,
-    length: u64,
-    buffer: Vec<u8>,
-}
-
-impl Writer {
-    fn create(
-        files: &Arc<dyn Files>,
-        path: &Path,
-        generation: u64,
-        base: u64,
-        secret: &str,
-    ) -> io::Result<Self> {
-        let head = Head {
-            format: FORMAT,
-            generation,
-            base,
-            secret: secret.to_owned(),
-        };
-        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
-        head.write(&mut buffer)?;
-        Ok(Self {
-            files: Arc::clone(files),
-            path: path.to_path_buf(),
-            file: files.create(&unfinished(path))?,
-            head,
-            written: 0,
-            length: 0,
-            buffer,
-        })
-    }
-
-    fn push(&mut self, event: &[u8]) -> io::Result<()> {
-        self.written += 1;
-        let line = Line {
-            sequence: self.written,
-            batch: self.written,
-            left: 0,
-            event,
-        };
-        line.write(&mut self.buffer);
-        if self.buffer.len() >= BUFFER_BYTES {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        append_whole(self.file.as_mut(), &self.buffer)?;
-        self.length += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    /// Renames the generation into place. [`Ledger::repair`] makes the rename durable.
-    fn publish(mut self) -> io::Result<Ledger> {
-        self.file.sync()?;
-        self.files.rename(&unfinished(&self.path), &self.path)?;
-        Ok(Ledger::renamed(
-            self.files,
-            self.path,
-            self.file,
-            self.head,
-            self.length,
-        ))
-    }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use crate::adapters::files::{AppendFile, BUFFER_BYTES, Files, parent};
 
-use super::fold::Entry;
 use super::head::Head;
 use super::line::Line;
 use super::reader::Verified;
@@ -83,24 +82,29 @@ impl Ledger {
         })
     }
 
-    /// Takes over a generation that was written completely and renamed to `path`.
-    pub(super) fn renamed(
-        files: Arc<dyn Files>,
-        path: PathBuf,
-        file: Box<dyn AppendFile>,
-        head: Head,
-        length: u64,
-    ) -> Self {
-        Self {
-            files,
-            path,
+    /// Creates the generation that `head` begins, in a file beside its place at `path`.
+    pub(super) fn create(files: &Arc<dyn Files>, path: &Path, head: Head) -> io::Result<Self> {
+        let mut file = files.create(&unfinished(path))?;
+        let mut bytes = Vec::new();
+        head.write(&mut bytes)?;
+        append_whole(file.as_mut(), &bytes)?;
+        Ok(Self {
+            files: Arc::clone(files),
+            path: path.to_path_buf(),
             file,
-            sequence: head.base,
-            batch: head.base,
             head,
-            length,
+            sequence: 0,
+            batch: 0,
+            length: bytes.len() as u64,
             state: State::Unnamed,
-        }
+        })
+    }
+
+    /// Syncs a generation that was created and renames it into place. [`Ledger::repair`] makes the
+    /// rename durable.
+    pub(super) fn publish(&mut self) -> io::Result<()> {
+        self.file.sync()?;
+        self.files.rename(&unfinished(&self.path), &self.path)
     }
 
     pub(crate) fn files(&self) -> &Arc<dyn Files> {
@@ -130,23 +134,12 @@ impl Ledger {
         self.sequence.saturating_sub(self.head.base)
     }
 
-    /// Appends `entries` as one batch and syncs it. After an error nothing of it counts, and
+    /// Appends `events` as one batch and syncs it. After an error nothing of it counts, and
     /// [`Ledger::repair`] must succeed before the next append.
-    pub(crate) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
-        let mut bytes = Vec::with_capacity(entries.len() * LINE_CAPACITY);
-        let mut sequence = self.sequence;
-        for (entry, left) in entries.iter().zip((0..entries.len() as u64).rev()) {
-            sequence += 1;
-            let line = Line {
-                sequence,
-                batch: self.batch + 1,
-                left,
-                event: &entry.json,
-            };
-            line.write(&mut bytes);
-        }
+    pub(crate) fn append(&mut self, events: &[Box<[u8]>]) -> io::Result<()> {
         // Until all is done, so that a panic leaves it so, too.
         self.state = State::Failed;
+        let bytes = self.batch_of(events);
         let synced = append_whole(self.file.as_mut(), &bytes).and_then(|()| self.file.sync());
         if let Err(error) = synced {
             if let Err(error) = self.file.truncate(self.length) {
@@ -154,11 +147,40 @@ impl Ledger {
             }
             return Err(error);
         }
-        self.sequence = sequence;
-        self.batch += 1;
-        self.length += bytes.len() as u64;
+        self.advance(events, &bytes);
         self.state = State::Sound;
         Ok(())
+    }
+
+    /// Appends `events` as one batch to a generation that is not published yet.
+    pub(super) fn append_unsynced(&mut self, events: &[Box<[u8]>]) -> io::Result<()> {
+        let bytes = self.batch_of(events);
+        append_whole(self.file.as_mut(), &bytes)?;
+        self.advance(events, &bytes);
+        Ok(())
+    }
+
+    /// The lines of the next batch.
+    fn batch_of(&self, events: &[Box<[u8]>]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(events.len() * LINE_CAPACITY);
+        let mut left = events.len() as u64;
+        for (event, sequence) in events.iter().zip(self.sequence + 1..) {
+            left -= 1;
+            let line = Line {
+                sequence,
+                batch: self.batch + 1,
+                left,
+                event,
+            };
+            line.write(&mut bytes);
+        }
+        bytes
+    }
+
+    fn advance(&mut self, events: &[Box<[u8]>], bytes: &[u8]) {
+        self.sequence += events.len() as u64;
+        self.batch += 1;
+        self.length += bytes.len() as u64;
     }
 
     /// Makes the ledger fit for appending again after a failure: truncates it to its acknowledged
@@ -180,6 +202,11 @@ impl Ledger {
     }
 }
 
+/// Where the next generation of the ledger at `path` is while it is written.
+pub(crate) fn unfinished(path: &Path) -> PathBuf {
+    path.with_extension("jsonl.new")
+}
+
 /// Writes the bytes from `begin` to `end` of the file at `path` again in place, so that the next
 /// sync covers them.
 fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> io::Result<()> {
@@ -193,7 +220,7 @@ fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> 
 }
 
 /// Appends all of `bytes` with one write.
-pub(super) fn append_whole(file: &mut dyn AppendFile, bytes: &[u8]) -> io::Result<()> {
+fn append_whole(file: &mut dyn AppendFile, bytes: &[u8]) -> io::Result<()> {
     let taken = file.append(bytes)?;
     if taken == bytes.len() {
         return Ok(());

@@ -30,9 +30,9 @@ mod line;
 mod old_journal;
 mod reader;
 
-pub(crate) use compaction::{compact, create, unfinished};
+pub(crate) use compaction::{compact, create};
 pub(crate) use event::{Event, Identity};
-pub(crate) use file::Ledger;
+pub(crate) use file::{Ledger, unfinished};
 pub(crate) use fold::{Entry, Kept};
 pub(crate) use head::FORMAT;
 pub(crate) use old_journal::take_over;
