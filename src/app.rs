@@ -1,4 +1,4 @@
-//! The application: every port, and what the operator decided.
+//! The application: every port and the operator's settings.
 
 use std::sync::Arc;
 
@@ -9,31 +9,31 @@ use crate::ports::{
     SubscriptionNotifier,
 };
 use crate::usecases::admit::Credentials;
-use crate::usecases::chat::Assistant;
+use crate::usecases::ask_assistant::Assistant;
 use crate::usecases::meter::Meter;
 use crate::usecases::subscribe::Newsletter;
 
 /// What the service is made of. Built once, by `main` or by a test.
 pub struct App {
-    /// Keeps the contacts.
+    /// The contacts.
     pub contacts: Arc<dyn ContactStore>,
-    /// Is told of sign-ups in place of the contact store; nothing if contacts are kept here.
+    /// Takes sign-ups in place of the contact store; `None` if contacts are kept here.
     pub notifier: Option<Arc<dyn SubscriptionNotifier>>,
-    /// Keeps the keys.
+    /// The API keys.
     pub keys: Arc<dyn KeyIssuer>,
-    /// Keeps which registrations of agents were revoked.
+    /// The revoked registrations of agents.
     pub revocations: Arc<dyn RevocationList>,
-    /// Answers visitors.
+    /// The model that answers visitors.
     pub model: Arc<dyn ModelClient>,
-    /// Counts requests.
+    /// The rate limiter.
     pub limiter: Arc<dyn RateLimiter>,
-    /// Tells the time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Draws random bytes.
+    /// Random bytes.
     pub entropy: Arc<dyn Entropy>,
     /// Keys derived from the data directory's secret.
     pub secrets: SecretKeys,
-    /// What the operator decided.
+    /// The operator's settings.
     pub settings: Settings,
 }
 

@@ -18,10 +18,10 @@ use landing_api::config::{Args, LogFormat, RequestDeadlines};
 use landing_api::domain::settings::Settings;
 use landing_api::http::client_ip::TrustedProxies;
 use landing_api::http::cors::AllowedOrigins;
-use landing_api::http::pipeline::LandingService;
+use landing_api::http::endpoints::DEPRECATIONS;
 use landing_api::http::problem;
-use landing_api::http::routes::Routes;
 use landing_api::http::server::{STOP_GRACE, ServerLimits, serve};
+use landing_api::http::service::LandingService;
 use landing_api::ports::{Clock as _, Entropy as _};
 use landing_api::site::{Site, SiteFacts};
 use landing_api::{telemetry, wiring};
@@ -151,7 +151,7 @@ fn render_site(args: &Args, settings: &Settings) -> Result<Site, String> {
         passes_sign_ups_on: args.newsletter_webhook.is_some(),
         allowed_origins: args.allowed_origins.clone(),
         trusts_proxies: !args.trusted_proxies.is_empty(),
-        deprecated: Routes::default().deprecated(),
+        deprecated: DEPRECATIONS,
     };
     let files = wiring::site_files(args)?;
     let dir = args.site_dir.clone().unwrap_or_default();

@@ -5,26 +5,22 @@ use super::time::Timestamp;
 /// The notice that an operation will be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deprecation {
-    announced: Timestamp,
-    notice_days: u64,
-    replacement: &'static str,
+    /// The method of the operation.
+    pub method: &'static str,
+    /// Its path.
+    pub path: &'static str,
+    /// The path to use instead.
+    pub replacement: &'static str,
+    /// When the notice was given.
+    pub announced: Timestamp,
+    /// Days between notice and removal. Fewer than [`Deprecation::NOTICE_DAYS_MIN`] count as that
+    /// many.
+    pub notice_days: u64,
 }
 
 impl Deprecation {
-    /// The least days between notice and removal.
+    /// The least number of days between notice and removal.
     pub const NOTICE_DAYS_MIN: u64 = 90;
-
-    /// A notice given at `announced`, so many days ahead: fewer than
-    /// [`Deprecation::NOTICE_DAYS_MIN`] count as that many. `replacement` is the path to use
-    /// instead.
-    #[must_use]
-    pub const fn new(announced: Timestamp, notice_days: u64, replacement: &'static str) -> Self {
-        Self {
-            announced,
-            notice_days,
-            replacement,
-        }
-    }
 
     /// The operation is not removed before this instant.
     #[must_use]
@@ -32,12 +28,6 @@ impl Deprecation {
         const DAY_MS: u64 = 24 * 60 * 60 * 1000;
         let days = self.notice_days.max(Self::NOTICE_DAYS_MIN);
         self.announced.plus_ms(days.saturating_mul(DAY_MS))
-    }
-
-    /// The path to use instead.
-    #[must_use]
-    pub const fn replacement(&self) -> &'static str {
-        self.replacement
     }
 }
 
@@ -47,10 +37,15 @@ mod tests {
 
     #[test]
     fn nothing_is_removed_before_ninety_days_have_passed() {
-        let announced = Timestamp::from_ms(1_000);
         for (notice_days, expected) in [(0, 90), (89, 90), (90, 90), (91, 91), (365, 365)] {
-            let deprecation = Deprecation::new(announced, notice_days, "/api/v2/health");
-            let notice_ms = deprecation.sunset().ms_since(announced);
+            let deprecation = Deprecation {
+                method: "GET",
+                path: "/api/v1/health",
+                replacement: "/api/v2/health",
+                announced: Timestamp::from_ms(1_000),
+                notice_days,
+            };
+            let notice_ms = deprecation.sunset().ms_since(deprecation.announced);
             assert_eq!(notice_ms, expected * 86_400_000);
         }
     }

@@ -1,9 +1,9 @@
-//! What the operator decided, where answers and documents have to tell the same.
+//! Operator settings that both answers and documents show.
 
 use super::contact::RevealExisting;
 use super::policy::Policies;
 
-/// The operator's decisions.
+/// The operator's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The origin under which clients reach the service, without a slash at its end.
@@ -12,33 +12,15 @@ pub struct Settings {
     pub service_name: String,
     /// Where the ERP is, if that is published.
     pub erp_url: Option<String>,
-    /// How much each policy allows.
+    /// The quota of each policy.
     pub policies: Policies,
-    /// How long an issued API key is good, in milliseconds.
+    /// The lifetime of an API key, in milliseconds.
     pub key_lifetime_ms: u64,
-    /// Who is told that an address was signed up already.
+    /// Which clients learn that an address was signed up before.
     pub reveal_existing: RevealExisting,
 }
 
 impl Settings {
-    /// The documentation.
-    #[must_use]
-    pub fn documentation(&self) -> String {
-        format!("{}/docs", self.base_url)
-    }
-
-    /// The `OpenAPI` description.
-    #[must_use]
-    pub fn openapi(&self) -> String {
-        format!("{}/openapi.json", self.base_url)
-    }
-
-    /// The protected resource metadata (RFC 9728).
-    #[must_use]
-    pub fn protected_resource(&self) -> String {
-        format!("{}/.well-known/oauth-protected-resource", self.base_url)
-    }
-
     /// The host of the base URL, without its port; an IPv6 address stands in brackets.
     #[must_use]
     pub fn host(&self) -> &str {
@@ -48,7 +30,7 @@ impl Settings {
         };
         let port = authority.rsplit_once(':');
         match port {
-            // A colon inside the brackets is none of a port.
+            // A colon inside brackets belongs to an IPv6 address.
             Some((host, port)) if !port.ends_with(']') => host,
             Some(_) | None => authority,
         }

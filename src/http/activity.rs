@@ -9,8 +9,8 @@ use std::time::Duration;
 use hyper::body::{Body, Buf, Bytes, Frame, SizeHint};
 use tokio::time::Instant;
 
-use super::events::BrokenOff;
 use super::reply::ReplyBody;
+use super::sse::BrokenOff;
 
 /// What one connection is doing, and when it last finished or sent anything.
 #[derive(Debug)]
@@ -160,13 +160,14 @@ mod tests {
     use tokio::time::advance;
 
     use super::*;
+    use crate::http::reply::whole;
 
     const REST: Duration = Duration::from_secs(30);
     const STALL: Duration = Duration::from_secs(75);
     const PAUSE: Duration = Duration::from_secs(7);
 
     fn piece(activity: &Arc<Activity>) -> Piece {
-        let mut body = ActiveBody::new(ReplyBody::from(Bytes::from_static(b"hi")), activity);
+        let mut body = ActiveBody::new(whole(Bytes::from_static(b"hi")), activity);
         let polled = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
         let Poll::Ready(Some(Ok(frame))) = polled else {
             panic!("a whole body is there at once");

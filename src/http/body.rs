@@ -1,4 +1,4 @@
-//! Reading a request's body: the right media type, at most so many bytes, in so much time.
+//! Reading a request's body under its media type, its largest size, a deadline and a memory budget.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use tokio::time::timeout;
 
 use crate::domain::client::Network;
 
+use super::body_budget::{BodyBudget, BudgetShare, OverBudget};
 use super::cors::AllowedOrigins;
+use super::endpoint::BodyRule;
 use super::problem::{Code, Problem};
-use super::room::{NoRoom, Room, Share};
 
 /// An error of a body or of what reads it.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What all bodies that are being read may take together, in bytes.
-const ROOM_BYTES: usize = 64 * 1024 * 1024;
+/// The memory of all bodies that are being read, in bytes.
+const BUDGET_BYTES: usize = 64 * 1024 * 1024;
 
-/// Reads bodies, of all requests together no more than there is room for, and of one network no more
-/// than its share of that.
+/// Reads bodies within a common memory budget.
 #[derive(Debug)]
 pub(crate) struct BodyReader {
     deadline: Duration,
-    room: Room,
+    budget: BodyBudget,
 }
 
 impl BodyReader {
@@ -34,30 +34,34 @@ impl BodyReader {
     pub(crate) fn new(deadline: Duration) -> Self {
         Self {
             deadline,
-            room: Room::new(ROOM_BYTES),
+            budget: BodyBudget::new(BUDGET_BYTES),
         }
     }
 
     /// Reads all of `body`, which comes from `network`.
     ///
     /// # Errors
-    /// A problem when it is larger than `bytes_max`, slower than the deadline, or breaks off, or
-    /// when there is no room for it.
+    /// A problem when it is larger than `bytes_max`, slower than the deadline, broken off, or over
+    /// budget.
     pub(crate) async fn read(
         &self,
         network: Network,
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
         bytes_max: usize,
     ) -> Result<Bytes, Problem> {
-        let mut share = self.room.share(network);
+        let mut share = self.budget.share(network);
         match timeout(self.deadline, collect(body, bytes_max, &mut share)).await {
             Ok(Ok(bytes)) => Ok(bytes),
-            Ok(Err(Unread::TooLarge)) => Err(Problem::new(
+            Ok(Err(ReadError::TooLarge)) => Err(Problem::new(
                 Code::PayloadTooLarge,
                 format!("The body is larger than {bytes_max} bytes."),
             )),
-            Ok(Err(Unread::NoRoom(cause))) => Err(Problem::of(Code::Overloaded).because(cause)),
-            Ok(Err(Unread::Broken(cause))) => Err(Problem::of(Code::MalformedBody).because(cause)),
+            Ok(Err(ReadError::OverBudget(cause))) => {
+                Err(Problem::of(Code::Overloaded).because(cause))
+            }
+            Ok(Err(ReadError::Broken(cause))) => {
+                Err(Problem::of(Code::MalformedBody).because(cause))
+            }
             Err(_elapsed) => Err(Problem::new(
                 Code::RequestTimeout,
                 format!(
@@ -69,45 +73,45 @@ impl BodyReader {
     }
 }
 
-/// Why there is no whole body.
-enum Unread {
+/// Why a body was not read to its end.
+enum ReadError {
     TooLarge,
-    NoRoom(NoRoom),
+    OverBudget(OverBudget),
     Broken(BodyError),
 }
 
-/// Copies a body together, holding as much of `share` as that takes. Kept as they come, frames of a
-/// byte would each hold on to the buffer they were read into.
+/// Copies a body into one buffer, charged to `share`. Frames are not kept: one of a byte would keep
+/// the whole read buffer alive.
 async fn collect(
     body: impl Body<Data = Bytes, Error: Into<BodyError>>,
     bytes_max: usize,
-    share: &mut Share<'_>,
-) -> Result<Bytes, Unread> {
+    share: &mut BudgetShare<'_>,
+) -> Result<Bytes, ReadError> {
     let announced = body.size_hint();
-    // A body that says it is too large is not read at all.
+    // A body that is announced too large is not read.
     if announced.lower() > bytes_max as u64 {
-        return Err(Unread::TooLarge);
+        return Err(ReadError::TooLarge);
     }
     let mut body = pin!(body);
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Unread::Broken(error.into()))?;
+        let frame = frame.map_err(|error| ReadError::Broken(error.into()))?;
         let Ok(data) = frame.into_data() else {
             continue;
         };
         let len = bytes.len() + data.len();
         if len > bytes_max {
-            return Err(Unread::TooLarge);
+            return Err(ReadError::TooLarge);
         }
         if len > bytes.capacity() {
-            // Twice as much each time, so that little is copied, but never more than may come.
+            // Doubled, so that little is copied, but never beyond what may come.
             let most = announced
                 .exact()
                 .and_then(|most| usize::try_from(most).ok());
             let capacity = (2 * bytes.capacity())
                 .min(most.unwrap_or(bytes_max))
                 .max(len);
-            share.grow_to(capacity).map_err(Unread::NoRoom)?;
+            share.grow_to(capacity).map_err(ReadError::OverBudget)?;
             bytes.reserve_exact(capacity - bytes.len());
         }
         bytes.extend_from_slice(&data);
@@ -118,9 +122,8 @@ async fn collect(
 /// Whether the headers let the body count as one of `media_type`.
 ///
 /// No `Content-Type` at all does, unless the request comes from a page of an origin that is
-/// neither `own_origin` nor one of `allowed`: such a page could send it without asking first (the
-/// Fetch standard's CORS-safelisted requests). For the same reason an empty body, which needs no
-/// type otherwise, does not from there.
+/// neither `own_origin` nor one of `allowed`: such a page could send it without a preflight (a
+/// CORS-safelisted request of the Fetch standard). An empty body needs no type, except from there.
 ///
 /// # Errors
 /// A problem when the body is something else.
@@ -147,8 +150,19 @@ pub(crate) fn check_media_type(
     }
 }
 
-/// Whether the headers say that the body is of `media_type`, with whatever parameters.
-pub(crate) fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
+/// Whether the body is of the media type that `rule` refuses by name.
+///
+/// # Errors
+/// The problem of that media type.
+pub(crate) fn check_refused(rule: BodyRule, headers: &HeaderMap) -> Result<(), Problem> {
+    match rule.refused {
+        Some((media_type, code)) if is_of_type(headers, media_type) => Err(Problem::of(code)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether `Content-Type` is `media_type`, whatever its parameters.
+fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| {
         let essence = value.as_bytes().split(|&byte| byte == b';').next();
         let essence = essence.unwrap_or_default().trim_ascii();
@@ -191,7 +205,7 @@ mod tests {
     fn reader() -> BodyReader {
         BodyReader {
             deadline: Duration::from_secs(10),
-            room: Room::new(800),
+            budget: BodyBudget::new(800),
         }
     }
 

@@ -12,14 +12,13 @@ use crate::domain::client::{Client, Network};
 use crate::domain::time::Timestamp;
 use crate::site::Site;
 use crate::site::tools::Toolbox;
-use crate::usecases::chat::Asker;
+use crate::usecases::ask_assistant::ChatIdentity;
 
+use super::area::Area;
 use super::client_ip::ClientIp;
 use super::cookie::QuotaCookie;
-use super::documents::Documents;
+use super::documents::{DocumentUrls, Documents};
 use super::request_id::RequestId;
-use super::route::Area;
-use super::routes::Route;
 use super::version::Wanted;
 
 /// What all requests share.
@@ -27,6 +26,7 @@ use super::version::Wanted;
 pub(crate) struct ServerState {
     pub(crate) app: Arc<App>,
     pub(crate) documents: Documents,
+    pub(crate) urls: DocumentUrls,
     pub(crate) toolbox: Toolbox,
     /// Handlers with effects and streamed answers that have begun. A stop waits for them.
     pub(crate) unfinished: TaskTracker,
@@ -35,6 +35,7 @@ pub(crate) struct ServerState {
 impl ServerState {
     pub(crate) fn new(app: Arc<App>, site: &Site) -> Self {
         Self {
+            urls: DocumentUrls::new(&app.settings.base_url),
             app,
             documents: Documents::new(site.documents()),
             toolbox: site.toolbox().clone(),
@@ -50,7 +51,6 @@ pub(crate) struct RequestContext {
     pub(crate) id: RequestId,
     pub(crate) parts: Arc<Parts>,
     pub(crate) area: Area,
-    pub(crate) route: Route,
     pub(crate) wanted: Wanted,
     /// Its credential is known once the request has been authenticated.
     pub(crate) client: Client,
@@ -66,14 +66,12 @@ impl RequestContext {
         state: Arc<ServerState>,
         id: RequestId,
         parts: Arc<Parts>,
-        route: Route,
         client_ip: ClientIp,
     ) -> Self {
         let area = Area::of(parts.uri.path());
         Self {
             id,
             area,
-            route,
             wanted: Wanted::of(area, &parts.headers),
             client: Client {
                 network: Network::from(client_ip.address),
@@ -99,17 +97,11 @@ impl RequestContext {
         self.parts.uri.path()
     }
 
-    /// Whether the route is one for programs: under `/api`, `/agent`, `/oauth2` or `/mcp`, and no
-    /// document.
-    pub(crate) fn is_for_programs(&self) -> bool {
-        self.area.is_for_programs() && !self.route.is_document()
-    }
-
     /// The visitor that the quota cookie names.
-    pub(crate) fn visitor(&self) -> Asker {
+    pub(crate) fn visitor(&self) -> ChatIdentity {
         QuotaCookie::new(self.app().settings.is_https())
             .read(self.headers(), &self.app().secrets.quota_cookie)
-            .map_or(Asker::Stranger, Asker::Visitor)
+            .map_or(ChatIdentity::NewVisitor, ChatIdentity::Visitor)
     }
 
     /// Resolves once nobody waits for the head of the answer.

@@ -17,8 +17,8 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};
 
-use super::route::Area;
-use super::routes::Route;
+use super::area::Area;
+use super::endpoint::Route;
 
 /// What scripts of an allowed origin may read, beside the CORS-safelisted response headers: every
 /// header of an answer for programs but `Set-Cookie`, which no script may read.

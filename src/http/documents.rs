@@ -1,4 +1,4 @@
-//! The site's documents as answers: their headers are made once, when the service starts.
+//! The site's documents as answers. Their headers are made once, at start.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::site::{self, Document, Representation};
 
 use super::headers::insert;
 use super::negotiate;
-use super::reply::Reply;
+use super::reply::{Reply, ReplyBody, whole};
 
 /// What a browser may do with a page: show it with our stylesheet, script and icon, and have the
 /// script talk to this origin. Forms are sent by the script, never by themselves, and no string
@@ -39,20 +39,40 @@ const PAGE_HEADERS: [(HeaderName, HeaderValue); 4] = [
     ),
 ];
 
+/// The URLs of documents that answers name.
+#[derive(Debug)]
+pub(crate) struct DocumentUrls {
+    pub(crate) documentation: String,
+    /// The `OpenAPI` description.
+    pub(crate) openapi: String,
+    /// The protected resource metadata (RFC 9728).
+    pub(crate) protected_resource: String,
+}
+
+impl DocumentUrls {
+    pub(crate) fn new(base_url: &str) -> Self {
+        Self {
+            documentation: format!("{base_url}/docs"),
+            openapi: format!("{base_url}/openapi.json"),
+            protected_resource: format!("{base_url}/.well-known/oauth-protected-resource"),
+        }
+    }
+}
+
 /// Every document, by its path.
 #[derive(Debug)]
 pub(crate) struct Documents {
-    by_path: HashMap<String, Vec<Form>>,
+    by_path: HashMap<String, Vec<Variant>>,
 }
 
-/// One form of a document.
+/// A representation of a document with its headers.
 #[derive(Debug)]
-struct Form {
+struct Variant {
     media_type: &'static str,
     etag: String,
     body: Bytes,
     headers: HeaderMap,
-    /// For who has it already (RFC 9110, section 15.4.5).
+    /// Those of a 304 (RFC 9110, section 15.4.5).
     headers_unchanged: HeaderMap,
 }
 
@@ -60,16 +80,16 @@ impl Documents {
     /// Copies of `documents`, nothing of which is kept: the memory they were rendered in goes back.
     pub(crate) fn new(documents: &[Document]) -> Self {
         let mut copies = HashSet::new();
-        let mut forms = |document: &Document| {
-            let forms = document.representations.iter();
-            forms
-                .map(|form| Form::new(document, form, &mut copies))
+        let mut variants = |document: &Document| {
+            let variants = document.representations.iter();
+            variants
+                .map(|variant| Variant::new(document, variant, &mut copies))
                 .collect()
         };
         Self {
             by_path: documents
                 .iter()
-                .map(|document| (document.path.clone(), forms(document)))
+                .map(|document| (document.path.clone(), variants(document)))
                 .collect(),
         }
     }
@@ -82,15 +102,18 @@ impl Documents {
     /// The document under `path`, in the form that a request with these headers wants, or word that
     /// the client has it already; nothing if there is none.
     pub(crate) fn answer(&self, path: &str, request: &HeaderMap) -> Option<Reply> {
-        let forms = self.by_path.get(path)?;
-        let media_types = forms.iter().map(|form| form.media_type);
-        let form = forms.get(negotiate::choose(request, media_types))?;
-        Some(if has(request, &form.etag) {
-            // RFC 9110, section 15.4.5.
-            let headers = form.headers_unchanged.clone();
-            Reply::new(StatusCode::NOT_MODIFIED, headers, Bytes::new())
+        let variants = self.by_path.get(path)?;
+        let media_types = variants.iter().map(|variant| variant.media_type);
+        let variant = variants.get(negotiate::choose(request, media_types))?;
+        Some(if has(request, &variant.etag) {
+            let headers = variant.headers_unchanged.clone();
+            Reply::new(StatusCode::NOT_MODIFIED, headers, ReplyBody::default())
         } else {
-            Reply::new(StatusCode::OK, form.headers.clone(), form.body.clone())
+            Reply::new(
+                StatusCode::OK,
+                variant.headers.clone(),
+                whole(variant.body.clone()),
+            )
         })
     }
 }
@@ -105,8 +128,12 @@ fn copied(body: &Bytes, copies: &mut HashSet<Bytes>) -> Bytes {
     copy
 }
 
-impl Form {
-    fn new(document: &Document, form: &Representation, copies: &mut HashSet<Bytes>) -> Self {
+impl Variant {
+    fn new(
+        document: &Document,
+        representation: &Representation,
+        copies: &mut HashSet<Bytes>,
+    ) -> Self {
         let mut headers_unchanged = HeaderMap::new();
         let max_age_s = document.max_age_s;
         insert(
@@ -114,23 +141,26 @@ impl Form {
             CACHE_CONTROL,
             &format!("public, max-age={max_age_s}"),
         );
-        insert(&mut headers_unchanged, ETAG, &form.etag);
+        insert(&mut headers_unchanged, ETAG, &representation.etag);
         if document.is_negotiated {
             headers_unchanged.insert(VARY, HeaderValue::from_static("Accept"));
         }
-        if form.media_type == site::HTML {
+        if representation.media_type == site::HTML {
             // The tag tells nothing of them: who has the page gets them as they are now.
             headers_unchanged.extend(PAGE_HEADERS);
         }
         let mut headers = headers_unchanged.clone();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type));
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static(representation.media_type),
+        );
         if let Some(link) = &document.link {
             insert(&mut headers, LINK, link);
         }
         Self {
-            media_type: form.media_type,
-            etag: form.etag.clone(),
-            body: copied(&form.body, copies),
+            media_type: representation.media_type,
+            etag: representation.etag.clone(),
+            body: copied(&representation.body, copies),
             headers,
             headers_unchanged,
         }
@@ -166,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_that_are_alike_share_one_copy() {
+    fn variants_that_are_alike_share_one_copy() {
         let text = Bytes::from("# A page");
         let mut copies = HashSet::new();
         let copy = copied(&text, &mut copies);

@@ -9,9 +9,9 @@ use crate::domain::credential::Fingerprint;
 use crate::domain::time::Timestamp;
 use crate::usecases::admit::{self, AuthenticateError, Credentials};
 
+use super::area::Area;
 use super::form;
 use super::problem::{Code, Problem};
-use super::route::Area;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 

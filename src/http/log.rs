@@ -1,4 +1,4 @@
-//! The line that each request leaves in the log.
+//! The log line of a request.
 
 use hyper::StatusCode;
 use tokio::time::Instant;
@@ -9,54 +9,44 @@ use crate::domain::decision::Decision;
 use super::problem::Problem;
 use super::reply::Reply;
 use super::request_id::RequestId;
-use super::routes::Route;
 
-/// The one line about a request. It names no person: neither path nor query, neither address nor
-/// credential.
+/// The line of a request. It holds no personal data: no path, query, address or credential.
 pub(super) struct LogLine {
     id: RequestId,
-    endpoint: &'static str,
+    pub(super) endpoint: &'static str,
     arrived: Instant,
-    /// The client waited until its answer was made; if that fails, another line tells.
-    is_answered: bool,
+    is_written: bool,
 }
 
 impl LogLine {
-    pub(super) fn begin(id: RequestId, route: Route) -> Self {
+    pub(super) fn begin(id: RequestId) -> Self {
         Self {
             id,
-            endpoint: match route {
-                Route::Found(operation) => operation.endpoint.name(),
-                Route::WrongMethod { .. } => "wrong_method",
-                Route::Unknown => "unknown",
-            },
+            endpoint: "unknown",
             arrived: Instant::now(),
-            is_answered: false,
+            is_written: false,
         }
     }
 
-    /// Takes note that the answer is being made.
-    pub(super) fn answering(&mut self) {
-        self.is_answered = true;
-    }
-
+    /// To the microsecond.
     fn duration_ms(&self) -> f64 {
-        // To the microsecond.
         (self.arrived.elapsed().as_secs_f64() * 1e6).round() / 1e3
     }
 
     pub(super) fn write(
-        self,
+        &mut self,
         status: StatusCode,
         outcome: &Result<Reply, Problem>,
         decision: &Decision,
     ) {
+        // First, so that a panic below does not look like a client that hung up.
+        self.is_written = true;
         let status = status.as_u16();
         let (tool, problem) = match outcome {
-            Ok(reply) => (reply.aside.tool, reply.aside.problem.as_deref()),
+            Ok(reply) => (reply.log.tool, reply.log.problem.as_deref()),
             Err(problem) => (None, Some(problem)),
         };
-        // Some answers tell of a problem under a status of their own.
+        // A tool's failure is an answer of status 200.
         let is_fault = problem.is_some_and(|problem| problem.code.kind().status.as_u16() >= 500);
         if !is_fault && !tracing::enabled!(Level::INFO) {
             return;
@@ -78,10 +68,10 @@ impl LogLine {
     }
 }
 
-/// A request whose client hangs up has no status, but a line all the same.
+/// A client that hangs up drops its request, which has no status then.
 impl Drop for LogLine {
     fn drop(&mut self) {
-        if !self.is_answered {
+        if !self.is_written {
             let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
             tracing::info!(request.id = %id, endpoint, duration_ms, "client hung up");
         }

@@ -3,30 +3,28 @@
 //! | Module | Holds |
 //! |---|---|
 //! | [`server`], `activity` | connections: caps, deadlines, drain |
-//! | [`pipeline`], `context` | the path of every request, and what it carries |
-//! | [`route`], [`routes`] | the operations, and the way to them from method and path |
-//! | `version` | which version a request asks for, and which operations will be removed |
-//! | `identity`, [`client_ip`] | who is asking, and through which proxies |
-//! | [`cors`] | which pages of other origins may read the answers |
-//! | `body`, `room`, `wire`, `form` | reading bodies and the JSON or the parameters in them |
-//! | `documents` | the site's documents as answers |
-//! | `handlers` | the operations |
-//! | `mcp` | the same operations as tools of the Model Context Protocol |
-//! | [`problem`] | what goes wrong, in the client's words |
-//! | `reply`, `events`, [`ratelimit`], `cookie` | what is sent back, whole or piece by piece |
-//! | `render`, `headers` | writing the answer |
-//! | `negotiate` | which form of an answer the client would rather have |
-//! | `panics` | what a panic costs |
-//! | `request_id`, `log` | the name of one request, and its line in the log |
+//! | [`service`], `pipeline`, `context` | what is set at start, the path of every request, what it carries |
+//! | [`area`], [`endpoint`], [`endpoints`] | what is declared of an endpoint, and the table of all |
+//! | `handlers` | a handler each, with its row |
+//! | `mcp` | the same handlers as tools of the Model Context Protocol |
+//! | `identity`, [`client_ip`], [`cors`], `version` | credentials, addresses, origins, versions |
+//! | `body`, `body_budget`, `wire`, `form`, `cookie` | reading bodies, the JSON or form in them, cookies |
+//! | `documents`, `negotiate` | the site's documents as answers |
+//! | [`problem`] | failures as problem details (RFC 9457) |
+//! | `reply`, `sse`, `render`, `headers`, [`ratelimit`] | writing answers |
+//! | `panics`, `request_id`, `log` | a panic as a problem, the request's name and log line |
 
 mod activity;
+pub mod area;
 mod body;
+mod body_budget;
 pub mod client_ip;
 mod context;
 mod cookie;
 pub mod cors;
 mod documents;
-mod events;
+pub mod endpoint;
+pub mod endpoints;
 mod form;
 mod handlers;
 mod headers;
@@ -35,15 +33,14 @@ mod log;
 mod mcp;
 mod negotiate;
 mod panics;
-pub mod pipeline;
+mod pipeline;
 pub mod problem;
 pub mod ratelimit;
 mod render;
 mod reply;
 mod request_id;
-mod room;
-pub mod route;
-pub mod routes;
 pub mod server;
+pub mod service;
+mod sse;
 mod version;
 mod wire;

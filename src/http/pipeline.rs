@@ -12,7 +12,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::body::{Body, Bytes};
 use hyper::http::request::Parts;
@@ -20,157 +19,100 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use crate::app::App;
 use crate::domain::decision::Decision;
-use crate::site::Site;
-use crate::usecases::{admit, chat};
+use crate::domain::deprecation::Deprecation;
+use crate::usecases::{admit, ask_assistant};
 
-use super::body::{self, BodyError, BodyReader};
-use super::client_ip::{ProxyWarnings, TrustedProxies};
-use super::context::{RequestContext, ServerState};
-use super::cors::AllowedOrigins;
-use super::handlers;
+use super::area::Area;
+use super::body::{self, BodyError};
+use super::context::RequestContext;
+use super::cors;
+use super::endpoint::{Endpoint, Route};
+use super::endpoints;
+use super::handlers::health::HEALTH;
 use super::headers::X_REQUEST_ID;
 use super::identity;
 use super::log::LogLine;
 use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
-use super::render::{self, Renderer};
+use super::render;
 use super::reply::{Reply, ReplyBody};
-use super::request_id::{RequestId, RequestIds};
-use super::route::{Area, Endpoint};
-use super::routes::Routes;
-
-/// The service: answers requests, whatever transport they came over.
-#[derive(Debug)]
-pub struct LandingService {
-    state: Arc<ServerState>,
-    routes: Routes,
-    ids: RequestIds,
-    bodies: BodyReader,
-    origins: AllowedOrigins,
-    proxies: TrustedProxies,
-    proxy_warnings: ProxyWarnings,
-    renderer: Renderer,
-}
+use super::request_id::RequestId;
+use super::service::LandingService;
+use super::version;
 
 impl LandingService {
-    /// A service over `app` and `site`. `id_seed` is 16 random bytes; a body has `body_deadline`
-    /// to arrive.
-    #[must_use]
-    pub fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16], body_deadline: Duration) -> Self {
-        Self {
-            renderer: Renderer::new(&app.settings),
-            state: Arc::new(ServerState::new(app, site)),
-            routes: Routes::default(),
-            ids: RequestIds::new(id_seed),
-            bodies: BodyReader::new(body_deadline),
-            origins: AllowedOrigins::default(),
-            proxies: TrustedProxies::default(),
-            proxy_warnings: ProxyWarnings::default(),
-        }
-    }
-
-    /// The same service with another table of paths.
-    #[must_use]
-    pub fn routing(mut self, routes: Routes) -> Self {
-        self.routes = routes;
-        self
-    }
-
-    /// The same service, whose answers pages of these origins may read.
-    #[must_use]
-    pub fn allowing(mut self, origins: AllowedOrigins) -> Self {
-        self.origins = origins;
-        self
-    }
-
-    /// The same service behind these proxies.
-    #[must_use]
-    pub fn behind(mut self, proxies: TrustedProxies) -> Self {
-        self.proxies = proxies;
-        self
-    }
-
-    /// The number of handlers with effects and streamed answers that have begun and not finished.
-    #[must_use]
-    pub fn unfinished(&self) -> usize {
-        self.state.unfinished.len()
-    }
-
-    /// Waits until they have finished, whether or not their clients wait for them.
-    pub async fn wait_for_unfinished(&self) {
-        self.state.unfinished.close();
-        self.state.unfinished.wait().await;
-    }
-
     /// Answers one request from `peer`. Failures and panics become problems.
-    pub async fn respond<B>(&self, peer: IpAddr, request: Request<B>) -> Response<ReplyBody>
-    where
-        B: Body<Data = Bytes, Error: Into<BodyError>>,
-    {
+    pub async fn respond(
+        &self,
+        peer: IpAddr,
+        request: Request<impl Body<Data = Bytes, Error: Into<BodyError>>>,
+    ) -> Response<ReplyBody> {
         let id = self.ids.next();
         let (parts, body) = request.into_parts();
         let (is_head, area) = (parts.method == Method::HEAD, Area::of(parts.uri.path()));
+        let mut log_line = LogLine::begin(id);
         let mut decision = Decision::default();
-        let exchange = self.exchange(id, peer, Arc::new(parts), body, &mut decision);
+        let exchange = self.exchange(
+            id,
+            peer,
+            Arc::new(parts),
+            body,
+            &mut decision,
+            &mut log_line,
+        );
         // The panic net of everything but spawned handlers, which have their `JoinHandle`.
         match catch_panic(exchange).await {
             Ok(response) => response,
             Err(panic) => {
                 let problem = panicked(&*panic);
-                let cause = problem.cause.as_deref();
-                tracing::warn!(request.id = %id, status = 500, cause, "request");
-                self.renderer
-                    .problem(id, is_head, area, &problem, &decision)
+                let response = self
+                    .renderer
+                    .problem(id, is_head, area, &problem, &decision);
+                log_line.write(response.status(), &Err(problem), &decision);
+                response
             }
         }
     }
 
-    async fn exchange<B>(
+    /// `decision` and `log_line` belong to the caller, who needs them after a panic.
+    async fn exchange(
         &self,
         id: RequestId,
         peer: IpAddr,
         parts: Arc<Parts>,
-        body: B,
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
         decision: &mut Decision,
-    ) -> Response<ReplyBody>
-    where
-        B: Body<Data = Bytes, Error: Into<BodyError>>,
-    {
-        let documents = &self.state.documents;
-        let route = self.routes.find(&parts.method, parts.uri.path(), |path| {
-            documents.contains(path)
-        });
+        log_line: &mut LogLine,
+    ) -> Response<ReplyBody> {
+        let is_document = |path: &str| self.state.documents.contains(path);
+        let route = endpoints::find(&parts.method, parts.uri.path(), is_document);
+        log_line.endpoint = route.name();
         if let Some(headers) = self.origins.preflight(&parts, route) {
-            return preflight(id, headers);
+            log_line.endpoint = "preflight";
+            let response = preflight(id, headers);
+            log_line.write(response.status(), &Ok(Reply::empty()), decision);
+            return response;
         }
         let client_ip = self.proxies.client_ip(peer, &parts.headers);
-        let state = Arc::clone(&self.state);
-        let mut context = RequestContext::new(state, id, parts, route, client_ip);
-        let is_probe = route.leads_to(Endpoint::Health);
-        self.proxy_warnings
-            .observe(peer, client_ip.forwarding, is_probe);
-        let mut log_line = LogLine::begin(id, route);
-        let mut outcome = self.answer(&mut context, body, decision).await;
-        log_line.answering();
+        let is_probe = route.name() == HEALTH.name;
+        let forwarding = client_ip.forwarding;
+        self.proxy_warnings.observe(peer, forwarding, is_probe);
+        let mut context = RequestContext::new(Arc::clone(&self.state), id, parts, client_ip);
+        let mut outcome = self.answer(&mut context, route, body, decision).await;
         let mut response = self.renderer.render(&context, &mut outcome, decision);
-        if context.is_for_programs() {
-            let origin = self.origins.origin_of(context.headers());
-            self.origins.apply(origin, response.headers_mut());
-        }
+        self.mark(&context, route, response.headers_mut());
         log_line.write(response.status(), &outcome, decision);
         response
     }
 
     /// Steps 2 to 5. `decision` is what the door said, even if a later step fails.
-    async fn answer<B>(
+    async fn answer(
         &self,
         context: &mut RequestContext,
-        body: B,
+        route: Route,
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
         decision: &mut Decision,
-    ) -> Result<Reply, Problem>
-    where
-        B: Body<Data = Bytes, Error: Into<BodyError>>,
-    {
+    ) -> Result<Reply, Problem> {
         let app = self.app();
         let (now, area) = (context.now, context.area);
         // Counted first, judged after: a bad credential is charged to its network.
@@ -182,12 +124,12 @@ impl LandingService {
             return Err(Problem::refused(Code::RateLimited, decision));
         }
         credential?;
-        let endpoint = context.route.endpoint()?;
+        let endpoint = route.endpoint()?;
         match self.operate(endpoint, context, body).await {
             // A failure before the quota was asked shows it all the same.
-            Err(problem) if endpoint.shows_quota() && problem.decision.standings().is_empty() => {
-                let (now, asker) = (app.clock.now(), context.visitor());
-                let quota = chat::quota(app.meter(), now, &context.client, asker);
+            Err(problem) if endpoint.shows_quota && problem.decision.standings().is_empty() => {
+                let (now, identity) = (app.clock.now(), context.visitor());
+                let quota = ask_assistant::quota(app.meter(), now, &context.client, identity);
                 Err(problem.with_decision(Box::pin(quota).await?))
             }
             outcome => outcome,
@@ -195,26 +137,20 @@ impl LandingService {
     }
 
     /// Steps 3 to 5 of a request that leads to `endpoint`.
-    async fn operate<B>(
+    async fn operate(
         &self,
-        endpoint: Endpoint,
+        endpoint: &'static Endpoint,
         context: &mut RequestContext,
-        body: B,
-    ) -> Result<Reply, Problem>
-    where
-        B: Body<Data = Bytes, Error: Into<BodyError>>,
-    {
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
+    ) -> Result<Reply, Problem> {
         context.wanted.check()?;
         let (headers, own_origin) = (context.headers(), &self.app().settings.base_url);
-        // What identity providers revoke with in the auth.md proposal (v0.1). It is not read.
-        if endpoint == Endpoint::Revoke && body::is_of_type(headers, "application/logout+jwt") {
-            return Err(Problem::of(Code::IssuerNotEnabled));
-        }
-        if endpoint.checks_origin() && !self.origins.admits(headers, own_origin) {
+        if endpoint.checks_origin && !self.origins.admits(headers, own_origin) {
             return Err(Problem::of(Code::OriginNotAllowed));
         }
         let mut bytes = Bytes::new();
-        if let Some(rule) = endpoint.body() {
+        if let Some(rule) = endpoint.body {
+            body::check_refused(rule, headers)?;
             let network = context.client.network;
             bytes = Box::pin(self.bodies.read(network, body, rule.bytes_max)).await?;
             let (media_type, is_empty) = (rule.media_type, bytes.is_empty());
@@ -222,10 +158,26 @@ impl LandingService {
             // The body may have taken its time.
             context.now = self.app().clock.now();
         }
-        handlers::run(endpoint, context.clone(), |context| {
-            handlers::handle(endpoint, context, bytes)
-        })
-        .await
+        let handler = endpoint.handler;
+        endpoint.run(handler, context.clone(), bytes).await
+    }
+
+    /// Adds what an answer says of versions, removal and CORS.
+    fn mark(&self, context: &RequestContext, route: Route, headers: &mut HeaderMap) {
+        context.wanted.confirm(headers);
+        if let Route::Found(endpoint) = route {
+            let is_meant =
+                |it: &&Deprecation| (it.method, it.path) == (endpoint.method, context.path());
+            if let Some(deprecation) = self.deprecations.iter().find(is_meant) {
+                version::announce(deprecation, headers);
+            }
+        }
+        if route.is_document() {
+            cors::open(headers);
+        } else if context.area.is_for_programs() {
+            let origin = self.origins.origin_of(context.headers());
+            self.origins.apply(origin, headers);
+        }
     }
 
     fn app(&self) -> &App {
@@ -235,10 +187,8 @@ impl LandingService {
 
 /// The answer to a CORS preflight: `headers` and no body.
 fn preflight(id: RequestId, mut headers: HeaderMap) -> Response<ReplyBody> {
-    let status = StatusCode::NO_CONTENT;
-    tracing::info!(request.id = %id, endpoint = "preflight", status = status.as_u16(), "request");
     headers.insert(X_REQUEST_ID, id.to_header());
-    render::response(status, headers, ReplyBody::default())
+    render::response(StatusCode::NO_CONTENT, headers, ReplyBody::default())
 }
 
 #[cfg(test)]

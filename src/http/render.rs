@@ -8,17 +8,15 @@ use hyper::header::{
 use hyper::{HeaderMap, Response, StatusCode};
 
 use crate::domain::decision::Decision;
-use crate::domain::settings::Settings;
 
+use super::area::Area;
 use super::context::RequestContext;
-use super::cors;
+use super::documents::DocumentUrls;
 use super::headers::{NO_STORE, X_REQUEST_ID, insert};
 use super::problem::Problem;
 use super::ratelimit;
-use super::reply::{Reply, ReplyBody};
+use super::reply::{Reply, ReplyBody, whole};
 use super::request_id::RequestId;
-use super::route::Area;
-use super::version;
 
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 /// Tells nginx not to buffer a stream.
@@ -33,14 +31,14 @@ pub(super) struct Renderer {
 }
 
 impl Renderer {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(base_url: &str) -> Self {
         Self {
-            base_url: settings.base_url.clone(),
-            metadata: settings.protected_resource(),
+            base_url: base_url.to_owned(),
+            metadata: DocumentUrls::new(base_url).protected_resource,
         }
     }
 
-    /// The answer to a request, without its CORS headers. Takes headers and body out of `outcome`
+    /// The answer to a request. Takes headers and body out of `outcome`
     /// and merges its decision into `decision`, which the log reads afterwards.
     pub(super) fn render(
         &self,
@@ -50,7 +48,7 @@ impl Renderer {
     ) -> Response<ReplyBody> {
         let is_head = context.parts.method == hyper::Method::HEAD;
         let (id, area) = (context.id, context.area);
-        let mut response = match outcome {
+        match outcome {
             Ok(reply) => {
                 if let Some(later) = &reply.decision {
                     decision.merge(later);
@@ -63,16 +61,7 @@ impl Renderer {
                 decision.merge(&problem.decision);
                 self.problem(id, is_head, area, problem, decision)
             }
-        };
-        let headers = response.headers_mut();
-        context.wanted.confirm(headers);
-        if context.route.is_document() {
-            cors::open(headers);
         }
-        if let Some(deprecation) = context.route.deprecation() {
-            version::give_notice(deprecation, headers);
-        }
-        response
     }
 
     /// The answer to a request that failed.
@@ -96,7 +85,7 @@ impl Renderer {
             );
         }
         let body = problem.body(&self.base_url, id, decision, area);
-        let body = ReplyBody::from(Bytes::from(body));
+        let body = whole(Bytes::from(body));
         write(id, is_head, area, decision, (status, headers, body))
     }
 }

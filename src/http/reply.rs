@@ -1,18 +1,16 @@
-//! What an operation answers when nothing goes wrong.
+//! What a handler answers when nothing fails.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use http_body_util::Full;
-use hyper::body::{Body, Bytes, Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 
 use crate::domain::decision::Decision;
 
-use super::events::{BrokenOff, EventStream};
 use super::problem::{Code, Problem};
+use super::sse::{BrokenOff, SseStream};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -24,18 +22,18 @@ pub(crate) struct Reply {
     /// Its own headers, `Content-Type` among them.
     pub(crate) headers: HeaderMap,
     pub(crate) body: ReplyBody,
-    /// What policies beyond the door said, if they were asked.
+    /// The standings of the policies that the handler asked.
     pub(crate) decision: Option<Box<Decision>>,
-    /// What the log is told beside.
-    pub(crate) aside: Aside,
+    /// What only the log shows.
+    pub(crate) log: ToolLog,
 }
 
-/// What the log is told of an answer that speaks for another operation.
+/// What the log shows of a tool, whose answer is that of the endpoint for all tools.
 #[derive(Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct ToolLog {
     /// The tool that was called.
     pub(crate) tool: Option<&'static str>,
-    /// What went wrong, if the answer tells it in another shape than a problem's.
+    /// Why it failed: the answer has it as text.
     pub(crate) problem: Option<Box<Problem>>,
 }
 
@@ -43,39 +41,39 @@ impl Reply {
     /// A JSON answer.
     ///
     /// # Errors
-    /// A problem when `body` has no JSON form, which is a fault of the service.
+    /// A problem when `body` cannot be serialised, which is a bug.
     pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Problem> {
         match serde_json::to_vec(body) {
             Ok(body) => Ok(Self {
                 status,
-                ..Self::of_type(JSON, Bytes::from(body))
+                ..Self::of_type(JSON, whole(Bytes::from(body)))
             }),
             Err(error) => Err(Problem::of(Code::InternalError).because(error)),
         }
     }
 
     /// An answer with these headers.
-    pub(crate) fn new(status: StatusCode, headers: HeaderMap, body: impl Into<ReplyBody>) -> Self {
+    pub(crate) fn new(status: StatusCode, headers: HeaderMap, body: ReplyBody) -> Self {
         Self {
             status,
             headers,
-            body: body.into(),
+            body,
             decision: None,
-            aside: Aside::default(),
+            log: ToolLog::default(),
         }
     }
 
-    /// Word that it went well, and nothing else.
+    /// 200 without a body.
     pub(crate) fn empty() -> Self {
         Self::new(StatusCode::OK, HeaderMap::new(), ReplyBody::default())
     }
 
-    /// An answer that comes in pieces.
-    pub(crate) fn events(stream: EventStream) -> Self {
-        Self::of_type(EVENTS, ReplyBody(Form::Streamed(stream)))
+    /// A stream of server-sent events.
+    pub(crate) fn events(stream: SseStream) -> Self {
+        Self::of_type(EVENTS, stream.boxed_unsync())
     }
 
-    fn of_type(media_type: HeaderValue, body: impl Into<ReplyBody>) -> Self {
+    fn of_type(media_type: HeaderValue, body: ReplyBody) -> Self {
         let mut headers = HeaderMap::with_capacity(16);
         headers.insert(CONTENT_TYPE, media_type);
         Self::new(StatusCode::OK, headers, body)
@@ -87,55 +85,12 @@ impl Reply {
     }
 }
 
-/// What an answer says: all of it at once, or piece by piece as it comes to be.
-#[derive(Debug, Default)]
-pub struct ReplyBody(Form);
+/// The body of an answer: whole, or a stream of events.
+pub(crate) type ReplyBody = UnsyncBoxBody<Bytes, BrokenOff>;
 
-#[derive(Debug)]
-enum Form {
-    Whole(Full<Bytes>),
-    Streamed(EventStream),
-}
-
-impl Default for Form {
-    fn default() -> Self {
-        Self::Whole(Full::default())
-    }
-}
-
-impl From<Bytes> for ReplyBody {
-    fn from(whole: Bytes) -> Self {
-        Self(Form::Whole(Full::new(whole)))
-    }
-}
-
-impl Body for ReplyBody {
-    type Data = Bytes;
-    type Error = BrokenOff;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        match &mut self.get_mut().0 {
-            Form::Whole(body) => Pin::new(body)
-                .poll_frame(context)
-                .map_err(|never| match never {}),
-            Form::Streamed(body) => Pin::new(body).poll_frame(context),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match &self.0 {
-            Form::Whole(body) => body.is_end_stream(),
-            Form::Streamed(body) => body.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.0 {
-            Form::Whole(body) => body.size_hint(),
-            Form::Streamed(body) => body.size_hint(),
-        }
-    }
+/// A whole body.
+pub(crate) fn whole(bytes: Bytes) -> ReplyBody {
+    Full::new(bytes)
+        .map_err(|never| match never {})
+        .boxed_unsync()
 }

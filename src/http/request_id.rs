@@ -6,33 +6,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hyper::header::HeaderValue;
 use uuid::Uuid;
 
-/// Names requests: a random seed, and a counter that no two requests share.
+/// Makes the ids of one process from a random seed and a counter.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
     seed: u128,
-    counter: Counter,
+    counter: AtomicU64,
 }
-
-/// Every core changes it with each request: nothing else may share its line of the cache.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Counter(AtomicU64);
 
 impl RequestIds {
     pub(crate) const fn new(seed: [u8; 16]) -> Self {
         Self {
             seed: u128::from_be_bytes(seed),
-            counter: Counter(AtomicU64::new(0)),
+            counter: AtomicU64::new(0),
         }
     }
 
     pub(crate) fn next(&self) -> RequestId {
-        // An odd factor visits every number once and makes neighbours look unrelated.
+        // Multiplication by an odd number is a bijection, so no id comes twice.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let count = self.counter.0.fetch_add(1, Ordering::Relaxed);
-        let scattered = u128::from(count.wrapping_mul(STEP));
-        // Version and variant take no bits of the low 62, so ids stay distinct.
-        let bits = self.seed.wrapping_add(scattered);
+        let count = self.counter.fetch_add(1, Ordering::Relaxed);
+        let bits = self.seed.wrapping_add(u128::from(count.wrapping_mul(STEP)));
         RequestId(Uuid::new_v8(bits.to_be_bytes()))
     }
 }
@@ -42,7 +35,7 @@ impl RequestIds {
 pub(crate) struct RequestId(Uuid);
 
 impl RequestId {
-    /// The id as it stands in a header.
+    /// The id as the value of a header.
     pub(crate) fn to_header(self) -> HeaderValue {
         let mut text = Uuid::encode_buffer();
         // Hexadecimal digits and hyphens are always a valid value.

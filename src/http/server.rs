@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::activity::{ActiveBody, Activity};
-use super::pipeline::LandingService;
+use super::service::LandingService;
 
 /// How much, how many, how long.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use hyper::header::{HeaderName, HeaderValue};
 use crate::domain::deprecation::Deprecation;
 use crate::domain::time::Timestamp;
 
+use super::area::Area;
 use super::problem::{Code, Problem};
-use super::route::Area;
 
 /// The only version there is: in the path, and in what health and sandbox report.
 pub(crate) const VERSION: &str = "v1";
@@ -64,9 +64,9 @@ impl Wanted {
     }
 }
 
-/// Writes the notice on an answer of the operation it was given for.
-pub(crate) fn give_notice(deprecation: Deprecation, headers: &mut HeaderMap) {
-    // The form that the specification names; RFC 9745 came later and has a date there.
+/// Writes the notice of an operation's removal.
+pub(crate) fn announce(deprecation: &Deprecation, headers: &mut HeaderMap) {
+    // The value that the specification names; RFC 9745 came later and has a date.
     headers.insert(DEPRECATION, HeaderValue::from_static("true"));
     if let Some(sunset) = http_date(deprecation.sunset()) {
         headers.insert(SUNSET, sunset);

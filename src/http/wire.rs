@@ -89,6 +89,18 @@ pub(crate) fn parse(body: &[u8]) -> Result<JsonValue<'_>, Problem> {
     })
 }
 
+/// Reads an object that has no members.
+///
+/// # Errors
+/// A problem when it is something else.
+pub(crate) fn read_no_members(json: &[u8]) -> Result<(), Problem> {
+    let mut errors = Errors::default();
+    let nothing = parse(json)?
+        .object(&mut errors)
+        .map(|object| object.finish(Unknown::Rejected, &mut errors));
+    errors.finish(nothing)
+}
+
 impl Errors {
     /// Adds an error about the value at `pointer`.
     pub(crate) fn push(&mut self, pointer: &str, code: &'static str, detail: impl Into<String>) {

@@ -1,4 +1,4 @@
-//! What the use cases need from the world, as object-safe traits in the words of the domain.
+//! What use cases need from the outside, as object-safe traits in the domain's terms.
 //!
 //! Every port has two adapters: one over a technology and a twin in [`crate::adapters::memory`].
 //! Both keep the same contract, in `tests/it/contracts`. A port, its twin and its contract stand in
@@ -28,7 +28,7 @@ pub enum StoreError {
     /// It cannot be read or written. The text is for the log, never for a client.
     #[error("store unavailable: {0}")]
     Unavailable(String),
-    /// Too many changes are waiting already.
+    /// Its queue is full.
     #[error("store overloaded")]
     Overloaded,
 }

@@ -19,18 +19,7 @@ pub struct SiteFacts {
     /// Whether proxies are trusted to name the client.
     pub trusts_proxies: bool,
     /// The operations that will be removed.
-    pub deprecated: Vec<Deprecated>,
-}
-
-/// An operation that will be removed.
-#[derive(Clone, Debug)]
-pub struct Deprecated {
-    /// Its method, in lower case.
-    pub method: String,
-    /// Its path.
-    pub path: &'static str,
-    /// The notice.
-    pub deprecation: Deprecation,
+    pub deprecated: &'static [Deprecation],
 }
 
 /// The name of the quota cookie. On https the `__Host-` prefix keeps other hosts and plain http from

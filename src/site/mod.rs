@@ -42,7 +42,7 @@ use crate::domain::passage::Passage;
 
 pub use document::{Document, HTML, Representation};
 pub use error::SiteError;
-pub use facts::{Deprecated, SiteFacts};
+pub use facts::SiteFacts;
 use openapi::Description;
 use page::Page;
 use reference::Reference;
@@ -102,7 +102,7 @@ impl Site {
         let skill = Skill::render(skill::PUBLIC_API, &templates)?;
         let words = context! { problems => Value::from(Serde(problems)) };
         let words = context! { ..words, ..templates.context().clone() };
-        let description = Description::render(&words, &facts.deprecated)?;
+        let description = Description::render(&words, facts.deprecated)?;
         let toolbox = Toolbox::new(facts, description.value());
         let paths = catalog::PAGES.iter().map(|row| row.path);
         let paths = paths.chain(own_pages.iter().map(|page| page.path.as_str()));

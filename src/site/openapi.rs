@@ -4,9 +4,10 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 
+use crate::domain::deprecation::Deprecation;
+
 use super::document::{Document, JSON, MAX_AGE_S, Representation};
 use super::error::SiteError;
-use super::facts::Deprecated;
 
 const NAME: &str = "openapi.yaml";
 const SOURCE: &str = include_str!("../../data/openapi.yaml");
@@ -29,11 +30,11 @@ impl Description {
     ///
     /// # Errors
     /// [`SiteError`] when the result is not YAML, or has no such operation.
-    pub(super) fn render(context: &Value, deprecated: &[Deprecated]) -> Result<Self, SiteError> {
+    pub(super) fn render(context: &Value, deprecated: &[Deprecation]) -> Result<Self, SiteError> {
         let mut yaml = environment()?.render_named_str(NAME, SOURCE, context)?;
         for operation in deprecated {
             yaml = mark(&yaml, operation).ok_or_else(|| {
-                let Deprecated { method, path, .. } = operation;
+                let Deprecation { method, path, .. } = operation;
                 SiteError::new(NAME, format!("has no operation {method} {path} to mark"))
             })?;
         }
@@ -60,9 +61,9 @@ impl Description {
 
 /// `yaml` with a notice about `operation`; `None` if it has no such operation. Comments and the order
 /// of members stay.
-fn mark(yaml: &str, operation: &Deprecated) -> Option<String> {
-    let replacement = operation.deprecation.replacement();
-    let sunset = operation.deprecation.sunset().to_rfc3339();
+fn mark(yaml: &str, operation: &Deprecation) -> Option<String> {
+    let replacement = operation.replacement;
+    let sunset = operation.sunset().to_rfc3339();
     let (day, _) = sunset.split_once('T')?;
     let notice = format!(
         "        **Deprecated.** Use `{replacement}` instead. Until {day} this operation stays as it \
@@ -80,7 +81,8 @@ fn mark(yaml: &str, operation: &Deprecated) -> Option<String> {
             }
         }
         let is_here = line == "      description: |"
-            && (path, method) == (operation.path, operation.method.as_str());
+            && path == operation.path
+            && operation.method.eq_ignore_ascii_case(method);
         if is_here {
             marked.push_str("      deprecated: true\n");
         }

@@ -1,4 +1,4 @@
-//! Minting a free API key.
+//! Issuing a free API key.
 
 use crate::domain::client::{Client, Subject};
 use crate::domain::credential::{ApiKey, KeyRecord};
@@ -15,7 +15,7 @@ use super::meter::Meter;
 pub struct Issued {
     /// The key, to be shown once.
     pub key: ApiKey,
-    /// What is kept of it.
+    /// Its stored record.
     pub record: KeyRecord,
     /// How the `keys` policy stands.
     pub decision: Decision,
@@ -24,13 +24,13 @@ pub struct Issued {
 /// No key was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueKeyError {
-    /// Too many keys.
+    /// The `keys` policy refuses.
     #[error("rate limited")]
     Refused(Decision),
     /// The key could not be kept.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// No random bytes to make it of.
+    /// No random bytes.
     #[error("{1}")]
     Entropy(Decision, EntropyError),
     /// The limiter cannot decide.
@@ -38,7 +38,7 @@ pub enum IssueKeyError {
     Limiter(#[from] LimiterError),
 }
 
-/// Mints a key that expires `lifetime_ms` from now.
+/// Issues a key that expires `lifetime_ms` from now.
 ///
 /// # Errors
 /// [`IssueKeyError`] when no key was kept.

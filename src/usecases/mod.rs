@@ -1,20 +1,20 @@
-//! What the service does: a free function for each thing, over ports, in the words of the domain.
+//! What the service does: a free function for each use case, over ports, in the domain's terms.
 //!
 //! | Module | Does |
 //! |---|---|
-//! | [`admit`] | finds out who is asking and counts the request at the door |
+//! | [`admit`] | authenticates a request and counts it |
 //! | [`subscribe`] | signs an address up for the newsletter |
-//! | [`chat`] | answers a visitor within the quota; tells what is left of it |
-//! | [`issue_key`] | mints a free API key |
-//! | [`register_agent`] | registers an agent and gives it a token |
-//! | [`exchange`] | gives a registered agent a fresh token |
-//! | [`revoke`] | ends a key or a registration before its time |
+//! | [`ask_assistant`] | answers a visitor within the quota; shows what is left of it |
+//! | [`issue_key`] | issues a free API key |
+//! | [`register_agent`] | registers an agent and issues its first token |
+//! | [`issue_token`] | issues another token to a registered agent |
+//! | [`revoke`] | revokes a key or a registration |
 //! | [`meter`] | what all of them count with |
 
 pub mod admit;
-pub mod chat;
-pub mod exchange;
+pub mod ask_assistant;
 pub mod issue_key;
+pub mod issue_token;
 pub mod meter;
 pub mod register_agent;
 pub mod revoke;

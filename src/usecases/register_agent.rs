@@ -1,4 +1,4 @@
-//! Registering an agent. Nothing is kept of it: what it is given proves itself.
+//! Registering an agent. Nothing is stored: registrations and tokens carry a MAC.
 
 use crate::domain::agent::{AccessToken, Registration};
 use crate::domain::client::{Client, Subject};
@@ -12,7 +12,7 @@ use super::meter::Meter;
 /// An agent is registered.
 #[derive(Debug)]
 pub struct Registered {
-    /// Its name and how long its client secret is good.
+    /// Its client id and the expiry of its secret.
     pub registration: Registration,
     /// Its first token.
     pub token: AccessToken,
@@ -23,10 +23,10 @@ pub struct Registered {
 /// No agent was registered.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterAgentError {
-    /// Too many registrations and tokens.
+    /// The `agents` policy refuses.
     #[error("rate limited")]
     Refused(Decision),
-    /// No random bytes to name it by.
+    /// No random bytes for its id.
     #[error("{1}")]
     Entropy(Decision, EntropyError),
     /// The limiter cannot decide.

@@ -1,4 +1,4 @@
-//! Ending a credential before its time.
+//! Revoking a credential before it expires.
 
 use crate::domain::agent::AccessToken;
 use crate::domain::credential::ApiKey;
@@ -7,12 +7,12 @@ use crate::ports::StoreError;
 
 use super::admit::Credentials;
 
-/// Revokes a key, or a token's registration and with it all that it was given. Whoever presents it
-/// may: there is nobody else whom it could belong to. A token that has expired will do, as long as
-/// its registration is good. What is good no longer, or never was, needs no revocation.
+/// Revokes a key, or the registration of a token and so all of its tokens. Possession is
+/// authorisation. An expired token will do while its registration is active. An invalid credential
+/// is ignored (RFC 7009, section 2.2).
 ///
 /// # Errors
-/// [`StoreError`] when the key or the registration may still be good.
+/// [`StoreError`] when the key or the registration may still be active.
 pub async fn revoke(
     credentials: Credentials<'_>,
     now: Timestamp,

@@ -17,22 +17,22 @@ use super::meter::Meter;
 /// Where sign-ups go, and what that needs.
 #[derive(Clone, Copy)]
 pub enum Newsletter<'a> {
-    /// They are kept here.
+    /// Contacts are kept here.
     Contacts {
-        /// Keeps the contacts.
+        /// The store.
         contacts: &'a dyn ContactStore,
-        /// Who is told that an address was there already.
+        /// Which clients learn that an address was signed up before.
         reveal: RevealExisting,
-        /// Hides who signed a contact up.
+        /// Hashes who signed a contact up.
         origin_key: &'a MacKey,
     },
-    /// They are passed on to a provider, and nothing is kept.
+    /// Sign-ups are passed on to a provider; no contact is kept.
     Provider {
-        /// Tells the provider.
+        /// The provider's webhook.
         notifier: &'a dyn SubscriptionNotifier,
-        /// Read again after the provider: by then time has passed.
+        /// Read again after the provider has answered.
         clock: &'a dyn Clock,
-        /// Names notices.
+        /// Makes the ids of notices.
         entropy: &'a dyn Entropy,
     },
 }
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Newsletter<'_> {
 /// The address is signed up.
 #[derive(Debug)]
 pub struct Subscribed {
-    /// How.
+    /// What became of it.
     pub outcome: Outcome,
     /// How the newsletter's policies stand.
     pub decision: Decision,
@@ -60,7 +60,7 @@ pub struct Subscribed {
 pub enum Outcome {
     /// It is kept here.
     Kept {
-        /// Whether it was there already, for a client that may know.
+        /// Whether it was signed up before, if this client may know.
         already_exists: Option<bool>,
     },
     /// The provider has it.
@@ -76,19 +76,20 @@ pub enum SubscribeError {
     /// The contact could not be kept. The charge stays: the attempt cost the same.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// The provider did not take it. The pair's charge was given back: it may try again at once,
-    /// as often as its network may sign up ([`Meter::refund`]).
+    /// The provider did not accept it. The charge of the pair was refunded: the client may try
+    /// again, as often as its network may sign up ([`Meter::refund`]).
     #[error("{1}")]
     Provider(Decision, NotifyError),
     /// The limiter cannot decide.
     #[error(transparent)]
     Limiter(#[from] LimiterError),
-    /// The notice could not be given a name.
+    /// No random bytes for the notice's id.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }
 
-/// Signs `email` up. The same work is done, and the same time taken, whether or not it was there.
+/// Signs `email` up. The work and the time it takes are the same whether or not it was signed up
+/// before.
 ///
 /// # Errors
 /// [`SubscribeError`] when the address was not kept or passed on.

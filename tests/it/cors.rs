@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use hyper::{Method, StatusCode};
 use landing_api::domain::deprecation::Deprecation;
-use landing_api::http::routes::Routes;
 use landing_api::ports::StoreError;
 
 use crate::harness::{Call, NOW, Reply, Setup, TestApp};
@@ -98,11 +97,15 @@ fn calls() -> Vec<(Call, u16)> {
 
 #[tokio::test]
 async fn an_allowed_origin_may_read_every_answer_and_exactly_the_headers_that_are_sent() {
-    let removed = Deprecation::new(NOW, 90, "/api/v1/newsletter");
+    const REMOVED: Deprecation = Deprecation {
+        method: "POST",
+        path: "/api/newsletter",
+        replacement: "/api/v1/newsletter",
+        announced: NOW,
+        notice_days: 90,
+    };
     let app = Setup {
-        routes: Routes::default()
-            .deprecating(&Method::POST, "/api/newsletter", removed)
-            .unwrap(),
+        deprecations: &[REMOVED],
         ..setup()
     }
     .limit("default", "100/60s")

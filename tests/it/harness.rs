@@ -16,15 +16,15 @@ use landing_api::adapters::memory::{
 use landing_api::app::App;
 use landing_api::domain::chat::Conversation;
 use landing_api::domain::contact::RevealExisting;
+use landing_api::domain::deprecation::Deprecation;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::settings::Settings;
 use landing_api::domain::time::Timestamp;
 use landing_api::http::client_ip::TrustedProxies;
 use landing_api::http::cors::AllowedOrigins;
-use landing_api::http::pipeline::LandingService;
 use landing_api::http::problem;
-use landing_api::http::routes::Routes;
+use landing_api::http::service::LandingService;
 use landing_api::ports::{
     AnswerSink, Clock, ModelClient, ModelError, RateLimiter, SubscriptionNotifier,
 };
@@ -50,7 +50,7 @@ pub(crate) struct Setup {
     pub(crate) allowed_origins: &'static [&'static str],
     pub(crate) trusted_proxies: &'static [&'static str],
     pub(crate) site_files: Vec<SiteFile>,
-    pub(crate) routes: Routes,
+    pub(crate) deprecations: &'static [Deprecation],
     /// In place of the one that a test sets.
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
@@ -67,7 +67,7 @@ impl Default for Setup {
             allowed_origins: &[],
             trusted_proxies: &[],
             site_files: Vec::new(),
-            routes: Routes::default(),
+            deprecations: &[],
             clock: None,
         }
     }
@@ -105,7 +105,7 @@ impl Setup {
                 .map(|&origin| origin.to_owned())
                 .collect(),
             trusts_proxies: !self.trusted_proxies.is_empty(),
-            deprecated: self.routes.deprecated(),
+            deprecated: self.deprecations,
         };
         let site = site(&facts, &self.site_files);
         let app = Arc::new(App {
@@ -126,7 +126,7 @@ impl Setup {
             .iter()
             .map(|cidr| cidr.parse().unwrap());
         let service = LandingService::new(app, &site, [1; 16], Duration::from_secs(10))
-            .routing(self.routes)
+            .deprecating(self.deprecations)
             .allowing(AllowedOrigins::new(origins))
             .behind(TrustedProxies::new(proxies));
         TestApp {

@@ -23,7 +23,7 @@ pub(crate) fn facts() -> SiteFacts {
         passes_sign_ups_on: false,
         allowed_origins: Vec::new(),
         trusts_proxies: false,
-        deprecated: Vec::new(),
+        deprecated: &[],
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
         passes_sign_ups_on: true,
         allowed_origins: vec!["https://www.example.com".to_owned()],
         trusts_proxies: true,
-        deprecated: Vec::new(),
+        deprecated: &[],
     };
     vec![facts(), other, all_off]
 }

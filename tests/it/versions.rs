@@ -2,7 +2,7 @@
 
 use hyper::{Method, StatusCode};
 use landing_api::domain::deprecation::Deprecation;
-use landing_api::http::routes::Routes;
+use landing_api::http::endpoints::{DEPRECATIONS, ENDPOINTS};
 use serde_json::Value;
 
 use crate::harness::{Call, NOW, Reply, Setup, TestApp};
@@ -121,11 +121,15 @@ fn notice(reply: &Reply) -> (Option<&str>, Option<&str>) {
 
 /// Notice of the sign-up's old path, given on the day the tests begin, a hundred days ahead.
 fn with_notice() -> Setup {
-    let notice = Deprecation::new(NOW, 100, "/api/v1/newsletter");
+    const REMOVED: Deprecation = Deprecation {
+        method: "POST",
+        path: "/api/newsletter",
+        replacement: "/api/v1/newsletter",
+        announced: NOW,
+        notice_days: 100,
+    };
     Setup {
-        routes: Routes::default()
-            .deprecating(&Method::POST, "/api/newsletter", notice)
-            .unwrap(),
+        deprecations: &[REMOVED],
         ..Setup::default()
     }
 }
@@ -200,20 +204,26 @@ async fn an_operation_that_will_be_removed_is_described_so_in_both_forms() {
 
 #[test]
 fn every_operation_of_the_table_can_be_marked_and_described() {
-    for (method, path, _) in Routes::default().iter() {
-        let notice = Deprecation::new(NOW, 0, "/elsewhere");
-        let routes = Routes::default()
-            .deprecating(&method, path, notice)
-            .unwrap();
-        let deprecated = routes.deprecated();
-        assert_eq!(deprecated.len(), 1);
+    let operations = ENDPOINTS.into_iter().flat_map(|endpoint| {
+        let paths = endpoint.paths.iter();
+        paths.map(|&path| (endpoint.method, path))
+    });
+    for (method, path) in operations {
+        let notice = Deprecation {
+            method,
+            path,
+            replacement: "/elsewhere",
+            announced: NOW,
+            notice_days: 0,
+        };
+        let deprecated: &'static [Deprecation] = Box::leak(Box::new([notice]));
         let facts = landing_api::site::SiteFacts {
             deprecated,
             ..crate::site::facts()
         };
         let json = crate::site::document(&facts, "/openapi.json");
         let description: Value = serde_json::from_str(&json).unwrap();
-        let operation = &description["paths"][path][method.as_str().to_lowercase()];
+        let operation = &description["paths"][path][method.to_lowercase()];
         assert_eq!(operation["deprecated"], true, "{method} {path}");
         let text = operation["description"].as_str().unwrap();
         assert!(text.contains("`/elsewhere`"), "{method} {path}");
@@ -223,5 +233,5 @@ fn every_operation_of_the_table_can_be_marked_and_described() {
 
 #[test]
 fn nothing_is_deprecated_at_present() {
-    assert!(Routes::default().deprecated().is_empty());
+    assert!(DEPRECATIONS.is_empty());
 }

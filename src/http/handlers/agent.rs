@@ -2,19 +2,47 @@
 //! credential (RFC 7009).
 
 use hyper::StatusCode;
+use hyper::body::Bytes;
 use serde::Serialize;
 
 use crate::domain::text::Label;
 use crate::http::context::RequestContext;
+use crate::http::endpoint::{BodyRule, Endpoint};
 use crate::http::form;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, JsonObject, Unknown};
-use crate::usecases::register_agent::{RegisterAgentError, register_agent};
+use crate::usecases::register_agent::register_agent;
 use crate::usecases::revoke::revoke as revoke_credential;
 
 use super::TIER;
 use super::oauth::{SCOPE, TokenResponse};
+
+pub(crate) const REGISTER: Endpoint = Endpoint {
+    name: "agent.register",
+    paths: &["/agent/auth"],
+    // An identity assertion is refused for what it is, not for its size of some kilobytes.
+    body: Some(BodyRule::json(64)),
+    ..Endpoint::post(|context, body| Box::pin(register(context, body)))
+};
+
+pub(crate) const CLAIM: Endpoint = Endpoint {
+    name: "agent.claim",
+    paths: &["/agent/auth/claim", "/agent/auth/claim/complete"],
+    ..Endpoint::post(|_context, _body| Box::pin(async { Err(Problem::of(Code::ClaimNotEnabled)) }))
+};
+
+pub(crate) const REVOKE: Endpoint = Endpoint {
+    name: "agent.revoke",
+    paths: &["/agent/auth/revoke"],
+    body: Some(BodyRule {
+        // What an identity provider sends in the auth.md proposal (v0.1).
+        refused: Some(("application/logout+jwt", Code::IssuerNotEnabled)),
+        ..BodyRule::form(8)
+    }),
+    has_effects: true,
+    ..Endpoint::post(|context, body| Box::pin(revoke(context, body)))
+};
 
 /// The members of RFC 6749, section 5.1, and of auth.md, and whose secret it is (RFC 7591, section
 /// 3.2.1).
@@ -43,12 +71,11 @@ const ANONYMOUS: &str = "anonymous";
 /// The one kind of credential it gets.
 const ACCESS_TOKEN: &str = "access_token";
 
-pub(super) async fn register(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
-    let label = read_request(body)?;
+async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+    let label = read_request(&body)?;
     let app = context.app();
-    let registered = register_agent(&*app.entropy, app.meter(), context.now, &context.client)
-        .await
-        .map_err(problem)?;
+    let registered =
+        register_agent(&*app.entropy, app.meter(), context.now, &context.client).await?;
     let registration = &registered.registration;
     let client_id = registration.client_id();
     let token = registered.token.encode(&app.secrets.access_token);
@@ -70,16 +97,14 @@ pub(super) async fn register(context: &RequestContext, body: &[u8]) -> Result<Re
 }
 
 /// Answers alike whether or not there was anything to revoke (RFC 7009, section 2.2).
-pub(super) async fn revoke(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
-    let form = form::parse(body)?;
+async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+    let form = form::parse(&body)?;
     let mut errors = Errors::default();
     let token = form.required("token", &mut errors);
     // Any hint will do: a credential tells by itself what it is.
     form.optional("token_type_hint", &mut errors);
     let token = errors.finish(token)?;
-    revoke_credential(context.app().credentials(), context.now, token)
-        .await
-        .map_err(|cause| Problem::of(Code::StoreUnavailable).because(cause))?;
+    revoke_credential(context.app().credentials(), context.now, token).await?;
     Ok(Reply::empty())
 }
 
@@ -126,16 +151,4 @@ fn not_enabled(object: &mut JsonObject<'_>) -> Problem {
         Some("verified_email") => Code::VerifiedEmailNotEnabled,
         Some(_) | None => Code::IdentityAssertionNotEnabled,
     })
-}
-
-fn problem(error: RegisterAgentError) -> Problem {
-    match error {
-        RegisterAgentError::Refused(decision) => {
-            Problem::refused(Code::RateLimited, &decision).with_decision(decision)
-        }
-        RegisterAgentError::Entropy(decision, cause) => Problem::of(Code::InternalError)
-            .with_decision(decision)
-            .because(cause),
-        RegisterAgentError::Limiter(cause) => Problem::from(cause),
-    }
 }

@@ -1,43 +1,56 @@
 //! `GET /api/v1/health`: is the service ready to do its work?
 
 use hyper::StatusCode;
+use hyper::body::Bytes;
 use serde::Serialize;
 
 use crate::http::context::RequestContext;
-use crate::http::problem::{Code, Problem};
+use crate::http::endpoint::{Endpoint, McpTool};
+use crate::http::problem::Problem;
 use crate::http::reply::Reply;
 use crate::http::version::VERSION;
-use crate::ports::StoreError;
+use crate::http::wire;
 use crate::usecases::subscribe::Newsletter;
+
+pub(crate) const HEALTH: Endpoint = Endpoint {
+    name: "health",
+    paths: &["/api/v1/health"],
+    tool: Some(McpTool {
+        name: "check_health",
+        handler: |context, arguments| Box::pin(check_health(context, arguments)),
+    }),
+    ..Endpoint::get(|context, _body| Box::pin(health(context)))
+};
 
 #[derive(Serialize)]
 struct HealthResponse<'a> {
     ok: bool,
     service: &'a str,
     version: &'a str,
-    documentation: String,
-    openapi: String,
+    documentation: &'a str,
+    openapi: &'a str,
 }
 
-/// Asks the stores that this configuration writes to. The newsletter's provider is not asked: its
-/// outage would take the whole service out of rotation.
-pub(super) async fn health(context: &RequestContext) -> Result<Reply, Problem> {
+/// Asks the limiter and the stores that this configuration writes to. The newsletter's provider is
+/// not asked: its outage would take the whole service out of rotation.
+async fn health(context: RequestContext) -> Result<Reply, Problem> {
     let app = context.app();
     app.limiter.check().await?;
-    app.keys.check().await.map_err(unavailable)?;
+    app.keys.check().await?;
     if let Newsletter::Contacts { contacts, .. } = app.newsletter() {
-        contacts.check().await.map_err(unavailable)?;
+        contacts.check().await?;
     }
     let response = HealthResponse {
         ok: true,
         service: &app.settings.service_name,
         version: VERSION,
-        documentation: app.settings.documentation(),
-        openapi: app.settings.openapi(),
+        documentation: &context.state.urls.documentation,
+        openapi: &context.state.urls.openapi,
     };
     Reply::json(StatusCode::OK, &response)
 }
 
-fn unavailable(error: StoreError) -> Problem {
-    Problem::of(Code::StoreUnavailable).because(error)
+async fn check_health(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {
+    wire::read_no_members(&arguments)?;
+    health(context).await
 }

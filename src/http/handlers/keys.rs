@@ -1,18 +1,40 @@
 //! `POST /api/v1/keys` mints a free key; `GET` says how.
 
 use hyper::StatusCode;
+use hyper::body::Bytes;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::domain::policy::PolicyName;
 use crate::domain::text::Label;
 use crate::http::context::RequestContext;
-use crate::http::problem::{Code, Problem};
+use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
+use crate::http::problem::Problem;
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
-use crate::usecases::issue_key::{IssueKeyError, issue_key};
+use crate::usecases::issue_key::issue_key;
 
 use super::TIER;
+
+pub(crate) const ISSUE_KEY: Endpoint = Endpoint {
+    name: "keys.issue",
+    paths: PATHS,
+    body: Some(BodyRule::json(8)),
+    has_effects: true,
+    tool: Some(McpTool {
+        name: "create_api_key",
+        handler: |context, arguments| Box::pin(issue(context, arguments)),
+    }),
+    ..Endpoint::post(|context, body| Box::pin(issue(context, body)))
+};
+
+pub(crate) const DESCRIBE_KEYS: Endpoint = Endpoint {
+    name: "keys.describe",
+    paths: PATHS,
+    ..Endpoint::get(|context, _body| Box::pin(async move { describe(&context) }))
+};
+
+const PATHS: &[&str] = &["/api/v1/keys"];
 
 #[derive(Serialize)]
 struct CreateKeyResponse<'a> {
@@ -23,7 +45,7 @@ struct CreateKeyResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     rate_limit: Option<RateLimit>,
     expires_at: String,
-    documentation: String,
+    documentation: &'a str,
     note: &'a str,
 }
 
@@ -39,11 +61,11 @@ struct KeysDescribeResponse<'a> {
     tier: &'a str,
     authentication: &'a str,
     body: serde_json::Value,
-    documentation: String,
+    documentation: &'a str,
 }
 
-pub(super) async fn issue(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
-    let label = read_request(body)?;
+async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+    let label = read_request(&body)?;
     let app = context.app();
     let issued = issue_key(
         &*app.keys,
@@ -54,8 +76,7 @@ pub(super) async fn issue(context: &RequestContext, body: &[u8]) -> Result<Reply
         app.settings.key_lifetime_ms,
         label,
     )
-    .await
-    .map_err(problem)?;
+    .await?;
     let quota = app.settings.policies.quota(PolicyName::Default);
     let response = CreateKeyResponse {
         api_key: issued.key.expose(),
@@ -66,14 +87,14 @@ pub(super) async fn issue(context: &RequestContext, body: &[u8]) -> Result<Reply
             window_seconds: quota.window_s(),
         }),
         expires_at: issued.record.expires_at.to_rfc3339(),
-        documentation: app.settings.documentation(),
+        documentation: &context.state.urls.documentation,
         note: "Keep this key: it is shown only now. Send it as Authorization: Bearer or as \
                X-API-Key. No endpoint needs it.",
     };
     Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(issued.decision))
 }
 
-pub(super) fn describe(context: &RequestContext) -> Result<Reply, Problem> {
+fn describe(context: &RequestContext) -> Result<Reply, Problem> {
     let settings = &context.app().settings;
     let response = KeysDescribeResponse {
         endpoint: format!("POST {}/api/v1/keys", settings.base_url),
@@ -89,7 +110,7 @@ pub(super) fn describe(context: &RequestContext) -> Result<Reply, Problem> {
                 "description": "label of the agent or integration",
             }
         }),
-        documentation: settings.documentation(),
+        documentation: &context.state.urls.documentation,
     };
     Reply::json(StatusCode::OK, &response)
 }
@@ -108,19 +129,4 @@ fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
         object.finish(Unknown::Rejected, &mut errors);
     }
     errors.finish(Some(label))
-}
-
-fn problem(error: IssueKeyError) -> Problem {
-    match error {
-        IssueKeyError::Refused(decision) => {
-            Problem::refused(Code::RateLimited, &decision).with_decision(decision)
-        }
-        IssueKeyError::Store(decision, cause) => Problem::of(Code::StoreUnavailable)
-            .with_decision(decision)
-            .because(cause),
-        IssueKeyError::Entropy(decision, cause) => Problem::of(Code::InternalError)
-            .with_decision(decision)
-            .because(cause),
-        IssueKeyError::Limiter(cause) => Problem::from(cause),
-    }
 }

@@ -1,15 +1,29 @@
 //! `POST /api/v1/newsletter` and its legacy alias sign an address up.
 
 use hyper::StatusCode;
+use hyper::body::Bytes;
 use serde::Serialize;
 
 use crate::domain::email::{EmailAddress, EmailError};
-use crate::http::problem::{Code, Problem};
+use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
+use crate::http::problem::Problem;
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
-use crate::usecases::subscribe::{Outcome, SubscribeError, subscribe as subscribe_contact};
+use crate::usecases::subscribe::{Outcome, subscribe as subscribe_contact};
 
 use crate::http::context::RequestContext;
+
+pub(crate) const SUBSCRIBE: Endpoint = Endpoint {
+    name: "newsletter.subscribe",
+    paths: &["/api/v1/newsletter", "/api/newsletter"],
+    body: Some(BodyRule::json(8)),
+    has_effects: true,
+    tool: Some(McpTool {
+        name: "subscribe_newsletter",
+        handler: |context, arguments| Box::pin(subscribe(context, arguments)),
+    }),
+    ..Endpoint::post(|context, body| Box::pin(subscribe(context, body)))
+};
 
 #[derive(Serialize)]
 struct NewsletterSubscribeResponse {
@@ -19,8 +33,8 @@ struct NewsletterSubscribeResponse {
     already_exists: Option<bool>,
 }
 
-pub(super) async fn subscribe(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
-    let email = read_request(body)?;
+async fn subscribe(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+    let email = read_request(&body)?;
     let app = context.app();
     let subscribed = subscribe_contact(
         app.newsletter(),
@@ -29,8 +43,7 @@ pub(super) async fn subscribe(context: &RequestContext, body: &[u8]) -> Result<R
         &context.client,
         email,
     )
-    .await
-    .map_err(problem)?;
+    .await?;
     let (mode, already_exists) = match subscribed.outcome {
         Outcome::Kept { already_exists } => ("contact", already_exists),
         Outcome::PassedOn => ("notify", None),
@@ -64,21 +77,5 @@ impl wire::Invalidity for EmailError {
             Self::TooLong => "length",
             Self::Malformed => "format",
         }
-    }
-}
-
-fn problem(error: SubscribeError) -> Problem {
-    match error {
-        SubscribeError::Refused(decision) => {
-            Problem::refused(Code::RateLimited, &decision).with_decision(decision)
-        }
-        SubscribeError::Store(decision, cause) => Problem::of(Code::NewsletterUnavailable)
-            .with_decision(decision)
-            .because(cause),
-        SubscribeError::Provider(decision, cause) => Problem::of(Code::NewsletterUnavailable)
-            .with_decision(decision)
-            .because(cause),
-        SubscribeError::Limiter(cause) => Problem::from(cause),
-        SubscribeError::Entropy(cause) => Problem::of(Code::InternalError).because(cause),
     }
 }

@@ -1,18 +1,36 @@
 //! `POST /oauth2/token` gives a registered agent a fresh token (RFC 6749, section 4.4).
 
 use hyper::StatusCode;
+use hyper::body::Bytes;
 use serde::Serialize;
 
 use crate::domain::agent::AccessToken;
 use crate::domain::time::Timestamp;
+use crate::http::endpoint::{BodyRule, Endpoint};
 use crate::http::form::{self, FormParams};
 use crate::http::identity::{self, Basic};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire::Errors;
-use crate::usecases::exchange::{ExchangeError, exchange};
+use crate::usecases::issue_token::{IssueTokenError, issue_token};
 
 use crate::http::context::RequestContext;
+
+pub(crate) const TOKEN: Endpoint = Endpoint {
+    name: "oauth.token",
+    paths: &["/oauth2/token"],
+    body: Some(BodyRule::form(8)),
+    ..Endpoint::post(|context, body| Box::pin(token(context, body)))
+};
+
+/// Never a redirect: nobody can sign in here.
+pub(crate) const AUTHORIZE: Endpoint = Endpoint {
+    name: "oauth.authorize",
+    paths: &["/oauth2/authorize"],
+    ..Endpoint::get(|_context, _body| {
+        Box::pin(async { Err(Problem::of(Code::UnsupportedResponseType)) })
+    })
+};
 
 /// The one scope there is.
 pub(super) const SCOPE: &str = "public";
@@ -42,12 +60,12 @@ impl<'a> TokenResponse<'a> {
     }
 }
 
-pub(super) async fn token(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
+async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let basic = identity::basic(context.headers());
     let is_basic = basic != Basic::Nothing;
-    let (client_id, client_secret) = read_request(&form::parse(body)?, basic)?;
+    let (client_id, client_secret) = read_request(&form::parse(&body)?, basic)?;
     let app = context.app();
-    let exchanged = exchange(
+    let issued = issue_token(
         app.credentials(),
         app.meter(),
         context.now,
@@ -56,10 +74,15 @@ pub(super) async fn token(context: &RequestContext, body: &[u8]) -> Result<Reply
         &client_secret,
     )
     .await
-    .map_err(|error| problem(error, is_basic))?;
-    let token = exchanged.token.encode(&app.secrets.access_token);
-    let response = TokenResponse::new(&token, &exchanged.token, context.now);
-    Ok(Reply::json(StatusCode::OK, &response)?.with_decision(exchanged.decision))
+    .map_err(|error| match error {
+        IssueTokenError::InvalidClient => invalid_client(is_basic),
+        IssueTokenError::Refused(_) | IssueTokenError::Store(_) | IssueTokenError::Limiter(_) => {
+            error.into()
+        }
+    })?;
+    let token = issued.token.encode(&app.secrets.access_token);
+    let response = TokenResponse::new(&token, &issued.token, context.now);
+    Ok(Reply::json(StatusCode::OK, &response)?.with_decision(issued.decision))
 }
 
 /// Reads a client's id and secret from a token request of the only grant there is.
@@ -100,16 +123,5 @@ fn invalid_client(is_basic: bool) -> Problem {
         problem.with_challenge(BASIC)
     } else {
         problem
-    }
-}
-
-fn problem(error: ExchangeError, is_basic: bool) -> Problem {
-    match error {
-        ExchangeError::InvalidClient => invalid_client(is_basic),
-        ExchangeError::Refused(decision) => {
-            Problem::refused(Code::RateLimited, &decision).with_decision(decision)
-        }
-        ExchangeError::Store(cause) => Problem::of(Code::StoreUnavailable).because(cause),
-        ExchangeError::Limiter(cause) => Problem::from(cause),
     }
 }

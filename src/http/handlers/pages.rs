@@ -1,13 +1,19 @@
-//! The documents of the site.
+//! `GET` of a document of the site.
 
 use crate::http::context::RequestContext;
+use crate::http::endpoint::Endpoint;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 
-pub(super) fn document(context: &RequestContext) -> Result<Reply, Problem> {
-    context
-        .state
-        .documents
+/// Every document. The site knows their paths.
+pub(crate) const DOCUMENT: Endpoint = Endpoint {
+    name: "document",
+    ..Endpoint::get(|context, _body| Box::pin(async move { document(&context) }))
+};
+
+fn document(context: &RequestContext) -> Result<Reply, Problem> {
+    let documents = &context.state.documents;
+    documents
         .answer(context.path(), context.headers())
         .ok_or_else(|| Problem::of(Code::NotFound))
 }

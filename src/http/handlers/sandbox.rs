@@ -5,12 +5,32 @@ use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 
 use crate::domain::text::EchoMessage;
+use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
 use crate::http::problem::Problem;
 use crate::http::reply::Reply;
 use crate::http::version::VERSION;
 use crate::http::wire::{self, Errors, Unknown};
 
 use crate::http::context::RequestContext;
+
+pub(crate) const ECHO: Endpoint = Endpoint {
+    name: "sandbox.echo",
+    paths: PATHS,
+    body: Some(BodyRule::json(64)),
+    tool: Some(McpTool {
+        name: "echo",
+        handler: |context, arguments| Box::pin(async move { echo(&context, &arguments) }),
+    }),
+    ..Endpoint::post(|context, body| Box::pin(async move { echo(&context, &body) }))
+};
+
+pub(crate) const DESCRIBE_ECHO: Endpoint = Endpoint {
+    name: "sandbox.describe",
+    paths: PATHS,
+    ..Endpoint::get(|_context, _body| Box::pin(async { describe() }))
+};
+
+const PATHS: &[&str] = &["/api/v1/sandbox/echo"];
 
 #[derive(Serialize)]
 struct SandboxEchoResponse<'a> {
@@ -38,7 +58,7 @@ struct SandboxEchoRequest {
     echo_headers: bool,
 }
 
-pub(super) fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
+fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let request = read_request(body)?;
     let shown = |name| {
         request
@@ -58,7 +78,7 @@ pub(super) fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Probl
     Reply::json(StatusCode::OK, &response)
 }
 
-pub(super) fn describe() -> Result<Reply, Problem> {
+fn describe() -> Result<Reply, Problem> {
     let response = SandboxEchoInfoResponse {
         ok: true,
         sandbox: true,

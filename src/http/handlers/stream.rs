@@ -18,16 +18,16 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use crate::domain::chat::Conversation;
-use crate::http::events::{self, EventSink, Untaken};
+use crate::http::area::Area;
+use crate::http::context::RequestContext;
 use crate::http::panics::{catch_panic, panicked};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
-use crate::http::route::{Area, Endpoint};
+use crate::http::sse::{self, NotSent, SseSink};
 use crate::ports::{AnswerSink, SinkClosed};
-use crate::usecases::chat::{self as usecase, Answered, Turn};
+use crate::usecases::ask_assistant::{self as usecase, Answered, Turn};
 
-use super::assistant::{chat_response, problem, reserve, set_cookie};
-use crate::http::context::RequestContext;
+use super::chat_wire::{self, chat_response, problem, reserve, set_cookie};
 
 /// Larger pieces are sent as several, in bytes: the queue's length bounds its size, too.
 const PIECE_LEN_MAX: usize = 4096;
@@ -45,9 +45,9 @@ pub(super) async fn chat(
     let turn = reserve(&context, context.visitor()).await?;
     let decision = turn.decision.clone();
     let cookie = set_cookie(&context, turn.visitor);
-    let (sink, stream) = events::channel();
+    let (sink, stream) = sse::channel();
     let (begun, has_begun) = oneshot::channel();
-    let reader = Reader {
+    let reader = DeltaSink {
         sink,
         begun: Mutex::new(Some(begun)),
     };
@@ -70,9 +70,14 @@ pub(super) async fn chat(
 }
 
 /// Writes the stream from its first event to its last.
-async fn narrate(context: RequestContext, turn: Turn, conversation: Conversation, reader: Reader) {
+async fn narrate(
+    context: RequestContext,
+    turn: Turn,
+    conversation: Conversation,
+    reader: DeltaSink,
+) {
     let started = Instant::now();
-    let (app, deadline) = (context.app(), Endpoint::Chat.deadline());
+    let (app, deadline) = (context.app(), chat_wire::DEADLINE);
     let answer = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &reader);
     let outcome = tokio::select! {
         outcome = catch_panic(timeout(deadline, answer)) => outcome,
@@ -113,12 +118,12 @@ fn message(answered: &Answered) -> Result<Vec<u8>, Problem> {
 }
 
 /// Passes the answer's pieces on. The first one lets the head of the stream go.
-struct Reader {
-    sink: EventSink,
+struct DeltaSink {
+    sink: SseSink,
     begun: Mutex<Option<oneshot::Sender<Result<(), Problem>>>>,
 }
 
-impl Reader {
+impl DeltaSink {
     /// Lets the head go, or a problem in its place. Gives the problem back if the head has gone.
     fn begin(&self, outcome: Result<(), Problem>) -> Option<Problem> {
         let begun = self
@@ -146,7 +151,7 @@ fn piece_len(text: &str) -> usize {
 }
 
 #[async_trait]
-impl AnswerSink for Reader {
+impl AnswerSink for DeltaSink {
     fn is_streamed(&self) -> bool {
         true
     }
@@ -178,11 +183,11 @@ enum Ended {
 
 impl Ended {
     /// `whole` if the last event was taken.
-    fn after(sent: Result<(), Untaken>, whole: Self) -> Self {
+    fn after(sent: Result<(), NotSent>, whole: Self) -> Self {
         match sent {
             Ok(()) => whole,
-            Err(Untaken::Left) => Self::ReaderLeft,
-            Err(Untaken::Stalled) => Self::ReaderStalled,
+            Err(NotSent::Left) => Self::ReaderLeft,
+            Err(NotSent::Stalled) => Self::ReaderStalled,
         }
     }
 
@@ -194,7 +199,7 @@ impl Ended {
             Self::ReaderLeft => "reader left",
             Self::ReaderStalled => "reader stalled",
         };
-        let endpoint = Endpoint::Chat.name();
+        let endpoint = chat_wire::NAME;
         let duration_ms = (started.elapsed().as_secs_f64() * 1e6).round() / 1e3;
         let code = problem.map(|problem| problem.code.kind().name);
         let cause = problem.and_then(|problem| problem.cause.as_deref());

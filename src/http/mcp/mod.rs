@@ -16,7 +16,7 @@ use crate::domain::decision::Decision;
 use crate::site::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, Toolbox};
 
 use super::problem::{Code, Problem};
-use super::reply::{Aside, Reply};
+use super::reply::{Reply, ToolLog};
 use super::request_id::RequestId;
 use super::wire::{Errors, JsonObject, JsonValue};
 
@@ -29,7 +29,7 @@ const TTL_MS: u64 = 3_600_000;
 #[derive(Debug, Default)]
 struct ToolRun {
     decision: Decision,
-    aside: Aside,
+    log: ToolLog,
 }
 
 /// Answers one message. `run` runs a tool with its arguments, a JSON object.
@@ -89,7 +89,7 @@ where
     let response = json!({ "jsonrpc": "2.0", "id": id, "result": result });
     let reply = Reply::json(StatusCode::OK, &response)?;
     Ok(Reply {
-        aside: tool_run.aside,
+        log: tool_run.log,
         ..reply.with_decision(tool_run.decision)
     })
 }
@@ -173,7 +173,7 @@ where
     if !arguments.starts_with('{') {
         return Err(RpcError::invalid_params("arguments has to be an object"));
     }
-    tool_run.aside.tool = Some(tool.name());
+    tool_run.log.tool = Some(tool.name());
     let outcome = match run(tool, arguments.to_owned()).await {
         Ok(reply) => read_reply(reply).await,
         Err(problem) => Err(problem),
@@ -190,7 +190,7 @@ where
         Err(problem) => {
             let text = problem.words(request_id);
             tool_run.decision = (*problem.decision).clone();
-            tool_run.aside.problem = Some(Box::new(problem));
+            tool_run.log.problem = Some(Box::new(problem));
             json!({ "content": [{ "type": "text", "text": text }], "isError": true })
         }
     })

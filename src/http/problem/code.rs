@@ -1,51 +1,18 @@
-//! The table of problem codes. It makes both the answers and the pages under `/problems/`.
+//! The table of problem codes. It makes the answers and the pages under `/problems/`.
 
 use hyper::StatusCode;
 
-/// The machine-readable name of a kind of problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the table below says what each means")]
-pub enum Code {
-    AssistantQuotaExhausted,
-    ClaimNotEnabled,
-    ConflictingCredentials,
-    HandlerTimeout,
-    IdentityAssertionNotEnabled,
-    InternalError,
-    InvalidClient,
-    InvalidScope,
-    InvalidToken,
-    IssuerNotEnabled,
-    LimiterUnavailable,
-    MalformedBody,
-    MalformedForm,
-    MalformedJson,
-    MethodNotAllowed,
-    ModelUnavailable,
-    NewsletterUnavailable,
-    NotFound,
-    OriginNotAllowed,
-    Overloaded,
-    PayloadTooLarge,
-    RateLimited,
-    RequestTimeout,
-    StoreUnavailable,
-    UnsupportedApiVersion,
-    UnsupportedCredentialType,
-    UnsupportedGrantType,
-    UnsupportedMediaType,
-    UnsupportedResponseType,
-    ValidationFailed,
-    VerifiedEmailNotEnabled,
-}
-
-/// What is true of every problem of one kind.
+/// What is true of every problem with one code.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct ProblemKind {
     /// The code on the wire and in the page's path.
     pub name: &'static str,
     /// The status it comes with.
     pub status: StatusCode,
+    /// The code in the words of RFC 6749 and of the auth.md proposal (v0.1), which know fewer.
+    /// `temporarily_unavailable` and `server_error` are RFC 6749's for another endpoint (section
+    /// 4.1.2.1); `rate_limited` is auth.md's.
+    pub oauth: &'static str,
     /// A short title that never varies.
     pub title: &'static str,
     /// What happened, for the page.
@@ -54,299 +21,319 @@ pub struct Kind {
     pub resolution: &'static str,
 }
 
-impl Code {
-    /// Every code, in the order of their names.
-    pub const ALL: [Self; 31] = [
-        Self::AssistantQuotaExhausted,
-        Self::ClaimNotEnabled,
-        Self::ConflictingCredentials,
-        Self::HandlerTimeout,
-        Self::IdentityAssertionNotEnabled,
-        Self::InternalError,
-        Self::InvalidClient,
-        Self::InvalidScope,
-        Self::InvalidToken,
-        Self::IssuerNotEnabled,
-        Self::LimiterUnavailable,
-        Self::MalformedBody,
-        Self::MalformedForm,
-        Self::MalformedJson,
-        Self::MethodNotAllowed,
-        Self::ModelUnavailable,
-        Self::NewsletterUnavailable,
-        Self::NotFound,
-        Self::OriginNotAllowed,
-        Self::Overloaded,
-        Self::PayloadTooLarge,
-        Self::RateLimited,
-        Self::RequestTimeout,
-        Self::StoreUnavailable,
-        Self::UnsupportedApiVersion,
-        Self::UnsupportedCredentialType,
-        Self::UnsupportedGrantType,
-        Self::UnsupportedMediaType,
-        Self::UnsupportedResponseType,
-        Self::ValidationFailed,
-        Self::VerifiedEmailNotEnabled,
-    ];
-
-    /// What is true of every problem with this code.
-    #[must_use]
-    #[allow(clippy::too_many_lines, reason = "it is a table")]
-    pub const fn kind(self) -> Kind {
-        let (name, status, title, meaning, resolution) = match self {
-            Self::AssistantQuotaExhausted => (
-                "assistant_quota_exhausted",
-                StatusCode::TOO_MANY_REQUESTS,
-                "Quota exceeded",
-                "All free messages of this visitor are used up. The quota is a sliding window: \
-                 each message is given back one window after it was sent.",
-                "Wait for the number of seconds in Retry-After, then send the message again.",
-            ),
-            Self::ClaimNotEnabled => (
-                "claim_not_enabled",
-                StatusCode::BAD_REQUEST,
-                "Claiming is not enabled",
-                "A registration cannot be claimed: the service has no accounts to bind it to.",
-                "Use the registration as it is; nothing here needs more.",
-            ),
-            Self::ConflictingCredentials => (
-                "conflicting_credentials",
-                StatusCode::BAD_REQUEST,
-                "Two different credentials",
-                "The request presents more than one credential, and they differ, so it is not \
-                 clear who is asking.",
-                "Send one credential, as Authorization: Bearer or as X-API-Key, or none.",
-            ),
-            Self::HandlerTimeout => (
-                "handler_timeout",
-                StatusCode::SERVICE_UNAVAILABLE,
-                "The answer took too long",
-                "The service gave up waiting for its own answer. The request may still take \
-                 effect.",
-                "Try again later.",
-            ),
-            Self::IdentityAssertionNotEnabled => (
-                "identity_assertion_not_enabled",
-                StatusCode::BAD_REQUEST,
-                "Registration method not enabled",
-                "Agents register anonymously here; identity assertions are not accepted. The \
-                 assertion was not read.",
-                "Send {\"type\":\"anonymous\"} instead.",
-            ),
-            Self::InternalError => (
-                "internal_error",
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "Internal error",
-                "The service has a fault. The request's id, in instance and in X-Request-Id, \
-                 leads the operator to the log line.",
-                "Try again later; if it happens again, tell the operator the request's id.",
-            ),
-            Self::InvalidClient => (
-                "invalid_client",
-                StatusCode::UNAUTHORIZED,
-                "Client not valid",
-                "The client id or the client secret is missing, wrong, expired or revoked.",
-                "Send the client_id and client_secret of one registration, or register again with \
-                 POST /agent/auth.",
-            ),
-            Self::InvalidScope => (
-                "invalid_scope",
-                StatusCode::BAD_REQUEST,
-                "Scope not valid",
-                "A scope was asked for that does not exist here. There is one: public.",
-                "Ask for the scope public, or leave scope out.",
-            ),
-            Self::InvalidToken => (
-                "invalid_token",
-                StatusCode::UNAUTHORIZED,
-                "Credential not valid",
-                "A credential was presented, but it is malformed, unknown, expired or revoked. \
-                 No endpoint needs one.",
-                "Leave the credential out, mint a new key with POST /api/v1/keys, or register \
-                 again with POST /agent/auth.",
-            ),
-            Self::IssuerNotEnabled => (
-                "issuer_not_enabled",
-                StatusCode::BAD_REQUEST,
-                "Issuer not enabled",
-                "No identity provider is trusted here, so none can revoke anything. The logout \
-                 token was not read.",
-                "Whoever holds a credential revokes it: send it as token in a form.",
-            ),
-            Self::LimiterUnavailable => (
-                "limiter_unavailable",
-                StatusCode::SERVICE_UNAVAILABLE,
-                "Rate limiter unavailable",
-                "The service cannot count requests at the moment, so it serves none.",
-                "Try again later.",
-            ),
-            Self::MalformedBody => (
-                "malformed_body",
-                StatusCode::BAD_REQUEST,
-                "Body not readable",
-                "The request's body broke off or its framing is wrong.",
-                "Send the whole body with a right Content-Length or chunked encoding.",
-            ),
-            Self::MalformedForm => (
-                "malformed_form",
-                StatusCode::BAD_REQUEST,
-                "Body is not a form",
-                "The request's body has a broken percent-encoding, or is not UTF-8 once it is \
-                 decoded.",
-                "Send a form such as grant_type=client_credentials, percent-encoded in UTF-8.",
-            ),
-            Self::MalformedJson => (
-                "malformed_json",
-                StatusCode::BAD_REQUEST,
-                "Body is not JSON",
-                "The request's body is missing, is not UTF-8, or is not one JSON value.",
-                "Send one JSON object, encoded in UTF-8.",
-            ),
-            Self::MethodNotAllowed => (
-                "method_not_allowed",
-                StatusCode::METHOD_NOT_ALLOWED,
-                "Method not allowed",
-                "The path exists, but not with this method.",
-                "Use one of the methods in the Allow header.",
-            ),
-            Self::ModelUnavailable => (
-                "model_unavailable",
-                StatusCode::SERVICE_UNAVAILABLE,
-                "Assistant unavailable",
-                "The model behind the assistant gave no answer. The rate-limit headers show \
-                 whether the message was given back.",
-                "Try again later.",
-            ),
-            Self::NewsletterUnavailable => (
-                "newsletter_unavailable",
-                StatusCode::SERVICE_UNAVAILABLE,
-                "Newsletter unavailable",
-                "The sign-up could not be kept safely, or the newsletter's provider did not confirm \
-                 it, so it does not count as done.",
-                "Try again later.",
-            ),
-            Self::NotFound => (
-                "not_found",
-                StatusCode::NOT_FOUND,
-                "Not found",
-                "There is nothing at this path. Paths match exactly: letter case and trailing \
-                 slashes count.",
-                "Look the path up in the documentation.",
-            ),
-            Self::OriginNotAllowed => (
-                "origin_not_allowed",
-                StatusCode::FORBIDDEN,
-                "Origin not allowed",
-                "The request comes from a page of an origin that may not call this endpoint, as \
-                 its Origin header says.",
-                "Call it from a program, or ask the operator to allow the page's origin.",
-            ),
-            Self::Overloaded => (
-                "overloaded",
-                StatusCode::SERVICE_UNAVAILABLE,
-                "Too much at once",
-                "The service has as much in hand as it can hold, or as much of one network as that \
-                 may have.",
-                "Try again later.",
-            ),
-            Self::PayloadTooLarge => (
-                "payload_too_large",
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "Body too large",
-                "The request's body is larger than any valid one for this endpoint.",
-                "Send a smaller body.",
-            ),
-            Self::RateLimited => (
-                "rate_limited",
-                StatusCode::TOO_MANY_REQUESTS,
-                "Quota exceeded",
-                "Too many requests in a sliding window. violated-policies names the policies \
-                 that refused; RateLimit-Policy tells their quotas.",
-                "Wait for the number of seconds in Retry-After, then send the request again.",
-            ),
-            Self::RequestTimeout => (
-                "request_timeout",
-                StatusCode::REQUEST_TIMEOUT,
-                "Body came too slowly",
-                "The request's body did not arrive in time.",
-                "Send the request again over a better connection.",
-            ),
-            Self::StoreUnavailable => (
-                "store_unavailable",
-                StatusCode::SERVICE_UNAVAILABLE,
-                "Store unavailable",
-                "The service cannot keep or look up data at the moment.",
-                "Try again later.",
-            ),
-            Self::UnsupportedApiVersion => (
-                "unsupported_api_version",
-                StatusCode::BAD_REQUEST,
-                "Unknown version of the API",
-                "The request asks for a version of the API in Service-API-Version, but not once for \
-                 v1, the only one there is.",
-                "Send Service-API-Version: v1, or leave the header out.",
-            ),
-            Self::UnsupportedCredentialType => (
-                "unsupported_credential_type",
-                StatusCode::BAD_REQUEST,
-                "Credential type not supported",
-                "A registered agent gets an access token. There is no other type of credential \
-                 here.",
-                "Ask for access_token, or leave requested_credential_type out. An API key can be \
-                 had with POST /api/v1/keys.",
-            ),
-            Self::UnsupportedGrantType => (
-                "unsupported_grant_type",
-                StatusCode::BAD_REQUEST,
-                "Grant type not supported",
-                "The token endpoint knows one grant: client_credentials.",
-                "Send grant_type=client_credentials with the client_id and client_secret of a \
-                 registration.",
-            ),
-            Self::UnsupportedMediaType => (
-                "unsupported_media_type",
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "Media type not supported",
-                "The request's Content-Type is not the one that the endpoint takes, or it is \
-                 missing on a request from a page of another origin. The token and revocation \
-                 endpoints take application/x-www-form-urlencoded, all others application/json.",
-                "Send the body in the form that the endpoint takes, and say so in Content-Type.",
-            ),
-            Self::UnsupportedResponseType => (
-                "unsupported_response_type",
-                StatusCode::BAD_REQUEST,
-                "Response type not supported",
-                "Nobody can sign in here, so there is nothing to authorize, and nobody is sent \
-                 anywhere.",
-                "Register with POST /agent/auth: the answer holds an access token.",
-            ),
-            Self::ValidationFailed => (
-                "validation_failed",
-                StatusCode::BAD_REQUEST,
-                "Request is not valid",
-                "The body can be read, but some members of it, or parameters of a form, are \
-                 wrong. errors names each of them by JSON Pointer (RFC 6901), says what is wrong, \
-                 and gives a code: required, type, length, format, enum, unknown_member or \
-                 duplicate_member.",
-                "Correct the members listed in errors and send the request again.",
-            ),
-            Self::VerifiedEmailNotEnabled => (
-                "verified_email_not_enabled",
-                StatusCode::BAD_REQUEST,
-                "Registration method not enabled",
-                "Agents register anonymously here; e-mail addresses are not verified. No mail was \
-                 sent.",
-                "Send {\"type\":\"anonymous\"} instead.",
-            ),
-        };
-        Kind {
-            name,
-            status,
-            title,
-            meaning,
-            resolution,
+macro_rules! codes {
+    ($($code:ident {
+        name: $name:literal,
+        status: $status:ident,
+        oauth: $oauth:literal,
+        title: $title:literal,
+        meaning: $meaning:literal,
+        resolution: $resolution:literal,
+    })*) => {
+        /// The machine-readable name of a kind of problem.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "the table says what each means")]
+        pub enum Code {
+            $($code,)*
         }
+
+        impl Code {
+            /// Every code, in the order of their names.
+            pub const ALL: [Self; [$(Self::$code),*].len()] = [$(Self::$code),*];
+
+            /// What is true of every problem with this code.
+            #[must_use]
+            pub const fn kind(self) -> ProblemKind {
+                match self {
+                    $(Self::$code => ProblemKind {
+                        name: $name,
+                        status: StatusCode::$status,
+                        oauth: $oauth,
+                        title: $title,
+                        meaning: $meaning,
+                        resolution: $resolution,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    AssistantQuotaExhausted {
+        name: "assistant_quota_exhausted",
+        status: TOO_MANY_REQUESTS,
+        oauth: "rate_limited",
+        title: "Quota exceeded",
+        meaning: "All free messages of this visitor are used up. The quota is a sliding window: \
+         each message is given back one window after it was sent.",
+        resolution: "Wait for the number of seconds in Retry-After, then send the message again.",
+    }
+    ClaimNotEnabled {
+        name: "claim_not_enabled",
+        status: BAD_REQUEST,
+        oauth: "claim_not_enabled",
+        title: "Claiming is not enabled",
+        meaning: "A registration cannot be claimed: the service has no accounts to bind it to.",
+        resolution: "Use the registration as it is; nothing here needs more.",
+    }
+    ConflictingCredentials {
+        name: "conflicting_credentials",
+        status: BAD_REQUEST,
+        oauth: "invalid_request",
+        title: "Two different credentials",
+        meaning: "The request presents more than one credential, and they differ, so it is not \
+         clear who is asking.",
+        resolution: "Send one credential, as Authorization: Bearer or as X-API-Key, or none.",
+    }
+    HandlerTimeout {
+        name: "handler_timeout",
+        status: SERVICE_UNAVAILABLE,
+        oauth: "temporarily_unavailable",
+        title: "The answer took too long",
+        meaning: "The service gave up waiting for its own answer. The request may still take \
+         effect.",
+        resolution: "Try again later.",
+    }
+    IdentityAssertionNotEnabled {
+        name: "identity_assertion_not_enabled",
+        status: BAD_REQUEST,
+        oauth: "identity_assertion_not_enabled",
+        title: "Registration method not enabled",
+        meaning: "Agents register anonymously here; identity assertions are not accepted. The \
+         assertion was not read.",
+        resolution: "Send {\"type\":\"anonymous\"} instead.",
+    }
+    InternalError {
+        name: "internal_error",
+        status: INTERNAL_SERVER_ERROR,
+        oauth: "server_error",
+        title: "Internal error",
+        meaning: "The service has a fault. The request's id, in instance and in X-Request-Id, \
+         leads the operator to the log line.",
+        resolution: "Try again later; if it happens again, tell the operator the request's id.",
+    }
+    InvalidClient {
+        name: "invalid_client",
+        status: UNAUTHORIZED,
+        oauth: "invalid_client",
+        title: "Client not valid",
+        meaning: "The client id or the client secret is missing, wrong, expired or revoked.",
+        resolution: "Send the client_id and client_secret of one registration, or register again with \
+         POST /agent/auth.",
+    }
+    InvalidScope {
+        name: "invalid_scope",
+        status: BAD_REQUEST,
+        oauth: "invalid_scope",
+        title: "Scope not valid",
+        meaning: "A scope was asked for that does not exist here. There is one: public.",
+        resolution: "Ask for the scope public, or leave scope out.",
+    }
+    InvalidToken {
+        name: "invalid_token",
+        status: UNAUTHORIZED,
+        oauth: "invalid_token",
+        title: "Credential not valid",
+        meaning: "A credential was presented, but it is malformed, unknown, expired or revoked. \
+         No endpoint needs one.",
+        resolution: "Leave the credential out, mint a new key with POST /api/v1/keys, or register \
+         again with POST /agent/auth.",
+    }
+    IssuerNotEnabled {
+        name: "issuer_not_enabled",
+        status: BAD_REQUEST,
+        oauth: "issuer_not_enabled",
+        title: "Issuer not enabled",
+        meaning: "No identity provider is trusted here, so none can revoke anything. The logout \
+         token was not read.",
+        resolution: "Whoever holds a credential revokes it: send it as token in a form.",
+    }
+    LimiterUnavailable {
+        name: "limiter_unavailable",
+        status: SERVICE_UNAVAILABLE,
+        oauth: "temporarily_unavailable",
+        title: "Rate limiter unavailable",
+        meaning: "The service cannot count requests at the moment, so it serves none.",
+        resolution: "Try again later.",
+    }
+    MalformedBody {
+        name: "malformed_body",
+        status: BAD_REQUEST,
+        oauth: "invalid_request",
+        title: "Body not readable",
+        meaning: "The request's body broke off or its framing is wrong.",
+        resolution: "Send the whole body with a right Content-Length or chunked encoding.",
+    }
+    MalformedForm {
+        name: "malformed_form",
+        status: BAD_REQUEST,
+        oauth: "invalid_request",
+        title: "Body is not a form",
+        meaning: "The request's body has a broken percent-encoding, or is not UTF-8 once it is \
+         decoded.",
+        resolution: "Send a form such as grant_type=client_credentials, percent-encoded in UTF-8.",
+    }
+    MalformedJson {
+        name: "malformed_json",
+        status: BAD_REQUEST,
+        oauth: "invalid_request",
+        title: "Body is not JSON",
+        meaning: "The request's body is missing, is not UTF-8, or is not one JSON value.",
+        resolution: "Send one JSON object, encoded in UTF-8.",
+    }
+    MethodNotAllowed {
+        name: "method_not_allowed",
+        status: METHOD_NOT_ALLOWED,
+        oauth: "invalid_request",
+        title: "Method not allowed",
+        meaning: "The path exists, but not with this method.",
+        resolution: "Use one of the methods in the Allow header.",
+    }
+    ModelUnavailable {
+        name: "model_unavailable",
+        status: SERVICE_UNAVAILABLE,
+        oauth: "temporarily_unavailable",
+        title: "Assistant unavailable",
+        meaning: "The model behind the assistant gave no answer. The rate-limit headers show \
+         whether the message was given back.",
+        resolution: "Try again later.",
+    }
+    NewsletterUnavailable {
+        name: "newsletter_unavailable",
+        status: SERVICE_UNAVAILABLE,
+        oauth: "temporarily_unavailable",
+        title: "Newsletter unavailable",
+        meaning: "The sign-up could not be kept safely, or the newsletter's provider did not confirm \
+         it, so it does not count as done.",
+        resolution: "Try again later.",
+    }
+    NotFound {
+        name: "not_found",
+        status: NOT_FOUND,
+        oauth: "invalid_request",
+        title: "Not found",
+        meaning: "There is nothing at this path. Paths match exactly: letter case and trailing \
+         slashes count.",
+        resolution: "Look the path up in the documentation.",
+    }
+    OriginNotAllowed {
+        name: "origin_not_allowed",
+        status: FORBIDDEN,
+        oauth: "invalid_request",
+        title: "Origin not allowed",
+        meaning: "The request comes from a page of an origin that may not call this endpoint, as \
+         its Origin header says.",
+        resolution: "Call it from a program, or ask the operator to allow the page's origin.",
+    }
+    Overloaded {
+        name: "overloaded",
+        status: SERVICE_UNAVAILABLE,
+        oauth: "temporarily_unavailable",
+        title: "Too much at once",
+        meaning: "The service has as much in hand as it can hold, or as much of one network as that \
+         may have.",
+        resolution: "Try again later.",
+    }
+    PayloadTooLarge {
+        name: "payload_too_large",
+        status: PAYLOAD_TOO_LARGE,
+        oauth: "invalid_request",
+        title: "Body too large",
+        meaning: "The request's body is larger than any valid one for this endpoint.",
+        resolution: "Send a smaller body.",
+    }
+    RateLimited {
+        name: "rate_limited",
+        status: TOO_MANY_REQUESTS,
+        oauth: "rate_limited",
+        title: "Quota exceeded",
+        meaning: "Too many requests in a sliding window. violated-policies names the policies \
+         that refused; RateLimit-Policy tells their quotas.",
+        resolution: "Wait for the number of seconds in Retry-After, then send the request again.",
+    }
+    RequestTimeout {
+        name: "request_timeout",
+        status: REQUEST_TIMEOUT,
+        oauth: "invalid_request",
+        title: "Body came too slowly",
+        meaning: "The request's body did not arrive in time.",
+        resolution: "Send the request again over a better connection.",
+    }
+    StoreUnavailable {
+        name: "store_unavailable",
+        status: SERVICE_UNAVAILABLE,
+        oauth: "temporarily_unavailable",
+        title: "Store unavailable",
+        meaning: "The service cannot keep or look up data at the moment.",
+        resolution: "Try again later.",
+    }
+    UnsupportedApiVersion {
+        name: "unsupported_api_version",
+        status: BAD_REQUEST,
+        oauth: "invalid_request",
+        title: "Unknown version of the API",
+        meaning: "The request asks for a version of the API in Service-API-Version, but not once for \
+         v1, the only one there is.",
+        resolution: "Send Service-API-Version: v1, or leave the header out.",
+    }
+    UnsupportedCredentialType {
+        name: "unsupported_credential_type",
+        status: BAD_REQUEST,
+        oauth: "unsupported_credential_type",
+        title: "Credential type not supported",
+        meaning: "A registered agent gets an access token. There is no other type of credential \
+         here.",
+        resolution: "Ask for access_token, or leave requested_credential_type out. An API key can be \
+         had with POST /api/v1/keys.",
+    }
+    UnsupportedGrantType {
+        name: "unsupported_grant_type",
+        status: BAD_REQUEST,
+        oauth: "unsupported_grant_type",
+        title: "Grant type not supported",
+        meaning: "The token endpoint knows one grant: client_credentials.",
+        resolution: "Send grant_type=client_credentials with the client_id and client_secret of a \
+         registration.",
+    }
+    UnsupportedMediaType {
+        name: "unsupported_media_type",
+        status: UNSUPPORTED_MEDIA_TYPE,
+        oauth: "invalid_request",
+        title: "Media type not supported",
+        meaning: "The request's Content-Type is not the one that the endpoint takes, or it is \
+         missing on a request from a page of another origin. The token and revocation \
+         endpoints take application/x-www-form-urlencoded, all others application/json.",
+        resolution: "Send the body in the form that the endpoint takes, and say so in Content-Type.",
+    }
+    UnsupportedResponseType {
+        name: "unsupported_response_type",
+        status: BAD_REQUEST,
+        oauth: "unsupported_response_type",
+        title: "Response type not supported",
+        meaning: "Nobody can sign in here, so there is nothing to authorize, and nobody is sent \
+         anywhere.",
+        resolution: "Register with POST /agent/auth: the answer holds an access token.",
+    }
+    ValidationFailed {
+        name: "validation_failed",
+        status: BAD_REQUEST,
+        oauth: "invalid_request",
+        title: "Request is not valid",
+        meaning: "The body can be read, but some members of it, or parameters of a form, are \
+         wrong. errors names each of them by JSON Pointer (RFC 6901), says what is wrong, \
+         and gives a code: required, type, length, format, enum, unknown_member or \
+         duplicate_member.",
+        resolution: "Correct the members listed in errors and send the request again.",
+    }
+    VerifiedEmailNotEnabled {
+        name: "verified_email_not_enabled",
+        status: BAD_REQUEST,
+        oauth: "verified_email_not_enabled",
+        title: "Registration method not enabled",
+        meaning: "Agents register anonymously here; e-mail addresses are not verified. No mail was \
+         sent.",
+        resolution: "Send {\"type\":\"anonymous\"} instead.",
     }
 }
 

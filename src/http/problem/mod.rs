@@ -1,7 +1,7 @@
-//! What goes wrong, in the client's words: RFC 9457 problem details.
+//! Problem details (RFC 9457): what the client is told of a failure.
 
 mod code;
-mod oauth;
+mod oauth_members;
 
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
@@ -11,11 +11,11 @@ use crate::domain::decision::Decision;
 use crate::ports::LimiterError;
 use crate::site::ProblemPage;
 
+use super::area::Area;
 use super::request_id::RequestId;
-use super::route::Area;
 
-pub use code::{Code, Kind};
-use oauth::OAuthMembers;
+pub use code::{Code, ProblemKind};
+use oauth_members::OAuthMembers;
 
 /// The type that draft-ietf-httpapi-ratelimit-headers-11, section 5, registers for 429.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
@@ -37,13 +37,13 @@ pub struct Problem {
     pub(crate) code: Code,
     pub(crate) detail: String,
     pub(crate) errors: Vec<Invalid>,
-    /// What policies beyond the door said, if they were asked.
+    /// The standings of the policies that the handler asked.
     pub(crate) decision: Box<Decision>,
     /// Headers of its own.
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    /// What the challenge of a 401 says behind the metadata.
+    /// The parameters of a 401's challenge after `resource_metadata`.
     pub(crate) further_challenge: Option<&'static str>,
-    /// Why, for the log; never for the client.
+    /// For the log only.
     pub(crate) cause: Option<Box<str>>,
 }
 
@@ -60,12 +60,12 @@ impl Problem {
         }
     }
 
-    /// A problem whose detail is what its kind means.
+    /// A problem whose detail is the meaning of its code.
     pub(crate) fn of(code: Code) -> Self {
         Self::new(code, code.kind().meaning)
     }
 
-    /// A credential that is not good (RFC 6750, section 3.1).
+    /// An invalid credential (RFC 6750, section 3.1).
     pub(crate) fn invalid_token() -> Self {
         Self::of(Code::InvalidToken).with_challenge("error=\"invalid_token\"")
     }
@@ -81,7 +81,7 @@ impl Problem {
         }
     }
 
-    /// The words for a refusal by the policies that `decision` says violated.
+    /// A refusal by the violated policies of `decision`.
     pub(crate) fn refused(code: Code, decision: &Decision) -> Self {
         let detail = decision.binding().map_or_else(String::new, |standing| {
             format!(
@@ -93,6 +93,11 @@ impl Problem {
             )
         });
         Self::new(code, detail)
+    }
+
+    /// A refusal by another policy than the assistant's own.
+    pub(crate) fn rate_limited(decision: Decision) -> Self {
+        Self::refused(Code::RateLimited, &decision).with_decision(decision)
     }
 
     pub(crate) fn with_decision(mut self, decision: Decision) -> Self {
@@ -110,7 +115,7 @@ impl Problem {
         self
     }
 
-    /// The challenge of a 401. The address of the `metadata` comes first, as spec 5.4 has it.
+    /// The challenge of a 401. The URL of the `metadata` comes first (spec 5.4).
     pub(crate) fn challenge(&self, metadata: &str) -> String {
         let bearer = format!("Bearer resource_metadata=\"{metadata}\"");
         match self.further_challenge {
@@ -124,7 +129,7 @@ impl Problem {
         self
     }
 
-    /// The same in words alone, for a client that is told in another shape than a problem's.
+    /// The problem as text, for the result of a tool.
     pub(crate) fn words(&self, id: RequestId) -> String {
         let kind = self.code.kind();
         let mut lines = vec![format!("{}. {}", kind.title, self.detail)];
@@ -181,7 +186,7 @@ impl Problem {
     }
 }
 
-/// What the page of every code says.
+/// The page of every code.
 #[must_use]
 pub fn pages() -> Vec<ProblemPage> {
     let page = |code: Code| {

@@ -11,7 +11,7 @@ use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
 use landing_api::ports::{ModelError, NotifyError, NullSink, RateLimiter};
-use landing_api::usecases::chat::{self, Asker, Assistant, ChatError};
+use landing_api::usecases::ask_assistant::{self, Assistant, ChatError, ChatIdentity};
 use landing_api::usecases::meter::Meter;
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
 
@@ -67,12 +67,13 @@ impl Desk {
         };
         let conversation = Conversation::parse(vec![hello]).unwrap();
         let (meter, now) = (self.meter(limiter), START);
-        let visitor = Asker::Visitor(QuotaToken::new([visitor; 16]));
-        let turn = match chat::reserve(assistant, meter, now, &client(host), visitor).await {
+        let visitor = ChatIdentity::Visitor(QuotaToken::new([visitor; 16]));
+        let turn = match ask_assistant::reserve(assistant, meter, now, &client(host), visitor).await
+        {
             Ok(turn) => turn,
             Err(error) => return error,
         };
-        chat::answer(assistant, meter, turn, &conversation, &NullSink)
+        ask_assistant::answer(assistant, meter, turn, &conversation, &NullSink)
             .await
             .unwrap_err()
     }

@@ -14,7 +14,7 @@ use hyper::body::{Body, Bytes, Frame};
 use hyper::{Method, Request};
 use landing_api::adapters::memory::ScriptedModelClient;
 use landing_api::domain::chat::Conversation;
-use landing_api::http::route::Area;
+use landing_api::http::area::Area;
 use landing_api::ports::{AnswerSink, ModelClient, ModelError, StoreError};
 use serde_json::json;
 

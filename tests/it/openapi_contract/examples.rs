@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hyper::Method;
-use landing_api::http::problem::{Code, Kind};
+use landing_api::http::problem::{Code, ProblemKind};
 use serde_json::Value;
 
 use super::contract::{CONTRACT, check_body, closed_validator, object, written};
@@ -57,7 +57,7 @@ fn every_header_and_parameter_has_a_valid_example() {
     }
 }
 
-fn kind(name: &str) -> Kind {
+fn kind(name: &str) -> ProblemKind {
     let mut kinds = Code::ALL.into_iter().map(Code::kind);
     kinds.find(|kind| kind.name == name).unwrap()
 }

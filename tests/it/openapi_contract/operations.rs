@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use hyper::Method;
+use landing_api::http::area::Area;
+use landing_api::http::endpoint::{Endpoint, Route};
+use landing_api::http::endpoints::{ENDPOINTS, find};
 use landing_api::http::problem::Code;
-use landing_api::http::route::{Area, Endpoint};
-use landing_api::http::routes::{Route, Routes};
 use serde_json::Value;
 
 use super::contract::{CONTRACT, Described, object};
@@ -28,22 +29,22 @@ static DOCUMENTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     paths.collect()
 });
 
-fn endpoint(operation: &Described) -> Endpoint {
+fn endpoint(operation: &Described) -> &'static Endpoint {
     let path = operation.a_path();
     let is_document = |path: &str| DOCUMENTS.iter().any(|known| known == path);
-    match Routes::default().find(&operation.method, &path, is_document) {
-        Route::Found(found) => found.endpoint,
+    match find(&operation.method, &path, is_document) {
+        Route::Found(found) => found,
         Route::WrongMethod { .. } | Route::Unknown => panic!("{}", operation.name()),
     }
 }
 
 #[test]
 fn what_is_described_is_what_there_is() {
-    let table = Routes::default();
-    let mut expected: BTreeSet<_> = table
-        .iter()
-        .map(|(method, path, _)| format!("{method} {path}"))
-        .collect();
+    let mut expected = BTreeSet::new();
+    for endpoint in ENDPOINTS {
+        let paths = endpoint.paths.iter();
+        expected.extend(paths.map(|path| format!("{} {path}", endpoint.method)));
+    }
     for path in DOCUMENTS.iter() {
         let path = match path.strip_prefix("/problems/") {
             Some(page) if page.ends_with(".md") => "/problems/{code}.md",
@@ -61,8 +62,8 @@ fn what_is_described_is_what_there_is() {
 }
 
 /// What can come of a request for `endpoint`, by the way that every request takes
-/// (`http/service`): the codes of its problems.
-fn codes(path: &str, endpoint: Endpoint) -> BTreeSet<&'static str> {
+/// (`http/pipeline`): the codes of its problems.
+fn codes(path: &str, endpoint: &Endpoint) -> BTreeSet<&'static str> {
     let mut codes = vec![
         Code::HandlerTimeout,
         Code::InternalError,
@@ -76,7 +77,7 @@ fn codes(path: &str, endpoint: Endpoint) -> BTreeSet<&'static str> {
     if is_api(path) {
         codes.push(Code::UnsupportedApiVersion);
     }
-    if let Some(rule) = endpoint.body() {
+    if let Some(rule) = endpoint.body {
         codes.extend([
             Code::MalformedBody,
             Code::Overloaded,
@@ -85,7 +86,7 @@ fn codes(path: &str, endpoint: Endpoint) -> BTreeSet<&'static str> {
             Code::UnsupportedMediaType,
         ]);
         // What is wrong with a message of MCP is told by an error of its own protocol.
-        if endpoint != Endpoint::Mcp {
+        if endpoint.name != "mcp" {
             codes.push(Code::ValidationFailed);
             codes.push(match rule.media_type {
                 "application/json" => Code::MalformedJson,
@@ -93,36 +94,33 @@ fn codes(path: &str, endpoint: Endpoint) -> BTreeSet<&'static str> {
             });
         }
     }
-    match endpoint {
+    match endpoint.name {
         // The specification has a 404 wherever it has a 400: the path is not quite this one.
-        Endpoint::IssueKey | Endpoint::Echo => codes.push(Code::NotFound),
-        Endpoint::Subscribe => codes.extend([Code::NotFound, Code::NewsletterUnavailable]),
-        Endpoint::Chat => codes.extend([
+        "keys.issue" | "sandbox.echo" => codes.push(Code::NotFound),
+        "newsletter.subscribe" => codes.extend([Code::NotFound, Code::NewsletterUnavailable]),
+        "assistant.chat" => codes.extend([
             Code::NotFound,
             Code::AssistantQuotaExhausted,
             Code::ModelUnavailable,
         ]),
-        Endpoint::RegisterAgent => codes.extend([
+        "agent.register" => codes.extend([
             Code::IdentityAssertionNotEnabled,
             Code::UnsupportedCredentialType,
             Code::VerifiedEmailNotEnabled,
         ]),
-        Endpoint::Claim => codes.push(Code::ClaimNotEnabled),
-        Endpoint::Revoke => codes.push(Code::IssuerNotEnabled),
-        Endpoint::Token => codes.extend([
+        "agent.claim" => codes.push(Code::ClaimNotEnabled),
+        "agent.revoke" => codes.push(Code::IssuerNotEnabled),
+        "oauth.token" => codes.extend([
             Code::InvalidClient,
             Code::InvalidScope,
             Code::UnsupportedGrantType,
         ]),
-        Endpoint::Authorize => codes.push(Code::UnsupportedResponseType),
-        Endpoint::Mcp => codes.push(Code::OriginNotAllowed),
+        "oauth.authorize" => codes.push(Code::UnsupportedResponseType),
+        "mcp" => codes.push(Code::OriginNotAllowed),
         // The code in the path may be none.
-        Endpoint::Document if path.contains('{') => codes.push(Code::NotFound),
-        Endpoint::Health
-        | Endpoint::DescribeKeys
-        | Endpoint::DescribeEcho
-        | Endpoint::Document
-        | Endpoint::Quota => {}
+        "document" if path.contains('{') => codes.push(Code::NotFound),
+        "health" | "keys.describe" | "sandbox.describe" | "document" | "assistant.quota" => {}
+        other => panic!("{other}"),
     }
     codes.into_iter().map(|code| code.kind().name).collect()
 }
@@ -219,14 +217,14 @@ fn bodies_are_described_where_they_are_read() {
     for operation in &CONTRACT.operations {
         let endpoint = endpoint(operation);
         let body = operation.value.get("requestBody");
-        assert_eq!(body.is_some(), endpoint.body().is_some(), "{endpoint:?}");
-        if let (Some(body), Some(rule)) = (body, endpoint.body()) {
+        assert_eq!(body.is_some(), endpoint.body.is_some(), "{endpoint:?}");
+        if let (Some(body), Some(rule)) = (body, endpoint.body) {
             let media_types: Vec<_> = object(&body["content"]).map(|(name, _)| name).collect();
             assert_eq!(media_types, [rule.media_type], "{endpoint:?}");
             assert_eq!(operation.method, Method::POST);
             assert_eq!(
                 body["required"],
-                endpoint != Endpoint::IssueKey,
+                endpoint.name != "keys.issue",
                 "{endpoint:?}"
             );
         }

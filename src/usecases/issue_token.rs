@@ -1,4 +1,4 @@
-//! A fresh access token for a client id and its secret.
+//! Issuing an access token for a client id and its secret.
 
 use crate::domain::agent::{AccessToken, Registration};
 use crate::domain::client::{Client, Subject};
@@ -12,7 +12,7 @@ use super::meter::Meter;
 
 /// A token was issued.
 #[derive(Debug)]
-pub struct Exchanged {
+pub struct TokenIssued {
     /// The token.
     pub token: AccessToken,
     /// How the `agents` policy stands.
@@ -21,14 +21,14 @@ pub struct Exchanged {
 
 /// No token was issued.
 #[derive(Debug, thiserror::Error)]
-pub enum ExchangeError {
-    /// The client id or its secret is wrong, expired or revoked: the client is not told which.
+pub enum IssueTokenError {
+    /// The client id or its secret is wrong, expired or revoked. The answer does not say which.
     #[error("client is not valid")]
     InvalidClient,
-    /// Too many registrations and tokens.
+    /// The `agents` policy refuses.
     #[error("rate limited")]
     Refused(Decision),
-    /// It could not be looked up whether the registration was revoked.
+    /// The revocation list could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The limiter cannot decide.
@@ -36,25 +36,25 @@ pub enum ExchangeError {
     Limiter(#[from] LimiterError),
 }
 
-/// Issues a token of the registration that `client_id` names and `client_secret` proves. Only a
-/// token that is issued counts: a secret of 256 bits is not found by trying.
+/// Issues a token of the registration `client_id`. Failures are not counted: a secret of 256 bits
+/// cannot be found by trying.
 ///
 /// # Errors
-/// [`ExchangeError`] when no token was issued.
-pub async fn exchange(
+/// [`IssueTokenError`] when no token was issued.
+pub async fn issue_token(
     credentials: Credentials<'_>,
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
     client_id: &str,
     client_secret: &str,
-) -> Result<Exchanged, ExchangeError> {
+) -> Result<TokenIssued, IssueTokenError> {
     let registration = Registration::from_client_id(client_id)
         .filter(|it| it.has_secret(client_secret, &credentials.secrets.client_secret))
         .filter(|it| it.is_active(now))
-        .ok_or(ExchangeError::InvalidClient)?;
+        .ok_or(IssueTokenError::InvalidClient)?;
     if credentials.revocations.is_revoked(&registration).await? {
-        return Err(ExchangeError::InvalidClient);
+        return Err(IssueTokenError::InvalidClient);
     }
     let charges = meter.charges(
         client.network,
@@ -62,9 +62,9 @@ pub async fn exchange(
     );
     let decision = meter.limiter.acquire(&charges, now).await?.decision;
     if decision.is_refused() {
-        return Err(ExchangeError::Refused(decision));
+        return Err(IssueTokenError::Refused(decision));
     }
-    Ok(Exchanged {
+    Ok(TokenIssued {
         token: AccessToken::new(registration, now),
         decision,
     })

@@ -1,8 +1,7 @@
-//! Answers that come in pieces: server-sent events (WHATWG HTML, section 9.2), written at one end
-//! of a short queue and sent from the other.
+//! Server-sent events (WHATWG HTML, section 9.2): written into a short queue, sent from its other end.
 //!
-//! A reader that does not read fills the queue and then holds the writer up, for so long and no
-//! longer; what it costs is the queue. A reader that leaves closes it.
+//! A client that does not read fills the queue and blocks the writer until the stall deadline. A
+//! client that hangs up closes the queue.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,23 +12,23 @@ use hyper::body::{Body, Bytes, Frame};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
-/// Events that wait for the reader.
+/// Events that wait to be sent.
 const QUEUE_LEN: usize = 16;
-/// How long a full queue may hold the writer up.
+/// How long a full queue may block the writer.
 const STALL_DEADLINE: Duration = Duration::from_secs(20);
-/// After so long without an event a comment is sent: it keeps proxies from giving the stream up,
-/// and finds out whether the reader is still there.
+/// A comment is sent after this long without an event: it keeps proxies from closing the stream, and
+/// finds out whether the client is still connected.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 const COMMENT: &[u8] = b":\n\n";
 
-/// A stream of events: where they are written, and what is sent.
-pub(crate) fn channel() -> (EventSink, EventStream) {
+/// A queue of events and the body that sends them.
+pub(crate) fn channel() -> (SseSink, SseStream) {
     let (sender, events) = mpsc::channel(QUEUE_LEN);
-    let sink = EventSink {
+    let sink = SseSink {
         events: sender,
         is_stalled: AtomicBool::new(false),
     };
-    let stream = EventStream {
+    let stream = SseStream {
         events,
         comment: Box::pin(tokio::time::sleep(COMMENT_INTERVAL)),
         is_finished: false,
@@ -37,84 +36,84 @@ pub(crate) fn channel() -> (EventSink, EventStream) {
     (sink, stream)
 }
 
-/// Where events are written. Dropped without [`EventSink::finish`], it breaks the stream off.
+/// Writes events. Dropped without [`SseSink::finish`], it breaks the stream off.
 #[derive(Debug)]
-pub(crate) struct EventSink {
-    events: mpsc::Sender<Event>,
+pub(crate) struct SseSink {
+    events: mpsc::Sender<SseEvent>,
     is_stalled: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Event {
+struct SseEvent {
     text: Bytes,
     is_last: bool,
 }
 
-/// Why an event was not taken.
+/// Why an event was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Untaken {
-    /// The reader has left.
+pub(crate) enum NotSent {
+    /// The client has hung up.
     Left,
-    /// The reader has not read for too long.
+    /// The client has not read until the stall deadline.
     Stalled,
 }
 
-impl EventSink {
+impl SseSink {
     /// Writes an event; `data` is one line.
     ///
     /// # Errors
-    /// [`Untaken`] when the reader does not take it.
-    pub(crate) async fn send(&self, name: &str, data: &[u8]) -> Result<(), Untaken> {
+    /// [`NotSent`] when the client does not take it.
+    pub(crate) async fn send(&self, name: &str, data: &[u8]) -> Result<(), NotSent> {
         self.write(name, data, false).await
     }
 
-    /// Writes the event that the stream ends with.
+    /// Writes the last event.
     ///
     /// # Errors
-    /// [`Untaken`] when the reader does not take it.
-    pub(crate) async fn finish(self, name: &str, data: &[u8]) -> Result<(), Untaken> {
+    /// [`NotSent`] when the client does not take it.
+    pub(crate) async fn finish(self, name: &str, data: &[u8]) -> Result<(), NotSent> {
         self.write(name, data, true).await
     }
 
-    /// Ready once the reader has left.
+    /// Resolves once the client has hung up.
     pub(crate) async fn left(&self) {
         self.events.closed().await;
     }
 
-    async fn write(&self, name: &str, data: &[u8], is_last: bool) -> Result<(), Untaken> {
+    async fn write(&self, name: &str, data: &[u8], is_last: bool) -> Result<(), NotSent> {
         if self.is_stalled.load(Ordering::Relaxed) {
-            return Err(Untaken::Stalled);
+            return Err(NotSent::Stalled);
         }
         let text = [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat();
-        let event = Event {
+        let event = SseEvent {
             text: Bytes::from(text),
             is_last,
         };
         match self.events.send_timeout(event, STALL_DEADLINE).await {
             Ok(()) => Ok(()),
-            Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(Untaken::Left),
+            Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(NotSent::Left),
             Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
                 self.is_stalled.store(true, Ordering::Relaxed);
-                Err(Untaken::Stalled)
+                Err(NotSent::Stalled)
             }
         }
     }
 }
 
-/// What is sent: a body that grows as events are written.
+/// The body of an answer whose events are still being written.
 #[derive(Debug)]
-pub(crate) struct EventStream {
-    events: mpsc::Receiver<Event>,
+pub(crate) struct SseStream {
+    events: mpsc::Receiver<SseEvent>,
     comment: Pin<Box<Sleep>>,
     is_finished: bool,
 }
 
-/// The stream ended without its last event.
+/// The writer was dropped before the last event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stream was broken off")]
 pub struct BrokenOff;
 
-impl Body for EventStream {
+impl Body for SseStream {
     type Data = Bytes;
     type Error = BrokenOff;
 
@@ -149,7 +148,7 @@ impl Body for EventStream {
     }
 }
 
-impl EventStream {
+impl SseStream {
     fn delay_comment(&mut self) {
         self.comment
             .as_mut()
@@ -163,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    async fn next(stream: &mut EventStream) -> Option<Result<String, BrokenOff>> {
+    async fn next(stream: &mut SseStream) -> Option<Result<String, BrokenOff>> {
         let frame = stream.frame().await?;
         let text = |frame: Frame<Bytes>| String::from_utf8(frame.into_data().unwrap().to_vec());
         Some(frame.map(|frame| text(frame).unwrap()))
@@ -201,8 +200,8 @@ mod tests {
         for _ in 0..QUEUE_LEN {
             sink.send("delta", b"{}").await.unwrap();
         }
-        assert_eq!(sink.send("delta", b"{}").await, Err(Untaken::Stalled));
-        assert_eq!(sink.finish("message", b"{}").await, Err(Untaken::Stalled));
+        assert_eq!(sink.send("delta", b"{}").await, Err(NotSent::Stalled));
+        assert_eq!(sink.finish("message", b"{}").await, Err(NotSent::Stalled));
         assert_eq!(began.elapsed(), STALL_DEADLINE);
     }
 
@@ -211,6 +210,6 @@ mod tests {
         let (sink, stream) = channel();
         drop(stream);
         sink.left().await;
-        assert_eq!(sink.send("delta", b"{}").await, Err(Untaken::Left));
+        assert_eq!(sink.send("delta", b"{}").await, Err(NotSent::Left));
     }
 }

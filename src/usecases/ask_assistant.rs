@@ -1,4 +1,4 @@
-//! The landing assistant: an answer within the visitor's quota.
+//! Asking the landing assistant, within the visitor's quota.
 
 use crate::domain::chat::Conversation;
 use crate::domain::client::{Client, Subject};
@@ -13,51 +13,50 @@ use crate::ports::{
 
 use super::meter::Meter;
 
-/// Whom a turn is counted for.
+/// Who a turn is counted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asker {
-    /// A visitor of the site, by the name in the quota cookie.
+pub enum ChatIdentity {
+    /// A visitor, by the id in the quota cookie.
     Visitor(QuotaToken),
-    /// A visitor without a name, who is given one with the first turn.
-    Stranger,
-    /// A program that keeps no cookies: by its credential, or by its network if it presents none.
+    /// A visitor without an id, who gets one with the first turn.
+    NewVisitor,
+    /// A program, which keeps no cookies: by its credential, or else by its network.
     Program,
 }
 
-impl Asker {
-    /// What is counted for a visitor named `name`, or for a program.
-    fn subject<'a>(name: Option<&'a QuotaToken>, client: &'a Client) -> Subject<'a> {
-        name.map_or_else(|| client.subject(), Subject::Visitor)
+impl ChatIdentity {
+    /// The subject of a visitor with the id `visitor`, or of a program.
+    fn subject<'a>(visitor: Option<&'a QuotaToken>, client: &'a Client) -> Subject<'a> {
+        visitor.map_or_else(|| client.subject(), Subject::Visitor)
     }
 }
 
-/// The visitor has an answer.
+/// An answer.
 #[derive(Debug)]
 pub struct Answered {
     /// What the assistant says.
     pub reply: String,
-    /// The name the turn was counted under, to be given to the visitor again.
+    /// The visitor's id, whose cookie is to be renewed.
     pub visitor: Option<QuotaToken>,
     /// How the assistant's policies stand.
     pub decision: Decision,
 }
 
-/// The visitor has no answer.
+/// No answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ChatError {
-    /// The visitor's own quota is used up, whatever else refuses.
+    /// The visitor's own quota is used up. It wins over other refusals.
     #[error("assistant quota used up")]
     QuotaExhausted(Decision),
     /// Another policy refuses.
     #[error("rate limited")]
     Refused(Decision),
-    /// The model gave no answer. The decision shows whether the turn was given back; if it was
-    /// not, the visitor's name is there to be given again.
+    /// The model gave no answer. The decision shows whether the turn was refunded.
     #[error("{error}")]
     Model {
         /// How the assistant's policies stand.
         decision: Decision,
-        /// The visitor's name that the turn stays counted under; nothing if it was given back.
+        /// The visitor's id if the turn stays charged.
         charged: Option<QuotaToken>,
         /// What the model client says.
         error: ModelError,
@@ -65,19 +64,19 @@ pub enum ChatError {
     /// The limiter cannot decide: no turn without a count.
     #[error(transparent)]
     Limiter(#[from] LimiterError),
-    /// A stranger could not be given a name.
+    /// No random bytes for a new visitor's id.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }
 
-/// The world the assistant works in.
+/// The ports of the assistant.
 #[derive(Clone, Copy)]
 pub struct Assistant<'a> {
-    /// Answers.
+    /// The model.
     pub model: &'a dyn ModelClient,
-    /// Read again after the model: by then time has passed.
+    /// Read again after the model has answered.
     pub clock: &'a dyn Clock,
-    /// Names strangers.
+    /// Makes the ids of new visitors.
     pub entropy: &'a dyn Entropy,
 }
 
@@ -90,7 +89,7 @@ impl std::fmt::Debug for Assistant<'_> {
 /// A turn that holds a permit and is charged, before the model is asked.
 #[derive(Debug)]
 pub struct Turn {
-    /// The name the turn is counted under, to be given to the visitor again.
+    /// The visitor's id, whose cookie is to be renewed.
     pub visitor: Option<QuotaToken>,
     /// How the assistant's policies stand with this turn counted.
     pub decision: Decision,
@@ -108,27 +107,27 @@ pub async fn reserve(
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
-    asker: Asker,
+    identity: ChatIdentity,
 ) -> Result<Turn, ChatError> {
     let permit = match assistant.model.reserve() {
         Ok(permit) => permit,
         Err(error) => {
             return Err(ChatError::Model {
-                decision: quota(meter, now, client, asker).await?,
+                decision: quota(meter, now, client, identity).await?,
                 charged: None,
                 error,
             });
         }
     };
-    let visitor = match asker {
-        Asker::Visitor(name) => Some(name),
-        Asker::Stranger => Some(stranger(assistant.entropy)?),
-        Asker::Program => None,
+    let visitor = match identity {
+        ChatIdentity::Visitor(id) => Some(id),
+        ChatIdentity::NewVisitor => Some(new_visitor(assistant.entropy)?),
+        ChatIdentity::Program => None,
     };
     let mut subjects = vec![
         (
             PolicyName::Assistant,
-            Asker::subject(visitor.as_ref(), client),
+            ChatIdentity::subject(visitor.as_ref(), client),
         ),
         (PolicyName::AssistantIp, Subject::Network(client.network)),
     ];
@@ -149,8 +148,8 @@ pub async fn reserve(
     })
 }
 
-/// Asks the model, and keeps the turn or gives that very one back ([`Meter::refund`]). Whoever drops
-/// the future ends the asking: the turn stays charged.
+/// Asks the model. A turn without an answer is refunded as far as [`Meter::refund`] allows; one whose
+/// future is dropped stays charged.
 ///
 /// # Errors
 /// [`ChatError`] when there is no answer.
@@ -201,7 +200,7 @@ pub async fn answer(
     }
 }
 
-/// What the asker's quota is, and how many turns are left; charges nothing and names nobody.
+/// The quota and the turns left. Charges nothing and makes no id.
 ///
 /// # Errors
 /// [`LimiterError`] when the limiter cannot decide.
@@ -209,21 +208,21 @@ pub async fn quota(
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
-    asker: Asker,
+    identity: ChatIdentity,
 ) -> Result<Decision, LimiterError> {
-    let visitor = match asker {
-        Asker::Visitor(name) => Some(name),
-        // A stranger has used nothing: any name that nobody has will do.
-        Asker::Stranger => Some(QuotaToken::new([0; 16])),
-        Asker::Program => None,
+    let visitor = match identity {
+        ChatIdentity::Visitor(id) => Some(id),
+        // A new visitor has used nothing: any id that nobody has will do.
+        ChatIdentity::NewVisitor => Some(QuotaToken::new([0; 16])),
+        ChatIdentity::Program => None,
     };
-    let who = Asker::subject(visitor.as_ref(), client);
+    let who = ChatIdentity::subject(visitor.as_ref(), client);
     let charges = meter.charges(client.network, &[(PolicyName::Assistant, who)]);
     let decision = meter.limiter.peek(&charges, now).await?;
     Ok(decision.featuring(PolicyName::Assistant))
 }
 
-/// The visitor's numbers as the chat's answers show them.
+/// The numbers that chat answers show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// Turns counted.
@@ -235,7 +234,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// The numbers of the `assistant` policy; when it is off, the largest quota there is, unused.
+    /// The numbers of the `assistant` policy. If it is off: the largest possible quota, unused.
     #[must_use]
     pub fn of(decision: &Decision) -> Self {
         match decision.standing(PolicyName::Assistant) {
@@ -253,7 +252,7 @@ impl Allowance {
     }
 }
 
-fn stranger(entropy: &dyn Entropy) -> Result<QuotaToken, EntropyError> {
+fn new_visitor(entropy: &dyn Entropy) -> Result<QuotaToken, EntropyError> {
     let mut id = [0; 16];
     entropy.fill(&mut id)?;
     Ok(QuotaToken::new(id))

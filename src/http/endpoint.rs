@@ -1,0 +1,191 @@
+//! What is declared of an endpoint, and how its handler is run.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use hyper::header::{ALLOW, HeaderValue};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::context::RequestContext;
+use super::panics::panicked;
+use super::problem::{Code, Problem};
+use super::reply::Reply;
+
+/// What a handler answers.
+pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Result<Reply, Problem>> + Send>>;
+
+/// Reads a request and its body, calls one use case, and writes the answer.
+pub(crate) type Handler = fn(RequestContext, Bytes) -> HandlerFuture;
+
+/// One endpoint: a constant beside its handler, and a row of [`super::endpoints::ENDPOINTS`].
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint {
+    /// Its name in the log.
+    pub name: &'static str,
+    /// `GET` or `POST`. HEAD follows GET.
+    pub method: &'static str,
+    /// Its paths, matched exactly.
+    pub paths: &'static [&'static str],
+    /// What its body may be; `None` if a body is ignored.
+    pub body: Option<BodyRule>,
+    /// How long the handler may take once the body has arrived.
+    pub deadline: Duration,
+    /// Whether it changes more than counts, so that the handler must finish once it has begun.
+    pub has_effects: bool,
+    /// Whether every answer shows what is left of the chat quota.
+    pub shows_quota: bool,
+    /// Whether pages of foreign origins are refused.
+    pub checks_origin: bool,
+    /// The same operation as a tool of the Model Context Protocol.
+    pub tool: Option<McpTool>,
+    pub(crate) handler: Handler,
+}
+
+/// An endpoint as a tool.
+#[derive(Clone, Copy, Debug)]
+pub struct McpTool {
+    /// Its name on the wire, which never changes.
+    pub name: &'static str,
+    /// Is given the arguments, a JSON object, as its body.
+    pub(crate) handler: Handler,
+}
+
+impl Endpoint {
+    /// What most endpoints of GET have in common.
+    pub(crate) const fn get(handler: Handler) -> Self {
+        Self {
+            name: "",
+            method: "GET",
+            paths: &[],
+            body: None,
+            deadline: Duration::from_secs(30),
+            has_effects: false,
+            shows_quota: false,
+            checks_origin: false,
+            tool: None,
+            handler,
+        }
+    }
+
+    /// What most endpoints of POST have in common.
+    pub(crate) const fn post(handler: Handler) -> Self {
+        Self {
+            method: "POST",
+            ..Self::get(handler)
+        }
+    }
+
+    /// Runs `handler` under the endpoint's deadline. One with effects is spawned: it finishes even
+    /// if the client hangs up or the deadline passes, and a stop waits for it.
+    ///
+    /// # Errors
+    /// The problem to be answered.
+    pub(crate) async fn run(
+        &self,
+        handler: Handler,
+        mut context: RequestContext,
+        body: Bytes,
+    ) -> Result<Reply, Problem> {
+        let outcome = if self.has_effects {
+            let abandoned = CancellationToken::new();
+            context.abandoned = Some(abandoned.clone());
+            let _guard = abandoned.drop_guard();
+            let unfinished = context.state.unfinished.clone();
+            let task = unfinished.spawn(handler(context, body));
+            timeout(self.deadline, task).await.map(|joined| {
+                joined.unwrap_or_else(|error| match error.try_into_panic() {
+                    Ok(panic) => Err(panicked(&*panic)),
+                    Err(cancelled) => Err(Problem::of(Code::InternalError).because(cancelled)),
+                })
+            })
+        } else {
+            timeout(self.deadline, handler(context, body)).await
+        };
+        let too_late = |_elapsed| Err(Problem::of(Code::HandlerTimeout).because("deadline passed"));
+        outcome.unwrap_or_else(too_late)
+    }
+}
+
+/// What a request's body may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyRule {
+    /// Its media type.
+    pub media_type: &'static str,
+    /// Its largest size, in bytes.
+    pub bytes_max: usize,
+    /// A media type that is refused with a code of its own, before the body is read.
+    pub refused: Option<(&'static str, Code)>,
+}
+
+impl BodyRule {
+    pub(crate) const fn json(kib_max: usize) -> Self {
+        Self {
+            media_type: "application/json",
+            bytes_max: kib_max * 1024,
+            refused: None,
+        }
+    }
+
+    pub(crate) const fn form(kib_max: usize) -> Self {
+        Self {
+            media_type: "application/x-www-form-urlencoded",
+            ..Self::json(kib_max)
+        }
+    }
+}
+
+/// Where a method and a path lead.
+#[derive(Clone, Copy, Debug)]
+pub enum Route {
+    /// To an endpoint.
+    Found(&'static Endpoint),
+    /// To a path that has endpoints, but none of this method.
+    WrongMethod {
+        /// The value of the `Allow` header.
+        allow: &'static str,
+        /// Whether the path is a document's.
+        is_document: bool,
+    },
+    /// To no path of ours.
+    Unknown,
+}
+
+impl Route {
+    /// Its name in the log.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Found(endpoint) => endpoint.name,
+            Self::WrongMethod { .. } => "wrong_method",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the path is a document's, whatever the method.
+    #[must_use]
+    pub const fn is_document(&self) -> bool {
+        match self {
+            // The site knows the paths of its documents; all other endpoints have their own.
+            Self::Found(endpoint) => endpoint.paths.is_empty(),
+            Self::WrongMethod { is_document, .. } => *is_document,
+            Self::Unknown => false,
+        }
+    }
+
+    /// The endpoint.
+    ///
+    /// # Errors
+    /// A problem when there is none.
+    pub(crate) fn endpoint(&self) -> Result<&'static Endpoint, Problem> {
+        match self {
+            Self::Found(endpoint) => Ok(endpoint),
+            Self::WrongMethod { allow, .. } => {
+                let allow = HeaderValue::from_static(allow);
+                Err(Problem::of(Code::MethodNotAllowed).with_header(ALLOW, allow))
+            }
+            Self::Unknown => Err(Problem::of(Code::NotFound)),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The table of endpoints, and the way from a method and a path to one of them.
+//!
+//! To add an endpoint, declare it beside its handler, list it here, and describe it in
+//! `data/openapi.yaml`.
+
+use std::time::Duration;
+
+use hyper::Method;
+use hyper::body::Bytes;
+
+use crate::domain::deprecation::Deprecation;
+use crate::site::tools::Tool;
+
+use super::context::RequestContext;
+use super::endpoint::{BodyRule, Endpoint, Route};
+use super::handlers::{agent, assistant, health, keys, newsletter, oauth, pages, sandbox};
+use super::mcp;
+use super::problem::{Code, Problem};
+use super::reply::Reply;
+
+/// Every endpoint. Paths match exactly: a trailing slash, a doubled slash or another case is another
+/// path.
+pub const ENDPOINTS: [&Endpoint; 15] = [
+    &health::HEALTH,
+    &keys::DESCRIBE_KEYS,
+    &keys::ISSUE_KEY,
+    &sandbox::DESCRIBE_ECHO,
+    &sandbox::ECHO,
+    &newsletter::SUBSCRIBE,
+    &assistant::QUOTA,
+    &assistant::CHAT,
+    &agent::REGISTER,
+    &agent::CLAIM,
+    &agent::REVOKE,
+    &oauth::TOKEN,
+    &oauth::AUTHORIZE,
+    &MCP,
+    &pages::DOCUMENT,
+];
+
+/// The endpoints that will be removed (spec 9). Answers and the description of the API say so.
+pub const DEPRECATIONS: &[Deprecation] = &[];
+
+/// The tools of the Model Context Protocol. It stands here because it calls the other endpoints.
+const MCP: Endpoint = Endpoint {
+    name: "mcp",
+    paths: &["/mcp"],
+    // The arguments of a tool are bodies of other endpoints; the message around them is small.
+    body: Some(BodyRule::json(320)),
+    // Longer than that of any tool, which answers its own timeout.
+    deadline: Duration::from_secs(335),
+    checks_origin: true,
+    ..Endpoint::post(|context, body| Box::pin(answer_message(context, body)))
+};
+
+async fn answer_message(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+    let run = |tool, arguments| run_tool(tool, context.clone(), Bytes::from(arguments));
+    let (toolbox, headers) = (&context.state.toolbox, context.headers());
+    mcp::answer(toolbox, context.id, headers, &body, run).await
+}
+
+/// Runs `tool` as its endpoint is run. `arguments`, a JSON object, take the place of the body; the
+/// answer is JSON.
+async fn run_tool(tool: Tool, context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {
+    let mut tools = ENDPOINTS.into_iter().filter_map(|it| Some((it, it.tool?)));
+    let Some((endpoint, found)) = tools.find(|(_, found)| found.name == tool.name()) else {
+        return Err(Problem::of(Code::InternalError).because("a tool without an endpoint"));
+    };
+    endpoint.run(found.handler, context, arguments).await
+}
+
+/// Finds the endpoint for a method and a path; `is_document` knows the paths of the site.
+#[must_use]
+pub fn find(method: &Method, path: &str, is_document: impl Fn(&str) -> bool) -> Route {
+    let [mut get, mut post] = [None, None];
+    for endpoint in ENDPOINTS {
+        if endpoint.paths.contains(&path) {
+            match endpoint.method {
+                "GET" => get = Some(endpoint),
+                _ => post = Some(endpoint),
+            }
+        }
+    }
+    if get.is_none() && post.is_none() && is_document(path) {
+        get = Some(&pages::DOCUMENT);
+    }
+    let found = match *method {
+        Method::GET | Method::HEAD => get,
+        Method::POST => post,
+        _ => None,
+    };
+    let allow = match (get, post) {
+        (None, None) => return Route::Unknown,
+        (Some(_), Some(_)) => "GET, HEAD, POST",
+        (None, Some(_)) => "POST",
+        (Some(_), None) => "GET, HEAD",
+    };
+    match found {
+        Some(endpoint) => Route::Found(endpoint),
+        None => Route::WrongMethod {
+            allow,
+            is_document: get.is_some_and(|endpoint| endpoint.paths.is_empty()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// What is found, by name, and whether it is a document.
+    fn found(method: &Method, path: &str) -> (&'static str, bool) {
+        let route = find(method, path, |path| path == "/docs");
+        (route.name(), route.is_document())
+    }
+
+    #[test]
+    fn every_endpoint_is_found_under_its_paths() {
+        let mut count = 0;
+        for endpoint in ENDPOINTS {
+            for path in endpoint.paths {
+                let method = Method::try_from(endpoint.method).unwrap();
+                assert_eq!(found(&method, path), (endpoint.name, false), "{path}");
+                if method == Method::GET {
+                    assert_eq!(found(&Method::HEAD, path), (endpoint.name, false), "{path}");
+                }
+                count += 1;
+            }
+        }
+        assert_eq!(count, 18);
+    }
+
+    #[test]
+    fn documents_are_found_by_their_paths() {
+        for method in [Method::GET, Method::HEAD] {
+            assert_eq!(found(&method, "/docs"), ("document", true));
+        }
+        assert_eq!(found(&Method::PUT, "/docs"), ("wrong_method", true));
+        for method in [Method::GET, Method::PUT] {
+            assert!(!found(&method, "/api/v1/health").1);
+        }
+    }
+
+    #[test]
+    fn the_tools_are_those_that_the_documents_show() {
+        let tools: BTreeSet<_> = ENDPOINTS
+            .iter()
+            .filter_map(|it| Some(it.tool?.name))
+            .collect();
+        assert_eq!(tools, Tool::ALL.map(Tool::name).into());
+    }
+
+    #[test]
+    fn other_methods_are_told_what_is_allowed() {
+        for (method, path, allow) in [
+            (Method::POST, "/api/v1/health", "GET, HEAD"),
+            (Method::DELETE, "/api/v1/keys", "GET, HEAD, POST"),
+            (Method::GET, "/api/newsletter", "POST"),
+            (Method::OPTIONS, "/api/v1/newsletter", "POST"),
+            (Method::GET, "/agent/auth", "POST"),
+            (Method::POST, "/oauth2/authorize", "GET, HEAD"),
+            (Method::GET, "/mcp", "POST"),
+            (Method::DELETE, "/mcp", "POST"),
+            (Method::PUT, "/docs", "GET, HEAD"),
+        ] {
+            match find(&method, path, |path| path == "/docs") {
+                Route::WrongMethod { allow: found, .. } => assert_eq!(found, allow, "{path}"),
+                route @ (Route::Found(_) | Route::Unknown) => panic!("{route:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn other_spellings_lead_nowhere() {
+        for path in [
+            "",
+            "*",
+            "/api",
+            "/api/",
+            "/api/v1/health/",
+            "/api//v1/health",
+            "//api/v1/health",
+            "/API/v1/health",
+            "/api/v1/Health",
+            "/api/v2/health",
+            "/api/health",
+            "/api/v1/%68ealth",
+            "/agent",
+            "/agent/auth/",
+            "/oauth2",
+            "/oauth2/Token",
+            "/docs/",
+            "/mcp/",
+            "/MCP",
+        ] {
+            assert_eq!(found(&Method::GET, path), ("unknown", false), "{path}");
+        }
+    }
+}

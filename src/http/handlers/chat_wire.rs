@@ -1,0 +1,195 @@
+//! What the answers of a chat have in common, whole or streamed: request, response, cookie, problems.
+
+use std::time::Duration;
+
+use hyper::header::{HeaderName, HeaderValue, SET_COOKIE};
+use serde::Serialize;
+
+use crate::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
+use crate::domain::policy::PolicyName;
+use crate::domain::quota_token::QuotaToken;
+use crate::http::context::RequestContext;
+use crate::http::cookie::QuotaCookie;
+use crate::http::problem::{Code, Problem};
+use crate::http::wire::{self, Errors, JsonObject, JsonValue, Unknown};
+use crate::usecases::ask_assistant::{
+    self as usecase, Allowance, Answered, ChatError, ChatIdentity, Turn,
+};
+
+/// The endpoint's name in the log.
+pub(super) const NAME: &str = "assistant.chat";
+
+/// Longer than any model may take.
+pub(super) const DEADLINE: Duration = Duration::from_secs(330);
+
+#[derive(Serialize)]
+struct ChatResponse<'a> {
+    message: &'a str,
+    #[serde(flatten)]
+    numbers: QuotaResponse,
+    /// Deprecated alias of `message` (spec 2.11).
+    reply: &'a str,
+    quota: QuotaResponse,
+}
+
+/// The answer of the tool, which never had the alias.
+#[derive(Serialize)]
+pub(super) struct ToolAnswer<'a> {
+    pub(super) message: &'a str,
+    #[serde(flatten)]
+    pub(super) numbers: QuotaResponse,
+}
+
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct QuotaResponse {
+    used: u32,
+    max: u32,
+    remaining: u32,
+}
+
+impl From<Allowance> for QuotaResponse {
+    fn from(allowance: Allowance) -> Self {
+        let Allowance {
+            used,
+            max,
+            remaining,
+        } = allowance;
+        Self {
+            used,
+            max,
+            remaining,
+        }
+    }
+}
+
+/// Charges a turn.
+pub(super) async fn reserve(
+    context: &RequestContext,
+    identity: ChatIdentity,
+) -> Result<Turn, Problem> {
+    let app = context.app();
+    usecase::reserve(
+        app.assistant(),
+        app.meter(),
+        context.now,
+        &context.client,
+        identity,
+    )
+    .await
+    .map_err(|error| problem(context, error))
+}
+
+/// An answer as spec 2.11 has it.
+pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
+    let numbers = QuotaResponse::from(Allowance::of(&answered.decision));
+    ChatResponse {
+        message: &answered.reply,
+        numbers,
+        reply: &answered.reply,
+        quota: numbers,
+    }
+}
+
+/// The `Set-Cookie` header that names the visitor for another window, so that the cookie outlives
+/// every counted turn.
+pub(super) fn set_cookie(
+    context: &RequestContext,
+    visitor: Option<QuotaToken>,
+) -> Option<(HeaderName, HeaderValue)> {
+    let visitor = visitor?;
+    let quota = context
+        .app()
+        .settings
+        .policies
+        .quota(PolicyName::Assistant)?;
+    let cookie = QuotaCookie::new(context.app().settings.is_https());
+    let value = cookie.write(
+        &visitor,
+        &context.app().secrets.quota_cookie,
+        quota.window_s(),
+    );
+    Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
+}
+
+/// Reads a chat request (spec 2.10). Unknown members are ignored. `clientUsed`
+/// must be a number and has no effect.
+pub(super) fn read_request(body: &[u8]) -> Result<Conversation, Problem> {
+    let mut errors = Errors::default();
+    let conversation = wire::parse(body)?
+        .object(&mut errors)
+        .and_then(|mut object| {
+            if let Some(client_used) = object.optional("clientUsed") {
+                client_used.number(&mut errors);
+            }
+            read_conversation(object, Unknown::Ignored, &mut errors)
+        });
+    errors.finish(conversation)
+}
+
+/// Reads the arguments of the tool: a conversation without unknown members.
+pub(super) fn read_arguments(arguments: &[u8]) -> Result<Conversation, Problem> {
+    let mut errors = Errors::default();
+    let conversation = wire::parse(arguments)?
+        .object(&mut errors)
+        .and_then(|object| read_conversation(object, Unknown::Rejected, &mut errors));
+    errors.finish(conversation)
+}
+
+/// Reads the member `messages`.
+fn read_conversation(
+    mut object: JsonObject<'_>,
+    unknown: Unknown,
+    errors: &mut Errors,
+) -> Option<Conversation> {
+    let messages = object.required("messages", errors);
+    object.finish(unknown, errors);
+    let items = messages?.array(MESSAGES_MAX, errors)?;
+    let messages: Vec<_> = items
+        .into_iter()
+        .filter_map(|item| read_message(item, unknown, errors))
+        .collect();
+    // It fails only when an item is missing, which has its error already.
+    Conversation::parse(messages).ok()
+}
+
+fn read_message(item: JsonValue<'_>, unknown: Unknown, errors: &mut Errors) -> Option<Message> {
+    let mut object = item.object(errors)?;
+    let role = object.required("role", errors).and_then(|value| {
+        let name = value.string(errors)?;
+        let role = Role::from_name(&name);
+        if role.is_none() {
+            errors.push(value.pointer(), "enum", "must be user or assistant");
+        }
+        role
+    });
+    let content = object
+        .required("content", errors)
+        .and_then(|value| value.parsed(errors, Content::parse));
+    object.finish(unknown, errors);
+    Some(Message {
+        role: role?,
+        content: content?,
+    })
+}
+
+pub(super) fn problem(context: &RequestContext, error: ChatError) -> Problem {
+    match error {
+        ChatError::QuotaExhausted(decision) => {
+            Problem::refused(Code::AssistantQuotaExhausted, &decision).with_decision(decision)
+        }
+        ChatError::Refused(decision) => Problem::rate_limited(decision),
+        ChatError::Model {
+            decision,
+            charged,
+            error,
+        } => {
+            let mut problem = Problem::of(Code::ModelUnavailable)
+                .with_decision(decision)
+                .because(error);
+            problem.headers.extend(set_cookie(context, charged));
+            problem
+        }
+        ChatError::Limiter(cause) => Problem::from(cause),
+        ChatError::Entropy(cause) => Problem::of(Code::InternalError).because(cause),
+    }
+}

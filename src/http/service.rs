@@ -1,0 +1,80 @@
+//! The service: what is set once, at start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::app::App;
+use crate::domain::deprecation::Deprecation;
+use crate::site::Site;
+
+use super::body::BodyReader;
+use super::client_ip::{ProxyWarnings, TrustedProxies};
+use super::context::ServerState;
+use super::cors::AllowedOrigins;
+use super::endpoints::DEPRECATIONS;
+use super::render::Renderer;
+use super::request_id::RequestIds;
+
+/// Answers requests, whatever transport they came over ([`super::pipeline`]).
+#[derive(Debug)]
+pub struct LandingService {
+    pub(super) state: Arc<ServerState>,
+    pub(super) deprecations: &'static [Deprecation],
+    pub(super) ids: RequestIds,
+    pub(super) bodies: BodyReader,
+    pub(super) origins: AllowedOrigins,
+    pub(super) proxies: TrustedProxies,
+    pub(super) proxy_warnings: ProxyWarnings,
+    pub(super) renderer: Renderer,
+}
+
+impl LandingService {
+    /// A service over `app` and `site`. `id_seed` is 16 random bytes; a body has `body_deadline`
+    /// to arrive.
+    #[must_use]
+    pub fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16], body_deadline: Duration) -> Self {
+        Self {
+            renderer: Renderer::new(&app.settings.base_url),
+            state: Arc::new(ServerState::new(app, site)),
+            deprecations: DEPRECATIONS,
+            ids: RequestIds::new(id_seed),
+            bodies: BodyReader::new(body_deadline),
+            origins: AllowedOrigins::default(),
+            proxies: TrustedProxies::default(),
+            proxy_warnings: ProxyWarnings::default(),
+        }
+    }
+
+    /// The same service with other notices of removal.
+    #[must_use]
+    pub fn deprecating(mut self, deprecations: &'static [Deprecation]) -> Self {
+        self.deprecations = deprecations;
+        self
+    }
+
+    /// The same service, whose answers pages of these origins may read.
+    #[must_use]
+    pub fn allowing(mut self, origins: AllowedOrigins) -> Self {
+        self.origins = origins;
+        self
+    }
+
+    /// The same service behind these proxies.
+    #[must_use]
+    pub fn behind(mut self, proxies: TrustedProxies) -> Self {
+        self.proxies = proxies;
+        self
+    }
+
+    /// The number of handlers with effects and streamed answers that have begun and not finished.
+    #[must_use]
+    pub fn unfinished(&self) -> usize {
+        self.state.unfinished.len()
+    }
+
+    /// Waits until they have finished, whether or not their clients wait for them.
+    pub async fn wait_for_unfinished(&self) {
+        self.state.unfinished.close();
+        self.state.unfinished.wait().await;
+    }
+}
