@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
-use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
+use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::adapters::model::openai::SLOW_READER_GRACE;
 use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
 use landing_api::adapters::webhook;
@@ -118,7 +118,6 @@ async fn run(args: &Args) -> Result<(), Failure> {
         &data_dir.windows(),
         &settings.policies,
         Arc::new(SystemClock),
-        TableLimits::default(),
     )?);
     let store = Arc::new(LedgerStore::open(&data_dir, SystemClock.now())?);
     let app = App {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use governor::{DefaultKeyedRateLimiter, clock::Clock as _};
-use landing_api::adapters::limiter::{SledRateLimiter, TableLimits};
+use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::{Policies, PolicyName, Quota};
@@ -57,7 +57,6 @@ impl Ours {
             &dir.path().join("windows"),
             &policies(per_key),
             Arc::new(SystemClock),
-            TableLimits::default(),
         );
         Self {
             limiter: limiter.unwrap(),

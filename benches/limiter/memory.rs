@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, TableLimits};
+use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::Charge;
@@ -64,8 +64,7 @@ pub(crate) fn report() {
 
 fn open(windows: &Path, now: Timestamp) -> SledRateLimiter {
     let store = Box::new(SledWindowStore::new(windows));
-    let limits = TableLimits::default();
-    SledRateLimiter::without_thread(store, &policies(PER_KEY), now, limits).unwrap()
+    SledRateLimiter::without_thread(store, &policies(PER_KEY), now, WINDOWS_MAX).unwrap()
 }
 
 fn charge(limiter: &SledRateLimiter, index: u64) {

@@ -20,7 +20,10 @@ mod table;
 mod writer;
 
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -31,8 +34,14 @@ use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter, Receipt}
 
 pub use self::persistence::{Change, SledWindowStore, WindowStore, WindowStoreError};
 use self::table::Table;
-pub use self::table::TableLimits;
-use self::writer::{Writer, WriterThread};
+use self::writer::Writer;
+
+/// The number of windows at which the table is full. They take about 100 MiB when each has counted
+/// a few requests.
+pub const WINDOWS_MAX: usize = 1_000_000;
+
+/// A process that is killed loses the decisions since the last tick, and during one.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Counts requests in memory; its windows survive in sled.
 ///
@@ -41,7 +50,8 @@ use self::writer::{Writer, WriterThread};
 pub struct SledRateLimiter {
     table: Arc<Table>,
     writer: Arc<Mutex<Writer>>,
-    thread: Mutex<Option<WriterThread>>,
+    /// The thread that ticks, until its sender is dropped.
+    thread: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
 /// The limiter could not be opened. The text is for the operator.
@@ -75,27 +85,33 @@ impl SledRateLimiter {
         dir: &Path,
         policies: &Policies,
         clock: Arc<dyn Clock>,
-        limits: TableLimits,
     ) -> Result<Self, LimiterOpenError> {
         let store = Box::new(SledWindowStore::new(dir));
-        let limiter = Self::without_thread(store, policies, clock.now(), limits)?;
+        let limiter = Self::without_thread(store, policies, clock.now(), WINDOWS_MAX)?;
         let writer = Arc::clone(&limiter.writer);
-        let thread = WriterThread::start(move || lock(&writer).tick(clock.now()))?;
-        *lock(&limiter.thread) = Some(thread);
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name("limiter-writer".to_owned())
+            .spawn(move || {
+                while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    lock(&writer).tick(clock.now());
+                }
+            })?;
+        *lock(&limiter.thread) = Some((stop, thread));
         Ok(limiter)
     }
 
     /// A limiter over any store, which writes only when [`SledRateLimiter::tick`] is called.
     ///
     /// # Errors
-    /// [`LimiterOpenError::Store`] when the store cannot start over.
+    /// [`LimiterOpenError::Store`] when the store cannot be written anew.
     pub fn without_thread(
         store: Box<dyn WindowStore>,
         policies: &Policies,
         now: Timestamp,
-        limits: TableLimits,
+        windows_max: usize,
     ) -> Result<Self, LimiterOpenError> {
-        let table = Arc::new(Table::new(limits));
+        let table = Arc::new(Table::new(windows_max));
         let writer = Writer::open(Arc::clone(&table), policies.clone(), store, now)?;
         Ok(Self {
             table,
@@ -113,9 +129,13 @@ impl SledRateLimiter {
     /// Stops the thread, writes all changes and closes the store. Decisions continue, but are no
     /// longer stored. Closing twice is allowed.
     pub fn close(&self) {
-        // Dropped outside the lock: this waits for the thread.
         let thread = lock(&self.thread).take();
-        drop(thread);
+        if let Some((stop, thread)) = thread {
+            drop(stop);
+            if thread.join().is_err() {
+                tracing::error!("the limiter's writer panicked");
+            }
+        }
         lock(&self.writer).close();
     }
 

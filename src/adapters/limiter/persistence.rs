@@ -1,11 +1,10 @@
 //! Storage of windows across restarts.
 //!
 //! Everything in the store is in memory too, so a store is never repaired. When it fails, has grown,
-//! or is opened, it is replaced by an empty one and all live windows are written again.
+//! or is opened, it is replaced by a new one with all live windows.
 
 use std::error::Error;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::adapters::sled_db;
@@ -28,17 +27,15 @@ pub trait WindowStore: Send {
     /// what was passed to `keep`.
     fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError>;
 
-    /// Begins an empty store. A restart reads the previous one until [`WindowStore::settle`].
+    /// Replaces the whole content by `windows`. A restart reads the previous content until this has
+    /// succeeded.
     ///
     /// # Errors
-    /// [`WindowStoreError`] when that is not possible now.
-    fn start_over(&mut self) -> Result<(), WindowStoreError>;
-
-    /// Ends what [`WindowStore::start_over`] began: everything live has been written.
-    ///
-    /// # Errors
-    /// [`WindowStoreError`] when a restart would still read the previous store.
-    fn settle(&mut self) -> Result<(), WindowStoreError>;
+    /// [`WindowStoreError`] when that is not possible now; later writes may be lost too.
+    fn replace(
+        &mut self,
+        windows: &mut dyn Iterator<Item = Vec<Change>>,
+    ) -> Result<(), WindowStoreError>;
 
     /// Applies changes in order. Once this returns `Ok`, they survive the process being killed.
     ///
@@ -58,19 +55,12 @@ pub trait WindowStore: Send {
 #[error("{0}")]
 pub struct WindowStoreError(pub String);
 
-impl WindowStoreError {
-    fn new(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Self {
-        Self(format!("{what} {}: {error}", path.display()))
-    }
-}
-
 /// Windows in sled, an entry for each.
 ///
 /// | Directory | Content |
 /// |---|---|
-/// | `windows` | the store; incomplete while `windows.old` exists |
+/// | `windows` | the store; incomplete while `windows.old` has a file `db` |
 /// | `windows.old` | the previous store, while the new one is being filled |
-/// | `windows.done` | the previous store, being deleted |
 /// | `windows.damaged` | the last store that could not be read |
 #[derive(Debug)]
 pub struct SledWindowStore {
@@ -116,9 +106,9 @@ impl Drop for SledWindowStore {
 
 impl WindowStore for SledWindowStore {
     fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
-        // The process died while the new store was being filled: the previous one is complete.
+        // If the process died while the new store was being filled, the previous one is complete.
         let dir = match self.beside(".old") {
-            old if old.exists() => old,
+            old if old.join("db").exists() => old,
             _ => self.dir.clone(),
         };
         if !dir.exists() {
@@ -148,38 +138,40 @@ impl WindowStore for SledWindowStore {
         });
         if loaded.is_err() {
             let damaged = self.beside(".damaged");
-            sled_db::remove(&damaged)
-                .and_then(|()| fs::rename(&dir, &damaged))
-                .map_err(|error| WindowStoreError::new("cannot set aside", &dir, &error))?;
+            attempt("cannot set aside", &dir, || {
+                sled_db::remove(&damaged)?;
+                Ok(fs::rename(&dir, &damaged)?)
+            })?;
         }
         loaded
     }
 
-    fn start_over(&mut self) -> Result<(), WindowStoreError> {
+    fn replace(
+        &mut self,
+        windows: &mut dyn Iterator<Item = Vec<Change>>,
+    ) -> Result<(), WindowStoreError> {
         // A database that cannot be closed is abandoned.
         let _ = self.close();
         let old = self.beside(".old");
-        let failed = |error: io::Error| WindowStoreError::new("cannot replace", &self.dir, &error);
-        sled_db::remove(&self.beside(".done")).map_err(failed)?;
-        if old.exists() {
-            sled_db::remove(&self.dir).map_err(failed)?;
-        } else if self.dir.exists() {
-            fs::rename(&self.dir, &old).map_err(failed)?;
-        }
-        let db = attempt("cannot create", &self.dir, || open(&self.dir))?;
+        let old_db = old.join("db");
+        let db = attempt("cannot replace", &self.dir, || {
+            if old_db.exists() {
+                sled_db::remove(&self.dir)?;
+            } else if self.dir.exists() {
+                sled_db::remove(&old)?;
+                fs::rename(&self.dir, &old)?;
+            }
+            open(&self.dir)
+        })?;
         self.db = Some(db);
-        Ok(())
-    }
-
-    fn settle(&mut self) -> Result<(), WindowStoreError> {
-        let (old, done) = (self.beside(".old"), self.beside(".done"));
-        if !old.exists() {
-            return Ok(());
+        for batch in windows {
+            self.write(batch)?;
         }
-        // The rename is atomic, the removal is not.
-        fs::rename(&old, &done)
-            .and_then(|()| sled_db::remove(&done))
-            .map_err(|error| WindowStoreError::new("cannot remove", &old, &error))
+        // Without this file, which is removed in one step, the directory does not count.
+        attempt("cannot remove", &old, || {
+            sled_db::remove(&old_db)?;
+            Ok(sled_db::remove(&old)?)
+        })
     }
 
     fn write(&mut self, mut changes: Vec<Change>) -> Result<(), WindowStoreError> {
@@ -228,5 +220,5 @@ fn attempt<T>(
     work: impl FnOnce() -> sled::Result<T>,
 ) -> Result<T, WindowStoreError> {
     sled_db::guarded(|| work().map_err(Box::<dyn Error>::from))
-        .map_err(|error| WindowStoreError::new(what, dir, &error))
+        .map_err(|error| WindowStoreError(format!("{what} {}: {error}", dir.display())))
 }

@@ -10,8 +10,8 @@ use crate::domain::window::{Bucket, Window};
 const VERSION: u8 = 1;
 
 /// The approximate size of a window and its key, without sled's overhead.
-pub(super) fn stored_bytes(window: &Window) -> usize {
-    16 + 1 + 6 + 4 * window.buckets().len()
+pub(super) fn stored_bytes(window: &Window) -> u64 {
+    16 + 1 + 6 + 4 * window.buckets().len() as u64
 }
 
 pub(super) fn encode(window: &Window) -> Vec<u8> {

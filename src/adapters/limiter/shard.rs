@@ -1,9 +1,9 @@
-//! A part of the table: windows by key, and which of them the store must be given again.
+//! A part of the table: windows by key, and which of them must be stored again.
 //!
 //! Invariant: the key of a window that differs from its stored version is in `dirty`, or everything
-//! is going to be written anew. That includes windows that were removed.
+//! will be written again. That includes windows that were removed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::domain::client::LimitKey;
@@ -16,16 +16,8 @@ use super::record;
 
 #[derive(Default)]
 pub(super) struct Shard {
-    windows: HashMap<LimitKey, Entry, BuildHasherDefault<KeyHasher>>,
-    /// May contain a key twice.
-    dirty: Vec<LimitKey>,
-}
-
-#[derive(Default)]
-struct Entry {
-    window: Window,
-    /// The key is in `dirty`.
-    is_dirty: bool,
+    windows: HashMap<LimitKey, Window, BuildHasherDefault<KeyHasher>>,
+    dirty: HashSet<LimitKey, BuildHasherDefault<KeyHasher>>,
 }
 
 /// Uses the last 8 bytes of a key as its hash: keys are keyed hashes already.
@@ -55,7 +47,7 @@ impl Shard {
 
     pub(super) fn peek(&mut self, key: &LimitKey, quota: Quota, now: Timestamp) -> Usage {
         match self.windows.get_mut(key) {
-            Some(entry) => entry.window.peek(quota, now),
+            Some(window) => window.peek(quota, now),
             None => Window::default().peek(quota, now),
         }
     }
@@ -66,13 +58,9 @@ impl Shard {
         quota: Quota,
         now: Timestamp,
     ) -> Result<Admitted, Usage> {
-        // No empty window is left behind by a refusal: an empty one admits.
-        let entry = self.windows.entry(key).or_default();
-        let admitted = entry.window.admit(quota, now)?;
-        if !entry.is_dirty {
-            entry.is_dirty = true;
-            self.dirty.push(key);
-        }
+        // A refusal leaves no empty window behind: an empty one admits.
+        let admitted = self.windows.entry(key).or_default().admit(quota, now)?;
+        self.dirty.insert(key);
         Ok(admitted)
     }
 
@@ -83,14 +71,11 @@ impl Shard {
         quota: Quota,
         now: Timestamp,
     ) -> Usage {
-        let Some(entry) = self.windows.get_mut(&key) else {
+        let Some(window) = self.windows.get_mut(&key) else {
             return Window::default().peek(quota, now);
         };
-        if !entry.is_dirty {
-            entry.is_dirty = true;
-            self.dirty.push(key);
-        }
-        entry.window.refund(admitted, quota, now)
+        self.dirty.insert(key);
+        window.refund(admitted, quota, now)
     }
 }
 
@@ -100,14 +85,12 @@ impl Shard {
         self.windows.len()
     }
 
-    /// Adds a window that the store contains.
-    pub(super) fn restore(&mut self, key: LimitKey, window: Window) {
-        self.windows.entry(key).or_default().window = window;
-    }
-
-    /// Removes a window that the store does not contain.
-    pub(super) fn forget(&mut self, key: &LimitKey) {
-        self.windows.remove(key);
+    /// Sets a window to what the store contains; none removes it.
+    pub(super) fn restore(&mut self, key: LimitKey, window: Option<Window>) {
+        match window {
+            Some(window) => self.windows.insert(key, window),
+            None => self.windows.remove(&key),
+        };
     }
 
     /// Removes windows that have expired or whose policy is off. Returns the stored size of the
@@ -116,18 +99,18 @@ impl Shard {
         &mut self,
         quota_of: impl Fn(&LimitKey) -> Option<Quota>,
         now: Timestamp,
-    ) -> usize {
+    ) -> u64 {
         let mut live_bytes = 0;
-        self.windows.retain(|key, entry| {
+        self.windows.retain(|key, window| {
             let is_live = quota_of(key).is_some_and(|quota| {
                 // Clamps what a clock that was set back left in the future: it would never expire.
-                entry.window.peek(quota, now);
-                !entry.window.is_expired(quota, now)
+                window.peek(quota, now);
+                !window.is_expired(quota, now)
             });
             if is_live {
-                live_bytes += record::stored_bytes(&entry.window);
-            } else if !entry.is_dirty {
-                self.dirty.push(*key);
+                live_bytes += record::stored_bytes(window);
+            } else {
+                self.dirty.insert(*key);
             }
             is_live
         });
@@ -137,39 +120,33 @@ impl Shard {
         live_bytes
     }
 
-    /// Empties the list of dirty keys. The caller passes them to [`Shard::changes`], or writes
-    /// everything anew.
+    /// Empties the set of dirty keys. The caller passes them to [`Shard::changes`], or writes
+    /// everything again.
     pub(super) fn take_dirty(&mut self) -> Vec<LimitKey> {
-        std::mem::take(&mut self.dirty)
+        std::mem::take(&mut self.dirty).into_iter().collect()
     }
 
     /// Adds the current versions of the windows of `keys` to `changes`.
-    pub(super) fn changes(&mut self, keys: &[LimitKey], changes: &mut Vec<Change>) {
+    pub(super) fn changes(&self, keys: &[LimitKey], changes: &mut Vec<Change>) {
         changes.extend(keys.iter().map(|key| {
-            let current = self.windows.get_mut(key).and_then(Entry::take_change);
-            (*key, current)
+            let window = self.windows.get(key).filter(|window| !is_empty(window));
+            (*key, window.cloned())
         }));
     }
 
-    /// Adds all windows to `changes`, and returns their stored size in bytes.
-    pub(super) fn all(&mut self, changes: &mut Vec<Change>) -> usize {
-        self.dirty = Vec::new();
-        let mut live_bytes = 0;
-        changes.extend(self.windows.iter_mut().filter_map(|(key, entry)| {
-            let window = entry.take_change()?;
-            live_bytes += record::stored_bytes(&window);
-            Some((*key, Some(window)))
-        }));
-        live_bytes
+    /// All windows.
+    pub(super) fn all(&mut self) -> Vec<Change> {
+        self.dirty = HashSet::default();
+        let windows = self.windows.iter().filter(|(_, window)| !is_empty(window));
+        windows
+            .map(|(key, window)| (*key, Some(window.clone())))
+            .collect()
     }
 }
 
-impl Entry {
-    /// A copy of the window; none if refunds have emptied it.
-    fn take_change(&mut self) -> Option<Window> {
-        self.is_dirty = false;
-        self.window.newest().map(|_| self.window.clone())
-    }
+/// Whether refunds have emptied the window.
+fn is_empty(window: &Window) -> bool {
+    window.buckets().is_empty()
 }
 
 #[cfg(test)]
@@ -246,7 +223,7 @@ mod tests {
                     }
                     Step::WriteAll => {
                         store.clear();
-                        shard.all(&mut changes);
+                        changes = shard.all();
                     }
                 }
                 for (key, window) in changes {
@@ -268,8 +245,8 @@ mod tests {
                 let held: BTreeMap<_, _> = shard
                     .windows
                     .iter()
-                    .filter(|(_, entry)| entry.window.newest().is_some())
-                    .map(|(key, entry)| (*key, current(&entry.window)))
+                    .filter(|(_, window)| !is_empty(window))
+                    .map(|(key, window)| (*key, current(window)))
                     .collect();
                 prop_assert_eq!(stored, held);
             }
@@ -284,8 +261,7 @@ mod tests {
             let key = LimitKey::from_bytes(number.to_be_bytes());
             shard.admit(key, quota, START).unwrap();
         }
-        let dirty = shard.take_dirty();
-        shard.changes(&dirty, &mut Vec::new());
+        shard.take_dirty();
         shard.sweep(|_key| Some(quota), START.plus_ms(1000));
         assert_eq!(shard.windows.capacity(), 0);
         assert_eq!(shard.take_dirty().len(), 10_000);

@@ -4,6 +4,10 @@
 //! the policy's tag, so that the two charges that most requests have, both for one network, take one
 //! lock. A decision locks all shards it needs before it reads any, in ascending order: it sees one
 //! consistent state, and two decisions cannot deadlock.
+//!
+//! When the table is full, newcomers share the window of their group. A sixteenth more windows than
+//! the limit are reserved for that; then all newcomers share one. Concurrent requests may each exceed
+//! these bounds by their own charges.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,37 +17,10 @@ use arrayvec::ArrayVec;
 use crate::domain::client::LimitKey;
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::time::Timestamp;
+use crate::domain::window::Usage;
 use crate::ports::{Admission, Charge, Receipt, ReceiptEntry};
 
 use super::shard::Shard;
-
-/// How much the limiter may keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableLimits {
-    /// The number of windows above which the table is full. A sixteenth more is reserved for windows
-    /// that newcomers share while it is. Concurrent requests may each exceed the bound by their own
-    /// charges.
-    pub keys_max: usize,
-}
-
-impl Default for TableLimits {
-    /// A million windows, which take about 100 MiB when each has counted a few requests.
-    fn default() -> Self {
-        Self {
-            keys_max: 1_000_000,
-        }
-    }
-}
-
-impl TableLimits {
-    fn is_full(self, keys: usize) -> bool {
-        keys >= self.keys_max
-    }
-
-    fn is_reserve_full(self, keys: usize) -> bool {
-        keys >= self.keys_max + (self.keys_max / 16).max(1)
-    }
-}
 
 /// Not a power of two: a million windows fill each map to three quarters of 16,384 places, where 64
 /// maps would each have just grown to twice that.
@@ -65,30 +42,27 @@ pub(super) struct Table {
     shards: Box<[Mutex<Shard>]>,
     /// The number of windows in all shards.
     keys: AtomicUsize,
-    limits: TableLimits,
+    windows_max: usize,
 }
 
 impl Table {
-    pub(super) fn new(limits: TableLimits) -> Self {
+    pub(super) fn new(windows_max: usize) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             keys: AtomicUsize::new(0),
-            limits,
+            windows_max,
         }
     }
 
     pub(super) fn acquire(&self, charges: &[Charge], now: Timestamp) -> Admission {
         let (mut shards, keys) = self.lock_windows(charges);
         let mut admission = Admission::default();
-        for (charge, key) in charges.iter().zip(&keys) {
-            let usage = shard_of(&mut shards, key).peek(key, charge.quota, now);
-            let is_violated = usage.counted >= charge.quota.count();
-            admission.decision.push(charge.standing(usage, is_violated));
-        }
-        if admission.decision.is_refused() {
+        let is_full = |charge: &Charge, usage: Usage| usage.counted >= charge.quota.count();
+        let peeked = standings(&mut shards, charges, &keys, now, is_full);
+        if peeked.is_refused() {
+            admission.decision = peeked;
             return admission;
         }
-        admission.decision = Decision::default();
         for (charge, key) in charges.iter().zip(keys) {
             let shard = shard_of(&mut shards, &key);
             let before = shard.len();
@@ -106,12 +80,7 @@ impl Table {
 
     pub(super) fn peek(&self, charges: &[Charge], now: Timestamp) -> Decision {
         let (mut shards, keys) = self.lock_windows(charges);
-        let mut decision = Decision::default();
-        for (charge, key) in charges.iter().zip(&keys) {
-            let usage = shard_of(&mut shards, key).peek(key, charge.quota, now);
-            decision.push(charge.standing(usage, false));
-        }
-        decision
+        standings(&mut shards, charges, &keys, now, |_, _| false)
     }
 
     pub(super) fn refund(&self, receipt: &Receipt, now: Timestamp) -> Decision {
@@ -157,7 +126,8 @@ impl Table {
         let mut has_own_window = |charge: &Charge| {
             charge.group.is_none() || shard_of(&mut shards, &charge.key).contains(&charge.key)
         };
-        if !self.limits.is_full(self.count()) || charges.iter().all(&mut has_own_window) {
+        let is_full = self.count() >= self.windows_max;
+        if !is_full || charges.iter().all(&mut has_own_window) {
             return (shards, charges.iter().map(|charge| charge.key).collect());
         }
         drop(shards);
@@ -178,7 +148,7 @@ impl Table {
             })
             .collect();
         let mut shards = self.lock(candidates.iter().flatten().copied());
-        let is_reserve_full = self.limits.is_reserve_full(self.count());
+        let is_reserve_full = self.count() >= self.windows_max + (self.windows_max / 16).max(1);
         let mut contains = |key: &LimitKey| shard_of(&mut shards, key).contains(key);
         let keys = candidates
             .iter()
@@ -218,6 +188,21 @@ impl Table {
         // A panic elsewhere leaves a shard consistent: each window is changed in one step.
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn standings(
+    shards: &mut LockedShards<'_>,
+    charges: &[Charge],
+    keys: &Keys,
+    now: Timestamp,
+    is_violated: impl Fn(&Charge, Usage) -> bool,
+) -> Decision {
+    let mut decision = Decision::default();
+    for (charge, key) in charges.iter().zip(keys) {
+        let usage = shard_of(shards, key).peek(key, charge.quota, now);
+        decision.push(charge.standing(usage, is_violated(charge, usage)));
+    }
+    decision
 }
 
 /// The locked shard of `key`.

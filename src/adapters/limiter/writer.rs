@@ -1,22 +1,16 @@
-//! The writer: stores what was decided, removes what has expired, and handles a store that fails.
+//! The writer: stores changes, removes expired windows, and handles a store that fails.
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use crate::domain::client::LimitKey;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::time::Timestamp;
 
-use super::persistence::{Change, WindowStore, WindowStoreError};
+use super::persistence::{WindowStore, WindowStoreError};
 use super::shard::Shard;
 use super::table::{SHARDS, Table, shard_index};
 
-/// A process that is killed loses the decisions since the last tick, and during one.
-const TICK: Duration = Duration::from_millis(100);
-
-/// The whole table is swept every 2 seconds.
+/// With a tick every 100 ms, the whole table is swept every 2 seconds.
 const SHARDS_PER_TICK: usize = 4;
 
 /// Bounds the memory of a batch, and the time until its changes are stored.
@@ -29,9 +23,9 @@ const KEYS_PER_LOCK: usize = 64;
 const TICKS_PER_RETRY: u64 = 10;
 const TICKS_PER_WARNING: u64 = 600;
 
-/// The store starts over when it exceeds the floor and this many times what is live: sled does not
-/// give back the space of windows that have expired.
-const GARBAGE_FACTOR: u64 = 4;
+/// The store is replaced when it exceeds this: sled does not give back the space of windows that
+/// have expired. A store without garbage takes about four times what is live.
+const GARBAGE_FACTOR: u64 = 8;
 const GARBAGE_FLOOR_BYTES: u64 = 8 * 1024 * 1024;
 
 pub(super) struct Writer {
@@ -40,19 +34,16 @@ pub(super) struct Writer {
     /// None once it is closed.
     store: Option<Box<dyn WindowStore>>,
     ticks: u64,
-    /// The tick at which the store failed. Everything must be written again.
-    failed_at: Option<u64>,
-    warned_at: Option<u64>,
+    /// Something was not stored: everything must be written again.
+    is_failing: bool,
+    is_mostly_garbage: bool,
     /// The shard that is swept next, and the live bytes of those before it.
     next_shard: usize,
     live_bytes: u64,
-    /// The size of the store, and of what was live, when it last started over.
-    bytes_at_start: u64,
-    live_bytes_at_start: u64,
 }
 
 impl Writer {
-    /// Fills the table from the store, and writes it into an empty one.
+    /// Fills the table from the store, and writes the store anew.
     pub(super) fn open(
         table: Arc<Table>,
         policies: Policies,
@@ -64,10 +55,8 @@ impl Writer {
                 window.peek(quota, now);
                 !window.is_expired(quota, now)
             });
-            table.with_shard(shard_index(&key), |shard| match is_live {
-                true => shard.restore(key, window),
-                false => shard.forget(&key),
-            });
+            let window = is_live.then_some(window);
+            table.with_shard(shard_index(&key), |shard| shard.restore(key, window));
         });
         if let Err(error) = loaded {
             tracing::warn!(%error, "limiter windows set aside, starting empty");
@@ -80,12 +69,10 @@ impl Writer {
             policies,
             store: Some(store),
             ticks: 0,
-            failed_at: None,
-            warned_at: None,
+            is_failing: false,
+            is_mostly_garbage: false,
             next_shard: 0,
             live_bytes: 0,
-            bytes_at_start: 0,
-            live_bytes_at_start: 0,
         };
         writer.write_all()?;
         Ok(writer)
@@ -100,19 +87,19 @@ impl Writer {
         for _ in 0..SHARDS_PER_TICK {
             self.sweep_next(now);
         }
-        match self.failed_at {
-            None => self.write_changes_or_fail(),
-            Some(tick) if self.ticks >= tick + TICKS_PER_RETRY => self.recover(),
-            Some(_) => self.forget_changes(),
+        if !self.is_failing || self.ticks.is_multiple_of(TICKS_PER_RETRY) {
+            self.write();
+        } else {
+            // All windows will be written: the lists of changes must not grow until then.
+            for index in 0..SHARDS {
+                self.table.with_shard(index, Shard::take_dirty);
+            }
         }
     }
 
     /// Writes all changes and closes the store.
     pub(super) fn close(&mut self) {
-        match self.failed_at {
-            None => self.write_changes_or_fail(),
-            Some(_) => self.recover(),
-        }
+        self.write();
         self.store = None;
     }
 
@@ -121,153 +108,69 @@ impl Writer {
     }
 
     pub(super) fn is_store_failing(&self) -> bool {
-        self.failed_at.is_some()
+        self.is_failing
     }
 
     fn sweep_next(&mut self, now: Timestamp) {
         let policies = &self.policies;
-        let live_bytes = self.table.with_shard(self.next_shard, |shard| {
+        self.live_bytes += self.table.with_shard(self.next_shard, |shard| {
             shard.sweep(|key| quota_of(policies, key), now)
         });
-        self.live_bytes += live_bytes as u64;
         self.next_shard = (self.next_shard + 1) % SHARDS;
         if self.next_shard == 0 {
-            let live_bytes = std::mem::take(&mut self.live_bytes);
-            self.shed_garbage(live_bytes);
+            let allowed = GARBAGE_FLOOR_BYTES + GARBAGE_FACTOR * self.live_bytes;
+            self.live_bytes = 0;
+            let bytes = self.store.as_ref().map_or(0, |store| store.bytes_on_disk());
+            self.is_mostly_garbage = bytes > allowed;
         }
     }
 
-    fn shed_garbage(&mut self, live_bytes: u64) {
-        let bytes = self.store.as_ref().map_or(0, |store| store.bytes_on_disk());
-        let allowed = GARBAGE_FLOOR_BYTES + GARBAGE_FACTOR * live_bytes;
-        // Not if a store without garbage would be nearly as large.
-        let at_start = self.live_bytes_at_start.max(1);
-        let shrunk_to = live_bytes.clamp(1, at_start);
-        let fresh_bytes = self.bytes_at_start.saturating_mul(shrunk_to) / at_start;
-        if self.failed_at.is_none() && bytes > allowed && bytes > fresh_bytes.saturating_mul(2) {
-            let written = self.write_all();
-            self.note(written);
+    fn write(&mut self) {
+        let must_write_all = self.is_failing || std::mem::take(&mut self.is_mostly_garbage);
+        let written = match must_write_all {
+            true => self.write_all(),
+            false => self.write_changes(),
+        };
+        match &written {
+            Ok(()) if self.is_failing => tracing::info!("limiter store works again"),
+            Err(error) if !self.is_failing || self.ticks.is_multiple_of(TICKS_PER_WARNING) => {
+                tracing::warn!(
+                    %error,
+                    "limiter windows are not being stored; limits hold, but a restart forgets them"
+                );
+            }
+            Ok(()) | Err(_) => {}
         }
-    }
-
-    fn write_changes_or_fail(&mut self) {
-        let written = self.write_changes();
-        self.note(written);
-    }
-
-    fn recover(&mut self) {
-        let written = self.write_all();
-        if written.is_ok() {
-            tracing::info!("limiter store works again");
-            self.failed_at = None;
-        }
-        self.note(written);
-    }
-
-    fn note(&mut self, written: Result<(), WindowStoreError>) {
-        let Err(error) = written else { return };
-        self.failed_at = Some(self.ticks);
-        let is_due = self
-            .warned_at
-            .is_none_or(|tick| self.ticks >= tick + TICKS_PER_WARNING);
-        if is_due {
-            self.warned_at = Some(self.ticks);
-            tracing::warn!(
-                %error,
-                "limiter windows are not being stored; limits hold, but a restart forgets them"
-            );
-        }
-    }
-
-    /// Keeps the lists of changes from growing while the store fails: all windows will be written.
-    fn forget_changes(&self) {
-        for index in 0..SHARDS {
-            self.table.with_shard(index, Shard::take_dirty);
-        }
+        self.is_failing = written.is_err();
     }
 
     fn write_changes(&mut self) -> Result<(), WindowStoreError> {
+        let Some(store) = &mut self.store else {
+            return Ok(());
+        };
         let mut changes = Vec::new();
         for index in 0..SHARDS {
             let dirty = self.table.with_shard(index, Shard::take_dirty);
             for keys in dirty.chunks(KEYS_PER_LOCK) {
                 self.table
                     .with_shard(index, |shard| shard.changes(keys, &mut changes));
-                self.write(&mut changes, BATCH)?;
+                if changes.len() >= BATCH {
+                    store.write(std::mem::take(&mut changes))?;
+                }
             }
         }
-        self.write(&mut changes, 1)
+        match changes.is_empty() {
+            true => Ok(()),
+            false => store.write(changes),
+        }
     }
 
-    /// Writes all windows into an empty store.
     fn write_all(&mut self) -> Result<(), WindowStoreError> {
         let Some(store) = &mut self.store else {
             return Ok(());
         };
-        store.start_over()?;
-        let mut changes = Vec::new();
-        self.live_bytes_at_start = 0;
-        for index in 0..SHARDS {
-            let live_bytes = self
-                .table
-                .with_shard(index, |shard| shard.all(&mut changes));
-            self.live_bytes_at_start += live_bytes as u64;
-            self.write(&mut changes, BATCH)?;
-        }
-        self.write(&mut changes, 1)?;
-        if let Some(store) = &mut self.store {
-            store.settle()?;
-            self.bytes_at_start = store.bytes_on_disk();
-        }
-        Ok(())
-    }
-
-    /// Writes the changes if there are at least `at_least`.
-    fn write(
-        &mut self,
-        changes: &mut Vec<Change>,
-        at_least: usize,
-    ) -> Result<(), WindowStoreError> {
-        match &mut self.store {
-            Some(store) if changes.len() >= at_least => store.write(std::mem::take(changes)),
-            Some(_) | None => Ok(()),
-        }
-    }
-}
-
-/// The thread that ticks; it stops when this is dropped.
-pub(super) struct WriterThread {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl WriterThread {
-    /// # Errors
-    /// When the system cannot start a thread.
-    pub(super) fn start(mut tick: impl FnMut() + Send + 'static) -> std::io::Result<Self> {
-        let (stop, stopped) = mpsc::channel();
-        let thread = thread::Builder::new()
-            .name("limiter-writer".to_owned())
-            .spawn(move || {
-                while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    tick();
-                }
-            })?;
-        Ok(Self {
-            stop: Some(stop),
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for WriterThread {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the limiter's writer panicked");
-        }
+        let shards = (0..SHARDS).map(|index| self.table.with_shard(index, Shard::all));
+        store.replace(&mut shards.filter(|windows| !windows.is_empty()))
     }
 }
 
@@ -283,7 +186,7 @@ mod tests {
 
     use crate::domain::window::Window;
 
-    use super::super::table::TableLimits;
+    use super::super::persistence::Change;
     use super::*;
 
     /// A store that fails while the flag is set.
@@ -303,11 +206,10 @@ mod tests {
             self.answer()
         }
 
-        fn start_over(&mut self) -> Result<(), WindowStoreError> {
-            self.answer()
-        }
-
-        fn settle(&mut self) -> Result<(), WindowStoreError> {
+        fn replace(
+            &mut self,
+            _: &mut dyn Iterator<Item = Vec<Change>>,
+        ) -> Result<(), WindowStoreError> {
             self.answer()
         }
 
@@ -327,7 +229,7 @@ mod tests {
     #[test]
     fn what_expires_during_an_outage_leaves_no_memory_behind() {
         let start = Timestamp::from_ms(1_000_000);
-        let table = Arc::new(Table::new(TableLimits::default()));
+        let table = Arc::new(Table::new(1000));
         let is_failing = Arc::new(AtomicBool::new(false));
         let store = Box::new(SwitchedStore(Arc::clone(&is_failing)));
         let mut writer =
@@ -350,7 +252,7 @@ mod tests {
         assert_eq!(table.count(), 0);
         for index in 0..SHARDS {
             let dirty = table.with_shard(index, Shard::take_dirty);
-            assert_eq!(dirty.capacity(), 0, "{index}");
+            assert_eq!(dirty.len(), 0, "{index}");
         }
         is_failing.store(false, Ordering::Relaxed);
         for _ in 0..TICKS_PER_RETRY {

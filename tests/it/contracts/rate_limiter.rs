@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, TableLimits};
+use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::PolicyName;
@@ -21,8 +21,8 @@ use crate::fixtures::{
 pub(super) fn limiters(quota: &str) -> (TempDir, [Arc<dyn RateLimiter>; 3]) {
     let dir = tempfile::tempdir().unwrap();
     let store = Box::new(SledWindowStore::new(&dir.path().join("windows")));
-    let limits = TableLimits::default();
-    let sled = SledRateLimiter::without_thread(store, &policies(quota), START, limits).unwrap();
+    let sled =
+        SledRateLimiter::without_thread(store, &policies(quota), START, WINDOWS_MAX).unwrap();
     let memory = MemoryRateLimiter::default();
     let delayed = Delayed::<MemoryRateLimiter>::default();
     (dir, [Arc::new(memory), Arc::new(delayed), Arc::new(sled)])

@@ -1,6 +1,5 @@
 //! What the limiter keeps at most, and for how long.
 
-use landing_api::adapters::limiter::TableLimits;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::Charge;
@@ -61,8 +60,7 @@ async fn the_sweep_settles_windows_that_a_clock_set_back_left_in_the_future() {
 #[tokio::test]
 async fn newcomers_share_windows_while_the_table_is_full() {
     let data = Data::new();
-    let limits = TableLimits { keys_max: 16 };
-    let limiter = data.open_with(QUOTA, START, limits);
+    let limiter = data.open_with(QUOTA, START, 16);
     let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
     for host in 0..16 {
         assert!(is_admitted(&limiter, &[by_ip(host)], START).await);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use landing_api::adapters::limiter::{LimiterOpenError, SledRateLimiter, TableLimits};
+use landing_api::adapters::limiter::{LimiterOpenError, SledRateLimiter};
 use landing_api::adapters::memory::ManualClock;
 use landing_api::domain::policy::PolicyName;
 
@@ -109,7 +109,6 @@ fn a_place_that_takes_no_store_is_an_error_at_the_start() {
     fs::write(&file, "a file").unwrap();
     let below_a_file = file.join("windows");
     let clock = Arc::new(ManualClock::new(START));
-    let limits = TableLimits::default();
-    let opened = SledRateLimiter::open(&below_a_file, &policies(QUOTA), clock, limits);
+    let opened = SledRateLimiter::open(&below_a_file, &policies(QUOTA), clock);
     assert!(matches!(opened, Err(LimiterOpenError::Store(_))));
 }

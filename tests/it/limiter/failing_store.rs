@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use landing_api::adapters::limiter::{
-    Change, SledRateLimiter, TableLimits, WindowStore, WindowStoreError,
+    Change, SledRateLimiter, WINDOWS_MAX, WindowStore, WindowStoreError,
 };
 use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::PolicyName;
@@ -24,7 +24,7 @@ struct Script {
     windows: BTreeMap<LimitKey, Window>,
     bytes_on_disk: u64,
     writes: usize,
-    starts: usize,
+    replacements: usize,
 }
 
 impl Script {
@@ -34,6 +34,15 @@ impl Script {
             false => Ok(()),
         }
     }
+
+    fn apply(&mut self, changes: impl IntoIterator<Item = Change>) {
+        for (key, window) in changes {
+            match window {
+                Some(window) => self.windows.insert(key, window),
+                None => self.windows.remove(&key),
+            };
+        }
+    }
 }
 
 impl WindowStore for ScriptedStore {
@@ -41,15 +50,16 @@ impl WindowStore for ScriptedStore {
         Ok(())
     }
 
-    fn start_over(&mut self) -> Result<(), WindowStoreError> {
+    fn replace(
+        &mut self,
+        windows: &mut dyn Iterator<Item = Vec<Change>>,
+    ) -> Result<(), WindowStoreError> {
         let mut script = self.0.lock().unwrap();
         script.fail()?;
-        script.starts += 1;
+        script.replacements += 1;
+        script.bytes_on_disk = 0;
         script.windows.clear();
-        Ok(())
-    }
-
-    fn settle(&mut self) -> Result<(), WindowStoreError> {
+        script.apply(windows.flatten());
         Ok(())
     }
 
@@ -57,12 +67,7 @@ impl WindowStore for ScriptedStore {
         let mut script = self.0.lock().unwrap();
         script.writes += 1;
         script.fail()?;
-        for (key, window) in changes {
-            match window {
-                Some(window) => script.windows.insert(key, window),
-                None => script.windows.remove(&key),
-            };
-        }
+        script.apply(changes);
         Ok(())
     }
 
@@ -78,8 +83,7 @@ impl WindowStore for ScriptedStore {
 fn scripted() -> (SledRateLimiter, ScriptedStore) {
     let store = ScriptedStore::default();
     let boxed = Box::new(store.clone());
-    let limits = TableLimits::default();
-    let limiter = SledRateLimiter::without_thread(boxed, &policies(QUOTA), START, limits);
+    let limiter = SledRateLimiter::without_thread(boxed, &policies(QUOTA), START, WINDOWS_MAX);
     (limiter.unwrap(), store)
 }
 
@@ -136,19 +140,19 @@ async fn a_window_is_written_once_a_tick_and_only_when_it_changed() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_mostly_garbage_starts_over() {
+async fn a_store_that_is_mostly_garbage_is_replaced() {
     let (limiter, store) = scripted();
-    let starts = || store.0.lock().unwrap().starts;
+    let replacements = || store.0.lock().unwrap().replacements;
     assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, 1)], START).await);
     let check = |bytes_on_disk: u64, now: Timestamp, expected: usize, why: &str| {
         store.0.lock().unwrap().bytes_on_disk = bytes_on_disk;
         sweep(&limiter, now);
         sweep(&limiter, now);
-        assert_eq!(starts(), expected, "{why}");
+        assert_eq!(replacements(), expected, "{why}");
     };
     check(8 << 20, START, 1, "too small to matter");
     check(16 << 20, START, 2, "large for one window");
-    check(16 << 20, START, 2, "no larger than when it started over");
+    check(8 << 20, START, 2, "no larger than allowed");
     check(40 << 20, START, 3, "grown");
     assert_eq!(store.count(), 1);
     for host in 0..100 {

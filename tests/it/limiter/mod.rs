@@ -9,7 +9,7 @@ mod restart;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, TableLimits};
+use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::Charge;
 use tempfile::TempDir;
@@ -43,12 +43,12 @@ impl Data {
     }
 
     fn open(&self, quota: &str, now: Timestamp) -> SledRateLimiter {
-        self.open_with(quota, now, TableLimits::default())
+        self.open_with(quota, now, WINDOWS_MAX)
     }
 
-    fn open_with(&self, quota: &str, now: Timestamp, limits: TableLimits) -> SledRateLimiter {
+    fn open_with(&self, quota: &str, now: Timestamp, windows_max: usize) -> SledRateLimiter {
         let store = Box::new(SledWindowStore::new(&self.windows()));
-        SledRateLimiter::without_thread(store, &policies(quota), now, limits).unwrap()
+        SledRateLimiter::without_thread(store, &policies(quota), now, windows_max).unwrap()
     }
 
     /// What a process leaves behind that is killed now.

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::thread;
 
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, TableLimits, WindowStore};
+use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use landing_api::adapters::memory::ManualClock;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
@@ -94,8 +94,7 @@ async fn windows_of_a_policy_that_is_off_are_not_kept() {
     let mut off = policies(QUOTA);
     off.set(PolicyName::Keys, None);
     let store = Box::new(SledWindowStore::new(&data.windows()));
-    let limits = TableLimits::default();
-    let limiter = SledRateLimiter::without_thread(store, &off, START, limits).unwrap();
+    let limiter = SledRateLimiter::without_thread(store, &off, START, WINDOWS_MAX).unwrap();
     assert_eq!((limiter.stats().windows, limiter.stats().stored), (0, 0));
 }
 
@@ -125,10 +124,7 @@ async fn an_interrupted_start_is_taken_up_again() {
     assert!(is_admitted(&limiter, &[charged], START).await);
     drop(limiter);
     let windows = data.windows();
-    let (old, done) = (
-        windows.with_extension("old"),
-        windows.with_extension("done"),
-    );
+    let old = windows.with_extension("old");
     let check = async |state: &str| {
         assert_eq!(data.entries(), state.split_whitespace().collect::<Vec<_>>());
         let limiter = data.open(QUOTA, START);
@@ -137,15 +133,19 @@ async fn an_interrupted_start_is_taken_up_again() {
     };
     fs::rename(&windows, &old).unwrap();
     check("windows.old").await;
+    // The new store is still empty, or half-written.
     fs::rename(&windows, &old).unwrap();
-    SledWindowStore::new(&windows).start_over().unwrap();
+    let empty = Data::new();
+    drop(empty.open(QUOTA, START));
+    copy_dir(&empty.windows(), &windows);
     check("windows windows.old").await;
     copy_dir(&windows, &old);
     fs::write(windows.join("db"), "half").unwrap();
     check("windows windows.old").await;
-    fs::create_dir(&done).unwrap();
-    fs::write(done.join("db"), "half").unwrap();
-    check("windows windows.done").await;
+    // The previous store is half-deleted.
+    copy_dir(&windows, &old);
+    fs::remove_file(old.join("db")).unwrap();
+    check("windows windows.old").await;
 }
 
 #[tokio::test]
@@ -239,9 +239,8 @@ async fn its_own_thread_writes_without_being_told() {
     let data = Data::new();
     let clock = Arc::new(ManualClock::new(START));
     let open = || {
-        let limits = TableLimits::default();
         let policies = policies(QUOTA);
-        SledRateLimiter::open(&data.windows(), &policies, clock.clone(), limits).unwrap()
+        SledRateLimiter::open(&data.windows(), &policies, clock.clone()).unwrap()
     };
     let limiter = open();
     let charged = charge(PolicyName::Ip, QUOTA, 1);
