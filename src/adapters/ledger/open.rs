@@ -72,7 +72,7 @@ pub(super) fn open(
     };
     // A line of a later format in a file of an earlier one would pass for damage.
     let is_outdated = writer.ledger.head().format < FORMAT;
-    if is_new_secret || is_outdated || has_forgotten || writer.is_compaction_due() {
+    if is_new_secret || is_outdated || has_forgotten {
         writer
             .compact(&secret)
             .map_err(|flaw| flawed(data_dir, flaw))?;
@@ -157,7 +157,7 @@ fn open_index(
     left: Result<CleanStop, String>,
     hash_key: &MacKey,
     ledger: &Ledger,
-) -> Result<Index, OpenError> {
+) -> Result<Arc<Index>, OpenError> {
     let opened = left.and_then(|left| open_trusted(root, left, hash_key, ledger));
     let reason = match opened {
         Ok(index) => return Ok(index),
@@ -181,7 +181,7 @@ fn open_trusted(
     left: CleanStop,
     hash_key: &MacKey,
     ledger: &Ledger,
-) -> Result<Index, String> {
+) -> Result<Arc<Index>, String> {
     if left.stamp != stamp(ledger) {
         return Err("it is of another state of the ledger".to_owned());
     }

@@ -1,7 +1,7 @@
 //! What readers share with the writer.
 
 use std::fmt;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::ports::StoreError;
 
@@ -14,7 +14,7 @@ pub(super) struct Status(RwLock<Inner>);
 #[derive(Default)]
 struct Inner {
     /// `None` while it has to be made again, and after the close.
-    index: Option<Index>,
+    index: Option<Arc<Index>>,
     /// Why writes fail, if they do.
     trouble: Option<String>,
 }
@@ -26,15 +26,15 @@ impl Status {
         inner.index.is_some() && inner.trouble.is_none()
     }
 
-    pub(super) fn index(&self) -> Option<Index> {
+    pub(super) fn index(&self) -> Option<Arc<Index>> {
         self.read().index.clone()
     }
 
-    pub(super) fn set_index(&self, index: Index) {
+    pub(super) fn set_index(&self, index: Arc<Index>) {
         self.write().index = Some(index);
     }
 
-    pub(super) fn take_index(&self) -> Option<Index> {
+    pub(super) fn take_index(&self) -> Option<Arc<Index>> {
         self.write().index.take()
     }
 

@@ -95,14 +95,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether the ledger has doubled since it was last compacted, by enough lines.
-    pub(super) fn is_compaction_due(&self) -> bool {
-        self.ledger.growth() > self.ledger.head().base.max(self.growth_min)
-    }
-
-    /// Compacts the ledger if that is due. A failure disturbs nobody.
+    /// Compacts the ledger if it has doubled since the last time, by enough lines. A failure disturbs
+    /// nobody.
     pub(super) fn compact_if_due(&mut self) {
-        if !self.is_compaction_due() || !self.status.is_sound() {
+        let is_due = self.ledger.growth() > self.ledger.head().base.max(self.growth_min);
+        if !is_due || !self.status.is_sound() {
             return;
         }
         let secret = self.ledger.head().secret.clone();

@@ -1,6 +1,7 @@
 //! Making the index from the record.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::adapters::ledger::record::{Entry, Flaw, Ledger, each_event};
 use crate::adapters::sled_db;
@@ -28,7 +29,7 @@ pub(crate) fn rebuild(
     root: &Path,
     hash_key: &MacKey,
     ledger: &Ledger,
-) -> Result<Index, RebuildError> {
+) -> Result<Arc<Index>, RebuildError> {
     let total = ledger.sequence();
     tracing::info!(index.events = total, "rebuilding the index from the ledger");
     let index = Index::create(root, hash_key)?;

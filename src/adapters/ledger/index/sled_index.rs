@@ -13,6 +13,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::adapters::files::PRIVATE_DIRECTORY;
 use crate::adapters::ledger::record::{Entry, Event, Identity, Kept};
@@ -49,8 +50,8 @@ fn run<T>(work: impl FnOnce() -> sled::Result<T>) -> Result<T, IndexError> {
 /// Which bucket an identity is in: 17 bits of a hash.
 type BucketId = [u8; 3];
 
-/// An open index. Clones share it.
-#[derive(Clone, Debug)]
+/// An open index.
+#[derive(Debug)]
 pub(crate) struct Index {
     db: sled::Db,
     directory: PathBuf,
@@ -60,21 +61,21 @@ pub(crate) struct Index {
 
 impl Index {
     /// Opens the index that was closed in `directory`.
-    pub(crate) fn open(directory: &Path, hash_key: &MacKey) -> Result<Self, IndexError> {
+    pub(crate) fn open(directory: &Path, hash_key: &MacKey) -> Result<Arc<Self>, IndexError> {
         let config = sled::Config::new()
             .path(directory)
             .cache_capacity(CACHE_BYTES)
             // An index that was not closed is never opened again.
             .flush_every_ms(None);
-        Ok(Self {
+        Ok(Arc::new(Self {
             db: run(|| config.open())?,
             directory: directory.to_path_buf(),
             hash_key: hash_key.clone(),
-        })
+        }))
     }
 
     /// Creates an empty index in a new directory under `root`.
-    pub(super) fn create(root: &Path, hash_key: &MacKey) -> Result<Self, IndexError> {
+    pub(super) fn create(root: &Path, hash_key: &MacKey) -> Result<Arc<Self>, IndexError> {
         let directory = (1_u32..)
             .map(|number| root.join(number.to_string()))
             .find(|directory| directory.symlink_metadata().is_err())
@@ -142,11 +143,12 @@ impl Index {
         self.apply(identities.into_iter().map(Entry::removal).collect())
     }
 
-    /// Closes the index once its last clone is gone, so that its files hold everything and nobody
-    /// writes them any more, and returns their directory.
-    pub(crate) fn close(self) -> Result<PathBuf, IndexError> {
+    /// Closes the index once the look-ups under way are done, so that its files hold everything and
+    /// nobody writes them any more, and returns their directory.
+    pub(crate) fn close(self: Arc<Self>) -> Result<PathBuf, IndexError> {
         guarded(move || {
-            let Self { db, directory, .. } = self;
+            let (db, directory) = (self.db.clone(), self.directory.clone());
+            drop(self);
             run(|| db.flush())?;
             sled_db::close(db, &directory)?;
             Ok(directory)
@@ -154,7 +156,7 @@ impl Index {
     }
 
     /// Drops it, whatever state it is in.
-    pub(crate) fn abandon(self) {
+    pub(crate) fn abandon(self: Arc<Self>) {
         // A panic of sled tells nothing new.
         let _ = guarded(move || {
             drop(self);

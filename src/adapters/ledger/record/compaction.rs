@@ -100,6 +100,8 @@ fn live_places(path: &Path, now: Timestamp) -> Result<(Vec<u64>, Vec<Identity>),
         }
         Ok::<_, Flaw>(())
     })?;
+    // A key may have been issued again.
+    expired.retain(|identity| !kept.contains_key(&short_hash(identity)));
     let mut places: Vec<u64> = kept
         .into_values()
         .flat_map(|kept| [Some(kept.first), kept.last])
