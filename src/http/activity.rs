@@ -1,4 +1,4 @@
-//! When a connection last made progress, so that one that makes none can be closed.
+//! The idle deadline of a connection: when it last made progress, and what it is doing.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use tokio::time::Instant;
 use super::reply::ReplyBody;
 use super::sse::BrokenOff;
 
-/// What one connection is doing, and when it last finished or sent anything.
+/// The counters of one connection, and the time of its last progress: a request answered, or a part of
+/// an answer sent.
 #[derive(Debug)]
 pub(super) struct Activity {
     opened: Instant,
@@ -20,7 +21,7 @@ pub(super) struct Activity {
     last_ms: AtomicU64,
     /// Requests without an answer yet.
     in_flight: AtomicUsize,
-    /// Answers and parts of answers that have not been sent.
+    /// Bodies and pieces of bodies that have not been sent.
     unsent: AtomicUsize,
 }
 
@@ -39,13 +40,13 @@ impl Activity {
         self.last_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// Counts a request until it is answered.
+    /// Counts a request until the guard is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> Counted {
         Counted::new(self, |activity| &activity.in_flight)
     }
 
-    /// When to look again: `rest` is how long the connection may be silent between two requests,
-    /// `stall` how long while an answer is being sent. Nothing if that time is over.
+    /// When to check again. `rest` is the deadline between two requests, `stall` that while an answer is
+    /// being sent. `None` once it has passed.
     pub(super) fn next_look(&self, rest: Duration, stall: Duration) -> Option<Instant> {
         let now = Instant::now();
         if self.in_flight.load(Ordering::Acquire) > 0 {
@@ -54,12 +55,12 @@ impl Activity {
         let is_sending = self.unsent.load(Ordering::Acquire) > 0;
         let last = self.opened + Duration::from_millis(self.last_ms.load(Ordering::Relaxed));
         let deadline = last + if is_sending { stall } else { rest };
-        // An answer that is sent meanwhile leaves the connection no more than `rest`.
+        // Once the answer is sent, `rest` applies.
         (deadline > now).then(|| deadline.min(now + rest))
     }
 }
 
-/// Keeps a counter of an [`Activity`] up until it is dropped.
+/// A guard that decrements its counter when dropped.
 #[derive(Debug)]
 pub(super) struct Counted {
     activity: Arc<Activity>,
@@ -84,7 +85,7 @@ impl Drop for Counted {
 /// The body of an answer, counted as unsent.
 pub(super) struct ActiveBody {
     body: ReplyBody,
-    /// Goes with the last piece.
+    /// Handed to the last piece.
     unsent: Option<Counted>,
 }
 
@@ -127,8 +128,8 @@ impl Body for ActiveBody {
     }
 }
 
-/// A piece of an answer. hyper keeps it until it is sent, which over HTTP/2 can be long after the
-/// body has ended: the client's flow control decides.
+/// A piece of an answer. hyper holds it until it is sent. On HTTP/2 the client's flow control can delay
+/// that beyond the end of the body.
 pub(super) struct Piece {
     bytes: Bytes,
     unsent: Option<Counted>,

@@ -1,4 +1,4 @@
-//! The quota cookie (RFC 6265): a name for the visitor, `HttpOnly`, never a count.
+//! The quota cookie (RFC 6265): an id of the visitor, `HttpOnly`, never a count.
 
 use hyper::HeaderMap;
 use hyper::header::COOKIE;
@@ -22,20 +22,19 @@ impl QuotaCookie {
         quota_cookie_name(self.is_https)
     }
 
-    /// The visitor named by the request: the first cookie of our name with a right tag. Whoever
-    /// sends none is a stranger.
+    /// The visitor's id: the first cookie of our name whose MAC is valid.
     pub(crate) fn read(self, headers: &HeaderMap, key: &MacKey) -> Option<QuotaToken> {
         headers
             .get_all(COOKIE)
             .into_iter()
-            // Bytes, as the cookies of others may hold anything.
+            // Bytes: cookies of other sites on this host may hold anything.
             .flat_map(|value| value.as_bytes().split(|&byte| byte == b';'))
             .filter_map(|pair| pair.trim_ascii().strip_prefix(self.name().as_bytes()))
             .filter_map(|rest| std::str::from_utf8(rest.strip_prefix(b"=")?).ok())
             .find_map(|value| QuotaToken::decode(value, key))
     }
 
-    /// The `Set-Cookie` header that names `visitor` for `max_age_s` seconds.
+    /// The `Set-Cookie` value for `visitor`, valid for `max_age_s` seconds.
     pub(crate) fn write(self, visitor: &QuotaToken, key: &MacKey, max_age_s: u64) -> String {
         let secure = if self.is_https { "; Secure" } else { "" };
         format!(

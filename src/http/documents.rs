@@ -77,7 +77,7 @@ struct Variant {
 }
 
 impl Documents {
-    /// Copies of `documents`, nothing of which is kept: the memory they were rendered in goes back.
+    /// Copies `documents`, so that the memory they were rendered in can be freed.
     pub(crate) fn new(documents: &[Document]) -> Self {
         let mut copies = HashSet::new();
         let mut variants = |document: &Document| {
@@ -94,13 +94,13 @@ impl Documents {
         }
     }
 
-    /// Whether there is one under `path`, which must match exactly.
+    /// Whether `path`, matched exactly, is a document's.
     pub(crate) fn contains(&self, path: &str) -> bool {
         self.by_path.contains_key(path)
     }
 
-    /// The document under `path`, in the form that a request with these headers wants, or word that
-    /// the client has it already; nothing if there is none.
+    /// The document at `path`, in the representation that these request headers prefer, or 304 if the
+    /// client has it. `None` if there is no such document.
     pub(crate) fn answer(&self, path: &str, request: &HeaderMap) -> Option<Reply> {
         let variants = self.by_path.get(path)?;
         let media_types = variants.iter().map(|variant| variant.media_type);
@@ -118,7 +118,7 @@ impl Documents {
     }
 }
 
-/// A copy of `body`, the same one for all that are alike.
+/// A copy of `body`, shared by equal bodies.
 fn copied(body: &Bytes, copies: &mut HashSet<Bytes>) -> Bytes {
     if let Some(copy) = copies.get(body) {
         return copy.clone();
@@ -167,8 +167,8 @@ impl Variant {
     }
 }
 
-/// Whether `If-None-Match` names `etag` or anything at all (RFC 9110, section 13.1.2). The
-/// comparison is weak, as that section demands. What is malformed names nothing from there on.
+/// Whether `If-None-Match` matches `etag` by weak comparison (RFC 9110, section 13.1.2). Parsing ends at
+/// the first malformed tag.
 fn has(request: &HeaderMap, etag: &str) -> bool {
     request
         .get_all(IF_NONE_MATCH)

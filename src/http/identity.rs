@@ -1,4 +1,4 @@
-//! What a request presents as its credential, and whose it is.
+//! Authentication: the credential of a request and its owner.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,22 +15,22 @@ use super::problem::{Code, Problem};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// What a request presents as its credential.
+/// The credential of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presented<'a> {
     /// Nothing.
     Nothing,
     /// This text.
     Credential(&'a str),
-    /// Something that cannot be a credential.
+    /// A malformed credential.
     Garbage,
 }
 
-/// Whom the request is counted as for its credential; nobody if it presents none, or none that is
-/// good where that is no reason to refuse it.
+/// The owner of the request's credential. `None` if there is no credential, or an invalid one in an area
+/// that ignores those.
 ///
 /// # Errors
-/// A problem when the credential is refused in that area, or cannot be looked up.
+/// A problem when the area refuses the credential, or it cannot be looked up.
 pub(crate) async fn authenticate(
     credentials: Credentials<'_>,
     now: Timestamp,
@@ -98,7 +98,7 @@ pub(crate) enum Basic {
         /// The part behind it.
         secret: String,
     },
-    /// Something that cannot be a client.
+    /// A malformed header.
     Garbage,
 }
 
@@ -126,9 +126,8 @@ fn client_of(encoded: &[u8]) -> Option<Basic> {
     })
 }
 
-/// The rest of an `Authorization` value of `scheme`; nothing for another scheme. Scheme names
-/// ignore case (RFC 9110, section 11.1). A tab after it will do as well as a space: what was meant
-/// as a credential must not pass for none.
+/// The rest of an `Authorization` value of `scheme`; `None` for another scheme. Scheme names ignore case
+/// (RFC 9110, section 11.1). A tab may follow as well as a space, so that no credential is overlooked.
 fn of_scheme<'a>(scheme: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
     let (name, rest) = value.split_at_checked(scheme.len())?;
     if !name.eq_ignore_ascii_case(scheme) {

@@ -1,34 +1,33 @@
-//! Which form of an answer the client would rather have (RFC 9110, section 12.5.1).
+//! Content negotiation (RFC 9110, section 12.5.1).
 
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
 
-/// Whether the client wants server-sent events more than JSON. JSON is the form of who says
-/// nothing, likes both alike, or wants neither.
+/// Whether the client prefers server-sent events to JSON, which is the default.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
     quality(headers, "text/event-stream").1 > quality(headers, "application/json").1
 }
 
-/// Which of the media types `offered` the client is given: the first, unless it likes another more,
-/// or names another and likes it as much. Browsers name no type but HTML that a page has; who names
-/// Markdown, too, is none.
+/// Which of the media types `offered` to send: the first, unless another has a higher weight, or the
+/// same weight and is named explicitly. Browsers name HTML only; a client that names Markdown as well
+/// gets Markdown.
 pub(crate) fn choose<'a>(headers: &HeaderMap, offered: impl Iterator<Item = &'a str>) -> usize {
     if !headers.contains_key(ACCEPT) {
         return 0;
     }
-    let (mut chosen, mut liked) = (0, 0);
-    for (place, media_type) in offered.enumerate() {
+    let (mut chosen, mut best) = (0, 0);
+    for (index, media_type) in offered.enumerate() {
         let (precision, quality) = quality(headers, media_type);
         let is_named = precision == NAMED && quality > 0;
-        if place == 0 || quality > liked || (quality == liked && is_named) {
-            (chosen, liked) = (place, quality);
+        if index == 0 || quality > best || (quality == best && is_named) {
+            (chosen, best) = (index, quality);
         }
     }
     chosen
 }
 
-/// How precisely a media type is accepted and how much it is liked, in thousandths. Parameters of
-/// the type say nothing about that here.
+/// The precision of the media range that matches best, and its weight in thousandths. Parameters of the
+/// type are ignored.
 fn quality(headers: &HeaderMap, media_type: &str) -> (u8, u16) {
     let (name, _parameters) = media_type.split_once(';').unwrap_or((media_type, ""));
     let Some((kind, subtype)) = name.split_once('/') else {
@@ -45,7 +44,7 @@ fn quality(headers: &HeaderMap, media_type: &str) -> (u8, u16) {
         .unwrap_or((0, 0))
 }
 
-/// How precise a media range is that names both type and subtype.
+/// The precision of a media range that names type and subtype.
 const NAMED: u8 = 2;
 
 /// One media range of an `Accept` header.
@@ -76,7 +75,7 @@ impl<'a> Accepted<'a> {
         })
     }
 
-    /// How precisely the range names a type, and how much it is liked; nothing if it is another.
+    /// The precision and weight of the range for a type; `None` if it does not match.
     fn rank(&self, kind: &str, subtype: &str) -> Option<(u8, u16)> {
         let precision = if self.kind.eq_ignore_ascii_case(kind) {
             match self.subtype {

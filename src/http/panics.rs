@@ -1,4 +1,4 @@
-//! A panic costs one request, not the connection or the process.
+//! Panics as problems: a panic costs one request, not the connection or the process.
 
 use std::any::Any;
 use std::future::Future;
@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 
 use super::problem::{Code, Problem};
 
-/// The problem that a panic is answered with.
+/// The problem of a panic.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Problem {
     let message = panic
         .downcast_ref::<&str>()
@@ -18,8 +18,8 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Problem {
     Problem::of(Code::InternalError).because(format!("panicked: {message}"))
 }
 
-/// Awaits `future`; if it panics, gives what it panicked with. All state that requests share sits
-/// behind locks that go on after a panic, or is changed in one step.
+/// Awaits `future` and catches its panic. State that requests share is behind locks that tolerate
+/// poisoning, or is changed in one step.
 pub(crate) fn catch_panic<F: Future>(
     future: F,
 ) -> impl Future<Output = Result<F::Output, Box<dyn Any + Send>>> {

@@ -1,8 +1,8 @@
-//! Connections: accepting them under a cap, speaking HTTP/1.1 or HTTP/2 on each, and letting them
-//! finish when the service stops.
+//! Connections: accepted under a cap, served as HTTP/1.1 or HTTP/2, and drained when the service
+//! stops.
 //!
-//! The caller owns the socket and the signals to stop. Every default of hyper that matters is said
-//! out loud here.
+//! The caller owns the socket and the stop signals. Every default of hyper that matters is set
+//! explicitly here.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,23 +25,22 @@ use tokio_util::task::TaskTracker;
 use super::activity::{ActiveBody, Activity};
 use super::service::LandingService;
 
-/// How much, how many, how long.
+/// Limits of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
-    /// Connections open at once; further ones wait in the listener's queue.
+    /// Most open connections. Further ones wait in the listener's backlog.
     pub connections_max: usize,
-    /// How long the head of a request may take on HTTP/1.1, counted from the previous answer or
-    /// from the start of the connection: the time a connection may idle, too.
+    /// How long a request's head may take on HTTP/1.1, counted from the previous answer or from the
+    /// start of the connection. So it is also the keep-alive timeout.
     pub head_deadline: Duration,
-    /// How long a connection may go without a request in flight or some of an answer sent: what ends
-    /// one whose client does not read its answers, and on HTTP/2 one that idles.
+    /// How long a connection may make no progress on an answer that is being sent: it closes
+    /// connections whose client does not read. On HTTP/2 it is also the keep-alive timeout.
     pub idle_deadline: Duration,
-    /// How long everything may take to finish once the service has been told to stop, before it is
-    /// interrupted. It should be longer than any answer may take.
+    /// How long requests may take to finish after the stop signal, before they are interrupted.
     pub drain_deadline: Duration,
-    /// The largest head of a request, in bytes.
+    /// The largest request head, in bytes.
     pub head_bytes_max: usize,
-    /// Requests of one HTTP/2 connection that run at once.
+    /// Most concurrent streams of an HTTP/2 connection.
     pub streams_max: u32,
 }
 
@@ -61,26 +60,24 @@ impl Default for ServerLimits {
 /// Most headers of a request.
 const HEADERS_MAX: usize = 100;
 
-/// How long a connection may idle once the service has been told to stop, and so how late a request
-/// may still begin.
+/// How long a connection without a request may stay open after the stop signal.
 pub const STOP_GRACE: Duration = Duration::from_secs(1);
 
-/// How long answers may take to leave once everything has been interrupted.
+/// How long answers may take to be sent after the interruption.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 
-/// How often, and after what pause, the rest of what may be HTTP/2's preface is looked for: a
-/// client sends its 24 bytes at once.
+/// How often, and after what pause, to peek for the rest of what may be HTTP/2's preface. Clients send
+/// its 24 bytes in one piece.
 const PREFACE_TRIES: u32 = 10;
 const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 
-/// How often a failing `accept` is logged, at most.
+/// The shortest time between two log lines about a failing `accept`.
 const ACCEPT_WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Serves until `stop` is ready, then lets requests in flight finish.
+/// Serves until `stop` resolves, then drains.
 ///
-/// After the drain deadline, or when the caller cancels `interrupt` because it will not wait so long,
-/// `interrupt` is cancelled: whoever waits for others should answer then. What has not been answered
-/// a second later is cut off.
+/// `interrupt` is cancelled at the drain deadline, or earlier by the caller. Handlers that wait for a
+/// model or a provider answer then. A second later the remaining connections are closed.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<LandingService>,
@@ -97,7 +94,7 @@ pub async fn serve(
     }
     drop(listener);
     connections.close();
-    // Nobody is listening if there is no connection.
+    // Fails only if there is no connection.
     let _ = stopping.send(true);
     let mut drained = pin!(async {
         connections.wait().await;
@@ -129,7 +126,7 @@ async fn accept_loop(
     let slots = Arc::new(Semaphore::new(limits.connections_max));
     let mut warned_at: Option<Instant> = None;
     loop {
-        // A slot first: what is not accepted costs the kernel, not us.
+        // A slot first: a connection that is not accepted costs this process nothing.
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
             return;
         };
@@ -151,7 +148,7 @@ async fn accept_loop(
             }
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
-                // Out of file descriptors, most likely: it passes when connections end.
+                // Most likely out of file descriptors, until connections close.
                 if warned_at.is_none_or(|at| at.elapsed() >= ACCEPT_WARNING_INTERVAL) {
                     warned_at = Some(Instant::now());
                     tracing::warn!(%error, "cannot accept connections");
@@ -178,7 +175,7 @@ enum ConnectionError {
     Io(#[from] io::Error),
     #[error("http: {0}")]
     Http(#[from] hyper::Error),
-    #[error("nothing happened for too long")]
+    #[error("idle for too long")]
     Idle,
 }
 
@@ -195,13 +192,13 @@ impl Connection {
         stream: TcpStream,
         mut stopped: watch::Receiver<bool>,
     ) -> Result<(), ConnectionError> {
-        // Answers are written whole or as they come: waiting for more would only delay them.
+        // Nagle's algorithm would only delay answers, which are written whole.
         stream.set_nodelay(true)?;
         let is_http2 = tokio::select! {
             first = timeout(self.limits.head_deadline, speaks_http2(&stream)) => {
                 first.map_err(|_elapsed| ConnectionError::Idle)??
             }
-            // Nothing has begun that could be finished.
+            // No request has begun.
             _ = stopped.wait_for(|&stopped| stopped) => return Ok(()),
         };
         let io = TokioIo::new(stream);
@@ -225,7 +222,7 @@ impl Connection {
     fn http1(&self) -> http1::Builder {
         let mut builder = http1::Builder::new();
         builder
-            // Its own timer is set anew for each head; `drive` has one for the connection.
+            // hyper would set a timer for each head; `drive` has one for the connection.
             .header_read_timeout(None)
             .max_headers(HEADERS_MAX)
             .max_buf_size(self.limits.head_bytes_max)
@@ -241,7 +238,7 @@ impl Connection {
             .timer(TokioTimer::new())
             .max_concurrent_streams(self.limits.streams_max)
             .max_header_list_size(head_bytes_max)
-            // Streams that are opened and reset at once (CVE-2023-44487).
+            // Rapid reset (CVE-2023-44487).
             .max_pending_accept_reset_streams(20)
             .max_local_error_reset_streams(256)
             .keep_alive_interval(Some(Duration::from_secs(20)))
@@ -253,7 +250,7 @@ impl Connection {
         self: Arc<Self>,
         request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<ActiveBody>, Infallible>> {
-        // Before the future is polled, which over HTTP/2 may be later.
+        // Counted now: on HTTP/2 the future may be polled later.
         let in_flight = self.activity.begin();
         async move {
             let response = self.service.respond(self.peer, request).await;
@@ -263,8 +260,8 @@ impl Connection {
         }
     }
 
-    /// Runs the connection until it ends, idles too long, or has finished after the stop. `rest` is
-    /// how long it may be silent between two requests.
+    /// Runs the connection until it ends, is idle for too long, or has drained after the stop. `rest`
+    /// is its keep-alive timeout.
     async fn drive<C: Future<Output = hyper::Result<()>>>(
         &self,
         mut connection: Pin<&mut C>,
@@ -273,20 +270,20 @@ impl Connection {
         mut rest: Duration,
     ) -> Result<(), ConnectionError> {
         let mut stop = pin!(async move {
-            // The channel closes with the service, which stops then.
+            // An error means that the sender is gone, which is a stop, too.
             let _ = stopped.wait_for(|&stopped| stopped).await;
         });
         let mut is_stopping = false;
-        // Not reset by each request: when it is over, the activity says when the last one was.
+        // Not reset by each request: when it fires, the activity knows when the last one was.
         let mut idle = pin!(sleep(rest));
         loop {
             tokio::select! {
-                // The stop first: a connection that is always busy would hide it.
+                // The stop first: a connection that is always ready would hide it.
                 biased;
                 () = &mut stop, if !is_stopping => {
                     is_stopping = true;
                     shut_down(connection.as_mut());
-                    // A request that has not begun by then is not waited for.
+                    // A request whose head is not complete by then is not waited for.
                     rest = STOP_GRACE;
                     idle.as_mut().reset(Instant::now() + rest);
                 }
@@ -300,9 +297,8 @@ impl Connection {
     }
 }
 
-/// Whether the client begins with HTTP/2's preface (RFC 9113, section 3.4). No method begins with
-/// `PRI`, so three bytes tell. hyper-util's automatic connections find out too, but have no
-/// deadline for it.
+/// Whether the client starts with HTTP/2's preface (RFC 9113, section 3.4). No method begins with
+/// `PRI`, so three bytes decide. hyper-util's `auto` builder detects it too, but without a deadline.
 async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
     const PREFACE: &[u8; 3] = b"PRI";
     let mut first = [0; PREFACE.len()];
@@ -312,9 +308,9 @@ async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
         if count == 0 || count == PREFACE.len() || !PREFACE.starts_with(seen) {
             return Ok(seen == PREFACE);
         }
-        // Peeking again returns at once: give the other bytes time to come.
+        // Another peek would return the same bytes at once.
         sleep(PREFACE_PAUSE).await;
     }
-    // HTTP/1 can wait for the rest of a head without looking again and again.
+    // hyper waits for the rest of an HTTP/1.1 head.
     Ok(false)
 }

@@ -1,5 +1,4 @@
-//! Versions of the API (spec 9): the one that a request asks for, and the notice that an operation
-//! will be removed.
+//! API versions and deprecation notices (spec 9).
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
@@ -17,7 +16,7 @@ const SERVICE_API_VERSION: HeaderName = HeaderName::from_static("service-api-ver
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
-/// What a request says about the version it was written for.
+/// The version that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Nothing.
@@ -29,10 +28,8 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// Reads `Service-API-Version`, which means nothing outside the API. It stands there once or not
-    /// at all, and its value is a name: letter case counts, as in the path. Two are unknown even if
-    /// both are right, because a proxy may join them into a list, which nobody could tell from a
-    /// wrong name.
+    /// Parses `Service-API-Version`, which is ignored outside the API. The value is case-sensitive, as
+    /// in the path. Repeated headers are unknown even if both are right: a proxy may join them.
     pub(crate) fn of(area: Area, headers: &HeaderMap) -> Self {
         if area != Area::Api {
             return Self::Any;
@@ -56,7 +53,7 @@ impl Wanted {
         }
     }
 
-    /// Confirms the version to who asked for it.
+    /// Confirms the version to a client that asked for it.
     pub(crate) fn confirm(self, headers: &mut HeaderMap) {
         if self == Self::Ours {
             headers.insert(SERVICE_API_VERSION, HeaderValue::from_static(VERSION));
@@ -73,7 +70,7 @@ pub(crate) fn announce(deprecation: &Deprecation, headers: &mut HeaderMap) {
     }
 }
 
-/// `instant` as an HTTP date (RFC 9110, section 5.6.7); nothing beyond the year 9999.
+/// `instant` as an HTTP date (RFC 9110, section 5.6.7); `None` beyond the year 9999.
 fn http_date(instant: Timestamp) -> Option<HeaderValue> {
     let ms = i64::try_from(instant.as_ms()).ok()?;
     let instant = jiff::Timestamp::from_millisecond(ms).ok()?;

@@ -249,6 +249,44 @@ impl RateLimiter for BrokenRateLimiter {
     }
 }
 
+/// Counts requests, and panics when it is asked how policies stand.
+#[derive(Default)]
+struct PanickingPeek(MemoryRateLimiter);
+
+#[async_trait]
+impl RateLimiter for PanickingPeek {
+    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError> {
+        self.0.acquire(charges, now).await
+    }
+
+    async fn peek(&self, _: &[Charge], _: Timestamp) -> Result<Decision, LimiterError> {
+        panic!("the secret cause");
+    }
+
+    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
+        self.0.refund(receipt, now).await
+    }
+
+    async fn check(&self) -> Result<(), LimiterError> {
+        self.0.check().await
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_leaves_the_limits_in_its_answer() {
+    let app = Setup {
+        limiter: Arc::new(PanickingPeek::default()),
+        ..Setup::default()
+    }
+    .start();
+    let reply = app.send(Call::get("/api/v1/assistant/chat")).await;
+    assert_eq!(reply.status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(
+        (reply.policy().as_str(), reply.remaining()),
+        ("default", 599)
+    );
+}
+
 #[tokio::test]
 async fn without_a_limiter_nothing_is_served() {
     for (panics, status) in [

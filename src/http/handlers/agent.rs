@@ -1,5 +1,5 @@
-//! `POST /agent/auth` registers an agent (the auth.md proposal, v0.1), `/agent/auth/revoke` ends a
-//! credential (RFC 7009).
+//! `POST /agent/auth` registers an agent (the auth.md proposal, v0.1); `POST /agent/auth/revoke` revokes
+//! a credential (RFC 7009).
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
@@ -44,8 +44,7 @@ pub(crate) const REVOKE: Endpoint = Endpoint {
     ..Endpoint::post(|context, body| Box::pin(revoke(context, body)))
 };
 
-/// The members of RFC 6749, section 5.1, and of auth.md, and whose secret it is (RFC 7591, section
-/// 3.2.1).
+/// The members of RFC 6749, section 5.1, of RFC 7591, section 3.2.1, and of auth.md.
 #[derive(Serialize)]
 struct RegisterResponse<'a> {
     registration_id: &'a str,
@@ -65,10 +64,10 @@ struct RegisterResponse<'a> {
     scopes: [&'static str; 1],
 }
 
-/// The one kind of agent that can register.
+/// The only registration type.
 const ANONYMOUS: &str = "anonymous";
 
-/// The one kind of credential it gets.
+/// The only credential type.
 const ACCESS_TOKEN: &str = "access_token";
 
 async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
@@ -96,20 +95,20 @@ async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem
     Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(registered.decision))
 }
 
-/// Answers alike whether or not there was anything to revoke (RFC 7009, section 2.2).
+/// The answer is the same whether or not there was anything to revoke (RFC 7009, section 2.2).
 async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let form = form::parse(&body)?;
     let mut errors = Errors::default();
     let token = form.required("token", &mut errors);
-    // Any hint will do: a credential tells by itself what it is.
+    // The hint is not needed: keys and tokens differ in their form.
     form.optional("token_type_hint", &mut errors);
     let token = errors.finish(token)?;
     revoke_credential(context.app().credentials(), context.now, token).await?;
     Ok(Reply::empty())
 }
 
-/// Reads a registration (spec 4.10). Members that it does not name are ignored, because those who
-/// follow the proposal send them.
+/// Parses a registration (spec 4.10). Unknown members are ignored, because clients of the proposal send
+/// them.
 fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
     let mut errors = Errors::default();
     let Some(mut object) = wire::parse(body)?.object(&mut errors) else {
@@ -121,7 +120,7 @@ fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
         match &*name {
             ANONYMOUS => {}
             "identity_assertion" => {
-                // Unless it says something else as well.
+                // Other errors come first.
                 errors.finish(Some(()))?;
                 return Err(not_enabled(&mut object));
             }
@@ -142,7 +141,7 @@ fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
     }
 }
 
-/// Which kind of identity assertion is not enabled. Nothing of it is read but its type.
+/// The problem of an identity assertion, by its type. The rest of it is not read.
 fn not_enabled(object: &mut JsonObject<'_>) -> Problem {
     let assertion_type = object
         .optional("assertion_type")

@@ -1,4 +1,4 @@
-//! `POST /api/v1/keys` mints a free key; `GET` says how.
+//! `POST /api/v1/keys` issues a free key; `GET` describes it.
 
 use hyper::StatusCode;
 use hyper::body::Bytes;

@@ -1,4 +1,4 @@
-//! `POST /api/v1/newsletter` and its legacy alias sign an address up.
+//! `POST /api/v1/newsletter` and its legacy alias sign an e-mail address up.
 
 use hyper::StatusCode;
 use hyper::body::Bytes;

@@ -1,4 +1,4 @@
-//! `POST /oauth2/token` gives a registered agent a fresh token (RFC 6749, section 4.4).
+//! `POST /oauth2/token` issues a token to a registered agent (RFC 6749, section 4.4).
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
@@ -32,7 +32,7 @@ pub(crate) const AUTHORIZE: Endpoint = Endpoint {
     })
 };
 
-/// The one scope there is.
+/// The only scope.
 pub(super) const SCOPE: &str = "public";
 
 /// The challenge to a client that tried `Authorization: Basic` (RFC 6749, section 5.2).
@@ -49,7 +49,7 @@ pub(super) struct TokenResponse<'a> {
 }
 
 impl<'a> TokenResponse<'a> {
-    /// What is told at `now` of `token`, which is written `text`.
+    /// The response for `token`, which is encoded as `text`.
     pub(super) fn new(text: &'a str, token: &AccessToken, now: Timestamp) -> Self {
         Self {
             access_token: text,
@@ -85,14 +85,14 @@ async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(issued.decision))
 }
 
-/// Reads a client's id and secret from a token request of the only grant there is.
+/// Parses the client's id and secret from a request of the only grant type.
 fn read_request(form: &FormParams, basic: Basic) -> Result<(String, String), Problem> {
     let mut errors = Errors::default();
     let grant_type = form.required("grant_type", &mut errors);
     let scope = form.optional("scope", &mut errors);
     let client_id = form.optional("client_id", &mut errors);
     let client_secret = form.optional("client_secret", &mut errors);
-    // One way to authenticate is enough (RFC 6749, section 2.3), but some repeat the id.
+    // One authentication method only (RFC 6749, section 2.3), but some clients repeat the id.
     if basic != Basic::Nothing && client_secret.is_some() {
         let detail = "must not be there beside Authorization: Basic";
         errors.push("#/client_secret", "duplicate_member", detail);

@@ -1,4 +1,4 @@
-//! `POST /api/v1/sandbox/echo` dry-runs a request and changes nothing; `GET` says how.
+//! `POST /api/v1/sandbox/echo` returns a message and changes nothing; `GET` describes it.
 
 use hyper::header::{ACCEPT, HeaderName, USER_AGENT};
 use hyper::{HeaderMap, StatusCode};

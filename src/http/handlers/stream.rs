@@ -1,14 +1,11 @@
-//! A chat answer that is sent while it is made: `delta` events with its pieces, then one `message`
-//! event with what the JSON answer would be, or one `problem` event.
+//! A chat answer as server-sent events: `delta` events with its pieces, then one `message` event with
+//! the JSON answer, or one `problem` event.
 //!
-//! The head of the stream is sent with the first piece. What fails before that is an ordinary
-//! problem with the headers that go with it, the refund's included. From the first piece on the
-//! turn stays charged, whether the model fails or the reader leaves. A reader that leaves, before
-//! the first piece or after it, ends the model's work, too, and has the turn charged: otherwise
-//! leaving early would be a way to make the model work for nothing.
+//! The head of the answer is sent with the first piece. A failure before that is an ordinary problem,
+//! with its refund. From the first piece on the turn stays charged. A client that hangs up, at any
+//! time, ends the model's work and stays charged: otherwise it could use the model for free.
 //!
-//! The request's line in the log is written with the head; a line of its own tells how the stream
-//! ended.
+//! The request's log line is written with the head. Another line says how the stream ended.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -29,7 +26,7 @@ use crate::usecases::ask_assistant::{self as usecase, Answered, Turn};
 
 use super::chat_wire::{self, chat_response, problem, reserve, set_cookie};
 
-/// Larger pieces are sent as several, in bytes: the queue's length bounds its size, too.
+/// Longer pieces are split, in bytes: so the length of the queue bounds its size.
 const PIECE_LEN_MAX: usize = 4096;
 
 #[derive(Serialize)]
@@ -37,7 +34,7 @@ struct Delta<'a> {
     text: &'a str,
 }
 
-/// Charges a turn and answers it piece by piece.
+/// Charges a turn and streams its answer.
 pub(super) async fn chat(
     context: RequestContext,
     conversation: Conversation,
@@ -55,7 +52,7 @@ pub(super) async fn chat(
     unfinished.spawn(narrate(context.clone(), turn, conversation, reader));
     let begun = tokio::select! {
         begun = has_begun => begun,
-        // Dropping the stream tells the narrator, and this answer goes nowhere.
+        // The stream is dropped, which ends the narrator.
         () = context.abandoned() => return Err(Problem::of(Code::InternalError).because("nobody waits")),
     };
     match begun {
@@ -81,7 +78,7 @@ async fn narrate(
     let answer = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &reader);
     let outcome = tokio::select! {
         outcome = catch_panic(timeout(deadline, answer)) => outcome,
-        // Dropping the answer ends the model's work and frees its place.
+        // Dropping the answer ends the model's work and frees its permit.
         () = reader.sink.left() => return Ended::ReaderLeft.log(&context, started, None),
     };
     let answered = match outcome {
@@ -97,7 +94,7 @@ async fn narrate(
         }
         Err(problem) => {
             let Some(problem) = reader.begin(Err(problem)) else {
-                // It was answered as an ordinary problem, and logged as one.
+                // It became the ordinary answer, and is logged as such.
                 return;
             };
             let body = problem.body(
@@ -117,14 +114,14 @@ fn message(answered: &Answered) -> Result<Vec<u8>, Problem> {
         .map_err(|error| Problem::of(Code::InternalError).because(error))
 }
 
-/// Passes the answer's pieces on. The first one lets the head of the stream go.
+/// Sends the pieces of an answer. The first one releases the head.
 struct DeltaSink {
     sink: SseSink,
     begun: Mutex<Option<oneshot::Sender<Result<(), Problem>>>>,
 }
 
 impl DeltaSink {
-    /// Lets the head go, or a problem in its place. Gives the problem back if the head has gone.
+    /// Releases the head, or a problem in its place. Returns the problem if the head has been sent.
     fn begin(&self, outcome: Result<(), Problem>) -> Option<Problem> {
         let begun = self
             .begun
@@ -132,7 +129,7 @@ impl DeltaSink {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         match begun {
-            // Nobody waits if the client has hung up: then nobody reads either.
+            // Fails only if the client has hung up.
             Some(begun) => {
                 let _ = begun.send(outcome);
                 None
@@ -142,7 +139,7 @@ impl DeltaSink {
     }
 }
 
-/// How much of `text` is one piece, in bytes: whole characters.
+/// The length of the first piece of `text`, in bytes: at most [`PIECE_LEN_MAX`], whole characters.
 fn piece_len(text: &str) -> usize {
     (0..=text.len().min(PIECE_LEN_MAX))
         .rev()
@@ -182,7 +179,7 @@ enum Ended {
 }
 
 impl Ended {
-    /// `whole` if the last event was taken.
+    /// `whole` if the last event was sent.
     fn after(sent: Result<(), NotSent>, whole: Self) -> Self {
         match sent {
             Ok(()) => whole,
@@ -191,7 +188,7 @@ impl Ended {
         }
     }
 
-    /// Writes the line that names no person.
+    /// Writes the log line, without personal data.
     fn log(self, context: &RequestContext, started: Instant, problem: Option<&Problem>) {
         let outcome = match self {
             Self::Answered => "answered",
