@@ -1,44 +1,47 @@
-//! A public landing back end: newsletter sign-ups kept safely, a quota-limited assistant, free API
-//! keys, and honest rate limits on all of it, in one binary with an embedded store.
+//! A public landing back end: newsletter sign-ups, a quota-limited assistant, free API keys, and rate
+//! limits on all of it, in one binary with an embedded store.
 //!
 //! # The map
 //!
 //! In reading order, from the rules outwards:
 //!
-//! | Module | What it is | What it may know |
+//! | Module | What it holds | What it may import |
 //! |---|---|---|
-//! | [`domain`] | values that cannot be wrong, rules that decide; no I/O, no clock | nothing |
-//! | [`ports`] | what the use cases need of the world, as object-safe traits | `domain` |
+//! | [`domain`] | values that are valid by construction, and rules as pure functions; no I/O, no clock | |
+//! | [`ports`] | object-safe traits for what the use cases need, and their errors | `domain` |
 //! | [`usecases`] | what the service does, a function each | `domain`, `ports` |
-//! | [`app`] | every port and what the operator decided, in one value | the three above |
-//! | [`adapters`] | the ports over real technologies, and a twin of each in memory | `domain`, `ports` |
+//! | [`app`] | the ports and the operator's settings in one value | `domain`, `ports`, `usecases` |
+//! | [`adapters`] | the ports over real technologies, and an implementation of each in memory | `domain`, `ports` |
 //! | [`site`] | the documents of `data/`, rendered once at start | `domain` |
-//! | [`http`] | connections, routes, JSON, headers, over hyper | `domain`, `ports`, `usecases`, `app`, `site` |
-//! | [`config`] | flags and the environment behind them | `domain` |
-//! | [`telemetry`] | the log | nothing |
-//! | [`wiring`] | the adapters that the flags ask for | all but `http` and `app` |
+//! | [`http`] | the server: connections, the request pipeline, endpoints, errors | `domain`, `ports`, `usecases`, `app`, `site` |
+//! | [`config`] | the flags | `domain` |
+//! | [`telemetry`] | the log | |
+//! | [`wiring`] | the adapters and files that flags name | `domain`, `ports`, `adapters`, `site`, `config` |
 //!
-//! The program, `src/main.rs`, alone sees everything: it parses, binds, opens, wires, serves and
-//! flushes.
+//! The program, `src/main.rs`, imports all of them: it parses the flags, binds the socket, opens the
+//! stores, wires the ports into [`app::App`], serves, and flushes. No file imports another in a
+//! circle.
 //!
-//! # What always holds
+//! # Invariants
 //!
 //! - A sign-up, key or revocation that was answered survives a power cut: its line is in the ledger,
-//!   and synced there, before the answer leaves ([`adapters::ledger`]). Where sign-ups are passed on
-//!   instead, the provider has confirmed it before the answer leaves ([`adapters::webhook`]).
-//! - No trailing window ever holds more admissions than its quota, on any number of threads; after
-//!   `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]).
-//! - One [`domain::decision::Decision`] a request feeds every number that the answer shows.
-//! - What a client is told and what the log is told are different strings, and neither holds an
-//!   address, a key, a token or a cookie.
-//! - Everything that grows or waits has a bound: connections, heads, bodies, handlers, queues,
-//!   tables, and the drain at the end.
+//!   and the ledger is synced, before the answer leaves ([`adapters::ledger`]). Where sign-ups are
+//!   passed on instead, the provider has confirmed it before the answer leaves
+//!   ([`adapters::webhook`]).
+//! - No window holds more admissions than its quota, at any instant and on any number of threads.
+//!   After `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]).
+//! - One [`domain::decision::Decision`] a request is the source of every number about limits in its
+//!   answer.
+//! - Clients and the log get different texts about an error. Neither contains an address, a key, a
+//!   token or a cookie.
+//! - Everything that grows or waits has a limit: connections, heads, bodies, handlers, queues, tables,
+//!   and the drain at the end.
 //!
-//! # What is not there
+//! # Absences
 //!
-//! No status code, header name or JSON member inside [`app`]; no second place that builds an error
-//! body; no global state; no clock but [`ports::Clock`]. `tests/it/architecture.rs` reads the
-//! sources and fails on the plain ways to break these, and on any import that runs the other way.
+//! No status code, header name or JSON member in `domain`, `ports`, `usecases` and `app`; one place
+//! that builds error bodies; no global state; no clock but [`ports::Clock`].
+//! `tests/it/architecture.rs` reads the sources and fails on imports and names that break these rules.
 
 pub mod adapters;
 pub mod app;

@@ -1,20 +1,23 @@
-//! The ports, over real technologies, and their twins in memory.
+//! Implementations of the ports over real technologies, and one of each in memory for tests.
 //!
 //! | Module | Implements | Over |
 //! |---|---|---|
-//! | [`data_dir`] | | the directory with its lock and secret |
-//! | [`ledger`] | `ContactStore`, `KeyIssuer`, `RevocationList` | an append-only file, with sled as its index |
-//! | [`files`] | | file operations that tests can make fail |
-//! | [`open_error`] | | why a data directory cannot be opened |
+//! | [`ledger`] | `ContactStore`, `KeyIssuer`, `RevocationList` | an append-only file, indexed in sled |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
-//! | [`model`] | `ModelClient` | the service's own pages; the API of an OpenAI-compatible server |
+//! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`webhook`] | `SubscriptionNotifier` | HTTP, to the newsletter's provider |
-//! | `sled_db` | | what both users of sled need: its panics caught, its files closed and removed |
-//! | [`outbound`] | | asking others over HTTP |
-//! | [`system`] | `Clock`, `Entropy` | the operating system, which also limits open files |
-//! | [`site_dir`] | | the operator's own files for the site |
-//! | [`operator_file`] | | files that flags name, secrets among them |
-//! | [`memory`] | every port | plain collections, for tests |
+//! | [`system`] | `Clock`, `Entropy` | the operating system; also the limit on open files |
+//! | [`memory`] | every port | plain collections |
+//!
+//! | Module | Shared by the above, or used by `main` |
+//! |---|---|
+//! | [`data_dir`] | the data directory: lock and secret |
+//! | [`files`] | file operations, replaceable for fault injection |
+//! | [`open_error`] | why a data directory cannot be opened |
+//! | `sled_db` | opening and closing sled, with its panics as errors |
+//! | [`outbound`] | the HTTP client |
+//! | [`site_dir`] | the operator's files for the site |
+//! | [`operator_file`] | files named by flags, such as secrets |
 
 pub mod data_dir;
 pub mod files;

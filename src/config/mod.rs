@@ -154,7 +154,11 @@ pub struct Args {
 
 /// The model's flags. Without `--model-url`, giving any of the others is an error.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
-#[allow(clippy::doc_markdown, reason = "help is plain text, not Markdown")]
+#[allow(
+    clippy::doc_markdown,
+    rustdoc::invalid_html_tags,
+    reason = "help is plain text, not Markdown"
+)]
 pub struct ModelArgs {
     /// Base of an OpenAI-compatible API whose model answers visitors, such as
     /// http://127.0.0.1:11434/v1 [default: none, answers come from the guide]

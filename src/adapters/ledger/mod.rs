@@ -1,17 +1,17 @@
 //! Contacts, keys and revoked tokens: the record and its index.
 //!
-//! **The record** is `ledger.jsonl`, a file of events that only grows ([`record`]). It alone counts.
-//! **The index** answers look-ups from sled ([`index`]). It is made from the record, and the record
+//! **The record** is `ledger.jsonl`, a file of events that only grows (`record`). It alone counts.
+//! **The index** answers look-ups from sled (`index`). It is made from the record, and the record
 //! is never made from it.
 //!
-//! **A commit.** Changes wait in a bounded queue ([`commit_queue`]). One thread takes all that wait
-//! as a batch ([`writer`]): it decides them in order, where those of one batch see each other
-//! ([`draft`]), appends their events to the ledger, syncs once, changes the index, and then answers
+//! **A commit.** Changes wait in a bounded queue (`commit_queue`). One thread takes all that wait
+//! as a batch (`writer`): it decides them in order, where those of one batch see each other
+//! (`draft`), appends their events to the ledger, syncs once, changes the index, and then answers
 //! them. So a change is answered after it is durable, and changes that come together share a sync. A
 //! write or sync that fails is never taken for success: the ledger is truncated to its last
 //! acknowledged length, and every change is refused until that and a trial write succeed.
 //!
-//! **A start** ([`open`]) verifies every line of the ledger and then looks at the index:
+//! **A start** (`open`) verifies every line of the ledger and then looks at the index:
 //!
 //! | Found | Done |
 //! |---|---|
