@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_value_comes_back_as_the_visitor_it_was_made_for() {
-        let key = Secret::new([1; 32]).keys().quota_cookie;
+        let key = Secret::new([1; 32]).keys().quota_token;
         let token = QuotaToken::new([9; 16]);
         let value = token.encode(&key);
         assert_eq!(value.len(), ENCODED_LEN);
@@ -89,9 +89,9 @@ mod tests {
 
     #[test]
     fn a_value_we_did_not_make_names_nobody() {
-        let key = Secret::new([1; 32]).keys().quota_cookie;
+        let key = Secret::new([1; 32]).keys().quota_token;
         let good = QuotaToken::new([9; 16]).encode(&key);
-        let foreign = QuotaToken::new([9; 16]).encode(&Secret::new([2; 32]).keys().quota_cookie);
+        let foreign = QuotaToken::new([9; 16]).encode(&Secret::new([2; 32]).keys().quota_token);
         let other = QuotaToken::new([8; 16]).encode(&key);
         let swapped = format!("{}{}", &good[..26], &other[26..]);
         for bad in [

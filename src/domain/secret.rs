@@ -33,7 +33,7 @@ impl Secret {
         let derive = |context| MacKey(blake3::derive_key(context, &self.0));
         SecretKeys {
             limiter: derive("landing-api 2026-11 limiter key"),
-            quota_cookie: derive("landing-api 2026-11 quota cookie"),
+            quota_token: derive("landing-api 2026-11 quota cookie"),
             access_token: derive("landing-api 2026-11 access token"),
             client_secret: derive("landing-api 2026-11 client secret"),
             origin: derive("landing-api 2026-11 sign-up origin"),
@@ -53,8 +53,8 @@ impl fmt::Debug for Secret {
 pub struct SecretKeys {
     /// Pseudonymises clients in the limiter's keys.
     pub limiter: MacKey,
-    /// Authenticates quota cookies.
-    pub quota_cookie: MacKey,
+    /// Authenticates quota tokens.
+    pub quota_token: MacKey,
     /// Authenticates agents' access tokens.
     pub access_token: MacKey,
     /// Derives the client secret of a client id.
@@ -127,7 +127,7 @@ mod tests {
         let keys = Secret::new([7; 32]).keys();
         let SecretKeys {
             limiter,
-            quota_cookie,
+            quota_token,
             access_token,
             client_secret,
             origin,
@@ -135,7 +135,7 @@ mod tests {
         } = keys;
         let keys = [
             limiter,
-            quota_cookie,
+            quota_token,
             access_token,
             client_secret,
             origin,

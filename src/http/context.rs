@@ -100,7 +100,7 @@ impl RequestContext {
     /// The visitor that the quota cookie names.
     pub(crate) fn visitor(&self) -> ChatIdentity {
         QuotaCookie::new(self.app().settings.is_https())
-            .read(self.headers(), &self.app().secrets.quota_cookie)
+            .read(self.headers(), &self.app().secrets.quota_token)
             .map_or(ChatIdentity::NewVisitor, ChatIdentity::Visitor)
     }
 

@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_cookie_is_read_back_and_anything_else_is_a_stranger() {
-        let key = Secret::new([1; 32]).keys().quota_cookie;
+        let key = Secret::new([1; 32]).keys().quota_token;
         let token = QuotaToken::new([2; 16]);
         let other = QuotaToken::new([3; 16]);
         let (good, second) = (token.encode(&key), other.encode(&key));
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_cookie_is_out_of_reach_of_scripts_and_other_sites() {
-        let key = Secret::new([1; 32]).keys().quota_cookie;
+        let key = Secret::new([1; 32]).keys().quota_token;
         let token = QuotaToken::new([2; 16]);
         let value = token.encode(&key);
         assert_eq!(

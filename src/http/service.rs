@@ -15,7 +15,7 @@ use super::endpoints::DEPRECATIONS;
 use super::render::Renderer;
 use super::request_id::RequestIds;
 
-/// Answers requests, whatever transport they came over ([`super::pipeline`]).
+/// Answers requests, whatever transport they came over (`pipeline.rs`).
 #[derive(Debug)]
 pub struct LandingService {
     pub(super) state: Arc<ServerState>,

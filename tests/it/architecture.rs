@@ -1,6 +1,8 @@
 //! Checks the architecture: layers, circular imports, and where each technology may be used.
 
-use crate::imports::{imports, sources};
+use std::collections::BTreeSet;
+
+use crate::imports::{circles, imports, sources};
 
 /// The layers, each with the layers that it may import.
 const LAYERS: [(&str, &[&str]); 11] = [
@@ -69,6 +71,11 @@ fn imports_run_one_way() {
 }
 
 #[test]
+fn no_files_import_each_other_in_a_circle() {
+    assert_eq!(circles(&imports(&sources())), BTreeSet::new());
+}
+
+#[test]
 fn technologies_stay_in_their_places() {
     for source in sources() {
         for (name, places) in CRATES {
@@ -100,6 +107,8 @@ fn the_wire_is_unknown_inside() {
             "alreadyExists",
             "Retry-After",
             "RateLimit-",
+            "__Host-",
+            "/.well-known",
         ] {
             assert!(!source.code.contains(word), "{}: {word}", source.path);
         }

@@ -105,7 +105,7 @@ pub(super) fn set_cookie(
     let cookie = QuotaCookie::new(context.app().settings.is_https());
     let value = cookie.write(
         &visitor,
-        &context.app().secrets.quota_cookie,
+        &context.app().secrets.quota_token,
         quota.window_s(),
     );
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))

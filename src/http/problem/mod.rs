@@ -178,7 +178,7 @@ impl Problem {
                 .map(|standing| standing.policy.as_str())
                 .collect(),
             oauth: match area {
-                Area::OAuth => Some(OAuthMembers::of(self)),
+                Area::OAuth => Some(OAuthMembers::of(self.code, &self.detail)),
                 Area::Api | Area::Mcp | Area::Site => None,
             },
         };

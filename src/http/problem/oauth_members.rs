@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Problem;
+use super::code::Code;
 
 /// The members of RFC 6749, section 5.2.
 #[derive(Debug, Serialize)]
@@ -12,10 +12,10 @@ pub(super) struct OAuthMembers {
 }
 
 impl OAuthMembers {
-    pub(super) fn of(problem: &Problem) -> Self {
+    pub(super) fn of(code: Code, detail: &str) -> Self {
         Self {
-            error: problem.code.kind().oauth,
-            error_description: problem.detail.chars().map(describable).collect(),
+            error: code.kind().oauth,
+            error_description: detail.chars().map(describable).collect(),
         }
     }
 }
@@ -32,12 +32,11 @@ const fn describable(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::problem::Code;
 
     #[test]
     fn descriptions_have_the_characters_that_clients_expect() {
-        let problem = Problem::new(Code::RateLimited, "The \"agents\" policy: \\ é\n~");
-        let members = OAuthMembers::of(&problem);
+        let detail = "The \"agents\" policy: \\ é\n~";
+        let members = OAuthMembers::of(Code::RateLimited, detail);
         assert_eq!(members.error, "rate_limited");
         assert_eq!(members.error_description, "The 'agents' policy: ? ??~");
     }
@@ -45,8 +44,7 @@ mod tests {
     #[test]
     fn every_code_has_an_error() {
         for code in Code::ALL {
-            let problem = Problem::of(code);
-            let members = OAuthMembers::of(&problem);
+            let members = OAuthMembers::of(code, code.kind().meaning);
             let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
             assert!(members.error.chars().all(is_name), "{code:?}");
             assert!(!members.error_description.contains('?'), "{code:?}");
