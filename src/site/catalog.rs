@@ -1,4 +1,4 @@
-//! The table of the site: a row for each page, and for each document that one template makes.
+//! The table of the site: a row for each page, and for each document that one file makes.
 
 use bytes::Bytes;
 
@@ -13,12 +13,10 @@ pub(super) struct PageRow {
     pub(super) template: &'static str,
     /// The template that lays out its HTML.
     pub(super) layout: &'static str,
-    /// Whether it ends with the API reference.
-    pub(super) has_reference: bool,
     /// Its `Link` header, besides its Markdown.
     pub(super) link: Option<&'static str>,
-    /// Whether the assistant may quote it.
-    pub(super) is_quoted: bool,
+    /// Whether it ends with the API reference, and the assistant may quote it.
+    pub(super) is_guide: bool,
 }
 
 /// A document that one template makes.
@@ -40,30 +38,27 @@ pub(super) const PAGES: [PageRow; 3] = [
         path: "/",
         template: "index.md",
         layout: "home.html",
-        has_reference: false,
         link: Some(
             "</.well-known/api-catalog>; rel=\"api-catalog\"; type=\"application/linkset+json\", \
              </openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
              </llms.txt>; rel=\"service-doc\"; type=\"text/plain\", \
              </.well-known/ai-catalog.json>; rel=\"ai-catalog\"; type=\"application/json\"",
         ),
-        is_quoted: false,
+        is_guide: false,
     },
     PageRow {
         path: "/docs",
         template: "guide.md",
         layout: ARTICLE,
-        has_reference: true,
         link: None,
-        is_quoted: true,
+        is_guide: true,
     },
     PageRow {
         path: "/auth",
         template: "auth.md",
         layout: ARTICLE,
-        has_reference: false,
         link: None,
-        is_quoted: false,
+        is_guide: false,
     },
 ];
 
@@ -79,7 +74,6 @@ pub(super) const ARTICLE: &str = "parts/article.html";
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
-const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 const XML: &str = "application/xml";
 const JWK_SET: &str = "application/jwk-set+json";
@@ -90,7 +84,7 @@ const API_CATALOG: &str =
     "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 
 /// The documents. One that readers look for under two paths has two rows.
-pub(super) const DOCUMENTS: [DocumentRow; 24] = [
+pub(super) const DOCUMENTS: [DocumentRow; 16] = [
     DocumentRow::json(
         "/.well-known/oauth-protected-resource",
         "well-known/oauth-protected-resource.json",
@@ -145,14 +139,6 @@ pub(super) const DOCUMENTS: [DocumentRow; 24] = [
     DocumentRow::new("/robots.txt", "robots.txt", &[PLAIN]),
     DocumentRow::new("/sitemap.xml", "sitemap.xml", &[XML]),
     DocumentRow::of_pages("/style.css", "style.css", &[CSS]),
-    DocumentRow::of_pages("/site.js", "site.js", &[JAVASCRIPT]),
-    DocumentRow::of_pages("/script/assistant.js", "script/assistant.js", &[JAVASCRIPT]),
-    DocumentRow::of_pages("/script/events.js", "script/events.js", &[JAVASCRIPT]),
-    DocumentRow::of_pages("/script/form.js", "script/form.js", &[JAVASCRIPT]),
-    DocumentRow::of_pages("/script/forms.js", "script/forms.js", &[JAVASCRIPT]),
-    DocumentRow::of_pages("/script/page.js", "script/page.js", &[JAVASCRIPT]),
-    DocumentRow::of_pages("/script/request.js", "script/request.js", &[JAVASCRIPT]),
-    DocumentRow::of_pages("/script/time.js", "script/time.js", &[JAVASCRIPT]),
     DocumentRow::of_pages("/icon.svg", "icon.svg", &[SVG]),
 ];
 

@@ -1,11 +1,11 @@
-//! What the documents tell of this service.
+//! The facts about this service that its documents state.
 
 use std::net::Ipv4Addr;
 
 use crate::domain::deprecation::Deprecation;
 use crate::domain::settings::Settings;
 
-/// The configuration, as far as the documents tell of it.
+/// The configuration that the documents mention.
 #[derive(Clone, Debug)]
 pub struct SiteFacts {
     /// The operator's settings.

@@ -3,6 +3,11 @@
 //! HTML in the source is shown as text. Comments are left out; one on a line of its own is a hint to
 //! the assistant. An image becomes a link, because the policy of the pages lets none load.
 
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "of the parser's events only a few matter"
+)]
+
 use std::ops::Range;
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
@@ -151,17 +156,7 @@ impl<'a> Filter<'a> {
                 let is_shown = self.links.pop().unwrap_or_default();
                 is_shown.then_some(Event::End(TagEnd::Link))
             }
-            Event::Start(_)
-            | Event::End(_)
-            | Event::Text(_)
-            | Event::Code(_)
-            | Event::InlineMath(_)
-            | Event::DisplayMath(_)
-            | Event::FootnoteReference(_)
-            | Event::SoftBreak
-            | Event::HardBreak
-            | Event::Rule
-            | Event::TaskListMarker(_) => Some(event),
+            event => Some(event),
         }
     }
 
@@ -263,15 +258,7 @@ fn to_text(events: &[Event<'_>]) -> String {
             Event::End(TagEnd::TableCell) => text.push_str("; "),
             Event::End(TagEnd::Paragraph) => text.push_str("\n\n"),
             Event::End(TagEnd::Table | TagEnd::List(_)) => text.push('\n'),
-            Event::Start(_)
-            | Event::End(_)
-            | Event::InlineMath(_)
-            | Event::DisplayMath(_)
-            | Event::Html(_)
-            | Event::InlineHtml(_)
-            | Event::FootnoteReference(_)
-            | Event::Rule
-            | Event::TaskListMarker(_) => {}
+            _ => {}
         }
     }
     text.replace("; \n", "\n").trim_end().to_owned()

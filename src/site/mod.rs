@@ -6,7 +6,7 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`facts`] | the configuration, as far as the documents tell of it |
+//! | [`facts`] | the configuration that the documents mention |
 //! | `context` | the values that every template may use |
 //! | `catalog` | the table of pages and documents |
 //! | `templates` | the files of `data/`, and rendering them |
@@ -16,6 +16,7 @@
 //! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `reference` | the API reference, arranged from the description |
 //! | [`tools`] | the tools of the MCP endpoint, with their schemas from the description |
+//! | `script` | the script of the pages |
 //! | `skill` | instructions for agents, and their digest |
 //! | [`document`] | what is served under one path, in each of its representations |
 
@@ -28,6 +29,7 @@ mod markdown;
 mod openapi;
 mod page;
 mod reference;
+mod script;
 mod site_file;
 mod skill;
 mod templates;
@@ -45,7 +47,6 @@ pub use error::SiteError;
 pub use facts::SiteFacts;
 use openapi::Description;
 use page::Page;
-use reference::Reference;
 use site_file::FileRole;
 pub use site_file::SiteFile;
 use skill::Skill;
@@ -99,14 +100,14 @@ impl Site {
             .iter()
             .map(|(path, name)| Page::read(path, name, &templates.fill(name, context! {})?))
             .collect::<Result<Vec<_>, _>>()?;
-        let skill = Skill::render(skill::PUBLIC_API, &templates)?;
+        let skill = Skill::public_api(&templates)?;
         let words = context! { problems => Value::from(Serde(problems)) };
         let words = context! { ..words, ..templates.context().clone() };
         let description = Description::render(&words, facts.deprecated)?;
         let toolbox = Toolbox::new(facts, description.value());
         let paths = catalog::PAGES.iter().map(|row| row.path);
         let paths = paths.chain(own_pages.iter().map(|page| page.path.as_str()));
-        // What documents tell of each other.
+        // What documents list of each other.
         let contents = context! {
             pages => paths.map(|path| context! { path }).collect::<Vec<_>>(),
             own_pages => own_pages.iter().map(Page::card).collect::<Vec<_>>(),
@@ -115,7 +116,7 @@ impl Site {
         };
         let reference = context! {
             openapi => Value::from(Serde(description.value())),
-            reference => Value::from(Serde(Reference::of(description.value()))),
+            groups => Value::from(Serde(reference::groups(description.value()))),
         };
 
         let base_url = &facts.settings.base_url;
@@ -124,9 +125,9 @@ impl Site {
         for row in &catalog::PAGES {
             let markdown = templates.fill(row.template, contents.clone())?;
             let page = Page::read(row.path, row.template, &markdown)?;
-            let reference = row.has_reference.then_some(&reference);
+            let reference = row.is_guide.then_some(&reference);
             documents.extend(page.documents(&templates, row.layout, row.link, reference)?);
-            if row.is_quoted || replaced.contains(&row.template) {
+            if row.is_guide || replaced.contains(&row.template) {
                 passages.extend(page.passages(base_url));
             }
         }
@@ -144,6 +145,7 @@ impl Site {
             documents.extend(page.documents(&templates, catalog::ARTICLE, None, None)?);
         }
         documents.extend(description.documents());
+        documents.extend(script::documents());
         for row in &catalog::DOCUMENTS {
             let body = Bytes::from(templates.fill(row.template, contents.clone())?);
             documents.push(row.document(&body));

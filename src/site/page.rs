@@ -103,7 +103,7 @@ impl Page {
         let article = context! {
             lead => Value::from_safe_string(lead.html.clone()),
             sections => sections.iter().map(section).collect::<Vec<_>>(),
-            ..reference.cloned().unwrap_or_else(|| context! { reference => () })
+            ..reference.cloned().unwrap_or_else(|| context! { groups => () })
         };
         let body = templates.fill(layout, article)?;
         let frame = context! {

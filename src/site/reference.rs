@@ -5,21 +5,13 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// All operations, by their tags.
-#[derive(Debug, Serialize)]
-pub(super) struct Reference {
-    groups: Vec<Group>,
-    /// The names of the schemas of error bodies.
-    error_bodies: Vec<String>,
-}
-
 /// An Operation Object with more members: `method`, `path`, the `parameters` of its path, and the
 /// operation of the same tag that takes and answers the same, if an earlier one does, in `same_as`.
 type Operation = Map<String, Value>;
 
 /// The operations of one tag.
 #[derive(Debug, Serialize)]
-struct Group {
+pub(super) struct Group {
     #[serde(flatten)]
     tag: Value,
     /// The parameters that every operation takes, if there are several operations.
@@ -29,16 +21,12 @@ struct Group {
     documents: Vec<Operation>,
 }
 
-impl Reference {
-    pub(super) fn of(description: &Value) -> Self {
-        let operations = operations(description);
-        let tags = description.get("tags").and_then(Value::as_array);
-        let groups = tags.into_iter().flatten();
-        Self {
-            groups: groups.map(|tag| Group::of(tag, &operations)).collect(),
-            error_bodies: error_bodies(description, &operations),
-        }
-    }
+/// The groups of all operations, in the order of the tags.
+pub(super) fn groups(description: &Value) -> Vec<Group> {
+    let operations = operations(description);
+    let tags = description.get("tags").and_then(Value::as_array);
+    let tags = tags.into_iter().flatten();
+    tags.map(|tag| Group::of(tag, &operations)).collect()
 }
 
 impl Group {
@@ -132,25 +120,8 @@ fn hoist_parameters(operations: &mut [Operation]) -> Vec<Value> {
     common
 }
 
-/// The names of the schemas that error responses have, each once.
-fn error_bodies(description: &Value, operations: &[Operation]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let responses = operations
-        .iter()
-        .flat_map(|operation| members(operation.get("responses")))
-        .filter(|(status, _)| status.starts_with(['4', '5']));
-    for (_, response) in responses {
-        for (_, form) in members(resolve(description, response).get("content")) {
-            let reference = form.pointer("/schema/$ref").and_then(Value::as_str);
-            let name = reference.and_then(|reference| reference.rsplit('/').next());
-            let is_new = |name: &&str| !names.iter().any(|known| known == name);
-            names.extend(name.filter(is_new).map(str::to_owned));
-        }
-    }
-    names
-}
-
-fn members(object: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+/// The members of an object; none if it is absent.
+pub(super) fn members(object: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     object.and_then(Value::as_object).into_iter().flatten()
 }
 

@@ -2,7 +2,6 @@
 //! (discovery RFC v0.2.0, agentskills.io).
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -10,38 +9,16 @@ use super::document::{Document, MARKDOWN, MAX_AGE_S, Representation};
 use super::error::SiteError;
 use super::templates::Templates;
 
-/// The entry of a skill in an index; the front matter of its file has the same texts.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct SkillCard {
-    /// The name, which is also that of its folder.
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    /// What it does, and when to use it.
-    pub(super) description: &'static str,
-    pub(super) path: &'static str,
-    /// Examples of requests that it helps with, for catalogs.
-    pub(super) representative_queries: [&'static str; 3],
-}
-
-/// The only skill.
-pub(super) const PUBLIC_API: SkillCard = SkillCard {
-    name: "public-landing-api",
-    title: "Using the public landing API",
-    description: "Call the zero-auth endpoints of the public landing API. Use when a task needs \
-                  its health, sandbox, newsletter, assistant, key or agent registration endpoints.",
-    path: "/.well-known/agent-skills/public-landing-api/SKILL.md",
-    representative_queries: [
-        "call this API without an account",
-        "register an agent and get a token",
-        "get a free API key",
-    ],
-};
-
-/// A skill with its rendered file.
+/// A skill, as indexes and catalogs list it.
 #[derive(Debug, Serialize)]
 pub(super) struct Skill {
-    #[serde(flatten)]
-    card: SkillCard,
+    name: &'static str,
+    title: &'static str,
+    /// What it does, and when to use it.
+    description: &'static str,
+    path: &'static str,
+    /// Examples of requests that it helps with.
+    representative_queries: [&'static str; 3],
     /// SHA-256 of the bytes that are served.
     digest: String,
     #[serde(skip)]
@@ -49,24 +26,36 @@ pub(super) struct Skill {
 }
 
 impl Skill {
-    /// Renders the file of a skill.
+    /// The only skill: how to use this API.
     ///
     /// # Errors
-    /// [`SiteError`] when that fails.
-    pub(super) fn render(card: SkillCard, templates: &Templates<'_>) -> Result<Self, SiteError> {
-        let template = format!("skills/{}/SKILL.md", card.name);
-        let markdown =
-            templates.fill(&template, context! { skill => Value::from(Serde(&card)) })?;
+    /// [`SiteError`] when its file cannot be rendered.
+    pub(super) fn public_api(templates: &Templates<'_>) -> Result<Self, SiteError> {
+        const NAME: &str = "public-landing-api";
+        const DESCRIPTION: &str = "Call the zero-auth endpoints of the public landing API. Use when \
+             a task needs its health, sandbox, newsletter, assistant, key or agent registration \
+             endpoints.";
+        const TITLE: &str = "Using the public landing API";
+        let skill = context! { name => NAME, title => TITLE, description => DESCRIPTION };
+        let markdown = templates.fill("skills/public-landing-api/SKILL.md", context! { skill })?;
         Ok(Self {
+            name: NAME,
+            title: TITLE,
+            description: DESCRIPTION,
+            path: "/.well-known/agent-skills/public-landing-api/SKILL.md",
+            representative_queries: [
+                "call this API without an account",
+                "register an agent and get a token",
+                "get a free API key",
+            ],
             digest: digest(markdown.as_bytes()),
-            card,
             markdown,
         })
     }
 
     pub(super) fn document(&self) -> Document {
         let form = Representation::new(MARKDOWN, self.markdown.clone());
-        Document::new(self.card.path, MAX_AGE_S, vec![form])
+        Document::new(self.path, MAX_AGE_S, vec![form])
     }
 }
 

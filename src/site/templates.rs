@@ -6,11 +6,11 @@ use std::io;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
-use serde::de::IgnoredAny;
 
 use super::document::fingerprint;
 use super::error::SiteError;
 use super::markdown;
+use super::script;
 use super::site_file::SiteFile;
 
 /// The file `$name` of `data/`.
@@ -52,18 +52,6 @@ const SOURCES: [(&str, &str); 24] = [
 /// The stylesheet and the icon. They are no templates: `{#` in a stylesheet would begin a comment.
 const VERBATIM: [(&str, &str); 2] = [source!("style.css"), source!("icon.svg")];
 
-/// The modules of the pages' script, that of the pages first.
-const SCRIPT: [(&str, &str); 8] = [
-    source!("site.js"),
-    source!("script/assistant.js"),
-    source!("script/events.js"),
-    source!("script/form.js"),
-    source!("script/forms.js"),
-    source!("script/page.js"),
-    source!("script/request.js"),
-    source!("script/time.js"),
-];
-
 /// The most steps that one template may take: far more than any sensible one does.
 const STEPS_MAX: u64 = 10_000_000;
 
@@ -85,10 +73,6 @@ impl<'a> Templates<'a> {
     /// [`SiteError`] when one does not parse.
     pub(super) fn new(context: Value, files: &'a [SiteFile]) -> Result<Self, SiteError> {
         let mut environment = environment()?;
-        // Imports name the version, as pages do: modules of two versions never meet.
-        let version = fingerprint(&SCRIPT.map(|(_, text)| text.as_bytes()));
-        let versioned = |text: &str| text.replace(".js\";", &format!(".js?v={version}\";"));
-        let script = SCRIPT.map(|(name, text)| (name, Cow::from(versioned(text))));
         let mut verbatim: Vec<_> = VERBATIM.map(|(name, text)| (name, Cow::from(text))).into();
         // The operator's file replaces the one of the same name.
         let own = files.iter().map(|file| (&*file.name, &*file.text));
@@ -98,16 +82,13 @@ impl<'a> Templates<'a> {
                 None => environment.add_template(name, source)?,
             }
         }
+        // A page loads the script and style that it was made with.
         let style = verbatim.iter().find(|(name, _)| *name == "style.css");
         let style = style.map(|(_, text)| text.as_bytes()).unwrap_or_default();
-        let style_version = fingerprint(&[style]);
-        // A page loads the script and style that it was made with.
-        let path = |name, version: &str| Value::from_safe_string(format!("/{name}?v={version}"));
         let paths = context! {
-            script_path => path("site.js", &version),
-            style_path => path("style.css", &style_version),
+            script_path => Value::from_safe_string(script::path()),
+            style_path => Value::from_safe_string(format!("/style.css?v={}", fingerprint(&[style]))),
         };
-        verbatim.extend(script);
         Ok(Self {
             context: context! { ..paths, ..context },
             environment,
@@ -123,8 +104,7 @@ impl<'a> Templates<'a> {
     /// Renders the template `name`; `more` takes precedence over the values that all may use.
     ///
     /// # Errors
-    /// [`SiteError`] when it uses an undefined value, grows too large, or is named as JSON and is
-    /// none.
+    /// [`SiteError`] when it uses an undefined value or grows too large.
     pub(super) fn fill(&self, name: &str, more: Value) -> Result<String, SiteError> {
         if let Some((_, text)) = self.verbatim.iter().find(|(verbatim, _)| *verbatim == name) {
             return Ok(text.clone().into_owned());
@@ -142,13 +122,8 @@ impl<'a> Templates<'a> {
                 }
                 SiteError::from(error)
             })?;
-        let text = String::from_utf8(filled.0)
-            .map_err(|error| SiteError::new(name, error.utf8_error().to_string()))?;
-        if name.ends_with(".json") {
-            let parsed = serde_json::from_str::<IgnoredAny>(&text);
-            parsed.map_err(|error| SiteError::new(name, error.to_string()))?;
-        }
-        Ok(text)
+        String::from_utf8(filled.0)
+            .map_err(|error| SiteError::new(name, error.utf8_error().to_string()))
     }
 }
 
@@ -227,7 +202,7 @@ mod tests {
 
     #[test]
     fn no_page_of_the_operators_has_the_name_of_a_source() {
-        for (name, _) in SOURCES.into_iter().chain(VERBATIM).chain(SCRIPT) {
+        for (name, _) in SOURCES.into_iter().chain(VERBATIM) {
             let file = SiteFile {
                 name: name.to_owned(),
                 text: String::new(),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::facts::SiteFacts;
-use super::reference::resolve;
+use super::reference::{members, resolve};
 
 /// One tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,79 +56,41 @@ impl Tool {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
+    /// The tool as `tools/list` returns it. Title and description are in `x-tool` of its operation.
     fn card(self, facts: &SiteFacts, description: &Value) -> ToolCard {
-        let (title, about) = self.words();
-        let (input, output) = self.schemas();
-        let schema = |name: &str| {
-            let schema = description.pointer(&format!("/components/schemas/{name}"));
-            closed(description, schema.unwrap_or_default())
+        let is_meant = |operation: &&Value| {
+            let name = operation.pointer("/x-tool/name");
+            name.is_some_and(|name| name == self.name())
         };
+        let paths = members(description.get("paths"));
+        let mut operations = paths.flat_map(|(_, item)| members(Some(item)));
+        let operation = operations.find_map(|(_, operation)| Some(operation).filter(is_meant));
+        let operation = operation.unwrap_or_default();
+        let text = |pointer: &str| {
+            let text = operation.pointer(pointer).and_then(Value::as_str);
+            text.unwrap_or_default().trim_end().to_owned()
+        };
+        let schema = |body: Option<&Value>| {
+            let body = body.map(|body| resolve(description, body));
+            let schema = body.and_then(|body| body.pointer("/content/application~1json/schema"));
+            schema.map(|schema| closed(description, schema))
+        };
+        let success =
+            members(operation.get("responses")).find(|(status, _)| status.starts_with('2'));
+        let nothing = json!({ "type": "object", "properties": {} });
         ToolCard {
             name: self.name(),
-            title,
-            description: about,
-            input_schema: input.map_or_else(
-                || closed(description, &json!({ "type": "object", "properties": {} })),
-                schema,
-            ),
-            output_schema: schema(output),
+            title: text("/x-tool/title"),
+            description: text("/x-tool/description"),
+            input_schema: schema(operation.get("requestBody"))
+                .unwrap_or_else(|| closed(description, &nothing)),
+            output_schema: schema(success.map(|(_, answer)| answer)).unwrap_or_default(),
             annotations: self.annotations(facts),
         }
     }
 
-    /// The names of the schemas of its arguments, if it takes any, and of its result.
-    const fn schemas(self) -> (Option<&'static str>, &'static str) {
-        match self {
-            Self::CheckHealth => (None, "HealthResponse"),
-            Self::Echo => (Some("SandboxEchoRequest"), "SandboxEchoResponse"),
-            Self::SubscribeNewsletter => (
-                Some("NewsletterSubscribeRequest"),
-                "NewsletterSubscribeResponse",
-            ),
-            Self::AskAssistant => (Some("AssistantChatRequest"), "AssistantChatResponse"),
-            Self::GetAssistantQuota => (None, "QuotaResponse"),
-            Self::CreateApiKey => (Some("CreateKeyRequest"), "CreateKeyResponse"),
-        }
-    }
-
-    /// Title and description.
-    const fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::CheckHealth => (
-                "Check health",
-                "Tells whether the service is up and can keep sign-ups and keys, its name, and \
-                 where its documentation and OpenAPI description are.",
-            ),
-            Self::Echo => (
-                "Echo a message",
-                "Gives a message back, to try a connection or a client. Nothing is stored.",
-            ),
-            Self::SubscribeNewsletter => (
-                "Subscribe to the newsletter",
-                "Signs an e-mail address up for the newsletter. Do so only if its owner asked \
-                 for it.",
-            ),
-            Self::AskAssistant => (
-                "Ask the landing assistant",
-                "Asks the assistant that knows this service's guide. Give the conversation so \
-                 far, oldest message first; its last message should be the user's. Each call \
-                 uses one message of the quota that get_assistant_quota tells.",
-            ),
-            Self::GetAssistantQuota => (
-                "Get the assistant's quota",
-                "Tells how many messages to the assistant are used and left for this client: the \
-                 credential that it presents, or its network. Asking is free.",
-            ),
-            Self::CreateApiKey => (
-                "Create an API key",
-                "Mints a free API key, which is shown this once. No tool or endpoint needs one; \
-                 presented as Authorization: Bearer, it gives a client rate limits of its own.",
-            ),
-        }
-    }
-
-    /// What it does to the world. A sign-up that is passed on reaches the provider each time, and
-    /// a model of the operator's is a world of its own.
+    /// Its effects. A sign-up that is passed on reaches the provider each time, and a model of the
+    /// operator's is outside this service.
     fn annotations(self, facts: &SiteFacts) -> Annotations {
         let (read_only_hint, idempotent_hint, open_world_hint) = match self {
             Self::CheckHealth | Self::Echo | Self::GetAssistantQuota => (true, true, false),
@@ -141,7 +103,7 @@ impl Tool {
         };
         Annotations {
             read_only_hint,
-            // Nothing is ever overwritten or taken away.
+            // No tool overwrites or deletes anything.
             destructive_hint: false,
             idempotent_hint,
             open_world_hint,
@@ -155,7 +117,7 @@ pub const REVISIONS: [&str; 3] = ["2026-07-28", "2025-11-25", "2025-06-18"];
 /// The newest of them that begins with a handshake.
 pub const REVISION_WITH_HANDSHAKE: &str = "2025-11-25";
 
-/// What the MCP endpoint says of itself, and its tools.
+/// The MCP server and its tools.
 #[derive(Clone, Debug)]
 pub struct Toolbox {
     /// The server's name.
@@ -194,18 +156,18 @@ pub struct ToolCard {
     /// Its name on the wire.
     pub name: &'static str,
     /// Its name for people.
-    pub title: &'static str,
+    pub title: String,
     /// What it does, for a model to choose by.
-    pub description: &'static str,
+    pub description: String,
     /// What its arguments have to be.
     pub input_schema: Schema,
     /// What its structured result is.
     pub output_schema: Schema,
-    /// What it does to the world.
+    /// Its effects.
     pub annotations: Annotations,
 }
 
-/// What a tool does to the world, all said out loud: the protocol's defaults are the worst case.
+/// The effects of a tool. All members are sent: the protocol's defaults are the worst case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {
@@ -219,9 +181,9 @@ pub struct Annotations {
     pub open_world_hint: bool,
 }
 
-/// `schema` with what its references lead to in their place, and no members but those it names:
-/// what a tool would ignore it had better not be sent. Patterns are left out, because not every
-/// reader knows the syntax of ECMA-262; the operation checks them anyway.
+/// `schema` with its references resolved, and closed: a tool rejects members that it does not know.
+/// Patterns are left out, because not every client supports ECMA-262 expressions; the operation
+/// checks them anyway.
 fn closed(description: &Value, schema: &Value) -> Schema {
     let schema = resolve(description, schema);
     let mut closed = Schema::new();
