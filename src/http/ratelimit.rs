@@ -33,28 +33,30 @@ pub fn write(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
     let name = binding.policy.as_str();
     let item = ["\"", name, "\";r=", remaining, ";t=", reset_s].concat();
     insert(headers, RATE_LIMIT, &item);
-    let items: Vec<_> = decision.standings().iter().map(policy_item).collect();
-    insert(headers, RATE_LIMIT_POLICY, &items.join(", "));
+    insert(headers, RATE_LIMIT_POLICY, &policies(decision.standings()));
     headers.insert(CACHE_CONTROL, NO_STORE);
     if status == StatusCode::TOO_MANY_REQUESTS {
         insert(headers, RETRY_AFTER, reset_s);
     }
 }
 
-/// An item of `RateLimit-Policy` with the parameters `q` and `w`.
-fn policy_item(standing: &Standing) -> String {
-    let (mut count, mut window_s) = (itoa::Buffer::new(), itoa::Buffer::new());
-    let count = count.format(standing.quota.count());
-    let window_s = window_s.format(standing.quota.window_s());
-    [
-        "\"",
-        standing.policy.as_str(),
-        "\";q=",
-        count,
-        ";w=",
-        window_s,
-    ]
-    .concat()
+/// The value of `RateLimit-Policy`: a list of policies with the parameters `q` and `w`.
+fn policies(standings: &[Standing]) -> String {
+    let mut list = String::with_capacity(128);
+    for Standing { policy, quota, .. } in standings {
+        if !list.is_empty() {
+            list.push_str(", ");
+        }
+        let (mut count, mut window_s) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let (count, window_s) = (
+            count.format(quota.count()),
+            window_s.format(quota.window_s()),
+        );
+        for part in ["\"", policy.as_str(), "\";q=", count, ";w=", window_s] {
+            list.push_str(part);
+        }
+    }
+    list
 }
 
 #[cfg(test)]
