@@ -91,8 +91,8 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Serves until told to stop. The stores block while they open and close: nobody is served then, and
-/// the thread is the main one.
+/// Serves until asked to stop. The stores block the main thread while they open and close: no
+/// request is served then.
 async fn run(args: &Args) -> Result<(), Failure> {
     // Raises the limit on open files, so it comes before any is opened.
     let connections_max = fit_connections(u64::from(args.connections_max));
@@ -183,7 +183,7 @@ async fn listen(
         .listen(BACKLOG)
         .map_err(|error| cannot_listen(bound, &error))?;
     let mut out = io::stdout();
-    // Nobody could be told of a failure.
+    // There is no other place to report a failure.
     let _ = writeln!(out, "listening on http://{bound}").and_then(|()| out.flush());
     serve(listener, Arc::new(service), limits, stop, interrupt).await;
     Ok(())

@@ -24,7 +24,7 @@ pub enum SiteDirError {
         error: io::Error,
     },
     /// An entry is a folder, a pipe or a device.
-    #[error("{}: is no file; only files are taken, and no folders", shown(.0))]
+    #[error("{}: is not a regular file; folders are not accepted", shown(.0))]
     NoFile(PathBuf),
     /// A symbolic link leads out of the folder.
     #[error("{}: leads out of the folder", shown(.0))]
@@ -174,7 +174,7 @@ mod tests {
             ),
             (
                 |dir| create_dir(dir.join("more")).unwrap(),
-                "more: is no file; only files are taken, and no folders",
+                "more: is not a regular file; folders are not accepted",
             ),
             (
                 |dir| symlink("../secret.md", dir.join("a.md")).unwrap(),
@@ -186,7 +186,7 @@ mod tests {
             ),
             (
                 |dir| symlink(".", dir.join("a.md")).unwrap(),
-                "a.md: is no file; only files are taken, and no folders",
+                "a.md: is not a regular file; folders are not accepted",
             ),
             (
                 |dir| symlink("nowhere", dir.join("a.md")).unwrap(),
@@ -202,7 +202,7 @@ mod tests {
             ),
             (
                 |dir| create_dir(dir.join("a\nb\u{1b}[31m\u{202e}é.md")).unwrap(),
-                "a\\nb\\u{1b}[31m\\u{202e}é.md: is no file; only files are taken, and no folders",
+                "a\\nb\\u{1b}[31m\\u{202e}é.md: is not a regular file; folders are not accepted",
             ),
         ] {
             assert_eq!(refused(fill), expected);

@@ -250,7 +250,7 @@ pub enum LogFormat {
 /// The longest that parts of a request may take that depend on no flag.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestDeadlines {
-    /// The rest of the head, once the service has been told to stop.
+    /// The rest of the head, once the service has been asked to stop.
     pub head: Duration,
     /// The body.
     pub body: Duration,
@@ -341,7 +341,7 @@ fn command() -> Command {
     })
 }
 
-/// Hides a wrong value that may hold a secret: that of a flag whose value the help hides, too.
+/// Hides the value of flags whose help hides it: a wrong value may hold a secret.
 fn without_secrets(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
         return error;

@@ -128,13 +128,15 @@ pub(super) fn network(text: &str) -> Result<IpNet, String> {
     let network = parsed
         .or_else(|_not_a_network| text.parse::<IpAddr>().map(IpNet::from))
         .map_err(|_nor_an_address| "must be a network such as 10.0.0.0/8, or an address")?;
-    let is_everybody = match network {
+    let covers_all = match network {
         IpNet::V4(v4) => v4.prefix_len() == 0,
         // The second is all of IPv4 in mapped form.
         IpNet::V6(v6) => v6.prefix_len() == 0 || v6.to_string() == "::ffff:0.0.0.0/96",
     };
-    if is_everybody {
-        return Err("must not be everybody: then anybody could invent an address".to_owned());
+    if covers_all {
+        return Err(
+            "must not cover all addresses, or any client could forge its address".to_owned(),
+        );
     }
     Ok(network)
 }

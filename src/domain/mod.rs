@@ -1,13 +1,12 @@
-//! What the service knows without any I/O: values that cannot be wrong once made, and the rules
-//! that decide. Nothing here reads a clock, draws a random number, waits, or knows HTTP, JSON or a
-//! store.
+//! The rules of the service without any I/O, and values that are validated when constructed.
+//! Nothing here reads a clock, draws a random number, waits, or depends on HTTP, JSON or a store.
 //!
 //! | Module | Holds |
 //! |---|---|
 //! | [`time`] | instants and the calendar-free arithmetic on them |
 //! | [`text`] | texts of bounded length |
 //! | [`email`] | the address a visitor signs up with |
-//! | [`contact`] | contacts and what may be told about them |
+//! | [`contact`] | contacts and what may be disclosed about them |
 //! | [`chat`] | a conversation with the assistant |
 //! | [`credential`] | free API keys and their fingerprints |
 //! | [`agent`] | registrations of agents, their client secrets and access tokens |
@@ -16,8 +15,7 @@
 //! | [`quota_token`] | the token that a visitor's chat turns are counted under |
 //! | [`policy`] | the named rate limits and how one is written on the command line |
 //! | [`window`] | the sliding window itself |
-//! | `marks` | what a window remembers |
-//! | [`decision`] | what the limiter said about one request |
+//! | [`decision`] | what the limiter decided about one request |
 //! | [`settings`] | what the operator decided |
 //! | [`deprecation`] | the notice that an operation will be removed |
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |

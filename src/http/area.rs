@@ -1,4 +1,4 @@
-//! The areas of the URL space, told by the first segment of a path.
+//! The areas of the URL space, identified by the first segment of a path.
 
 /// What a path is for, whether or not anything exists there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -146,7 +146,7 @@ impl Variant {
             headers_unchanged.insert(VARY, HeaderValue::from_static("Accept"));
         }
         if representation.media_type == site::HTML {
-            // The tag tells nothing of them: who has the page gets them as they are now.
+            // The ETag does not cover these headers, so a 304 carries them.
             headers_unchanged.extend(PAGE_HEADERS);
         }
         let mut headers = headers_unchanged.clone();

@@ -40,7 +40,7 @@ impl FormParams {
             errors.push(
                 &format!("#/{name}"),
                 "duplicate_member",
-                "is there more than once",
+                "occurs more than once",
             );
         }
         (!value.is_empty()).then_some(value)
@@ -50,7 +50,7 @@ impl FormParams {
     pub(crate) fn required(&self, name: &str, errors: &mut Errors) -> Option<&str> {
         let value = self.optional(name, errors);
         if value.is_none() {
-            errors.push(&format!("#/{name}"), "required", "must be there");
+            errors.push(&format!("#/{name}"), "required", "is required");
         }
         value
     }

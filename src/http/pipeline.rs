@@ -1,13 +1,13 @@
 //! The path of every request:
 //!
 //! 1. A CORS preflight is answered and costs nothing.
-//! 2. The credential is looked up and the request is counted at the door (`default`, `ip`).
-//! 3. A bad credential, an unknown path, a wrong method, an unknown version or a foreign origin
-//!    ends the request.
-//! 4. The body is read under a cap and a deadline.
-//! 5. The handler runs under its deadline. One with effects is spawned, so that it finishes even if
+//! 2. The credential is looked up and the request is charged to the policies `default` and `ip`.
+//! 3. A bad credential, an unknown path or a wrong method ends the request.
+//! 4. An unknown version or a foreign origin ends it.
+//! 5. The body is read under a cap and a deadline.
+//! 6. The handler runs under its deadline. One with effects is spawned, so that it finishes even if
 //!    the client hangs up.
-//! 6. One decision makes the rate-limit headers, CORS headers are added, and one line is logged.
+//! 7. One decision makes the rate-limit headers, CORS headers are added, and one line is logged.
 //!    A streamed answer goes on after that and logs its own end.
 
 use std::net::IpAddr;
@@ -60,7 +60,7 @@ impl LandingService {
             &mut decision,
             &mut log_line,
         );
-        // The panic net of everything but spawned handlers, which have their `JoinHandle`.
+        // Catches all panics except those of spawned handlers, which have a `JoinHandle`.
         match catch_panic(exchange).await {
             Ok(response) => response,
             Err(panic) => {
@@ -105,7 +105,8 @@ impl LandingService {
         response
     }
 
-    /// Steps 2 to 5. `decision` is what the door said, even if a later step fails.
+    /// Steps 2 and 3, then `operate`. `decision` becomes the decision of `admit`, and is kept if a
+    /// later step fails.
     async fn answer(
         &self,
         context: &mut RequestContext,
@@ -115,7 +116,7 @@ impl LandingService {
     ) -> Result<Reply, Problem> {
         let app = self.app();
         let (now, area) = (context.now, context.area);
-        // Counted first, judged after: a bad credential is charged to its network.
+        // Counted before a bad credential is rejected, which is charged to its network.
         let credential =
             identity::authenticate(app.credentials(), now, context.headers(), area).await;
         context.client.credential = credential.as_ref().ok().copied().flatten();
@@ -126,7 +127,7 @@ impl LandingService {
         credential?;
         let endpoint = route.endpoint()?;
         match self.operate(endpoint, context, body).await {
-            // A failure before the quota was asked shows it all the same.
+            // A failure before the quota was read shows the quota, too.
             Err(problem) if endpoint.shows_quota && problem.decision.standings().is_empty() => {
                 let (now, identity) = (app.clock.now(), context.visitor());
                 let quota = ask_assistant::quota(app.meter(), now, &context.client, identity);
@@ -136,7 +137,7 @@ impl LandingService {
         }
     }
 
-    /// Steps 3 to 5 of a request that leads to `endpoint`.
+    /// Steps 4 to 6 of a request to `endpoint`.
     async fn operate(
         &self,
         endpoint: &'static Endpoint,
@@ -155,14 +156,14 @@ impl LandingService {
             bytes = Box::pin(self.bodies.read(network, body, rule.bytes_max)).await?;
             let (media_type, is_empty) = (rule.media_type, bytes.is_empty());
             body::check_media_type(media_type, headers, own_origin, &self.origins, is_empty)?;
-            // The body may have taken its time.
+            // Reading the body may have taken long.
             context.now = self.app().clock.now();
         }
         let handler = endpoint.handler;
         endpoint.run(handler, context.clone(), bytes).await
     }
 
-    /// Adds what an answer says of versions, removal and CORS.
+    /// Adds the headers on versions, removal and CORS.
     fn mark(&self, context: &RequestContext, route: Route, headers: &mut HeaderMap) {
         context.wanted.confirm(headers);
         if let Route::Found(endpoint) = route {

@@ -156,7 +156,7 @@ impl<'a> JsonValue<'a> {
         for (name, raw) in all {
             if members.iter().any(|(known, _)| *known == name) {
                 let pointer = member_pointer(&self.pointer, &name);
-                errors.push(&pointer, "duplicate_member", "is there more than once");
+                errors.push(&pointer, "duplicate_member", "occurs more than once");
             } else {
                 members.push((name, raw));
             }
@@ -238,7 +238,7 @@ impl<'a> JsonObject<'a> {
         let value = self.optional(name);
         if value.is_none() {
             let pointer = member_pointer(&self.pointer, name);
-            errors.push(&pointer, "required", "must be there");
+            errors.push(&pointer, "required", "is required");
         }
         value
     }

@@ -34,7 +34,7 @@ struct Limit {
 pub(super) fn context(facts: &SiteFacts) -> Value {
     let settings = &facts.settings;
     let limits = limits(&settings.policies, facts.has_model);
-    // A policy that is off is none.
+    // A disabled policy is `None`.
     let policies: BTreeMap<_, _> = PolicyName::ALL
         .into_iter()
         .map(|name| {

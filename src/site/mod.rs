@@ -107,7 +107,7 @@ impl Site {
         let toolbox = Toolbox::new(facts, description.value());
         let paths = catalog::PAGES.iter().map(|row| row.path);
         let paths = paths.chain(own_pages.iter().map(|page| page.path.as_str()));
-        // What documents list of each other.
+        // Lists of pages, skills and tools that documents show.
         let contents = context! {
             pages => paths.map(|path| context! { path }).collect::<Vec<_>>(),
             own_pages => own_pages.iter().map(Page::card).collect::<Vec<_>>(),

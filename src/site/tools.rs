@@ -89,8 +89,8 @@ impl Tool {
         }
     }
 
-    /// Its effects. A sign-up that is passed on reaches the provider each time, and a model of the
-    /// operator's is outside this service.
+    /// Its effects. A forwarded sign-up reaches the provider each time. An external model makes the
+    /// tool open-world.
     fn annotations(self, facts: &SiteFacts) -> Annotations {
         let (read_only_hint, idempotent_hint, open_world_hint) = match self {
             Self::CheckHealth | Self::Echo | Self::GetAssistantQuota => (true, true, false),
@@ -181,9 +181,9 @@ pub struct Annotations {
     pub open_world_hint: bool,
 }
 
-/// `schema` with its references resolved, and closed: a tool rejects members that it does not know.
-/// Patterns are left out, because not every client supports ECMA-262 expressions; the operation
-/// checks them anyway.
+/// The schema with references resolved and no additional properties: a tool rejects unknown
+/// members. Patterns are left out, because not every client supports ECMA-262 expressions; the
+/// operation checks them anyway.
 fn closed(description: &Value, schema: &Value) -> Schema {
     let schema = resolve(description, schema);
     let mut closed = Schema::new();

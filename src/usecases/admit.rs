@@ -38,8 +38,8 @@ pub enum Credential {
 }
 
 impl Credential {
-    /// What it is counted by. All tokens of a registration are one client, so that another token
-    /// gains nothing.
+    /// The key it is counted under. All tokens of a registration count as one client, so a further
+    /// token gives no further quota.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         match self {
@@ -52,7 +52,7 @@ impl Credential {
 /// Why a presented credential was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthenticateError {
-    /// Malformed, unknown, expired or revoked: the client is not told which.
+    /// Malformed, unknown, expired or revoked: the answer does not say which.
     #[error("credential is not valid")]
     Invalid,
     /// It could not be looked up.
@@ -64,7 +64,7 @@ pub enum AuthenticateError {
 /// no look-up.
 ///
 /// # Errors
-/// [`AuthenticateError`] when it is not a valid credential at `now`.
+/// [`AuthenticateError`] when the credential is not valid at `now` or cannot be looked up.
 pub async fn authenticate(
     credentials: Credentials<'_>,
     now: Timestamp,

@@ -13,39 +13,40 @@ use crate::ports::{
 
 use super::meter::Meter;
 
-/// Who a turn is counted for.
+/// Whose quota a turn is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChatIdentity {
-    /// A visitor, by the id in the quota cookie.
+    /// A visitor, identified by the quota cookie.
     Visitor(QuotaToken),
-    /// A visitor without an id, who gets one with the first turn.
+    /// A visitor without an id: the first turn creates one.
     NewVisitor,
-    /// A program, which keeps no cookies: by its credential, or else by its network.
+    /// A program, which keeps no cookies: identified by its credential, or without one by its
+    /// network.
     Program,
 }
 
 impl ChatIdentity {
-    /// The subject of a visitor with the id `visitor`, or of a program.
+    /// The limiter's subject: the visitor, or the client if there is none.
     fn subject<'a>(visitor: Option<&'a QuotaToken>, client: &'a Client) -> Subject<'a> {
         visitor.map_or_else(|| client.subject(), Subject::Visitor)
     }
 }
 
-/// An answer.
+/// The outcome of a turn that was answered.
 #[derive(Debug)]
 pub struct Answered {
-    /// What the assistant says.
+    /// The assistant's reply.
     pub reply: String,
     /// The visitor's id, whose cookie is to be renewed.
     pub visitor: Option<QuotaToken>,
-    /// How the assistant's policies stand.
+    /// The standing of the assistant's policies.
     pub decision: Decision,
 }
 
-/// No answer.
+/// Why a turn was not answered.
 #[derive(Debug, thiserror::Error)]
 pub enum ChatError {
-    /// The visitor's own quota is used up. It wins over other refusals.
+    /// The visitor's own quota is used up. Reported in preference to other refusals.
     #[error("assistant quota used up")]
     QuotaExhausted(Decision),
     /// Another policy refuses.
@@ -54,14 +55,14 @@ pub enum ChatError {
     /// The model gave no answer. The decision shows whether the turn was refunded.
     #[error("{error}")]
     Model {
-        /// How the assistant's policies stand.
+        /// The standing of the assistant's policies.
         decision: Decision,
         /// The visitor's id if the turn stays charged.
         charged: Option<QuotaToken>,
-        /// What the model client says.
+        /// The model client's error.
         error: ModelError,
     },
-    /// The limiter cannot decide: no turn without a count.
+    /// The limiter cannot decide, so the turn is not allowed.
     #[error(transparent)]
     Limiter(#[from] LimiterError),
     /// No random bytes for a new visitor's id.
@@ -74,9 +75,9 @@ pub enum ChatError {
 pub struct Assistant<'a> {
     /// The model.
     pub model: &'a dyn ModelClient,
-    /// Read again after the model has answered.
+    /// Read for the time of a refund, after the model has failed.
     pub clock: &'a dyn Clock,
-    /// Makes the ids of new visitors.
+    /// Generates the ids of new visitors.
     pub entropy: &'a dyn Entropy,
 }
 
@@ -91,7 +92,7 @@ impl std::fmt::Debug for Assistant<'_> {
 pub struct Turn {
     /// The visitor's id, whose cookie is to be renewed.
     pub visitor: Option<QuotaToken>,
-    /// How the assistant's policies stand with this turn counted.
+    /// The standing of the assistant's policies, including this turn.
     pub decision: Decision,
     receipt: Receipt,
     /// Held until the model has answered or failed.
@@ -148,8 +149,8 @@ pub async fn reserve(
     })
 }
 
-/// Asks the model. A turn without an answer is refunded as far as [`Meter::refund`] allows; one whose
-/// future is dropped stays charged.
+/// Calls the model. A failed turn is refunded, as far as [`Meter::refund`] allows, unless the model
+/// worked on it or may have. If the future is dropped, the turn stays charged.
 ///
 /// # Errors
 /// [`ChatError`] when there is no answer.
@@ -200,7 +201,7 @@ pub async fn answer(
     }
 }
 
-/// The quota and the turns left. Charges nothing and makes no id.
+/// The visitor's quota and remaining turns. Charges nothing and generates no id.
 ///
 /// # Errors
 /// [`LimiterError`] when the limiter cannot decide.
@@ -212,7 +213,7 @@ pub async fn quota(
 ) -> Result<Decision, LimiterError> {
     let visitor = match identity {
         ChatIdentity::Visitor(id) => Some(id),
-        // A new visitor has used nothing: any id that nobody has will do.
+        // A new visitor has used nothing, so any unused id gives the right numbers.
         ChatIdentity::NewVisitor => Some(QuotaToken::new([0; 16])),
         ChatIdentity::Program => None,
     };
@@ -222,7 +223,7 @@ pub async fn quota(
     Ok(decision.featuring(PolicyName::Assistant))
 }
 
-/// The numbers that chat answers show.
+/// The numbers shown in chat answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// Turns counted.
@@ -234,7 +235,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// The numbers of the `assistant` policy. If it is off: the largest possible quota, unused.
+    /// The numbers of the `assistant` policy. If disabled, the largest possible quota, unused.
     #[must_use]
     pub fn of(decision: &Decision) -> Self {
         match decision.standing(PolicyName::Assistant) {

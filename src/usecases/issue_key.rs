@@ -10,27 +10,27 @@ use crate::ports::{Entropy, EntropyError, KeyIssuer, LimiterError, StoreError};
 
 use super::meter::Meter;
 
-/// A key was issued.
+/// An issued key.
 #[derive(Debug)]
 pub struct Issued {
-    /// The key, to be shown once.
+    /// The key. It is shown only once.
     pub key: ApiKey,
     /// Its stored record.
     pub record: KeyRecord,
-    /// How the `keys` policy stands.
+    /// The standing of the `keys` policy.
     pub decision: Decision,
 }
 
-/// No key was issued.
+/// Why no key was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueKeyError {
     /// The `keys` policy refuses.
     #[error("rate limited")]
     Refused(Decision),
-    /// The key could not be kept.
+    /// The key could not be stored.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// No random bytes.
+    /// No random bytes for the key.
     #[error("{1}")]
     Entropy(Decision, EntropyError),
     /// The limiter cannot decide.
@@ -41,7 +41,7 @@ pub enum IssueKeyError {
 /// Issues a key that expires `lifetime_ms` from now.
 ///
 /// # Errors
-/// [`IssueKeyError`] when no key was kept.
+/// [`IssueKeyError`] when no key was stored.
 pub async fn issue_key(
     keys: &dyn KeyIssuer,
     entropy: &dyn Entropy,

@@ -10,16 +10,16 @@ use crate::ports::{LimiterError, StoreError};
 use super::admit::Credentials;
 use super::meter::Meter;
 
-/// A token was issued.
+/// An issued token.
 #[derive(Debug)]
 pub struct TokenIssued {
     /// The token.
     pub token: AccessToken,
-    /// How the `agents` policy stands.
+    /// The standing of the `agents` policy.
     pub decision: Decision,
 }
 
-/// No token was issued.
+/// Why no token was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueTokenError {
     /// The client id or its secret is wrong, expired or revoked. The answer does not say which.
@@ -36,8 +36,8 @@ pub enum IssueTokenError {
     Limiter(#[from] LimiterError),
 }
 
-/// Issues a token of the registration `client_id`. Failures are not counted: a secret of 256 bits
-/// cannot be found by trying.
+/// Issues a token for the registration `client_id`. Failed attempts are not charged to `agents`: a
+/// secret of 256 bits cannot be guessed.
 ///
 /// # Errors
 /// [`IssueTokenError`] when no token was issued.

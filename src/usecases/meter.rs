@@ -1,4 +1,4 @@
-//! What the use cases charge requests with.
+//! Charging requests to policies, and refunding them.
 
 use arrayvec::ArrayVec;
 
@@ -12,10 +12,10 @@ use crate::ports::{Charge, LimiterError, RateLimiter, Receipt};
 /// The charges of one step of a request.
 pub type Charges = ArrayVec<Charge, POLICIES_PER_REQUEST_MAX>;
 
-/// The limiter, and what its charges are made of.
+/// The limiter, and what is needed to build its charges.
 #[derive(Clone, Copy)]
 pub struct Meter<'a> {
-    /// Counts.
+    /// Counts the charges.
     pub limiter: &'a dyn RateLimiter,
     /// The quota of each policy.
     pub policies: &'a Policies,
@@ -27,9 +27,9 @@ impl Meter<'_> {
     /// Refunds the charges of an operation that failed, and returns `decision` with the standing of
     /// its policies afterwards.
     ///
-    /// Policies that count by network are not refunded: nobody pays for a failure out of their own
-    /// quota, and yet a network can try no more often than if it had succeeded each time. So failures
-    /// are neither an oracle nor a free loop.
+    /// Policies that count by network are not refunded: a failure does not use up the client's own
+    /// quota, but a network may make no more failing attempts than successful ones. So failures can
+    /// neither be used as an oracle nor be repeated without limit.
     ///
     /// # Errors
     /// [`LimiterError`] when the limiter cannot decide.
@@ -46,8 +46,8 @@ impl Meter<'_> {
         Ok(decision)
     }
 
-    /// The charges for each subject under its policy, for a request from `network`. Policies that
-    /// are off charge nothing.
+    /// One charge for each subject under its policy, for a request from `network`. Disabled
+    /// policies charge nothing.
     #[must_use]
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges {
         let group = network.group(self.key);

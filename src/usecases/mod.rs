@@ -1,4 +1,4 @@
-//! What the service does: a free function for each use case, over ports, in the domain's terms.
+//! What the service does: a free function for each use case, using ports and domain types.
 //!
 //! | Module | Does |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | [`register_agent`] | registers an agent and issues its first token |
 //! | [`issue_token`] | issues another token to a registered agent |
 //! | [`revoke`] | revokes a key or a registration |
-//! | [`meter`] | what all of them count with |
+//! | [`meter`] | charges and refunds, for all of them |
 
 pub mod admit;
 pub mod ask_assistant;

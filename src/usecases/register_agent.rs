@@ -9,18 +9,18 @@ use crate::ports::{Entropy, EntropyError, LimiterError};
 
 use super::meter::Meter;
 
-/// An agent is registered.
+/// A registered agent.
 #[derive(Debug)]
 pub struct Registered {
     /// Its client id and the expiry of its secret.
     pub registration: Registration,
     /// Its first token.
     pub token: AccessToken,
-    /// How the `agents` policy stands.
+    /// The standing of the `agents` policy.
     pub decision: Decision,
 }
 
-/// No agent was registered.
+/// Why no agent was registered.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterAgentError {
     /// The `agents` policy refuses.
@@ -37,7 +37,7 @@ pub enum RegisterAgentError {
 /// Registers an agent and issues its first token.
 ///
 /// # Errors
-/// [`RegisterAgentError`] when there is no registration.
+/// [`RegisterAgentError`] when the agent was not registered.
 pub async fn register_agent(
     entropy: &dyn Entropy,
     meter: Meter<'_>,

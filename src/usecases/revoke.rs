@@ -7,9 +7,9 @@ use crate::ports::StoreError;
 
 use super::admit::Credentials;
 
-/// Revokes a key, or the registration of a token and so all of its tokens. Possession is
-/// authorisation. An expired token will do while its registration is active. An invalid credential
-/// is ignored (RFC 7009, section 2.2).
+/// Revokes an API key, or the registration of an access token with all its tokens. Possessing the
+/// credential is sufficient authorisation. An expired token is accepted while its registration is
+/// active. An invalid credential is ignored (RFC 7009, section 2.2).
 ///
 /// # Errors
 /// [`StoreError`] when the key or the registration may still be active.

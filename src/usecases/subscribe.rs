@@ -14,25 +14,25 @@ use crate::ports::{
 
 use super::meter::Meter;
 
-/// Where sign-ups go, and what that needs.
+/// Where sign-ups go, with the ports this needs.
 #[derive(Clone, Copy)]
 pub enum Newsletter<'a> {
-    /// Contacts are kept here.
+    /// Contacts are stored by this service.
     Contacts {
         /// The store.
         contacts: &'a dyn ContactStore,
         /// Which clients learn that an address was signed up before.
         reveal: RevealExisting,
-        /// Hashes who signed a contact up.
+        /// Hashes the origin of a sign-up.
         origin_key: &'a MacKey,
     },
-    /// Sign-ups are passed on to a provider; no contact is kept.
+    /// Sign-ups are forwarded to a provider; no contact is stored.
     Provider {
         /// The provider's webhook.
         notifier: &'a dyn SubscriptionNotifier,
-        /// Read again after the provider has answered.
+        /// Read for the time of a refund, after the provider has failed.
         clock: &'a dyn Clock,
-        /// Makes the ids of notices.
+        /// Generates the ids of notices.
         entropy: &'a dyn Entropy,
     },
 }
@@ -49,21 +49,21 @@ impl std::fmt::Debug for Newsletter<'_> {
 /// The address is signed up.
 #[derive(Debug)]
 pub struct Subscribed {
-    /// What became of it.
+    /// How the sign-up was handled.
     pub outcome: Outcome,
-    /// How the newsletter's policies stand.
+    /// The standing of the newsletter's policies.
     pub decision: Decision,
 }
 
-/// What became of a sign-up.
+/// How a sign-up was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is kept here.
+    /// The contact is stored by this service.
     Kept {
-        /// Whether it was signed up before, if this client may know.
+        /// Whether the address was signed up before, if this client may know.
         already_exists: Option<bool>,
     },
-    /// The provider has it.
+    /// The provider accepted it.
     PassedOn,
 }
 
@@ -73,11 +73,11 @@ pub enum SubscribeError {
     /// Too many sign-ups.
     #[error("rate limited")]
     Refused(Decision),
-    /// The contact could not be kept. The charge stays: the attempt cost the same.
+    /// The contact could not be stored. The attempt stays charged, as it cost the same work.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// The provider did not accept it. The charge of the pair was refunded: the client may try
-    /// again, as often as its network may sign up ([`Meter::refund`]).
+    /// The provider did not accept it. The charge to `newsletter` was refunded, the one to
+    /// `newsletter-ip` was not ([`Meter::refund`]): the client may retry within the latter.
     #[error("{1}")]
     Provider(Decision, NotifyError),
     /// The limiter cannot decide.
@@ -88,11 +88,10 @@ pub enum SubscribeError {
     Entropy(#[from] EntropyError),
 }
 
-/// Signs `email` up. The work and the time it takes are the same whether or not it was signed up
-/// before.
+/// Signs `email` up. The work and the time taken do not depend on whether it was signed up before.
 ///
 /// # Errors
-/// [`SubscribeError`] when the address was not kept or passed on.
+/// [`SubscribeError`] when the address was neither stored nor forwarded.
 pub async fn subscribe(
     newsletter: Newsletter<'_>,
     meter: Meter<'_>,

@@ -1,5 +1,5 @@
 //! The embedded model on the real guide: plain questions find the right section, and what the
-//! pages do not tell is not answered.
+//! pages do not answer is not answered from them.
 
 use landing_api::adapters::model::passages::PassageModelClient;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
@@ -134,7 +134,7 @@ agent-registration: do you support OAuth
 the-erp-is-a-separate-system: can I order materials through this API
 "#;
 
-/// What the pages do not tell.
+/// Questions that the pages do not answer.
 const UNANSWERED: &str = r#"
 what's the weather like in Berlin tomorrow?
 give me a recipe for pancakes
@@ -179,7 +179,7 @@ cheap flights to Rome
 "#;
 
 /// How a reply begins that says so.
-const NOT_TOLD: &str = "The pages of this service do not tell.";
+const NOT_TOLD: &str = "The pages of this service do not answer that.";
 /// How a reply begins to what has no words.
 const ASKING: &str = "What would you like to know?";
 
@@ -208,7 +208,7 @@ pub(crate) async fn ask(model: &PassageModelClient, question: &str) -> String {
     reply(model, &[(Role::User, question)]).await
 }
 
-/// The section a reply quotes; nothing if it says that the pages do not tell.
+/// The section a reply quotes; nothing if it says that the pages do not answer that.
 fn section(reply: &str) -> Option<&str> {
     let (_, link) = reply.rsplit_once("More: ")?;
     Some(link.rsplit_once('#').unwrap().1)

@@ -405,14 +405,14 @@ fn a_bad_folder_stops_the_start_with_one_line() {
         ),
         (
             |dir| fs::create_dir(dir.join("more")).unwrap(),
-            "more: is no file",
+            "more: is not a regular file",
         ),
         (
             |dir| {
                 let made = Command::new("mkfifo").arg(dir.join("a.md")).status();
                 assert!(made.unwrap().success());
             },
-            "a.md: is no file",
+            "a.md: is not a regular file",
         ),
         (
             |dir| fs::remove_dir(dir).unwrap(),

@@ -51,7 +51,7 @@ impl CommitQueue {
         self.send(Box::new(move |draft| {
             let decided = decide(draft)?;
             let reply: Reply = Box::new(move |outcome| {
-                // Who asked may have gone.
+                // The caller may have been dropped.
                 let _ = sender.send(outcome.map(|()| decided));
             });
             Ok(reply)

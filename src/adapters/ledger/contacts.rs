@@ -52,7 +52,7 @@ fn identity(email: &EmailAddress) -> Identity {
     Identity::contact(email.as_str())
 }
 
-/// The contact of whom `kept` is kept.
+/// Builds the contact from its kept events.
 fn contact(email: EmailAddress, kept: &Kept<Event>) -> Option<Contact> {
     let Event::ContactSubscribed {
         network,

@@ -41,7 +41,7 @@ impl KeyIssuer for LedgerStore {
     }
 }
 
-/// The key of which `kept` is kept.
+/// Builds the key from its kept events.
 fn key_record(fingerprint: Fingerprint, kept: Kept<Event>) -> Option<KeyRecord> {
     let Event::KeyIssued {
         label,
@@ -54,7 +54,7 @@ fn key_record(fingerprint: Fingerprint, kept: Kept<Event>) -> Option<KeyRecord> 
     };
     Some(KeyRecord {
         fingerprint,
-        // No label was recorded that does not parse.
+        // Every recorded label was parsed when the key was issued.
         label: label.and_then(|label| Label::parse(label).ok()),
         issued_at: at,
         expires_at,

@@ -154,7 +154,7 @@ fn runtime() -> Runtime {
 }
 
 #[test]
-fn whoever_does_not_look_for_an_answer_holds_up_no_other_of_the_batch() {
+fn a_caller_that_never_reads_its_answer_delays_no_other_of_the_batch() {
     let root = tempfile::tempdir().unwrap();
     runtime().block_on(async {
         let store = open(&root).await;

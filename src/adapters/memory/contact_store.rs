@@ -13,7 +13,7 @@ use crate::ports::{ContactStore, StoreError};
 use super::fault::Fault;
 use super::lock;
 
-/// Contacts in a map. It can be told to fail.
+/// Contacts in a map. It can be set to fail.
 #[derive(Debug, Default)]
 pub struct MemoryContactStore {
     contacts: Mutex<BTreeMap<String, Contact>>,

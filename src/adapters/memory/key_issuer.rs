@@ -12,7 +12,7 @@ use crate::ports::{KeyIssuer, StoreError};
 use super::fault::Fault;
 use super::lock;
 
-/// Keys in a map. It can be told to fail.
+/// Keys in a map. It can be set to fail.
 #[derive(Debug, Default)]
 pub struct MemoryKeyIssuer {
     keys: Mutex<HashMap<Fingerprint, KeyRecord>>,

@@ -13,7 +13,7 @@ use crate::ports::{RevocationList, StoreError};
 use super::fault::Fault;
 use super::lock;
 
-/// Revocations in a set, never dropped. It can be told to fail.
+/// Revocations in a set, never dropped. It can be set to fail.
 #[derive(Debug, Default)]
 pub struct MemoryRevocationList {
     revoked: Mutex<HashSet<Fingerprint>>,

@@ -98,7 +98,10 @@ impl PassageModelClient {
             .collect();
         match self.best(&query) {
             Some(passage) => quote(passage),
-            None => format!("The pages of this service do not tell. {}", self.scope()),
+            None => format!(
+                "The pages of this service do not answer that. {}",
+                self.scope()
+            ),
         }
     }
 

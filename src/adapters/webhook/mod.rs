@@ -54,8 +54,8 @@ pub struct WebhookNotifier {
 /// The webhook cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookOpenError {
-    /// The address is no absolute `http` or `https` URI.
-    #[error("is no address that can be asked")]
+    /// The address is not an absolute `http` or `https` URI.
+    #[error("is not an http or https URL")]
     Address,
     /// TLS cannot be set up.
     #[error("TLS cannot be set up: {0}")]

@@ -1,5 +1,5 @@
 //! What an agent gets when it registers: a client id, a client secret and access tokens. None of
-//! them is stored anywhere. Each carries what has to be known of it, and proves itself:
+//! them is stored: each carries its own data, and secrets and tokens carry a MAC of it:
 //!
 //! ```text
 //! registration  = expires (6 bytes), random (16 bytes)
@@ -9,12 +9,12 @@
 //! ```
 //!
 //! `MAC` is keyed BLAKE3, 32 bytes, under two keys derived from the data directory's secret, so
-//! that neither can pass for the other. Instants are milliseconds since the Unix epoch, big-endian.
-//! A client id alone proves nothing: it is believed only beside its secret.
+//! that neither is accepted as the other. Instants are milliseconds since the Unix epoch,
+//! big-endian. A client id alone proves nothing: it is accepted only together with its secret.
 //!
-//! The bytes are written in base32 (RFC 4648, capitals, no padding) behind a prefix that secret
-//! scanners can find. A double click selects all of it, and it is a `b64token` (RFC 6750). There is
-//! exactly one way to write each value.
+//! The bytes are written in base32 (RFC 4648, capitals, no padding) after a prefix that secret
+//! scanners can find. A double click selects the whole text, which is a `b64token` (RFC 6750). Each
+//! value has exactly one encoding.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// The last instant that six bytes can hold, in the year 10889.
 const INSTANT_MS_MAX: u64 = (1 << (8 * INSTANT_LEN)) - 1;
 
-/// One registration of an agent. All its tokens are one client.
+/// One registration of an agent. All its tokens count as one client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Registration {
     expires_at: Timestamp,
@@ -47,10 +47,10 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// How long a client id and its secret are good, in milliseconds: 30 days.
+    /// How long a client id and its secret are valid, in milliseconds: 30 days.
     pub const LIFETIME_MS: u64 = 30 * DAY_MS;
 
-    /// A registration made at `now`, with that random name.
+    /// A registration made at `now` with these random bytes.
     #[must_use]
     pub fn new(random: [u8; RANDOM_LEN], now: Timestamp) -> Self {
         let expires_at_ms = now.plus_ms(Self::LIFETIME_MS).as_ms();
@@ -60,8 +60,8 @@ impl Registration {
         }
     }
 
-    /// Reads a client id; nothing if [`Registration::client_id`] cannot have made it. Anybody can
-    /// make one up: believe it beside its secret.
+    /// Parses a client id; `None` if [`Registration::client_id`] cannot have made it. Anybody can
+    /// construct one: accept it only together with its secret.
     #[must_use]
     pub fn from_client_id(text: &str) -> Option<Self> {
         decode(CLIENT_ID, text).map(|bytes| Self::from_bytes(&bytes))
@@ -73,33 +73,32 @@ impl Registration {
         encode(CLIENT_ID, &self.to_bytes())
     }
 
-    /// What proves, beside the client id, that the registration was made here.
+    /// The secret which, together with the client id, proves that the registration was made here.
     #[must_use]
     pub fn client_secret(&self, key: &MacKey) -> String {
         encode(CLIENT_SECRET, self.secret(key).as_bytes())
     }
 
-    /// Whether `text` is the client secret. It takes the same time wherever the first difference
-    /// is: BLAKE3's hashes compare so.
+    /// Whether `text` is the client secret. Compares in constant time, as BLAKE3's hashes do.
     #[must_use]
     pub fn has_secret(&self, text: &str, key: &MacKey) -> bool {
         decode(CLIENT_SECRET, text)
             .is_some_and(|bytes| self.secret(key) == blake3::Hash::from_bytes(bytes))
     }
 
-    /// From this instant on neither the client secret nor a token is good.
+    /// From this instant on the client secret and all tokens are invalid.
     #[must_use]
     pub const fn expires_at(&self) -> Timestamp {
         self.expires_at
     }
 
-    /// Whether the client secret is good at `now`, unless it was revoked.
+    /// Whether the client secret is unexpired at `now`; it may have been revoked.
     #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
         now < self.expires_at
     }
 
-    /// What stands for the registration where clients are counted and revocations are kept.
+    /// Identifies the registration in the limiter and in the revocation list.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.client_id())
@@ -140,11 +139,11 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// How long a token is good, in milliseconds: 24 hours.
+    /// How long a token is valid, in milliseconds: 24 hours.
     pub const LIFETIME_MS: u64 = DAY_MS;
 
-    /// A token of `registration`, issued at `now`. None outlives its registration, so a revocation
-    /// need not be remembered any longer than that.
+    /// A token of `registration`, issued at `now`. It expires no later than its registration, so a
+    /// revocation has to be kept only until then.
     #[must_use]
     pub fn new(registration: Registration, now: Timestamp) -> Self {
         Self {
@@ -165,8 +164,8 @@ impl AccessToken {
         encode(ACCESS_TOKEN, &bytes)
     }
 
-    /// Reads a token's text; nothing if it is not one that [`AccessToken::encode`] made with this
-    /// key. It may have expired, or its registration may be revoked.
+    /// Parses a token's text; `None` unless [`AccessToken::encode`] made it with this key. It may
+    /// have expired, or its registration may be revoked.
     #[must_use]
     pub fn decode(text: &str, key: &MacKey) -> Option<Self> {
         let bytes: [u8; TOKEN_LEN] = decode(ACCESS_TOKEN, text)?;
@@ -177,23 +176,23 @@ impl AccessToken {
             expires_at: instant(*expires_at),
         };
         let tag = blake3::Hash::from_bytes(tag.try_into().ok()?);
-        // In constant time, as every comparison of BLAKE3's hashes.
+        // BLAKE3's hashes compare in constant time.
         (token.tag(key) == tag).then_some(token)
     }
 
-    /// Whose token it is.
+    /// The registration it was issued to.
     #[must_use]
     pub const fn registration(&self) -> &Registration {
         &self.registration
     }
 
-    /// From this instant on it is refused.
+    /// From this instant on it is invalid.
     #[must_use]
     pub const fn expires_at(&self) -> Timestamp {
         self.expires_at
     }
 
-    /// Whether the token is good at `now`, unless its registration was revoked.
+    /// Whether the token is unexpired at `now`; its registration may have been revoked.
     #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
         now < self.expires_at
@@ -223,7 +222,7 @@ fn encode(prefix: &str, bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes behind `prefix`, if `text` is the one way to write so many.
+/// The bytes after `prefix`. `None` unless `text` is the canonical encoding of N bytes.
 fn decode<const N: usize>(prefix: &str, text: &str) -> Option<[u8; N]> {
     let digits = text.strip_prefix(prefix)?;
     if digits.len() != BASE32_NOPAD.encode_len(N) {

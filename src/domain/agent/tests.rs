@@ -1,4 +1,4 @@
-//! What is written is read back, and nothing else is believed.
+//! What is encoded is decoded again, and nothing else is accepted.
 
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn token() -> impl Strategy<Value = AccessToken> {
     })
 }
 
-/// `text` with each of its bits turned over in turn, as far as that leaves a text.
+/// `text` with one bit flipped, for each of its bits, where the result is UTF-8.
 fn flipped(text: &str) -> impl Iterator<Item = String> {
     (0..8 * text.len()).filter_map(|bit| {
         let mut bytes = text.as_bytes().to_vec();
@@ -31,7 +31,7 @@ fn flipped(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// `text` cut at every place, and with more behind it or before it.
+/// `text` cut at every place, and with more after it or before it.
 fn of_other_lengths(text: &str) -> impl Iterator<Item = String> {
     (0..text.len())
         .flat_map(|at| [text[..at].to_owned(), text[at + 1..].to_owned()])

@@ -1,4 +1,4 @@
-//! What each failure of a use case is as a problem. Chat turns have theirs in
+//! Maps use-case errors to problems. Those of chat turns are mapped in
 //! [`super::chat_wire`], because some set a cookie.
 
 use crate::domain::decision::Decision;

@@ -42,17 +42,17 @@ pub(super) async fn chat(
     let turn = reserve(&context, context.visitor()).await?;
     let decision = turn.decision.clone();
     let cookie = set_cookie(&context, turn.visitor);
-    let (sink, stream) = sse::channel();
+    let (events, stream) = sse::channel();
     let (begun, has_begun) = oneshot::channel();
-    let reader = DeltaSink {
-        sink,
+    let sink = DeltaSink {
+        events,
         begun: Mutex::new(Some(begun)),
     };
     let unfinished = &context.state.unfinished;
-    unfinished.spawn(narrate(context.clone(), turn, conversation, reader));
+    unfinished.spawn(write_stream(context.clone(), turn, conversation, sink));
     let begun = tokio::select! {
         begun = has_begun => begun,
-        // The stream is dropped, which ends the narrator.
+        // Dropping the stream stops the writer task.
         () = context.abandoned() => return Err(Problem::of(Code::InternalError).because("nobody waits")),
     };
     match begun {
@@ -67,19 +67,19 @@ pub(super) async fn chat(
 }
 
 /// Writes the stream from its first event to its last.
-async fn narrate(
+async fn write_stream(
     context: RequestContext,
     turn: Turn,
     conversation: Conversation,
-    reader: DeltaSink,
+    sink: DeltaSink,
 ) {
     let started = Instant::now();
     let (app, deadline) = (context.app(), chat_wire::DEADLINE);
-    let answer = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &reader);
+    let answer = usecase::answer(app.assistant(), app.meter(), turn, &conversation, &sink);
     let outcome = tokio::select! {
         outcome = catch_panic(timeout(deadline, answer)) => outcome,
         // Dropping the answer ends the model's work and frees its permit.
-        () = reader.sink.left() => return Ended::ReaderLeft.log(&context, started, None),
+        () = sink.events.left() => return Ended::ReaderLeft.log(&context, started, None),
     };
     let answered = match outcome {
         Ok(Ok(answered)) => answered.map_err(|error| problem(&context, error)),
@@ -88,12 +88,12 @@ async fn narrate(
     };
     match answered.and_then(|answered| message(&answered)) {
         Ok(message) => {
-            reader.begin(Ok(()));
-            let sent = reader.sink.finish("message", &message).await;
+            sink.begin(Ok(()));
+            let sent = sink.events.finish("message", &message).await;
             Ended::after(sent, Ended::Answered).log(&context, started, None);
         }
         Err(problem) => {
-            let Some(problem) = reader.begin(Err(problem)) else {
+            let Some(problem) = sink.begin(Err(problem)) else {
                 // It became the ordinary answer, and is logged as such.
                 return;
             };
@@ -103,7 +103,7 @@ async fn narrate(
                 &problem.decision,
                 Area::Api,
             );
-            let sent = reader.sink.finish("problem", &body).await;
+            let sent = sink.events.finish("problem", &body).await;
             Ended::after(sent, Ended::Failed).log(&context, started, Some(&problem));
         }
     }
@@ -116,7 +116,7 @@ fn message(answered: &Answered) -> Result<Vec<u8>, Problem> {
 
 /// Sends the pieces of an answer. The first one releases the head.
 struct DeltaSink {
-    sink: SseSink,
+    events: SseSink,
     begun: Mutex<Option<oneshot::Sender<Result<(), Problem>>>>,
 }
 
@@ -160,7 +160,7 @@ impl AnswerSink for DeltaSink {
             let (piece, others) = rest.split_at(piece_len(rest));
             rest = others;
             let delta = serde_json::to_vec(&Delta { text: piece }).unwrap_or_default();
-            self.sink
+            self.events
                 .send("delta", &delta)
                 .await
                 .map_err(|_untaken| SinkClosed)?;

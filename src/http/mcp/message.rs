@@ -111,7 +111,7 @@ impl<'a> RpcMessage<'a> {
         }
         for name in [VERSION, METHOD, NAME] {
             if headers.get_all(&name).iter().count() > 1 {
-                return Err(mismatch(&name, "is there more than once"));
+                return Err(mismatch(&name, "occurs more than once"));
             }
         }
         let named = headers.get(VERSION).map(HeaderValue::as_bytes);

@@ -231,8 +231,7 @@ codes! {
         status: SERVICE_UNAVAILABLE,
         oauth: "temporarily_unavailable",
         title: "Too much at once",
-        meaning: "The service has as much in hand as it can hold, or as much of one network as that \
-         may have.",
+        meaning: "The memory for request bodies is used up, either in all or for your network.",
         resolution: "Try again later.",
     }
     PayloadTooLarge {

@@ -1,4 +1,4 @@
-//! Problem details (RFC 9457): what the client is told of a failure.
+//! Problem details (RFC 9457): what the client learns about a failure.
 
 mod code;
 mod oauth_members;

@@ -179,7 +179,7 @@ async fn what_nobody_asks_for_may_be_nested_as_deep_as_it_likes() {
         ),
         (
             r#"{"message":"m","message":"m"}"#.to_owned(),
-            "#/message: is there more than once",
+            "#/message: occurs more than once",
         ),
     ] {
         let words = failure(&app.send(message(&arguments)).await);

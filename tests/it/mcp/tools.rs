@@ -190,7 +190,7 @@ async fn a_tool_that_needs_nothing_may_be_called_without_arguments() {
         &app.send(plain("tools/call", &json!({ "name": "echo" })))
             .await,
     );
-    assert!(words.contains("#/message: must be there (required)"));
+    assert!(words.contains("#/message: is required (required)"));
 }
 
 #[tokio::test]

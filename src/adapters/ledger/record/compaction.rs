@@ -46,7 +46,7 @@ pub(crate) fn compact(
     let head = head(generation, live.len() as u64, secret);
     let written = write(files, path, head, live);
     if written.is_err() {
-        // It takes room, which may be what is missing.
+        // Frees disk space; a full disk may be the cause.
         let _ = fs::remove_file(unfinished(path));
     }
     Ok((written?, expired))

@@ -137,7 +137,7 @@ impl Ledger {
     /// Appends `events` as one batch and syncs it. After an error nothing of it counts, and
     /// [`Ledger::repair`] must succeed before the next append.
     pub(crate) fn append(&mut self, events: &[Box<[u8]>]) -> io::Result<()> {
-        // Until all is done, so that a panic leaves it so, too.
+        // Set first, so that a panic also leaves `Failed`.
         self.state = State::Failed;
         let bytes = self.batch_of(events);
         let synced = append_whole(self.file.as_mut(), &bytes).and_then(|()| self.file.sync());

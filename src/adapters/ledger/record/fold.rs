@@ -49,7 +49,7 @@ impl Effect {
     }
 }
 
-/// What is kept after an event with `effect`, which is `this`.
+/// Folds an event with `effect` into `before`; `this` is its stored form.
 fn after<T>(before: Option<Kept<T>>, effect: Effect, this: T) -> Option<Kept<T>> {
     match (effect, before) {
         (Effect::Create, Some(kept)) => Some(kept),
@@ -69,7 +69,7 @@ fn after<T>(before: Option<Kept<T>>, effect: Effect, this: T) -> Option<Kept<T>>
     }
 }
 
-/// What is kept after `event`, which is `this`.
+/// Folds the event into `before`; `this` is its stored form.
 pub(crate) fn fold<T>(before: Option<Kept<T>>, event: &Event, this: T) -> Option<Kept<T>> {
     after(before, Effect::of(event), this)
 }

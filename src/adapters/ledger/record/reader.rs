@@ -2,7 +2,7 @@
 //!
 //! A batch is acknowledged after all its lines were synced, and batches are synced one after the
 //! other. So a bad line that a line of a later batch follows was acknowledged: that is damage. A bad
-//! line without one is the torn end of a batch that never was.
+//! line without one is the torn end of a batch that was never acknowledged.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -197,7 +197,7 @@ pub(crate) fn each_event<E: From<Flaw>>(
     })
 }
 
-/// What can be told of a ledger before it is verified.
+/// What is read from a ledger before verification.
 #[derive(Debug)]
 pub(crate) struct Glimpse {
     /// The secret that its head names, if that can be read.

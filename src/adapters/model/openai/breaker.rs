@@ -24,14 +24,14 @@ struct BreakerState {
     open_until: Option<Instant>,
 }
 
-/// What a turn says about the upstream.
+/// What a turn shows about the upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It answers, be it with an error.
+    /// It answers, possibly with an error.
     Alive,
     /// It cannot be reached, or serves nobody.
     Dead,
-    /// It wants to be left alone for this long.
+    /// It asks for a pause of this length.
     Pause(Duration),
 }
 
@@ -43,7 +43,7 @@ impl BreakerState {
 }
 
 impl Breaker {
-    /// Whether the upstream is left alone at present.
+    /// Whether the breaker is open.
     pub(super) fn is_open(&self) -> bool {
         let until = self.lock().open_until;
         until.is_some_and(|until| Instant::now() < until)
@@ -73,7 +73,7 @@ impl Breaker {
     }
 }
 
-/// One turn's leave to ask the upstream.
+/// Permission for one turn to call the upstream.
 #[derive(Debug)]
 pub(super) struct Pass<'a> {
     breaker: &'a Breaker,

@@ -10,7 +10,7 @@ use crate::ports::ModelError;
 use super::breaker::Verdict;
 use super::failure::TurnFailure;
 
-/// How long an upstream is left alone whose account is used up; the longest pause it may ask for.
+/// Pause when the account has no credit; also the maximum for `Retry-After`.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// The longest code or type that is logged, in bytes.
 const IDENTIFIER_LEN_MAX: usize = 64;
@@ -84,8 +84,8 @@ impl UpstreamError {
             // The model may have worked behind the gateway.
             504 => (Unusable, pause_or(Dead), ABSENT),
             400..=407 | 409..=499 => (NotStarted, Alive, ""),
-            // A 500 does not count against the upstream: some servers answer a question that they
-            // cannot take with it, and one visitor could open the breaker.
+            // A 500 does not count against the upstream: some servers return 500 for a question
+            // they cannot process, and one visitor could open the breaker.
             _ => (Unusable, Alive, ""),
         };
         let mut cause = format!("upstream answered {status} with an error{meaning}");
