@@ -24,10 +24,12 @@ pub(crate) type Handler = fn(RequestContext, Bytes) -> HandlerFuture;
 pub struct Endpoint {
     /// Its name in the log.
     pub name: &'static str,
-    /// `GET` or `POST`. HEAD follows GET.
-    pub method: &'static str,
-    /// Its paths, matched exactly.
+    /// Its method.
+    pub method: Verb,
+    /// Its paths, matched exactly; none if `is_document`.
     pub paths: &'static [&'static str],
+    /// Whether it serves the documents, whose paths the site knows.
+    pub is_document: bool,
     /// What its body may be; `None` if a body is ignored.
     pub body: Option<BodyRule>,
     /// How long the handler may take once the body has arrived.
@@ -41,6 +43,26 @@ pub struct Endpoint {
     /// The same operation as a tool of the Model Context Protocol.
     pub tool: Option<McpTool>,
     pub(crate) handler: Handler,
+}
+
+/// The method of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// `GET`, and so `HEAD`.
+    Get,
+    /// `POST`.
+    Post,
+}
+
+impl Verb {
+    /// The method as it stands in a request.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
 }
 
 /// An endpoint as a tool.
@@ -57,8 +79,9 @@ impl Endpoint {
     pub(crate) const fn get(handler: Handler) -> Self {
         Self {
             name: "",
-            method: "GET",
+            method: Verb::Get,
             paths: &[],
+            is_document: false,
             body: None,
             deadline: Duration::from_secs(30),
             has_effects: false,
@@ -72,7 +95,7 @@ impl Endpoint {
     /// What most endpoints of POST have in common.
     pub(crate) const fn post(handler: Handler) -> Self {
         Self {
-            method: "POST",
+            method: Verb::Post,
             ..Self::get(handler)
         }
     }
@@ -167,8 +190,7 @@ impl Route {
     #[must_use]
     pub const fn is_document(&self) -> bool {
         match self {
-            // The site knows the paths of its documents; all other endpoints have their own.
-            Self::Found(endpoint) => endpoint.paths.is_empty(),
+            Self::Found(endpoint) => endpoint.is_document,
             Self::WrongMethod { is_document, .. } => *is_document,
             Self::Unknown => false,
         }

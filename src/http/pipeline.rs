@@ -167,8 +167,9 @@ impl LandingService {
     fn mark(&self, context: &RequestContext, route: Route, headers: &mut HeaderMap) {
         context.wanted.confirm(headers);
         if let Route::Found(endpoint) = route {
-            let is_meant =
-                |it: &&Deprecation| (it.method, it.path) == (endpoint.method, context.path());
+            let is_meant = |it: &&Deprecation| {
+                (it.method, it.path) == (endpoint.method.as_str(), context.path())
+            };
             if let Some(deprecation) = self.deprecations.iter().find(is_meant) {
                 version::announce(deprecation, headers);
             }

@@ -33,7 +33,7 @@ pub(super) struct DocumentRow {
 }
 
 /// The pages, in the order of the sitemap.
-pub(super) const PAGES: [PageRow; 3] = [
+pub(super) const PAGES: &[PageRow] = &[
     PageRow {
         path: "/",
         template: "index.md",
@@ -84,7 +84,7 @@ const API_CATALOG: &str =
     "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 
 /// The documents. One that readers look for under two paths has two rows.
-pub(super) const DOCUMENTS: [DocumentRow; 16] = [
+pub(super) const DOCUMENTS: &[DocumentRow] = &[
     DocumentRow::json(
         "/.well-known/oauth-protected-resource",
         "well-known/oauth-protected-resource.json",

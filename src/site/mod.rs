@@ -122,7 +122,7 @@ impl Site {
         let base_url = &facts.settings.base_url;
         let mut documents = vec![skill.document()];
         let mut passages = Vec::new();
-        for row in &catalog::PAGES {
+        for row in catalog::PAGES {
             let markdown = templates.fill(row.template, contents.clone())?;
             let page = Page::read(row.path, row.template, &markdown)?;
             let reference = row.is_guide.then_some(&reference);
@@ -146,7 +146,7 @@ impl Site {
         }
         documents.extend(description.documents());
         documents.extend(script::documents());
-        for row in &catalog::DOCUMENTS {
+        for row in catalog::DOCUMENTS {
             let body = Bytes::from(templates.fill(row.template, contents.clone())?);
             documents.push(row.document(&body));
         }

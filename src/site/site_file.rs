@@ -21,7 +21,7 @@ pub(super) enum FileRole {
 }
 
 /// The files of the service that one of the operator's may replace.
-const REPLACEABLE: [&str; 9] = [
+const REPLACEABLE: &[&str] = &[
     "auth.md",
     "guide.md",
     "home.html",
@@ -34,7 +34,7 @@ const REPLACEABLE: [&str; 9] = [
 ];
 
 /// Names that are the first segment of other paths of the service.
-const RESERVED: [&str; 7] = [
+const RESERVED: &[&str] = &[
     "agent", "api", "docs", "mcp", "oauth2", "problems", "script",
 ];
 
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_name_tells_what_a_file_stands_for() {
-        for name in REPLACEABLE {
+        for &name in REPLACEABLE {
             assert_eq!(role(name), Ok(FileRole::Replacement));
         }
         let longest = "a".repeat(64);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn other_names_are_refused() {
-        for name in RESERVED {
+        for &name in RESERVED {
             let error = format!("{name}.md: /{name} is a path of the service already");
             assert_eq!(role(&format!("{name}.md")), Err(error));
         }

@@ -22,7 +22,7 @@ macro_rules! source {
 
 /// The templates, by name; the ending decides how values are escaped. One that an operator may not
 /// replace has a name that no file of theirs may have.
-const SOURCES: [(&str, &str); 24] = [
+const SOURCES: &[(&str, &str)] = &[
     source!("index.md"),
     source!("guide.md"),
     source!("auth.md"),
@@ -50,7 +50,7 @@ const SOURCES: [(&str, &str); 24] = [
 ];
 
 /// The stylesheet and the icon. They are no templates: `{#` in a stylesheet would begin a comment.
-const VERBATIM: [(&str, &str); 2] = [source!("style.css"), source!("icon.svg")];
+const VERBATIM: &[(&str, &str)] = &[source!("style.css"), source!("icon.svg")];
 
 /// The most steps that one template may take: far more than any sensible one does.
 const STEPS_MAX: u64 = 10_000_000;
@@ -73,10 +73,11 @@ impl<'a> Templates<'a> {
     /// [`SiteError`] when one does not parse.
     pub(super) fn new(context: Value, files: &'a [SiteFile]) -> Result<Self, SiteError> {
         let mut environment = environment()?;
-        let mut verbatim: Vec<_> = VERBATIM.map(|(name, text)| (name, Cow::from(text))).into();
+        let verbatim = VERBATIM.iter().map(|&(name, text)| (name, Cow::from(text)));
+        let mut verbatim: Vec<_> = verbatim.collect();
         // The operator's file replaces the one of the same name.
         let own = files.iter().map(|file| (&*file.name, &*file.text));
-        for (name, source) in SOURCES.into_iter().chain(own) {
+        for (name, source) in SOURCES.iter().copied().chain(own) {
             match verbatim.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, text)) => *text = Cow::from(source),
                 None => environment.add_template(name, source)?,
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn no_page_of_the_operators_has_the_name_of_a_source() {
-        for (name, _) in SOURCES.into_iter().chain(VERBATIM) {
+        for &(name, _) in SOURCES.iter().chain(VERBATIM) {
             let file = SiteFile {
                 name: name.to_owned(),
                 text: String::new(),

@@ -204,9 +204,9 @@ async fn an_operation_that_will_be_removed_is_described_so_in_both_forms() {
 
 #[test]
 fn every_operation_of_the_table_can_be_marked_and_described() {
-    let operations = ENDPOINTS.into_iter().flat_map(|endpoint| {
+    let operations = ENDPOINTS.iter().flat_map(|endpoint| {
         let paths = endpoint.paths.iter();
-        paths.map(|&path| (endpoint.method, path))
+        paths.map(|&path| (endpoint.method.as_str(), path))
     });
     for (method, path) in operations {
         let notice = Deprecation {

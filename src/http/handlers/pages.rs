@@ -8,6 +8,7 @@ use crate::http::reply::Reply;
 /// Every document. The site knows their paths.
 pub(crate) const DOCUMENT: Endpoint = Endpoint {
     name: "document",
+    is_document: true,
     ..Endpoint::get(|context, _body| Box::pin(async move { document(&context) }))
 };
 

@@ -15,7 +15,7 @@ const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Every document, and the type that who asks for none gets.
-const DOCUMENTS: [(&str, &str); 28] = [
+const DOCUMENTS: &[(&str, &str)] = &[
     ("/", HTML),
     ("/index.md", MARKDOWN),
     ("/docs", HTML),

@@ -4,7 +4,7 @@ use super::{HTML, MARKDOWN, app, get};
 use crate::harness::Call;
 
 /// Pages and where their Markdown is.
-const PAGES: [(&str, &str); 4] = [
+const PAGES: &[(&str, &str)] = &[
     ("/", "/index.md"),
     ("/docs", "/docs.md"),
     ("/auth", "/auth.md"),
@@ -14,7 +14,7 @@ const PAGES: [(&str, &str); 4] = [
 #[tokio::test]
 async fn a_page_is_markdown_for_who_asks_for_that_and_html_for_anybody_else() {
     let app = app();
-    for (page, twin) in PAGES {
+    for &(page, twin) in PAGES {
         for (accept, media_type) in [
             (None, HTML),
             (Some(""), HTML),
@@ -59,7 +59,7 @@ async fn a_page_is_markdown_for_who_asks_for_that_and_html_for_anybody_else() {
 #[tokio::test]
 async fn a_twin_is_markdown_whatever_is_asked_for() {
     let app = app();
-    for (_, twin) in PAGES {
+    for &(_, twin) in PAGES {
         let call = Call::get(twin).header("accept", "text/html");
         let reply = app.send(call).await;
         assert_eq!(reply.header("content-type"), Some(MARKDOWN), "{twin}");
@@ -121,7 +121,7 @@ async fn the_catalog_has_its_own_type_for_who_names_it() {
 #[tokio::test]
 async fn a_page_points_to_its_twin() {
     let app = app();
-    for (page, twin) in PAGES {
+    for &(page, twin) in PAGES {
         let reply = get(&app, page).await;
         let link = reply.header("link").unwrap();
         let expected = format!("<{twin}>; rel=\"alternate\"; type=\"text/markdown\"");

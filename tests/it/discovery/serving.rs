@@ -21,7 +21,7 @@ fn lasting(mut headers: HeaderMap) -> HeaderMap {
 async fn every_document_has_its_type_and_what_a_cache_needs() {
     let app = app();
     let mut tags = HashSet::new();
-    for (path, media_type) in DOCUMENTS {
+    for &(path, media_type) in DOCUMENTS {
         let reply = get(&app, path).await;
         assert_eq!(reply.header("content-type"), Some(media_type), "{path}");
         assert_eq!(reply.header("access-control-allow-origin"), Some("*"));
@@ -46,7 +46,7 @@ async fn every_document_has_its_type_and_what_a_cache_needs() {
 #[tokio::test]
 async fn head_tells_what_get_tells() {
     let app = app();
-    for (path, _) in DOCUMENTS {
+    for &(path, _) in DOCUMENTS {
         for accept in ["*/*", "text/markdown", "application/ai-catalog+json"] {
             let ask = |method| Call::new(method, path).header("accept", accept);
             let got = app.send(ask(Method::GET)).await;
@@ -60,7 +60,7 @@ async fn head_tells_what_get_tells() {
 #[tokio::test]
 async fn other_methods_are_told_which_there_are() {
     let app = app();
-    for (path, _) in DOCUMENTS {
+    for &(path, _) in DOCUMENTS {
         for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let reply = app.send(Call::new(method, path)).await;
@@ -74,7 +74,7 @@ async fn other_methods_are_told_which_there_are() {
 #[tokio::test]
 async fn whoever_has_it_gets_it_no_second_time() {
     let app = app();
-    for (path, _) in DOCUMENTS {
+    for &(path, _) in DOCUMENTS {
         let whole = get(&app, path).await;
         let tag = whole.header("etag").unwrap();
         for (list, status) in [
@@ -128,7 +128,7 @@ async fn a_document_with_forms_says_so_on_every_answer() {
         "/.well-known/ai-catalog.json",
         "/.well-known/ard.json",
     ];
-    for (path, _) in DOCUMENTS {
+    for &(path, _) in DOCUMENTS {
         let vary = negotiated.contains(&path).then_some("Accept");
         for call in [
             Call::get(path),
@@ -177,7 +177,7 @@ async fn an_unknown_well_known_path_is_a_real_404() {
 #[tokio::test]
 async fn a_query_leads_to_the_same_document() {
     let app = app();
-    for (path, _) in DOCUMENTS {
+    for &(path, _) in DOCUMENTS {
         let plain = get(&app, path).await;
         let asked = get(&app, &format!("{path}?utm_source=x&y=%00")).await;
         assert_eq!(asked.body, plain.body, "{path}");
@@ -187,7 +187,7 @@ async fn a_query_leads_to_the_same_document() {
 #[tokio::test]
 async fn what_a_request_says_of_its_host_changes_nothing() {
     let app = app();
-    for (path, _) in DOCUMENTS.into_iter().chain([(SKILL, "")]) {
+    for &(path, _) in DOCUMENTS.iter().chain(&[(SKILL, "")]) {
         let plain = get(&app, path).await;
         let call = Call::get(path)
             .header("host", "evil.example")
@@ -224,7 +224,7 @@ async fn documents_are_counted_and_refused_like_anything_else() {
 #[tokio::test]
 async fn names_of_headers_that_matter_are_exposed_to_scripts() {
     let app = app();
-    for (path, _) in DOCUMENTS {
+    for &(path, _) in DOCUMENTS {
         let reply = get(&app, path).await;
         let exposed = reply.header("access-control-expose-headers").unwrap();
         let exposed: Vec<_> = exposed.split(", ").collect();

@@ -43,7 +43,7 @@ fn what_is_described_is_what_there_is() {
     let mut expected = BTreeSet::new();
     for endpoint in ENDPOINTS {
         let paths = endpoint.paths.iter();
-        expected.extend(paths.map(|path| format!("{} {path}", endpoint.method)));
+        expected.extend(paths.map(|path| format!("{} {path}", endpoint.method.as_str())));
     }
     for path in DOCUMENTS.iter() {
         let path = match path.strip_prefix("/problems/") {
