@@ -8,6 +8,8 @@ use hyper::header::{ALLOW, HeaderValue};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::site::tools::Tool;
+
 use super::context::RequestContext;
 use super::panics::panicked;
 use super::problem::{Code, Problem};
@@ -68,8 +70,8 @@ impl Verb {
 /// An endpoint as a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct McpTool {
-    /// Its name on the wire, which never changes.
-    pub name: &'static str,
+    /// The tool.
+    pub tool: Tool,
     /// Is given the arguments, a JSON object, as its body.
     pub(crate) handler: Handler,
 }

@@ -12,6 +12,7 @@ use crate::http::problem::Problem;
 use crate::http::reply::Reply;
 use crate::http::wire;
 use crate::ports::NullSink;
+use crate::site::tools::Tool;
 use crate::usecases::ask_assistant::{self as usecase, Allowance, Answered, ChatIdentity};
 
 use super::chat_wire::{self, QuotaResponse, ToolAnswer};
@@ -26,7 +27,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
     has_effects: true,
     shows_quota: true,
     tool: Some(McpTool {
-        name: "ask_assistant",
+        tool: Tool::AskAssistant,
         handler: |context, arguments| Box::pin(ask(context, arguments)),
     }),
     ..Endpoint::post(|context, body| Box::pin(chat(context, body)))
@@ -37,7 +38,7 @@ pub(crate) const QUOTA: Endpoint = Endpoint {
     paths: PATHS,
     shows_quota: true,
     tool: Some(McpTool {
-        name: "get_assistant_quota",
+        tool: Tool::GetAssistantQuota,
         handler: |context, arguments| {
             Box::pin(async move {
                 wire::read_no_members(&arguments)?;

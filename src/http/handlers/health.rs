@@ -10,13 +10,14 @@ use crate::http::problem::Problem;
 use crate::http::reply::Reply;
 use crate::http::version::VERSION;
 use crate::http::wire;
+use crate::site::tools::Tool;
 use crate::usecases::subscribe::Newsletter;
 
 pub(crate) const HEALTH: Endpoint = Endpoint {
     name: "health",
     paths: &["/api/v1/health"],
     tool: Some(McpTool {
-        name: "check_health",
+        tool: Tool::CheckHealth,
         handler: |context, arguments| Box::pin(check_health(context, arguments)),
     }),
     ..Endpoint::get(|context, _body| Box::pin(health(context)))

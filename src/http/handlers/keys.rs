@@ -12,6 +12,7 @@ use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
 use crate::http::problem::Problem;
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
+use crate::site::tools::Tool;
 use crate::usecases::issue_key::issue_key;
 
 use super::TIER;
@@ -22,7 +23,7 @@ pub(crate) const ISSUE_KEY: Endpoint = Endpoint {
     body: Some(BodyRule::json(8)),
     has_effects: true,
     tool: Some(McpTool {
-        name: "create_api_key",
+        tool: Tool::CreateApiKey,
         handler: |context, arguments| Box::pin(issue(context, arguments)),
     }),
     ..Endpoint::post(|context, body| Box::pin(issue(context, body)))

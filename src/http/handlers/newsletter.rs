@@ -9,6 +9,7 @@ use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
 use crate::http::problem::Problem;
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, Unknown};
+use crate::site::tools::Tool;
 use crate::usecases::subscribe::{Outcome, subscribe as subscribe_contact};
 
 use crate::http::context::RequestContext;
@@ -19,7 +20,7 @@ pub(crate) const SUBSCRIBE: Endpoint = Endpoint {
     body: Some(BodyRule::json(8)),
     has_effects: true,
     tool: Some(McpTool {
-        name: "subscribe_newsletter",
+        tool: Tool::SubscribeNewsletter,
         handler: |context, arguments| Box::pin(subscribe(context, arguments)),
     }),
     ..Endpoint::post(|context, body| Box::pin(subscribe(context, body)))

@@ -10,6 +10,7 @@ use crate::http::problem::Problem;
 use crate::http::reply::Reply;
 use crate::http::version::VERSION;
 use crate::http::wire::{self, Errors, Unknown};
+use crate::site::tools::Tool;
 
 use crate::http::context::RequestContext;
 
@@ -18,7 +19,7 @@ pub(crate) const ECHO: Endpoint = Endpoint {
     paths: PATHS,
     body: Some(BodyRule::json(64)),
     tool: Some(McpTool {
-        name: "echo",
+        tool: Tool::Echo,
         handler: |context, arguments| Box::pin(async move { echo(&context, &arguments) }),
     }),
     ..Endpoint::post(|context, body| Box::pin(async move { echo(&context, &body) }))
