@@ -11,7 +11,7 @@ use crate::ports::{
     Receipt,
 };
 
-use super::meter::Meter;
+use super::meter::{ChargeError, Meter};
 
 /// Whose quota a turn is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,15 +135,10 @@ pub async fn reserve(
     if assistant.model.is_metered() {
         subjects.push((PolicyName::AssistantAll, Subject::Everyone));
     }
-    let charges = meter.charges(client.network, &subjects);
-    let admission = meter.limiter.acquire(&charges, now).await?;
-    let decision = admission.decision.featuring(PolicyName::Assistant);
-    if decision.is_refused() {
-        return Err(refused(decision));
-    }
+    let admission = meter.charge(client.network, &subjects, now).await?;
     Ok(Turn {
         visitor,
-        decision,
+        decision: admission.decision.featuring(PolicyName::Assistant),
         receipt: admission.receipt,
         permit,
     })
@@ -259,13 +254,19 @@ fn new_visitor(entropy: &dyn Entropy) -> Result<QuotaToken, EntropyError> {
     Ok(QuotaToken::new(id))
 }
 
-fn refused(decision: Decision) -> ChatError {
-    let is_quota = decision
-        .violated()
-        .any(|standing| standing.policy == PolicyName::Assistant);
-    if is_quota {
-        ChatError::QuotaExhausted(decision)
-    } else {
-        ChatError::Refused(decision)
+impl From<ChargeError> for ChatError {
+    fn from(error: ChargeError) -> Self {
+        let decision = match error {
+            ChargeError::Refused(decision) => decision.featuring(PolicyName::Assistant),
+            ChargeError::Limiter(cause) => return Self::Limiter(cause),
+        };
+        let is_quota = decision
+            .violated()
+            .any(|standing| standing.policy == PolicyName::Assistant);
+        if is_quota {
+            Self::QuotaExhausted(decision)
+        } else {
+            Self::Refused(decision)
+        }
     }
 }

@@ -6,9 +6,9 @@ use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
 use crate::domain::text::Label;
 use crate::domain::time::Timestamp;
-use crate::ports::{Entropy, EntropyError, KeyIssuer, LimiterError, StoreError};
+use crate::ports::{Entropy, EntropyError, KeyIssuer, StoreError};
 
-use super::meter::Meter;
+use super::meter::{ChargeError, Meter};
 
 /// An issued key.
 #[derive(Debug)]
@@ -24,18 +24,15 @@ pub struct Issued {
 /// Why no key was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueKeyError {
-    /// The `keys` policy refuses.
-    #[error("rate limited")]
-    Refused(Decision),
+    /// The `keys` policy refuses, or the limiter cannot decide.
+    #[error(transparent)]
+    NotCharged(#[from] ChargeError),
     /// The key could not be stored.
     #[error("{1}")]
     Store(Decision, StoreError),
     /// No random bytes for the key.
     #[error("{1}")]
     Entropy(Decision, EntropyError),
-    /// The limiter cannot decide.
-    #[error(transparent)]
-    Limiter(#[from] LimiterError),
 }
 
 /// Issues a key that expires `lifetime_ms` from now.
@@ -51,14 +48,9 @@ pub async fn issue_key(
     lifetime_ms: u64,
     label: Option<Label>,
 ) -> Result<Issued, IssueKeyError> {
-    let charges = meter.charges(
-        client.network,
-        &[(PolicyName::Keys, Subject::Network(client.network))],
-    );
-    let decision = meter.limiter.acquire(&charges, now).await?.decision;
-    if decision.is_refused() {
-        return Err(IssueKeyError::Refused(decision));
-    }
+    let subjects = [(PolicyName::Keys, Subject::Network(client.network))];
+    let charged = meter.charge(client.network, &subjects, now).await?;
+    let decision = charged.decision;
     let key = match ApiKey::mint(|bytes| entropy.fill(bytes)) {
         Ok(key) => key,
         Err(error) => return Err(IssueKeyError::Entropy(decision, error)),

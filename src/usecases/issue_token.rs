@@ -5,10 +5,10 @@ use crate::domain::client::{Client, Subject};
 use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
 use crate::domain::time::Timestamp;
-use crate::ports::{LimiterError, StoreError};
+use crate::ports::StoreError;
 
 use super::admit::Credentials;
-use super::meter::Meter;
+use super::meter::{ChargeError, Meter};
 
 /// An issued token.
 #[derive(Debug)]
@@ -25,15 +25,12 @@ pub enum IssueTokenError {
     /// The client id or its secret is wrong, expired or revoked. The answer does not say which.
     #[error("client is not valid")]
     InvalidClient,
-    /// The `agents` policy refuses.
-    #[error("rate limited")]
-    Refused(Decision),
+    /// The `agents` policy refuses, or the limiter cannot decide.
+    #[error(transparent)]
+    NotCharged(#[from] ChargeError),
     /// The revocation list could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The limiter cannot decide.
-    #[error(transparent)]
-    Limiter(#[from] LimiterError),
 }
 
 /// Issues a token for the registration `client_id`. Failed attempts are not charged to `agents`: a
@@ -56,14 +53,9 @@ pub async fn issue_token(
     if credentials.revocations.is_revoked(&registration).await? {
         return Err(IssueTokenError::InvalidClient);
     }
-    let charges = meter.charges(
-        client.network,
-        &[(PolicyName::Agents, Subject::Network(client.network))],
-    );
-    let decision = meter.limiter.acquire(&charges, now).await?.decision;
-    if decision.is_refused() {
-        return Err(IssueTokenError::Refused(decision));
-    }
+    let subjects = [(PolicyName::Agents, Subject::Network(client.network))];
+    let charged = meter.charge(client.network, &subjects, now).await?;
+    let decision = charged.decision;
     Ok(TokenIssued {
         token: AccessToken::new(registration, now),
         decision,

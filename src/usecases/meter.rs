@@ -7,7 +7,7 @@ use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::policy::{Policies, PolicyName};
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{Charge, LimiterError, RateLimiter, Receipt};
+use crate::ports::{Admission, Charge, LimiterError, RateLimiter, Receipt};
 
 /// The charges of one step of a request.
 pub type Charges = ArrayVec<Charge, POLICIES_PER_REQUEST_MAX>;
@@ -23,7 +23,36 @@ pub struct Meter<'a> {
     pub key: &'a MacKey,
 }
 
+/// A request was not charged.
+#[derive(Debug, thiserror::Error)]
+pub enum ChargeError {
+    /// A policy refuses.
+    #[error("rate limited")]
+    Refused(Decision),
+    /// The limiter cannot decide.
+    #[error(transparent)]
+    Limiter(#[from] LimiterError),
+}
+
 impl Meter<'_> {
+    /// Charges each subject under its policy, or none of them, for a request from `network`.
+    ///
+    /// # Errors
+    /// [`ChargeError`] when nothing was charged.
+    pub async fn charge(
+        &self,
+        network: Network,
+        subjects: &[(PolicyName, Subject<'_>)],
+        now: Timestamp,
+    ) -> Result<Admission, ChargeError> {
+        let charges = self.charges(network, subjects);
+        let admission = self.limiter.acquire(&charges, now).await?;
+        if admission.decision.is_refused() {
+            return Err(ChargeError::Refused(admission.decision));
+        }
+        Ok(admission)
+    }
+
     /// Refunds the charges of an operation that failed, and returns `decision` with the standing of
     /// its policies afterwards.
     ///

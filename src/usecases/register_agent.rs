@@ -5,9 +5,9 @@ use crate::domain::client::{Client, Subject};
 use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
 use crate::domain::time::Timestamp;
-use crate::ports::{Entropy, EntropyError, LimiterError};
+use crate::ports::{Entropy, EntropyError};
 
-use super::meter::Meter;
+use super::meter::{ChargeError, Meter};
 
 /// A registered agent.
 #[derive(Debug)]
@@ -23,15 +23,12 @@ pub struct Registered {
 /// Why no agent was registered.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterAgentError {
-    /// The `agents` policy refuses.
-    #[error("rate limited")]
-    Refused(Decision),
+    /// The `agents` policy refuses, or the limiter cannot decide.
+    #[error(transparent)]
+    NotCharged(#[from] ChargeError),
     /// No random bytes for its id.
     #[error("{1}")]
     Entropy(Decision, EntropyError),
-    /// The limiter cannot decide.
-    #[error(transparent)]
-    Limiter(#[from] LimiterError),
 }
 
 /// Registers an agent and issues its first token.
@@ -44,14 +41,9 @@ pub async fn register_agent(
     now: Timestamp,
     client: &Client,
 ) -> Result<Registered, RegisterAgentError> {
-    let charges = meter.charges(
-        client.network,
-        &[(PolicyName::Agents, Subject::Network(client.network))],
-    );
-    let decision = meter.limiter.acquire(&charges, now).await?.decision;
-    if decision.is_refused() {
-        return Err(RegisterAgentError::Refused(decision));
-    }
+    let subjects = [(PolicyName::Agents, Subject::Network(client.network))];
+    let charged = meter.charge(client.network, &subjects, now).await?;
+    let decision = charged.decision;
     let mut random = [0; 16];
     if let Err(error) = entropy.fill(&mut random) {
         return Err(RegisterAgentError::Entropy(decision, error));

@@ -8,11 +8,11 @@ use crate::domain::policy::PolicyName;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{
-    Admission, Clock, ContactStore, Entropy, EntropyError, LimiterError, NotifyError, StoreError,
+    Admission, Clock, ContactStore, Entropy, EntropyError, NotifyError, StoreError,
     SubscriptionNotifier,
 };
 
-use super::meter::Meter;
+use super::meter::{ChargeError, Meter};
 
 /// Where sign-ups go, with the ports this needs.
 #[derive(Clone, Copy)]
@@ -70,9 +70,9 @@ pub enum Outcome {
 /// The address is not signed up.
 #[derive(Debug, thiserror::Error)]
 pub enum SubscribeError {
-    /// Too many sign-ups.
-    #[error("rate limited")]
-    Refused(Decision),
+    /// Too many sign-ups, or the limiter cannot decide.
+    #[error(transparent)]
+    NotCharged(#[from] ChargeError),
     /// The contact could not be stored. The attempt stays charged, as it cost the same work.
     #[error("{1}")]
     Store(Decision, StoreError),
@@ -80,9 +80,6 @@ pub enum SubscribeError {
     /// `newsletter-ip` was not ([`Meter::refund`]): the client may retry within the latter.
     #[error("{1}")]
     Provider(Decision, NotifyError),
-    /// The limiter cannot decide.
-    #[error(transparent)]
-    Limiter(#[from] LimiterError),
     /// No random bytes for the notice's id.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
@@ -99,42 +96,26 @@ pub async fn subscribe(
     client: &Client,
     email: EmailAddress,
 ) -> Result<Subscribed, SubscribeError> {
-    let charges = meter.charges(
-        client.network,
-        &[
-            (
-                PolicyName::Newsletter,
-                Subject::SignUp(client.network, &email),
-            ),
-            (PolicyName::NewsletterIp, Subject::Network(client.network)),
-        ],
-    );
-    let admission = meter.limiter.acquire(&charges, now).await?;
-    if admission.decision.is_refused() {
-        return Err(SubscribeError::Refused(admission.decision));
-    }
+    let subjects = [
+        (
+            PolicyName::Newsletter,
+            Subject::SignUp(client.network, &email),
+        ),
+        (PolicyName::NewsletterIp, Subject::Network(client.network)),
+    ];
+    let admission = meter.charge(client.network, &subjects, now).await?;
     match newsletter {
         Newsletter::Contacts {
             contacts,
             reveal: rule,
             origin_key,
         } => {
-            let origin = origin(origin_key, client);
             let sign_up = SignUp {
                 email,
-                origin,
+                origin: origin(origin_key, client),
                 at: now,
             };
-            let decision = admission.decision;
-            match contacts.subscribe(sign_up).await {
-                Ok(subscription) => Ok(Subscribed {
-                    outcome: Outcome::Kept {
-                        already_exists: reveal(rule, client, &origin, subscription),
-                    },
-                    decision,
-                }),
-                Err(error) => Err(SubscribeError::Store(decision, error)),
-            }
+            keep(contacts, rule, client, sign_up, admission.decision).await
         }
         Newsletter::Provider {
             notifier,
@@ -144,27 +125,58 @@ pub async fn subscribe(
             let mut id = [0; 16];
             entropy.fill(&mut id)?;
             let notice = Notice { id, email, at: now };
-            match notifier.notify(&notice).await {
-                Ok(()) => Ok(Subscribed {
-                    outcome: Outcome::PassedOn,
-                    decision: admission.decision,
-                }),
-                Err(error) => {
-                    let Admission { receipt, decision } = admission;
-                    let decision = meter.refund(receipt, decision, clock.now()).await?;
-                    Err(SubscribeError::Provider(decision, error))
-                }
-            }
+            pass_on(notifier, clock, meter, &notice, admission).await
+        }
+    }
+}
+
+/// Keeps the sign-up as a contact.
+async fn keep(
+    contacts: &dyn ContactStore,
+    rule: RevealExisting,
+    client: &Client,
+    sign_up: SignUp,
+    decision: Decision,
+) -> Result<Subscribed, SubscribeError> {
+    let origin = sign_up.origin;
+    match contacts.subscribe(sign_up).await {
+        Ok(subscription) => Ok(Subscribed {
+            outcome: Outcome::Kept {
+                already_exists: reveal(rule, client, &origin, subscription),
+            },
+            decision,
+        }),
+        Err(error) => Err(SubscribeError::Store(decision, error)),
+    }
+}
+
+/// Passes the sign-up on to the provider, and refunds it if that fails.
+async fn pass_on(
+    notifier: &dyn SubscriptionNotifier,
+    clock: &dyn Clock,
+    meter: Meter<'_>,
+    notice: &Notice,
+    admission: Admission,
+) -> Result<Subscribed, SubscribeError> {
+    let Admission { receipt, decision } = admission;
+    match notifier.notify(notice).await {
+        Ok(()) => Ok(Subscribed {
+            outcome: Outcome::PassedOn,
+            decision,
+        }),
+        Err(error) => {
+            let refunded = meter.refund(receipt, decision, clock.now()).await;
+            let decision = refunded.map_err(ChargeError::from)?;
+            Err(SubscribeError::Provider(decision, error))
         }
     }
 }
 
 fn origin(key: &MacKey, client: &Client) -> Origin {
+    let credential = client.credential.as_ref();
     Origin {
         network: client.network.hashed(key),
-        credential: client
-            .credential
-            .map(|fingerprint| key.hash16(&[b"credential", fingerprint.as_bytes()])),
+        credential: credential.map(|it| Subject::Credential(it).hashed(key)),
     }
 }
 

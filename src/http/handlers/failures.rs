@@ -6,6 +6,7 @@ use crate::http::problem::{Code, Problem};
 use crate::ports::StoreError;
 use crate::usecases::issue_key::IssueKeyError;
 use crate::usecases::issue_token::IssueTokenError;
+use crate::usecases::meter::ChargeError;
 use crate::usecases::register_agent::RegisterAgentError;
 use crate::usecases::subscribe::SubscribeError;
 
@@ -20,17 +21,25 @@ impl From<StoreError> for Problem {
     }
 }
 
+impl From<ChargeError> for Problem {
+    fn from(error: ChargeError) -> Self {
+        match error {
+            ChargeError::Refused(decision) => Self::rate_limited(decision),
+            ChargeError::Limiter(cause) => cause.into(),
+        }
+    }
+}
+
 impl From<IssueKeyError> for Problem {
     fn from(error: IssueKeyError) -> Self {
         match error {
-            IssueKeyError::Refused(decision) => Self::rate_limited(decision),
+            IssueKeyError::NotCharged(error) => error.into(),
             IssueKeyError::Store(decision, cause) => {
                 charged(Code::StoreUnavailable, decision, cause)
             }
             IssueKeyError::Entropy(decision, cause) => {
                 charged(Code::InternalError, decision, cause)
             }
-            IssueKeyError::Limiter(cause) => cause.into(),
         }
     }
 }
@@ -39,10 +48,9 @@ impl From<SubscribeError> for Problem {
     fn from(error: SubscribeError) -> Self {
         let unavailable = Code::NewsletterUnavailable;
         match error {
-            SubscribeError::Refused(decision) => Self::rate_limited(decision),
+            SubscribeError::NotCharged(error) => error.into(),
             SubscribeError::Store(decision, cause) => charged(unavailable, decision, cause),
             SubscribeError::Provider(decision, cause) => charged(unavailable, decision, cause),
-            SubscribeError::Limiter(cause) => cause.into(),
             SubscribeError::Entropy(cause) => Self::of(Code::InternalError).because(cause),
         }
     }
@@ -51,11 +59,10 @@ impl From<SubscribeError> for Problem {
 impl From<RegisterAgentError> for Problem {
     fn from(error: RegisterAgentError) -> Self {
         match error {
-            RegisterAgentError::Refused(decision) => Self::rate_limited(decision),
+            RegisterAgentError::NotCharged(error) => error.into(),
             RegisterAgentError::Entropy(decision, cause) => {
                 charged(Code::InternalError, decision, cause)
             }
-            RegisterAgentError::Limiter(cause) => cause.into(),
         }
     }
 }
@@ -64,9 +71,8 @@ impl From<IssueTokenError> for Problem {
     fn from(error: IssueTokenError) -> Self {
         match error {
             IssueTokenError::InvalidClient => Self::of(Code::InvalidClient),
-            IssueTokenError::Refused(decision) => Self::rate_limited(decision),
+            IssueTokenError::NotCharged(error) => error.into(),
             IssueTokenError::Store(cause) => cause.into(),
-            IssueTokenError::Limiter(cause) => cause.into(),
         }
     }
 }

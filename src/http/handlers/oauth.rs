@@ -76,9 +76,7 @@ async fn token(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     .await
     .map_err(|error| match error {
         IssueTokenError::InvalidClient => invalid_client(is_basic),
-        IssueTokenError::Refused(_) | IssueTokenError::Store(_) | IssueTokenError::Limiter(_) => {
-            error.into()
-        }
+        IssueTokenError::NotCharged(_) | IssueTokenError::Store(_) => error.into(),
     })?;
     let token = issued.token.encode(&app.secrets.access_token);
     let response = TokenResponse::new(&token, &issued.token, context.now);

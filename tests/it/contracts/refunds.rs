@@ -12,7 +12,7 @@ use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
 use landing_api::ports::{ModelError, NotifyError, NullSink, RateLimiter};
 use landing_api::usecases::ask_assistant::{self, Assistant, ChatError, ChatIdentity};
-use landing_api::usecases::meter::Meter;
+use landing_api::usecases::meter::{ChargeError, Meter};
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
 
 use super::rate_limiter::limiters;
@@ -187,7 +187,7 @@ async fn a_network_gets_no_more_sign_ups_back_than_its_ceiling_allows() {
         }
         for name in ["ada", "bob"] {
             let error = desk.sign_up(&**limiter, 1, name).await;
-            let SubscribeError::Refused(decision) = error else {
+            let SubscribeError::NotCharged(ChargeError::Refused(decision)) = error else {
                 panic!("{error}");
             };
             assert_eq!(violated(&decision), [PolicyName::NewsletterIp]);
