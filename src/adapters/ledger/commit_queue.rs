@@ -10,8 +10,8 @@ use crate::ports::StoreError;
 
 use super::draft::Draft;
 use super::index::IndexError;
-use super::status::Status;
-use super::writer::{Change, Reply, Writer};
+use super::shared_state::SharedState;
+use super::writer::{ChangeReply, LedgerWriter, PendingChange};
 
 /// Most changes in one batch.
 const BATCH_CHANGES_MAX: usize = 1024;
@@ -20,13 +20,13 @@ const BATCH_CHANGES_MAX: usize = 1024;
 #[derive(Debug)]
 pub(super) struct CommitQueue {
     /// `None` once closed.
-    sender: Mutex<Option<mpsc::Sender<Change>>>,
-    thread: Mutex<Option<JoinHandle<Writer>>>,
+    sender: Mutex<Option<mpsc::Sender<PendingChange>>>,
+    thread: Mutex<Option<JoinHandle<LedgerWriter>>>,
 }
 
 impl CommitQueue {
     /// Starts `writer` with room for `changes_max` waiting changes.
-    pub(super) fn start(writer: Writer, changes_max: usize) -> io::Result<Self> {
+    pub(super) fn start(writer: LedgerWriter, changes_max: usize) -> io::Result<Self> {
         let (sender, receiver) = mpsc::channel(changes_max);
         let thread = thread::Builder::new()
             .name("ledger".to_owned())
@@ -44,13 +44,13 @@ impl CommitQueue {
     /// [`StoreError`] when nothing of the change was kept.
     pub(super) async fn commit<T: Send + 'static>(
         &self,
-        status: &Status,
+        shared: &SharedState,
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, answer) = oneshot::channel();
         self.send(Box::new(move |draft| {
             let decided = decide(draft)?;
-            let reply: Reply = Box::new(move |outcome| {
+            let reply: ChangeReply = Box::new(move |outcome| {
                 // The caller may have been dropped.
                 let _ = sender.send(outcome.map(|()| decided));
             });
@@ -58,19 +58,19 @@ impl CommitQueue {
         }))?;
         match answer.await {
             Ok(outcome) => outcome,
-            Err(_given_up) => Err(status.unavailable()),
+            Err(_given_up) => Err(shared.unavailable()),
         }
     }
 
     /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if that
     /// was done before.
-    pub(super) fn close(&self) -> Option<Writer> {
+    pub(super) fn close(&self) -> Option<LedgerWriter> {
         drop(lock(&self.sender).take());
         let thread = lock(&self.thread).take()?;
         thread.join().ok()
     }
 
-    fn send(&self, change: Change) -> Result<(), StoreError> {
+    fn send(&self, change: PendingChange) -> Result<(), StoreError> {
         let sender = lock(&self.sender);
         let Some(sender) = sender.as_ref() else {
             return Err(StoreError::Unavailable("the store is closed".to_owned()));
@@ -85,7 +85,7 @@ impl CommitQueue {
 }
 
 /// Commits all changes that wait as one batch, until the queue is closed and empty.
-fn run(mut writer: Writer, mut receiver: mpsc::Receiver<Change>) -> Writer {
+fn run(mut writer: LedgerWriter, mut receiver: mpsc::Receiver<PendingChange>) -> LedgerWriter {
     let mut changes = Vec::new();
     while receiver.blocking_recv_many(&mut changes, BATCH_CHANGES_MAX) > 0 {
         writer.commit(std::mem::take(&mut changes));

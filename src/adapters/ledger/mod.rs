@@ -34,7 +34,7 @@ mod draft;
 mod index;
 mod open;
 pub(super) mod record;
-mod status;
+mod shared_state;
 mod store;
 mod writer;
 

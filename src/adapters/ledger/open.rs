@@ -12,8 +12,8 @@ use crate::domain::time::Timestamp;
 use super::index::clean_stop::{self, CleanStop};
 use super::index::{self, INDEX, Index, rebuild};
 use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, Verified};
-use super::status::Status;
-use super::writer::{Writer, stamp};
+use super::shared_state::SharedState;
+use super::writer::{LedgerWriter, stamp};
 
 /// The store's numbers and files.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub(super) fn open(
     data_dir: &DataDir,
     now: Timestamp,
     tuning: &Tuning,
-) -> Result<Writer, OpenError> {
+) -> Result<LedgerWriter, OpenError> {
     let index_root = data_dir.path().join(INDEX);
     let hash_key = data_dir.secret().keys().index;
     let secret = data_dir.secret().id();
@@ -60,13 +60,13 @@ pub(super) fn open(
         left => left,
     };
     let index = open_index(&index_root, left, &hash_key, &ledger)?;
-    let status = Arc::new(Status::default());
-    status.set_index(index);
-    let mut writer = Writer {
+    let shared = Arc::new(SharedState::default());
+    shared.set_index(index);
+    let mut writer = LedgerWriter {
         ledger,
         index_root,
         hash_key,
-        status,
+        shared,
         growth_min: tuning.growth_min,
         now,
     };

@@ -13,13 +13,13 @@ use super::draft::Draft;
 use super::index::IndexError;
 use super::open::{Tuning, open};
 use super::record::{Event, Identity, Kept};
-use super::status::Status;
+use super::shared_state::SharedState;
 
 /// Contacts, keys and revoked tokens in a data directory.
 #[derive(Debug)]
 pub struct LedgerStore {
     queue: CommitQueue,
-    pub(super) status: Arc<Status>,
+    pub(super) shared: Arc<SharedState>,
     /// Held until the writer is gone, which [`Drop`] waits for.
     _lock: Arc<File>,
 }
@@ -44,12 +44,12 @@ impl LedgerStore {
         tuning: &Tuning,
     ) -> Result<Self, OpenError> {
         let writer = open(data_dir, now, tuning)?;
-        let status = Arc::clone(&writer.status);
+        let shared = Arc::clone(&writer.shared);
         let queue = CommitQueue::start(writer, tuning.waiting_changes_max)
             .map_err(OpenError::io("start a thread for", data_dir.path()))?;
         Ok(Self {
             queue,
-            status,
+            shared,
             _lock: data_dir.lock(),
         })
     }
@@ -62,13 +62,13 @@ impl LedgerStore {
     /// [`StoreError::Unavailable`] when the index cannot be left good. No change is lost then.
     pub fn close(&self) -> Result<(), StoreError> {
         let finished = self.queue.close().map_or(Ok(()), |writer| writer.finish());
-        self.status.abandon_index();
+        self.shared.abandon_index();
         finished.map_err(|error| StoreError::Unavailable(error.to_string()))
     }
 
     /// Whether changes can be kept.
     pub(super) async fn check_writes(&self) -> Result<(), StoreError> {
-        if self.status.is_sound() {
+        if self.shared.is_sound() {
             return Ok(());
         }
         // An empty change has the writer repair what it can.
@@ -80,13 +80,13 @@ impl LedgerStore {
         &self,
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.queue.commit(&self.status, decide).await
+        self.queue.commit(&self.shared, decide).await
     }
 
     /// What is kept of `identity` after the last answered change.
-    pub(super) fn find(&self, identity: &Identity) -> Result<Option<Kept<Event>>, StoreError> {
-        let index = self.status.index();
-        let index = index.ok_or_else(|| self.status.unavailable())?;
+    pub(super) fn look_up(&self, identity: &Identity) -> Result<Option<Kept<Event>>, StoreError> {
+        let index = self.shared.index();
+        let index = index.ok_or_else(|| self.shared.unavailable())?;
         index
             .find_events(identity)
             .map_err(|error| StoreError::Unavailable(error.to_string()))
@@ -96,6 +96,6 @@ impl LedgerStore {
 impl Drop for LedgerStore {
     fn drop(&mut self) {
         drop(self.queue.close());
-        self.status.abandon_index();
+        self.shared.abandon_index();
     }
 }

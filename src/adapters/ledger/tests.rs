@@ -52,14 +52,14 @@ async fn an_index_that_fails_is_made_again_without_a_restart() {
     let root = tempfile::tempdir().unwrap();
     let store = open(&root).await;
     for _ in 0..2 {
-        store.status.abandon_index();
+        store.shared.abandon_index();
         assert!(find(&store, "ada@example.com").await.is_err());
         assert_eq!(ContactStore::check(&store).await, Ok(()));
         assert_eq!(find(&store, "ada@example.com").await, Ok(true));
         let indexes = fs::read_dir(root.path().join(index::INDEX)).unwrap();
         assert_eq!(indexes.count(), 1, "the old one is removed");
     }
-    store.status.abandon_index();
+    store.shared.abandon_index();
     let renewed = store.subscribe(sign_up("ada@example.com")).await.unwrap();
     assert!(matches!(renewed, Subscription::Renewed(_)));
 }
@@ -71,7 +71,7 @@ async fn an_index_that_cannot_be_made_leaves_nothing_behind() {
     let path = root.path().join(LEDGER);
     let (away, indexes) = (root.path().join("away"), root.path().join(index::INDEX));
     fs::rename(&path, &away).unwrap();
-    store.status.abandon_index();
+    store.shared.abandon_index();
     for _ in 0..3 {
         assert!(ContactStore::check(&store).await.is_err());
         // The one that was given up.
@@ -109,14 +109,14 @@ async fn a_change_that_panics_does_not_end_the_writer() {
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
 }
 
-type Change<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
+type CommitFuture<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;
 
 /// Hands in changes that become one batch, all of which are decided before this returns.
-async fn commit_together(store: &LedgerStore, count: usize) -> Vec<Change<'_>> {
+async fn commit_together(store: &LedgerStore, count: usize) -> Vec<CommitFuture<'_>> {
     let (began, has_begun) = mpsc::channel();
     let (end, ends) = mpsc::channel::<()>();
     let (last, is_last) = mpsc::channel();
-    let mut first: Change<'_> = Box::pin(store.commit(move |_draft| {
+    let mut first: CommitFuture<'_> = Box::pin(store.commit(move |_draft| {
         began.send(()).unwrap();
         // An error tells the end, too.
         let _ = ends.recv();
@@ -124,7 +124,7 @@ async fn commit_together(store: &LedgerStore, count: usize) -> Vec<Change<'_>> {
     }));
     hand_in(&mut first).await;
     has_begun.recv().unwrap();
-    let mut changes: Vec<Change<'_>> = Vec::new();
+    let mut changes: Vec<CommitFuture<'_>> = Vec::new();
     for number in 1..=count {
         let last = last.clone();
         changes.push(Box::pin(store.commit(move |_draft| {
@@ -143,7 +143,7 @@ async fn commit_together(store: &LedgerStore, count: usize) -> Vec<Change<'_>> {
     changes
 }
 
-async fn hand_in(change: &mut Change<'_>) {
+async fn hand_in(change: &mut CommitFuture<'_>) {
     let polled = poll_fn(|context| Poll::Ready(change.as_mut().poll(context))).await;
     assert!(polled.is_pending());
 }

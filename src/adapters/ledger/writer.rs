@@ -13,44 +13,49 @@ use crate::ports::StoreError;
 use super::draft::Draft;
 use super::index::{self, Index, IndexError, Stamp, clean_stop, rebuild};
 use super::record::{self, Entry, Flaw, Ledger};
-use super::status::Status;
+use super::shared_state::SharedState;
 
 /// Decides one change. Dropping it, or its reply, tells the caller that nothing was kept.
-pub(super) type Change = Box<dyn FnOnce(&mut Draft<'_>) -> Result<Reply, IndexError> + Send>;
+pub(super) type PendingChange =
+    Box<dyn FnOnce(&mut Draft<'_>) -> Result<ChangeReply, IndexError> + Send>;
 
 /// Answers one decided change.
-pub(super) type Reply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+pub(super) type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// What the writer works on.
-pub(super) struct Writer {
+pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
     pub(super) index_root: PathBuf,
     pub(super) hash_key: MacKey,
-    pub(super) status: Arc<Status>,
+    pub(super) shared: Arc<SharedState>,
     /// Fewer new lines than this are never worth a compaction.
     pub(super) growth_min: u64,
     /// When the last event happened.
     pub(super) now: Timestamp,
 }
 
-impl Writer {
+impl LedgerWriter {
     /// Commits `changes` as one batch and answers them. A panic fails the batch, not the writer.
-    pub(super) fn commit(&mut self, changes: Vec<Change>) {
+    pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
         let mut replies = Vec::with_capacity(changes.len());
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             self.repair()?;
             self.record(changes, &mut replies)
         }));
         let outcome = outcome.unwrap_or_else(|_panic| Err("panic".to_owned()));
-        self.status.set_trouble(outcome.as_ref().err().cloned());
+        self.shared.set_trouble(outcome.as_ref().err().cloned());
         for reply in replies {
             reply(outcome.clone().map_err(StoreError::Unavailable));
         }
     }
 
     /// Decides, appends, indexes. After an error nothing was recorded.
-    fn record(&mut self, changes: Vec<Change>, replies: &mut Vec<Reply>) -> Result<(), String> {
-        let index = self.status.index().ok_or("no index")?;
+    fn record(
+        &mut self,
+        changes: Vec<PendingChange>,
+        replies: &mut Vec<ChangeReply>,
+    ) -> Result<(), String> {
+        let index = self.shared.index().ok_or("no index")?;
         let entries = match decide(&index, changes, replies) {
             Ok(entries) => entries,
             Err(error) => {
@@ -75,7 +80,7 @@ impl Writer {
 
     fn give_index_up(&self, error: &IndexError) {
         tracing::error!(%error, "the index failed and has to be made again");
-        self.status.abandon_index();
+        self.shared.abandon_index();
     }
 
     /// Makes ledger and index fit for the next batch. Returns why that is impossible.
@@ -83,7 +88,7 @@ impl Writer {
         self.ledger
             .repair()
             .map_err(|error| format!("ledger: {error}"))?;
-        if self.status.index().is_some() {
+        if self.shared.index().is_some() {
             return Ok(());
         }
         let index = rebuild(&self.index_root, &self.hash_key, &self.ledger)
@@ -91,7 +96,7 @@ impl Writer {
         if let Err(error) = index::wipe(&self.index_root, Some(index.directory())) {
             tracing::warn!(%error, "an old index cannot be removed");
         }
-        self.status.set_index(index);
+        self.shared.set_index(index);
         Ok(())
     }
 
@@ -99,7 +104,7 @@ impl Writer {
     /// nobody.
     pub(super) fn compact_if_due(&mut self) {
         let is_due = self.ledger.growth() > self.ledger.head().base.max(self.growth_min);
-        if !is_due || !self.status.is_sound() {
+        if !is_due || !self.shared.is_sound() {
             return;
         }
         let secret = self.ledger.head().secret.clone();
@@ -115,7 +120,7 @@ impl Writer {
         }
         // The new generation may not have its name for good.
         let trouble = self.repair().err();
-        self.status.set_trouble(trouble);
+        self.shared.set_trouble(trouble);
     }
 
     fn put_compaction_off(&mut self, error: &str) {
@@ -130,7 +135,7 @@ impl Writer {
         let (files, path) = (self.ledger.files(), self.ledger.path());
         let (ledger, expired) = record::compact(files, path, generation, secret, self.now)?;
         self.ledger = ledger;
-        if let Some(index) = self.status.index()
+        if let Some(index) = self.shared.index()
             && let Err(error) = index.remove(expired)
         {
             self.give_index_up(&error);
@@ -141,7 +146,7 @@ impl Writer {
     /// Leaves a good index for the next start.
     pub(super) fn finish(mut self) -> Result<(), IndexError> {
         self.ledger.repair()?;
-        let index = self.status.take_index();
+        let index = self.shared.take_index();
         let index = index.ok_or_else(|| IndexError("not there".to_owned()))?;
         let directory = index.close()?;
         Ok(clean_stop::write(
@@ -164,8 +169,8 @@ pub(super) fn stamp(ledger: &Ledger) -> Stamp {
 
 fn decide(
     index: &Index,
-    changes: Vec<Change>,
-    replies: &mut Vec<Reply>,
+    changes: Vec<PendingChange>,
+    replies: &mut Vec<ChangeReply>,
 ) -> Result<Vec<Entry>, IndexError> {
     let mut draft = Draft::new(index);
     for change in changes {
@@ -174,9 +179,9 @@ fn decide(
     Ok(draft.into_entries())
 }
 
-impl fmt::Debug for Writer {
+impl fmt::Debug for LedgerWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer")
+        f.debug_struct("LedgerWriter")
             .field("ledger", &self.ledger)
             .finish_non_exhaustive()
     }

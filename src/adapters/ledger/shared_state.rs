@@ -9,7 +9,7 @@ use super::index::Index;
 
 /// The index, and whether changes can be kept.
 #[derive(Default)]
-pub(super) struct Status(RwLock<Inner>);
+pub(super) struct SharedState(RwLock<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -19,7 +19,7 @@ struct Inner {
     trouble: Option<String>,
 }
 
-impl Status {
+impl SharedState {
     /// Whether changes can be kept, as far as is known.
     pub(super) fn is_sound(&self) -> bool {
         let inner = self.read();
@@ -72,8 +72,8 @@ impl Status {
     }
 }
 
-impl fmt::Debug for Status {
+impl fmt::Debug for SharedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Status").finish_non_exhaustive()
+        f.debug_struct("SharedState").finish_non_exhaustive()
     }
 }
