@@ -1,7 +1,8 @@
 //! The table of endpoints, and the way from a method and a path to one of them.
 //!
-//! To add an endpoint, declare it beside its handler, list it here, and describe it in
-//! `data/openapi.yaml`.
+//! To add an endpoint, declare it beside its handler (a new file of handlers is listed in
+//! `handlers/mod.rs`), list it here, describe it in `data/openapi.yaml`, and add the codes that it
+//! alone gives to `tests/it/openapi_contract/operations.rs`.
 
 use std::time::Duration;
 
