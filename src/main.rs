@@ -72,9 +72,12 @@ fn main() -> ExitCode {
     };
     let log = telemetry::init(args.log_level, args.log_format == LogFormat::Json);
     let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {
-        let ended = runtime.block_on(run(&args));
+        let mut stores = Stores::default();
+        let ended = runtime.block_on(run(&args, &mut stores));
         // Dropping it would wait for every thread that looks a name up.
         runtime.shutdown_timeout(LOOK_UP_GRACE);
+        // After the last task, which may have charged or recorded something.
+        stores.close();
         ended
     });
     if ended.is_ok() {
@@ -91,9 +94,28 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Serves until asked to stop. The stores block the main thread while they open and close: no
-/// request is served then.
-async fn run(args: &Args) -> Result<(), Failure> {
+/// What has to be closed at the end, however that comes.
+#[derive(Default)]
+struct Stores {
+    limiter: Option<Arc<SledRateLimiter>>,
+    ledger: Option<Arc<LedgerStore>>,
+}
+
+impl Stores {
+    /// The next start need not rebuild what is closed well.
+    fn close(self) {
+        if let Some(limiter) = self.limiter {
+            limiter.close();
+        }
+        if let Some(Err(error)) = self.ledger.map(|ledger| ledger.close()) {
+            tracing::warn!(%error, "the next start rebuilds the index; nothing is lost");
+        }
+    }
+}
+
+/// Serves until asked to stop. The stores block the main thread while they open: no request is
+/// served then.
+async fn run(args: &Args, stores: &mut Stores) -> Result<(), Failure> {
     // Raises the limit on open files, so it comes before any is opened.
     let connections_max = fit_connections(u64::from(args.connections_max));
     // An address in use is reported before the data directory is touched. Nobody can connect yet.
@@ -119,27 +141,22 @@ async fn run(args: &Args) -> Result<(), Failure> {
         &settings.policies,
         Arc::new(SystemClock),
     )?);
+    stores.limiter = Some(limiter.clone());
     let store = Arc::new(LedgerStore::open(&data_dir, SystemClock.now())?);
+    stores.ledger = Some(store.clone());
     let app = App {
         contacts: store.clone(),
         notifier,
         keys: store.clone(),
         revocations: store.clone(),
         model,
-        limiter: limiter.clone(),
+        limiter,
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
         secrets,
         settings,
     };
-    let served = listen(args, socket, connections_max, app, &site, interrupt).await;
-
-    // However serving ended: the next start need not rebuild what is closed well.
-    limiter.close();
-    if let Err(error) = store.close() {
-        tracing::warn!(%error, "the next start rebuilds the index; nothing is lost");
-    }
-    served
+    listen(args, socket, connections_max, app, &site, interrupt).await
 }
 
 /// The documents. Only the operator's own files can make this fail.

@@ -118,7 +118,11 @@ impl Endpoint {
             context.abandoned = Some(abandoned.clone());
             let _guard = abandoned.drop_guard();
             let unfinished = context.state.unfinished.clone();
-            let task = unfinished.spawn(handler(context, body));
+            let task = unfinished.spawn(async move {
+                // A busy scheduler may have let the request wait.
+                context.now = context.app().clock.now();
+                handler(context, body).await
+            });
             timeout(self.deadline, task).await.map(|joined| {
                 joined.unwrap_or_else(|error| match error.try_into_panic() {
                     Ok(panic) => Err(panicked(&*panic)),

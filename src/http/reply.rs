@@ -43,10 +43,11 @@ impl Reply {
     /// # Errors
     /// A problem when `body` cannot be serialised, which is a bug.
     pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Problem> {
-        match serde_json::to_vec(body) {
-            Ok(body) => Ok(Self {
+        let mut json = Vec::with_capacity(256);
+        match serde_json::to_writer(&mut json, body) {
+            Ok(()) => Ok(Self {
                 status,
-                ..Self::of_type(JSON, whole(Bytes::from(body)))
+                ..Self::of_type(JSON, whole(Bytes::from(json)))
             }),
             Err(error) => Err(Problem::of(Code::InternalError).because(error)),
         }

@@ -81,14 +81,21 @@ impl Meter<'_> {
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges {
         let group = network.group(self.key);
         let mut charges = Charges::new();
+        // Neighbours are often the same subject.
+        let mut hashed: Option<(Subject<'_>, [u8; 16])> = None;
         for &(policy, subject) in subjects {
             let Some(quota) = self.policies.quota(policy) else {
                 continue;
             };
+            let hash = match hashed {
+                Some((same, hash)) if same == subject => hash,
+                Some(_) | None => subject.hashed(self.key),
+            };
+            hashed = Some((subject, hash));
             let charge = Charge {
                 policy,
                 quota,
-                key: LimitKey::new(self.key, policy, subject),
+                key: LimitKey::tagged(policy, hash),
                 group: (subject != Subject::Everyone).then_some(group),
             };
             // No request is counted by more.

@@ -68,6 +68,7 @@ pub(super) fn open(
         hash_key,
         shared,
         growth_min: tuning.growth_min,
+        put_off: 0,
         now,
     };
     // A line of a later format in a file of an earlier one would pass for damage.

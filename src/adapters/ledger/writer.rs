@@ -30,6 +30,8 @@ pub(super) struct LedgerWriter {
     pub(super) shared: Arc<SharedState>,
     /// Fewer new lines than this are never worth a compaction.
     pub(super) growth_min: u64,
+    /// After a compaction that failed: none is tried with less growth than this.
+    pub(super) put_off: u64,
     /// When the last event happened.
     pub(super) now: Timestamp,
 }
@@ -42,7 +44,11 @@ impl LedgerWriter {
             self.repair()?;
             self.record(changes, &mut replies)
         }));
-        let outcome = outcome.unwrap_or_else(|_panic| Err("panic".to_owned()));
+        let outcome = outcome.unwrap_or_else(|_panic| {
+            // The batch may be in the record and not in the index.
+            self.shared.abandon_index();
+            Err("panic".to_owned())
+        });
         self.shared.set_trouble(outcome.as_ref().err().cloned());
         for reply in replies {
             reply(outcome.clone().map_err(StoreError::Unavailable));
@@ -100,21 +106,25 @@ impl LedgerWriter {
         Ok(())
     }
 
-    /// Compacts the ledger if it has doubled since the last time, by enough lines. A failure disturbs
-    /// nobody.
+    /// Compacts the ledger if the lines that may have become superfluous since the last time
+    /// outnumber those it began with, and are enough. A failure disturbs nobody.
     pub(super) fn compact_if_due(&mut self) {
-        let is_due = self.ledger.growth() > self.ledger.head().base.max(self.growth_min);
+        let growth_min = self.growth_min.max(self.put_off);
+        let is_due = self.ledger.growth() > self.ledger.head().base.max(growth_min);
         if !is_due || !self.shared.is_sound() {
             return;
         }
         let secret = self.ledger.head().secret.clone();
         let compacted = catch_unwind(AssertUnwindSafe(|| self.compact(&secret)));
         match compacted {
-            Ok(Ok(())) => tracing::info!(
-                ledger.generation = self.ledger.head().generation,
-                ledger.events = self.ledger.sequence(),
-                "the ledger was compacted"
-            ),
+            Ok(Ok(())) => {
+                self.put_off = 0;
+                tracing::info!(
+                    ledger.generation = self.ledger.head().generation,
+                    ledger.events = self.ledger.sequence(),
+                    "the ledger was compacted"
+                );
+            }
             Ok(Err(error)) => self.put_compaction_off(&error.to_string()),
             Err(_panic) => self.put_compaction_off("panic"),
         }
@@ -124,7 +134,7 @@ impl LedgerWriter {
     }
 
     fn put_compaction_off(&mut self, error: &str) {
-        self.growth_min = self.ledger.growth().saturating_mul(2);
+        self.put_off = self.ledger.growth().saturating_mul(2);
         tracing::warn!(error, "the ledger cannot be compacted");
     }
 

@@ -168,9 +168,12 @@ impl WindowStore for SledWindowStore {
             self.write(batch)?;
         }
         // Without this file, which is removed in one step, the directory does not count.
+        // An earlier version renamed it before it was removed.
+        let done = self.beside(".done");
         attempt("cannot remove", &old, || {
             sled_db::remove(&old_db)?;
-            Ok(sled_db::remove(&old)?)
+            sled_db::remove(&old)?;
+            Ok(sled_db::remove(&done)?)
         })
     }
 

@@ -10,7 +10,7 @@ use crate::adapters::files::{AppendFile, BUFFER_BYTES, Files, parent};
 
 use super::head::Head;
 use super::line::Line;
-use super::reader::Verified;
+use super::reader::{Verified, may_be_superfluous};
 
 /// What [`Ledger::repair`] writes to find out whether the disk takes writes again: more than fits
 /// into the block that the file ends in.
@@ -32,6 +32,8 @@ pub(crate) struct Ledger {
     batch: u64,
     /// Offset of its end.
     length: u64,
+    /// How many lines since the generation began may be superfluous.
+    growth: u64,
     state: State,
 }
 
@@ -78,6 +80,7 @@ impl Ledger {
             sequence: verified.sequence,
             batch: verified.batch,
             length: verified.length,
+            growth: verified.growth,
             state: State::Sound,
         })
     }
@@ -96,6 +99,7 @@ impl Ledger {
             sequence: 0,
             batch: 0,
             length: bytes.len() as u64,
+            growth: 0,
             state: State::Unnamed,
         })
     }
@@ -129,9 +133,10 @@ impl Ledger {
         self.length
     }
 
-    /// How many events were recorded since this generation was written.
+    /// How many lines since this generation was written a compaction may leave out, or their
+    /// predecessors.
     pub(crate) fn growth(&self) -> u64 {
-        self.sequence.saturating_sub(self.head.base)
+        self.growth
     }
 
     /// Appends `events` as one batch and syncs it. After an error nothing of it counts, and
@@ -181,6 +186,10 @@ impl Ledger {
         self.sequence += events.len() as u64;
         self.batch += 1;
         self.length += bytes.len() as u64;
+        if self.sequence > self.head.base {
+            let superfluous = events.iter().filter(|event| may_be_superfluous(event));
+            self.growth += superfluous.count() as u64;
+        }
     }
 
     /// Makes the ledger fit for appending again after a failure: truncates it to its acknowledged

@@ -48,6 +48,10 @@ pub(crate) fn take_over(files: &dyn Files, path: &Path) -> io::Result<()> {
         Err(Flaw::Newer(_) | Flaw::Damaged { .. }) => return Ok(()),
     };
     reader.next()?;
+    if reader.bytes().iter().all(|byte| *byte == b' ') {
+        // It was made and never begun.
+        return remove_for_good(&journal);
+    }
     let begin = Begin::parse(reader.bytes())
         .filter(|begin| begin.generation == head.generation && begin.secret == head.secret);
     let Some(begin) = begin else {

@@ -17,6 +17,15 @@ use super::line::{self, Found, Line};
 /// How the events of forgotten contacts begin.
 const FORGOTTEN: &[u8] = b"{\"contact_forgotten\":";
 
+/// How the events of new contacts begin.
+const SUBSCRIBED: &[u8] = b"{\"contact_subscribed\":";
+
+/// Whether a compaction may leave out the line of `event`, or one before it. That of a new contact
+/// stays until a later line says otherwise.
+pub(super) fn may_be_superfluous(event: &[u8]) -> bool {
+    !event.starts_with(SUBSCRIBED)
+}
+
 /// Why a ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Flaw {
@@ -40,6 +49,8 @@ pub(crate) struct Verified {
     pub(crate) batch_begin: u64,
     /// Offset of its end.
     pub(crate) length: u64,
+    /// How many lines since the generation began may be superfluous.
+    pub(crate) growth: u64,
     /// Whether a contact was forgotten, whose address is still in the file.
     pub(crate) has_forgotten: bool,
     /// What follows the last acknowledged batch.
@@ -95,6 +106,7 @@ pub(crate) fn verify(path: &Path) -> Result<Verified, Flaw> {
         batch: 0,
         batch_begin: reader.offset,
         length: reader.offset,
+        growth: 0,
         has_forgotten: false,
         torn: None,
     };
@@ -117,6 +129,8 @@ pub(crate) fn verify(path: &Path) -> Result<Verified, Flaw> {
                 ),
             });
         }
+        let is_new = line.sequence > verified.head.base;
+        verified.growth += u64::from(is_new && may_be_superfluous(line.event));
         verified.has_forgotten |= line.event.starts_with(FORGOTTEN);
         if chain.push(&line) {
             verified.sequence = chain.sequence;
