@@ -39,14 +39,17 @@ pub(super) struct LedgerWriter {
 impl LedgerWriter {
     /// Commits `changes` as one batch and answers them. A panic fails the batch, not the writer.
     pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
+        let sequence = self.ledger.sequence();
         let mut replies = Vec::with_capacity(changes.len());
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             self.repair()?;
             self.record(changes, &mut replies)
         }));
         let outcome = outcome.unwrap_or_else(|_panic| {
-            // The batch may be in the record and not in the index.
-            self.shared.abandon_index();
+            // The batch is in the record, but not all of it may be in the index.
+            if self.ledger.sequence() > sequence {
+                self.shared.abandon_index();
+            }
             Err("panic".to_owned())
         });
         self.shared.set_trouble(outcome.as_ref().err().cloned());
