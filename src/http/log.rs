@@ -18,6 +18,11 @@ pub(super) struct LogLine {
     is_written: bool,
 }
 
+/// The time since `start` in milliseconds, to the microsecond.
+pub(super) fn elapsed_ms(start: Instant) -> f64 {
+    (start.elapsed().as_secs_f64() * 1e6).round() / 1e3
+}
+
 impl LogLine {
     pub(super) fn begin(id: RequestId) -> Self {
         Self {
@@ -26,11 +31,6 @@ impl LogLine {
             arrived: Instant::now(),
             is_written: false,
         }
-    }
-
-    /// To the microsecond.
-    fn duration_ms(&self) -> f64 {
-        (self.arrived.elapsed().as_secs_f64() * 1e6).round() / 1e3
     }
 
     pub(super) fn write(
@@ -51,7 +51,7 @@ impl LogLine {
         if !is_fault && !tracing::enabled!(Level::INFO) {
             return;
         }
-        let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
+        let (id, endpoint, duration_ms) = (self.id, self.endpoint, elapsed_ms(self.arrived));
         let code = problem.map(|problem| problem.code.kind().name);
         let violated = decision
             .binding()
@@ -72,7 +72,7 @@ impl LogLine {
 impl Drop for LogLine {
     fn drop(&mut self) {
         if !self.is_written {
-            let (id, endpoint, duration_ms) = (self.id, self.endpoint, self.duration_ms());
+            let (id, endpoint, duration_ms) = (self.id, self.endpoint, elapsed_ms(self.arrived));
             tracing::info!(request.id = %id, endpoint, duration_ms, "client hung up");
         }
     }

@@ -25,7 +25,7 @@
 //! | anything else | the index is made again from the ledger |
 //!
 //! **A compaction** writes a new generation of the ledger with the lines that still count. It is due
-//! when the ledger has doubled since the last one.
+//! when the lines that may have become superfluous since the last one outnumber those it began with.
 
 mod commit_queue;
 mod contacts;

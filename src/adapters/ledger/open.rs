@@ -20,8 +20,8 @@ use super::writer::{LedgerWriter, stamp};
 pub struct Tuning {
     /// Most changes that wait for the writer; one more is refused as overload.
     pub waiting_changes_max: usize,
-    /// A compaction is due when the ledger has doubled since the last one, by at least this many
-    /// lines.
+    /// A compaction is due when the lines that may have become superfluous since the last one
+    /// outnumber those it began with, and are more than this.
     pub growth_min: u64,
     /// Where the ledger is kept.
     pub files: Arc<dyn Files>,

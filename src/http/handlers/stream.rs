@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 use crate::domain::chat::Conversation;
 use crate::http::area::Area;
 use crate::http::context::RequestContext;
+use crate::http::log::elapsed_ms;
 use crate::http::panics::{catch_panic, panicked};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
@@ -197,7 +198,7 @@ impl Ended {
             Self::ReaderStalled => "reader stalled",
         };
         let endpoint = chat_wire::NAME;
-        let duration_ms = (started.elapsed().as_secs_f64() * 1e6).round() / 1e3;
+        let duration_ms = elapsed_ms(started);
         let code = problem.map(|problem| problem.code.kind().name);
         let cause = problem.and_then(|problem| problem.cause.as_deref());
         match self {

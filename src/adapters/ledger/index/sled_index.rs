@@ -94,11 +94,7 @@ impl Index {
     /// What is kept of `identity`, as JSON.
     pub(crate) fn find(&self, identity: &Identity) -> Result<Option<Kept<Box<[u8]>>>, IndexError> {
         let bucket = self.bucket(self.bucket_id(identity))?;
-        let kept = bucket.as_deref().and_then(|it| bucket::find(it, identity));
-        Ok(kept.map(|kept| Kept {
-            first: kept.first.into(),
-            last: kept.last.map(Into::into),
-        }))
+        Ok(bucket.and_then(|bucket| find(&bucket, identity)))
     }
 
     /// What is kept of `identity`.
@@ -125,11 +121,7 @@ impl Index {
             let mut next = Some(entry);
             while let Some(entry) = next {
                 let identity = entry.identity.clone();
-                let before = bucket::find(&bucket, &identity).map(|kept| Kept {
-                    first: kept.first.into(),
-                    last: kept.last.map(Into::into),
-                });
-                let kept = entry.fold(before);
+                let kept = entry.fold(find(&bucket, &identity));
                 bucket = bucket::replace(&bucket, &identity, kept.as_ref());
                 next = entries.next_if(|(other, _)| *other == id).map(|(_, it)| it);
             }
@@ -172,6 +164,14 @@ impl Index {
         let [first, second, third, ..] = self.hash_key.hash16(&[identity.as_bytes()]);
         [first, second, third & 0x80]
     }
+}
+
+/// A copy of what `bucket` keeps of `identity`.
+fn find(bucket: &[u8], identity: &Identity) -> Option<Kept<Box<[u8]>>> {
+    bucket::find(bucket, identity).map(|kept| Kept {
+        first: kept.first.into(),
+        last: kept.last.map(Into::into),
+    })
 }
 
 /// Reads events as they are kept.
