@@ -44,6 +44,16 @@ impl Network {
         key.hash16(&[b"network", self.as_bytes()])
     }
 
+    /// The network that one end site has: the IPv4 address, or the IPv6 /56 around the /64. Providers
+    /// assign homes up to a /56, which holds 256 of them (RFC 6177).
+    #[must_use]
+    pub const fn end_site(self) -> Self {
+        match self {
+            Self::V4(_) => self,
+            Self::V6([a, b, c, d, e, f, g, _]) => Self::V6([a, b, c, d, e, f, g, 0]),
+        }
+    }
+
     /// The group of the network: its IPv4 /24 or IPv6 /48.
     #[must_use]
     pub fn group(&self, key: &MacKey) -> ClientGroup {
@@ -223,6 +233,19 @@ mod tests {
         ] {
             assert_eq!(network(left) == network(right), same, "{left} {right}");
         }
+    }
+
+    #[test]
+    fn an_end_site_is_an_ipv4_address_or_a_56() {
+        let end_site = |address: &str| network(address).end_site();
+        assert_eq!(end_site("192.0.2.1"), network("192.0.2.1"));
+        assert_ne!(end_site("192.0.2.1"), end_site("192.0.2.2"));
+        assert_eq!(end_site("::ffff:192.0.2.1"), network("192.0.2.1"));
+        let home = end_site("2001:db8:1:ff00::1");
+        assert_eq!(home, end_site("2001:db8:1:ff00:2::"));
+        assert_eq!(home, end_site("2001:db8:1:ffff::1"));
+        assert_ne!(home, end_site("2001:db8:1:fe00::1"));
+        assert_ne!(home, end_site("2001:db8:1::1"));
     }
 
     #[test]
