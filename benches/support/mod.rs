@@ -75,7 +75,13 @@ pub(crate) fn service_command(data_dir: &Path, log_level: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
     command.arg("--data-dir").arg(data_dir);
     command.args(["--listen", "127.0.0.1:0", "--log-level", log_level]);
-    for policy in ["default", "ip", "newsletter", "newsletter-ip"] {
+    for policy in [
+        "default",
+        "ip",
+        "newsletter",
+        "newsletter-ip",
+        "newsletter-all",
+    ] {
         command.args(["--limit", &format!("{policy}=1000000000/60s")]);
     }
     command

@@ -67,7 +67,7 @@ pub struct Args {
 
     /// Rate limit of one policy, such as newsletter=8/15m or keys=off; may be repeated.
     /// Policies: default, ip, keys, agents, newsletter, newsletter-ip, assistant, assistant-ip,
-    /// assistant-all. WINDOW is a number with s, m, h or d
+    /// assistant-all, newsletter-all, keys-all. WINDOW is a number with s, m, h or d
     #[arg(
         long,
         value_name = "NAME=COUNT/WINDOW|off",

@@ -17,19 +17,23 @@ pub enum PolicyName {
     Agents = 3,
     /// Newsletter sign-ups, by network and address.
     Newsletter = 4,
-    /// Newsletter sign-ups, by network.
+    /// Newsletter sign-ups, by end site.
     NewsletterIp = 5,
     /// The chat quota, by visitor; of programs, by credential or network.
     Assistant = 6,
-    /// Chat turns, by network: bounds what a visitor gains by posing as a new one.
+    /// Chat turns, by end site: bounds what a visitor gains by posing as a new one.
     AssistantIp = 7,
     /// Chat turns of all clients that cost the operator money.
     AssistantAll = 8,
+    /// Newsletter sign-ups of all clients: bounds what somebody with many networks can store.
+    NewsletterAll = 9,
+    /// Keys issued to all clients: likewise.
+    KeysAll = 10,
 }
 
 impl PolicyName {
     /// Every policy, in the order of the documents.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Default,
         Self::Ip,
         Self::Keys,
@@ -39,6 +43,8 @@ impl PolicyName {
         Self::Assistant,
         Self::AssistantIp,
         Self::AssistantAll,
+        Self::NewsletterAll,
+        Self::KeysAll,
     ];
 
     /// The published name.
@@ -54,6 +60,8 @@ impl PolicyName {
             Self::Assistant => "assistant",
             Self::AssistantIp => "assistant-ip",
             Self::AssistantAll => "assistant-all",
+            Self::NewsletterAll => "newsletter-all",
+            Self::KeysAll => "keys-all",
         }
     }
 
@@ -69,14 +77,25 @@ impl PolicyName {
         self as u8
     }
 
+    /// What has a window of its own.
+    #[must_use]
+    pub const fn counted_by(self) -> CountedBy {
+        match self {
+            Self::Default => CountedBy::Client,
+            Self::Ip | Self::Keys | Self::Agents | Self::NewsletterIp | Self::AssistantIp => {
+                CountedBy::Network
+            }
+            Self::Newsletter => CountedBy::SignUp,
+            Self::Assistant => CountedBy::Visitor,
+            Self::AssistantAll | Self::NewsletterAll | Self::KeysAll => CountedBy::Everyone,
+        }
+    }
+
     /// Whether it counts by network alone. Its charges are never refunded, which bounds the refunds
     /// under every other policy.
     #[must_use]
     pub const fn counts_networks(self) -> bool {
-        match self {
-            Self::Ip | Self::Keys | Self::Agents | Self::NewsletterIp | Self::AssistantIp => true,
-            Self::Default | Self::Newsletter | Self::Assistant | Self::AssistantAll => false,
-        }
+        matches!(self.counted_by(), CountedBy::Network)
     }
 
     /// The quota unless the operator configures another.
@@ -93,8 +112,41 @@ impl PolicyName {
             Self::Assistant => (10, 24 * HOUR_MS),
             Self::AssistantIp => (200, 24 * HOUR_MS),
             Self::AssistantAll => (5000, 24 * HOUR_MS),
+            // More than the first day of a site that everybody talks about, and less than one
+            // IPv6 /48 could send. The window is short: who uses it up locks the others out.
+            Self::NewsletterAll => (10_000, HOUR_MS),
+            Self::KeysAll => (5000, HOUR_MS),
         };
         Quota { count, window_ms }
+    }
+}
+
+/// What a policy counts together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountedBy {
+    /// The requests of one credential, or of one network without any.
+    Client,
+    /// The turns of one visitor; of programs, those of one client.
+    Visitor,
+    /// The sign-ups of one address from one network.
+    SignUp,
+    /// The requests of one network.
+    Network,
+    /// All requests.
+    Everyone,
+}
+
+impl CountedBy {
+    /// The same in words, as in "the policy allows 10 in 60 seconds for each network".
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "for each client",
+            Self::Visitor => "for each visitor",
+            Self::SignUp => "for each e-mail address and network",
+            Self::Network => "for each network",
+            Self::Everyone => "for all clients together",
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `mcp` | the same handlers as tools of the Model Context Protocol |
 //! | `identity`, [`client_ip`], [`cors`], `version` | credentials, addresses, origins, versions |
 //! | `body`, `body_budget`, `wire`, `form`, `cookie` | reading bodies, the JSON or form in them, cookies |
+//! | `ceilings` | warnings when everybody together reaches a limit |
 //! | `documents`, `negotiate` | the site's documents as answers |
 //! | [`problem`] | failures as problem details (RFC 9457) |
 //! | `reply`, `sse`, `render`, `headers`, [`ratelimit`] | writing answers |
@@ -18,6 +19,7 @@ mod activity;
 pub mod area;
 mod body;
 mod body_budget;
+mod ceilings;
 pub mod client_ip;
 mod context;
 mod cookie;

@@ -101,6 +101,7 @@ impl LandingService {
         let mut outcome = self.answer(&mut context, route, body, decision).await;
         let mut response = self.renderer.render(&context, &mut outcome, decision);
         self.mark(&context, route, response.headers_mut());
+        self.ceiling_warnings.observe(decision);
         log_line.write(response.status(), &outcome, decision);
         response
     }

@@ -8,6 +8,7 @@ use crate::domain::deprecation::Deprecation;
 use crate::site::Site;
 
 use super::body::BodyReader;
+use super::ceilings::CeilingWarnings;
 use super::client_ip::{ProxyWarnings, TrustedProxies};
 use super::context::ServerState;
 use super::cors::AllowedOrigins;
@@ -25,6 +26,7 @@ pub struct LandingService {
     pub(super) origins: AllowedOrigins,
     pub(super) proxies: TrustedProxies,
     pub(super) proxy_warnings: ProxyWarnings,
+    pub(super) ceiling_warnings: CeilingWarnings,
     pub(super) renderer: Renderer,
 }
 
@@ -42,6 +44,7 @@ impl LandingService {
             origins: AllowedOrigins::default(),
             proxies: TrustedProxies::default(),
             proxy_warnings: ProxyWarnings::default(),
+            ceiling_warnings: CeilingWarnings::default(),
         }
     }
 

@@ -112,12 +112,12 @@ fn counted(policy: PolicyName, has_model: bool) -> &'static str {
         PolicyName::Keys => "API keys issued, by IP address",
         PolicyName::Agents => "agent registrations and the tokens issued to agents, by IP address",
         PolicyName::Newsletter => "newsletter sign-ups, by IP address and e-mail address together",
-        PolicyName::NewsletterIp => "newsletter sign-ups, by IP address",
+        PolicyName::NewsletterIp => "newsletter sign-ups, by IP address (IPv6: by /56)",
         PolicyName::Assistant => {
             "chat messages, by visitor (quota cookie); over MCP by valid credential, else by IP \
              address"
         }
-        PolicyName::AssistantIp => "chat messages, by IP address",
+        PolicyName::AssistantIp => "chat messages, by IP address (IPv6: by /56)",
         PolicyName::AssistantAll if has_model => {
             "chat messages sent to the language model, all visitors together"
         }
@@ -125,6 +125,8 @@ fn counted(policy: PolicyName, has_model: bool) -> &'static str {
             "chat messages sent to a language model, all visitors together; \
              none while the assistant answers from this guide"
         }
+        PolicyName::NewsletterAll => "newsletter sign-ups, all clients together",
+        PolicyName::KeysAll => "API keys issued, all clients together",
     }
 }
 

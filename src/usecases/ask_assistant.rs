@@ -130,7 +130,10 @@ pub async fn reserve(
             PolicyName::Assistant,
             ChatIdentity::subject(visitor.as_ref(), client),
         ),
-        (PolicyName::AssistantIp, Subject::Network(client.network)),
+        (
+            PolicyName::AssistantIp,
+            Subject::Network(client.network.end_site()),
+        ),
     ];
     if assistant.model.is_metered() {
         subjects.push((PolicyName::AssistantAll, Subject::Everyone));

@@ -17,14 +17,14 @@ pub struct Issued {
     pub key: ApiKey,
     /// Its stored record.
     pub record: KeyRecord,
-    /// The standing of the `keys` policy.
+    /// The standing of the policies on keys.
     pub decision: Decision,
 }
 
 /// Why no key was issued.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueKeyError {
-    /// The `keys` policy refuses, or the limiter cannot decide.
+    /// Too many keys, or the limiter cannot decide.
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
     /// The key could not be stored.
@@ -48,7 +48,10 @@ pub async fn issue_key(
     lifetime_ms: u64,
     label: Option<Label>,
 ) -> Result<Issued, IssueKeyError> {
-    let subjects = [(PolicyName::Keys, Subject::Network(client.network))];
+    let subjects = [
+        (PolicyName::Keys, Subject::Network(client.network)),
+        (PolicyName::KeysAll, Subject::Everyone),
+    ];
     let charged = meter.charge(client.network, &subjects, now).await?;
     let decision = charged.decision;
     let key = match ApiKey::mint(|bytes| entropy.fill(bytes)) {

@@ -76,8 +76,8 @@ pub enum SubscribeError {
     /// The contact could not be stored. The attempt stays charged, as it cost the same work.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// The provider did not accept it. The charge to `newsletter` was refunded, the one to
-    /// `newsletter-ip` was not ([`Meter::refund`]): the client may retry within the latter.
+    /// The provider did not accept it. The charges to `newsletter` and `newsletter-all` were
+    /// refunded, the one to `newsletter-ip` was not ([`Meter::refund`]): the client may retry within the latter.
     #[error("{1}")]
     Provider(Decision, NotifyError),
     /// No random bytes for the notice's id.
@@ -101,7 +101,11 @@ pub async fn subscribe(
             PolicyName::Newsletter,
             Subject::SignUp(client.network, &email),
         ),
-        (PolicyName::NewsletterIp, Subject::Network(client.network)),
+        (
+            PolicyName::NewsletterIp,
+            Subject::Network(client.network.end_site()),
+        ),
+        (PolicyName::NewsletterAll, Subject::Everyone),
     ];
     let admission = meter.charge(client.network, &subjects, now).await?;
     match newsletter {

@@ -95,6 +95,11 @@ impl Table {
         decision
     }
 
+    /// Whether a newcomer shares a window.
+    pub(super) fn is_full(&self) -> bool {
+        self.count() >= self.windows_max
+    }
+
     /// The number of windows.
     pub(super) fn count(&self) -> usize {
         self.keys.load(Ordering::Relaxed)
@@ -126,8 +131,7 @@ impl Table {
         let mut has_own_window = |charge: &Charge| {
             charge.group.is_none() || shard_of(&mut shards, &charge.key).contains(&charge.key)
         };
-        let is_full = self.count() >= self.windows_max;
-        if !is_full || charges.iter().all(&mut has_own_window) {
+        if !self.is_full() || charges.iter().all(&mut has_own_window) {
             return (shards, charges.iter().map(|charge| charge.key).collect());
         }
         drop(shards);

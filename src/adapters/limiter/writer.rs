@@ -19,7 +19,8 @@ const BATCH: usize = 4096;
 /// Bounds how long a request waits for a shard while its changes are copied.
 const KEYS_PER_LOCK: usize = 64;
 
-/// A store that failed is tried again every second, and logged once a minute.
+/// A store that failed is tried again every second. It is logged once a minute, and so is a full
+/// table.
 const TICKS_PER_RETRY: u64 = 10;
 const TICKS_PER_WARNING: u64 = 600;
 
@@ -34,6 +35,8 @@ pub(super) struct Writer {
     /// None once it is closed.
     store: Option<Box<dyn WindowStore>>,
     ticks: u64,
+    /// The tick of the last warning that the table is full.
+    full_warned_at: Option<u64>,
     /// Something was not stored: everything must be written again.
     is_failing: bool,
     is_mostly_garbage: bool,
@@ -69,6 +72,7 @@ impl Writer {
             policies,
             store: Some(store),
             ticks: 0,
+            full_warned_at: None,
             is_failing: false,
             is_mostly_garbage: false,
             next_shard: 0,
@@ -84,6 +88,7 @@ impl Writer {
             return;
         }
         self.ticks += 1;
+        self.warn_if_full();
         for _ in 0..SHARDS_PER_TICK {
             self.sweep_next(now);
         }
@@ -109,6 +114,18 @@ impl Writer {
 
     pub(super) fn is_store_failing(&self) -> bool {
         self.is_failing
+    }
+
+    fn warn_if_full(&mut self) {
+        let is_due = |warned_at| self.ticks >= warned_at + TICKS_PER_WARNING;
+        if self.table.is_full() && self.full_warned_at.is_none_or(is_due) {
+            self.full_warned_at = Some(self.ticks);
+            tracing::warn!(
+                windows = self.table.count(),
+                "the table of limiter windows is full: until some expire, newcomers share the window \
+                 of their IPv4 /24 or IPv6 /48"
+            );
+        }
     }
 
     fn sweep_next(&mut self, now: Timestamp) {

@@ -85,10 +85,11 @@ impl Problem {
     pub(crate) fn refused(code: Code, decision: &Decision) -> Self {
         let detail = decision.binding().map_or_else(String::new, |standing| {
             format!(
-                "The policy \"{}\" allows {} in {} seconds. Wait {} seconds.",
+                "The policy \"{}\" allows {} in {} seconds {}. Wait {} seconds.",
                 standing.policy.as_str(),
                 standing.quota.count(),
                 standing.quota.window_s(),
+                standing.policy.counted_by().as_str(),
                 standing.reset_s()
             )
         });

@@ -5,7 +5,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::Charge;
 
 use super::{Data, QUOTA, counted, sweep};
-use crate::fixtures::{START, acquire, charge, is_admitted, refund, usage};
+use crate::fixtures::{START, acquire, charge, is_admitted, logged, refund, usage};
 
 #[tokio::test]
 async fn the_sweep_leaves_nothing_of_expired_windows() {
@@ -97,6 +97,27 @@ async fn newcomers_share_windows_while_the_table_is_full() {
     assert_eq!(limiter.stats().windows, 0);
     let own = acquire(&limiter, &[by_ip(100)], later).await.receipt;
     assert_eq!(own.entries()[0].charge.key, by_ip(100).key);
+}
+
+#[tokio::test]
+async fn a_full_table_is_warned_of_once_a_minute() {
+    const TICKS_PER_MINUTE: usize = 600;
+    let data = Data::new();
+    let limiter = data.open_with(QUOTA, START, 16);
+    let ticks = |count| {
+        let ((), log) = logged(|| (0..count).for_each(|_| limiter.tick(START)));
+        log.matches("table of limiter windows is full").count()
+    };
+    for host in 0..15 {
+        assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, host)], START).await);
+    }
+    assert_eq!(ticks(3), 0);
+    assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, 15)], START).await);
+    assert_eq!(ticks(TICKS_PER_MINUTE), 1);
+    assert_eq!(ticks(TICKS_PER_MINUTE), 1);
+    assert_eq!(ticks(1), 1);
+    sweep(&limiter, START.plus_ms(60_000));
+    assert_eq!(ticks(TICKS_PER_MINUTE), 0);
 }
 
 #[tokio::test]

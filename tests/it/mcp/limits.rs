@@ -68,9 +68,10 @@ async fn a_policy_that_refuses_is_a_result_with_the_seconds_to_wait() {
     assert_eq!(over_http.status, StatusCode::TOO_MANY_REQUESTS);
     let reply = app.send(subscribe()).await;
     let words = failure(&reply);
-    assert!(
-        words.starts_with("Quota exceeded. The policy \"newsletter\" allows 1 in 900 seconds.")
-    );
+    assert!(words.starts_with(
+        "Quota exceeded. The policy \"newsletter\" allows 1 in 900 seconds for each e-mail address \
+         and network."
+    ));
     assert!(words.contains("\nRetry-After: 899\n"), "{words}");
     assert!(words.contains("\ncode: rate_limited\n"));
     // The headers say the same, without `Retry-After`, which belongs to 429.

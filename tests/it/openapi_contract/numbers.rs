@@ -90,7 +90,7 @@ fn limits(facts: &SiteFacts) -> Vec<(String, String)> {
 
 #[test]
 fn the_table_of_limits_is_the_configured_one() {
-    let expected = |words: [&str; 9]| -> Vec<(String, String)> {
+    let expected = |words: [&str; 11]| -> Vec<(String, String)> {
         let names = PolicyName::ALL.map(|policy| policy.as_str().to_owned());
         names.into_iter().zip(words.map(str::to_owned)).collect()
     };
@@ -106,6 +106,8 @@ fn the_table_of_limits_is_the_configured_one() {
             "10 in any 24 hours",
             "200 in any 24 hours",
             "5000 in any 24 hours",
+            "10000 in any hour",
+            "5000 in any hour",
         ])
     );
     let mut facts = facts();
@@ -113,7 +115,7 @@ fn the_table_of_limits_is_the_configured_one() {
         let quota = Some("7/2h".parse().unwrap());
         facts.settings.policies.set(policy, quota);
     }
-    assert_eq!(limits(&facts), expected(["7 in any 2 hours"; 9]));
+    assert_eq!(limits(&facts), expected(["7 in any 2 hours"; 11]));
     for policy in PolicyName::ALL {
         facts.settings.policies.set(policy, None);
     }
