@@ -33,7 +33,7 @@ use hyper::{Request, Response};
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::system::SystemEntropy;
-use landing_api::domain::contact::{Origin, SignUp, Subscription};
+use landing_api::domain::contact::{Origin, OriginHash, SignUp, Subscription};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
@@ -51,7 +51,7 @@ const SQLITE_DIR: &str = "BENCH_SQLITE_DIR";
 /// Callers or connections at once.
 const CROWDS: [usize; 2] = [1, 64];
 
-const NETWORK: [u8; 16] = [7; 16];
+const NETWORK: [u8; 8] = [7; 8];
 const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
 fn main() {
@@ -161,7 +161,7 @@ impl Keeper {
         match self {
             Self::Store(store) => {
                 let origin = Origin {
-                    network: NETWORK,
+                    network: OriginHash::from_bytes(NETWORK),
                     credential: None,
                 };
                 let email = EmailAddress::parse(&email).unwrap();

@@ -9,7 +9,7 @@ use std::time::Instant;
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::system::SystemEntropy;
-use landing_api::domain::contact::{Origin, SignUp};
+use landing_api::domain::contact::{Origin, OriginHash, SignUp};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
@@ -53,7 +53,7 @@ async fn fill(path: &Path) {
                     }
                     let email = format!("visitor{number}@example.com");
                     let origin = Origin {
-                        network: [7; 16],
+                        network: OriginHash::from_bytes([7; 8]),
                         credential: None,
                     };
                     let sign_up = SignUp {

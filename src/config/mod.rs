@@ -85,7 +85,7 @@ pub struct Args {
     )]
     key_lifetime_ms: u64,
 
-    /// Who is told that an address was signed up already
+    /// Who is told that an address was signed up already; others are answered as for a new one
     #[arg(
         long,
         value_name = "WHO",

@@ -1,5 +1,7 @@
 //! Contacts, and what may be revealed about them.
 
+use arrayvec::ArrayVec;
+
 use super::email::EmailAddress;
 use super::time::Timestamp;
 
@@ -18,9 +20,35 @@ pub struct SignUp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The network.
-    pub network: [u8; 16],
+    pub network: OriginHash,
     /// The credential, if one was presented.
-    pub credential: Option<[u8; 16]>,
+    pub credential: Option<OriginHash>,
+}
+
+/// The first 8 bytes of a keyed hash. They are enough: without the key nobody can search for two
+/// inputs that share them, and a sign-up is compared with at most 8 of them, so the probability that
+/// one is equal by chance is 2^-61.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OriginHash([u8; 8]);
+
+impl OriginHash {
+    /// A hash that was stored.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 8] {
+        &self.0
+    }
+}
+
+impl From<[u8; 16]> for OriginHash {
+    fn from([a, b, c, d, e, f, g, h, ..]: [u8; 16]) -> Self {
+        Self([a, b, c, d, e, f, g, h])
+    }
 }
 
 impl Origin {
@@ -32,13 +60,53 @@ impl Origin {
     }
 }
 
+/// The clients that signed a contact up last, at most four, the newest at the end.
+///
+/// Others who signed it up before a client did cannot push that client out: whether it is still
+/// among the four depends only on who came after. So a client cannot learn from its own sign-ups
+/// whether the contact existed before the first of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signers(ArrayVec<Origin, 4>);
+
+impl Signers {
+    /// Makes `origin` the newest, in place of the oldest if there are four others. Returns whether
+    /// its client was among them.
+    pub fn renew(&mut self, origin: Origin) -> bool {
+        let was_among = self.0.iter().any(|signer| signer.is_shared_with(&origin));
+        self.0.retain(|signer| *signer != origin);
+        if self.0.is_full() {
+            self.0.pop_at(0);
+        }
+        self.0.push(origin);
+        was_among
+    }
+
+    /// The clients, the newest at the end.
+    pub fn iter(&self) -> impl Iterator<Item = &Origin> {
+        self.0.iter()
+    }
+}
+
+impl FromIterator<Origin> for Signers {
+    fn from_iter<I: IntoIterator<Item = Origin>>(origins: I) -> Self {
+        let mut signers = Self::default();
+        for origin in origins {
+            signers.renew(origin);
+        }
+        signers
+    }
+}
+
 /// The outcome of a sign-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subscription {
     /// The address is new.
     Created,
-    /// The address was signed up before, first by this origin.
-    Renewed(Origin),
+    /// The address was signed up before.
+    Renewed {
+        /// The client is one of the [`Signers`].
+        by_same_client: bool,
+    },
 }
 
 /// A sign-up as it is passed on to the newsletter's provider where no contact is stored.
@@ -57,20 +125,20 @@ pub struct Notice {
 pub struct Contact {
     /// The address.
     pub email: EmailAddress,
-    /// The client that signed it up first.
-    pub origin: Origin,
+    /// The clients that signed it up last.
+    pub signers: Signers,
     /// When it was first signed up.
     pub subscribed_at: Timestamp,
     /// When it was last signed up; the same instant if only once.
     pub last_seen_at: Timestamp,
 }
 
-/// Who learns that an address was signed up before.
+/// Who learns that an address was signed up before. Whoever does not is answered as for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevealExisting {
     /// Nobody.
     Never,
-    /// The client that signed it up.
+    /// The clients that signed it up themselves, of whom the last four are remembered.
     SameClient,
     /// Everybody.
     Always,

@@ -11,8 +11,9 @@ use super::StoreError;
 /// Keeps the newsletter's contacts.
 #[async_trait]
 pub trait ContactStore: Send + Sync {
-    /// Creates the contact, or updates when it was last seen. `Ok` means that the change is durable.
-    /// Of concurrent sign-ups of one address exactly one is [`Subscription::Created`].
+    /// Creates the contact, or updates when it was last seen and by whom. `Ok` means that the change
+    /// is durable. Concurrent sign-ups of one address take effect one after the other, so exactly one
+    /// is [`Subscription::Created`].
     ///
     /// # Errors
     /// [`StoreError`] when nothing was changed.

@@ -60,7 +60,7 @@ pub struct Subscribed {
 pub enum Outcome {
     /// The contact is stored by this service.
     Kept {
-        /// Whether the address was signed up before, if this client may know.
+        /// Whether the address was signed up before, as far as this client may know.
         already_exists: Option<bool>,
     },
     /// The provider accepted it.
@@ -142,11 +142,10 @@ async fn keep(
     sign_up: SignUp,
     decision: Decision,
 ) -> Result<Subscribed, SubscribeError> {
-    let origin = sign_up.origin;
     match contacts.subscribe(sign_up).await {
         Ok(subscription) => Ok(Subscribed {
             outcome: Outcome::Kept {
-                already_exists: reveal(rule, client, &origin, subscription),
+                already_exists: reveal(rule, client, subscription),
             },
             decision,
         }),
@@ -177,28 +176,28 @@ async fn pass_on(
 }
 
 fn origin(key: &MacKey, client: &Client) -> Origin {
+    let mut network = client.network.hashed(key);
+    if client.may_be_shared {
+        // Whoever comes from the proxy's own network is not the client behind it.
+        network = key.hash16(&[b"behind a proxy", &network]);
+    }
     let credential = client.credential.as_ref();
     Origin {
-        network: client.network.hashed(key),
-        credential: credential.map(|it| Subject::Credential(it).hashed(key)),
+        network: network.into(),
+        credential: credential.map(|it| Subject::Credential(it).hashed(key).into()),
     }
 }
 
-fn reveal(
-    rule: RevealExisting,
-    client: &Client,
-    origin: &Origin,
-    subscription: Subscription,
-) -> Option<bool> {
+fn reveal(rule: RevealExisting, client: &Client, subscription: Subscription) -> Option<bool> {
     if client.may_be_shared {
         return None;
     }
     match (rule, subscription) {
         (RevealExisting::Never, _) => None,
         (_, Subscription::Created) => Some(false),
-        (RevealExisting::Always, Subscription::Renewed(_)) => Some(true),
-        (RevealExisting::SameClient, Subscription::Renewed(first)) => {
-            first.is_shared_with(origin).then_some(true)
+        (RevealExisting::Always, Subscription::Renewed { .. }) => Some(true),
+        (RevealExisting::SameClient, Subscription::Renewed { by_same_client }) => {
+            Some(by_same_client)
         }
     }
 }

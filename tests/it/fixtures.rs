@@ -14,7 +14,7 @@ use landing_api::adapters::memory::SeededEntropy;
 use landing_api::adapters::open_error::OpenError;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
-use landing_api::domain::contact::{Origin, SignUp, Subscription};
+use landing_api::domain::contact::{Contact, Origin, OriginHash, SignUp, Subscription};
 use landing_api::domain::credential::{Fingerprint, KeyRecord};
 use landing_api::domain::decision::Decision;
 use landing_api::domain::email::EmailAddress;
@@ -169,10 +169,14 @@ impl Opened {
 }
 
 pub(crate) async fn sign_up(store: &LedgerStore, name: &str) -> Result<Subscription, StoreError> {
-    let origin = Origin {
-        network: [7; 16],
-        credential: None,
-    };
+    sign_up_by(store, name, origin(7, None)).await
+}
+
+pub(crate) async fn sign_up_by(
+    store: &LedgerStore,
+    name: &str,
+    origin: Origin,
+) -> Result<Subscription, StoreError> {
     store
         .subscribe(SignUp {
             email: address(name),
@@ -180,6 +184,15 @@ pub(crate) async fn sign_up(store: &LedgerStore, name: &str) -> Result<Subscript
             at: START,
         })
         .await
+}
+
+/// A client that is told from others by these numbers.
+pub(crate) fn origin(network: u8, credential: Option<u8>) -> Origin {
+    let hash = |seed| OriginHash::from_bytes([seed; 8]);
+    Origin {
+        network: hash(network),
+        credential: credential.map(hash),
+    }
 }
 
 pub(crate) fn address(name: &str) -> EmailAddress {
@@ -317,9 +330,9 @@ pub(crate) async fn refund(
     limiter.refund(receipt, now).await.unwrap()
 }
 
-/// A limiter on a network: every call waits before and after it takes effect.
+/// A limiter or a store on a network: every call waits before and after it takes effect.
 #[derive(Debug, Default)]
-pub(crate) struct Delayed<L>(pub(crate) L);
+pub(crate) struct Delayed<P>(pub(crate) P);
 
 #[async_trait]
 impl<L: RateLimiter> RateLimiter for Delayed<L> {
@@ -336,6 +349,25 @@ impl<L: RateLimiter> RateLimiter for Delayed<L> {
     }
 
     async fn check(&self) -> Result<(), LimiterError> {
+        delayed(self.0.check()).await
+    }
+}
+
+#[async_trait]
+impl<S: ContactStore> ContactStore for Delayed<S> {
+    async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+        delayed(self.0.subscribe(sign_up)).await
+    }
+
+    async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
+        delayed(self.0.find(email)).await
+    }
+
+    async fn forget(&self, email: &EmailAddress, now: Timestamp) -> Result<bool, StoreError> {
+        delayed(self.0.forget(email, now)).await
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
         delayed(self.0.check()).await
     }
 }

@@ -6,7 +6,7 @@ use landing_api::domain::email::EmailAddress;
 use landing_api::ports::{ContactStore, StoreError};
 use serde_json::{Value, json};
 
-use crate::harness::{Call, NOW, Reply, Setup, TestApp};
+use crate::harness::{Call, NOW, Reply, Setup, TestApp, VISITOR};
 
 const PATH: &str = "/api/v1/newsletter";
 const ALIAS: &str = "/api/newsletter";
@@ -68,13 +68,14 @@ async fn only_the_client_that_signed_an_address_up_learns_that_it_is_there() {
     for (call, told) in [
         (sign_up("ada@example.com"), Some(true)),
         (signed.clone().from("198.51.100.7"), Some(true)),
-        (sign_up("ada@example.com").from("198.51.100.7"), None),
+        (sign_up("ada@example.com").from("203.0.113.9"), Some(false)),
         (
             sign_up("ada@example.com")
-                .from("198.51.100.7")
+                .from("203.0.113.10")
                 .bearer(&mint(&app).await),
-            None,
+            Some(false),
         ),
+        (signed.from("203.0.113.11"), Some(true)),
     ] {
         assert_eq!(already_exists(&app.send(call).await), told);
     }
@@ -85,7 +86,10 @@ async fn neighbours_in_an_ipv6_network_are_one_client() {
     let app = TestApp::new();
     app.send(sign_up("ada@example.com").from("2001:db8::1"))
         .await;
-    for (peer, told) in [("2001:db8::ffff", Some(true)), ("2001:db8:0:1::1", None)] {
+    for (peer, told) in [
+        ("2001:db8::ffff", Some(true)),
+        ("2001:db8:0:1::1", Some(false)),
+    ] {
         let reply = app.send(sign_up("ada@example.com").from(peer)).await;
         assert_eq!(already_exists(&reply), told, "{peer}");
     }
@@ -95,7 +99,12 @@ async fn neighbours_in_an_ipv6_network_are_one_client() {
 async fn the_operator_decides_who_is_told() {
     for (reveal_existing, new, same, other) in [
         (RevealExisting::Never, None, None, None),
-        (RevealExisting::SameClient, Some(false), Some(true), None),
+        (
+            RevealExisting::SameClient,
+            Some(false),
+            Some(true),
+            Some(false),
+        ),
         (RevealExisting::Always, Some(false), Some(true), Some(true)),
     ] {
         let app = Setup {
@@ -128,6 +137,24 @@ async fn nothing_is_told_behind_a_proxy_that_is_not_trusted() {
 }
 
 #[tokio::test]
+async fn who_sits_beside_a_proxy_is_not_told_of_those_behind_it() {
+    let app = TestApp::new();
+    let behind = sign_up("ada@example.com").header("x-forwarded-for", "198.51.100.7");
+    app.send(behind.clone()).await;
+    for told in [Some(false), Some(true)] {
+        let reply = app.send(sign_up("ada@example.com")).await;
+        assert_eq!(already_exists(&reply), told);
+    }
+    // A key is its holder's wherever it is presented.
+    let key = mint(&app).await;
+    app.send(behind.bearer(&key)).await;
+    let reply = app
+        .send(sign_up("ada@example.com").from("203.0.113.9").bearer(&key))
+        .await;
+    assert_eq!(already_exists(&reply), Some(true));
+}
+
+#[tokio::test]
 async fn behind_a_trusted_proxy_only_the_same_visitor_is_told() {
     let app = Setup {
         trusted_proxies: &["192.0.2.0/24"],
@@ -138,7 +165,7 @@ async fn behind_a_trusted_proxy_only_the_same_visitor_is_told() {
     for (header, value, told) in [
         ("x-forwarded-for", "198.51.100.1", Some(false)),
         ("x-forwarded-for", "198.51.100.1", Some(true)),
-        ("x-forwarded-for", "198.51.100.2", None),
+        ("x-forwarded-for", "198.51.100.2", Some(false)),
         // Who it is is not known.
         ("x-forwarded-for", "198.51.100.1, unknown", None),
         ("x-real-ip", "198.51.100.1", None),
@@ -153,14 +180,155 @@ async fn behind_a_trusted_proxy_only_the_same_visitor_is_told() {
     }
 }
 
-#[tokio::test]
-async fn another_client_sees_the_same_bytes_for_two_addresses_that_are_there() {
+/// The ways to sign `email` up: both paths, and the tool of both kinds of MCP.
+fn ways(email: &str) -> [Call; 4] {
+    let mut arguments = json!({ "name": "subscribe_newsletter", "arguments": { "email": email } });
+    let mut tool = |meta: Option<Value>| {
+        if let Some(meta) = meta {
+            arguments["_meta"] = meta;
+        }
+        let message =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments });
+        Call::post("/mcp", message.to_string())
+    };
+    let body = json!({ "email": email }).to_string();
+    [
+        sign_up(email),
+        Call::post(ALIAS, body),
+        tool(None),
+        tool(Some(json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        })))
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "subscribe_newsletter"),
+    ]
+}
+
+/// All of an answer that may not depend on whether the address is there.
+fn whole(mut reply: Reply) -> String {
+    for name in ["date", "x-request-id"] {
+        reply.headers.remove(name);
+    }
+    format!("{reply:?}")
+}
+
+/// The answers to strangers who sign ada@example.com up, one after the other, when as many others
+/// as `owners` signed `address` up before.
+async fn told_to_strangers(way: usize, owners: u8, address: &str) -> Vec<String> {
     let app = TestApp::new();
-    app.send(sign_up("ada@example.com")).await;
-    app.send(sign_up("bob@example.com").from("203.0.113.9"))
+    for owner in 1..=owners {
+        let owner = format!("203.0.113.{owner}");
+        app.send(ways(address)[way].clone().from(&owner)).await;
+    }
+    let key = mint(&app).await;
+    let mut told = Vec::new();
+    // Three times from one network, then from more than are remembered, by network and by key.
+    for (stranger, presents) in [
+        (1, false),
+        (1, false),
+        (1, false),
+        (2, true),
+        (3, true),
+        (3, false),
+        (4, false),
+        (1, false),
+        (5, false),
+        (6, false),
+        (2, false),
+        (7, true),
+    ] {
+        app.clock.advance_ms(1000);
+        let mut call = ways("ada@example.com")[way].clone();
+        call = call.from(&format!("198.51.100.{stranger}"));
+        if presents {
+            call = call.bearer(&key);
+        }
+        told.push(whole(app.send(call).await));
+    }
+    told
+}
+
+#[tokio::test]
+async fn a_stranger_gets_the_same_answers_for_a_known_and_an_unknown_address() {
+    for way in 0..ways("").len() {
+        for owners in [1, 3, 4, 6] {
+            let known = told_to_strangers(way, owners, "ada@example.com").await;
+            let unknown = told_to_strangers(way, owners, "bob@example.com").await;
+            assert_eq!(known, unknown, "way {way}, {owners} owners");
+            // The first time it did not sign it up before, then it did.
+            for (answer, told) in known.iter().zip(["false", "true", "true"]) {
+                let answer = answer.replace('\\', "");
+                assert!(answer.contains("200"), "{answer}");
+                let member = format!("\"alreadyExists\":{told}");
+                assert!(answer.contains(&member), "{answer}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_document_says_who_is_told() {
+    let app = TestApp::new();
+    let docs = app
+        .send(Call::get("/docs").header("accept", "text/html"))
         .await;
-    let ask = async |email: &str| app.send(sign_up(email).from("198.51.100.7")).await.body;
-    assert_eq!(ask("ada@example.com").await, ask("bob@example.com").await);
+    let docs = String::from_utf8(docs.body.to_vec()).unwrap();
+    assert!(docs.contains("the same answer for a known address as for a new one"));
+    let api = app.send(Call::get("/openapi.json")).await.json();
+    let schema = &api["components"]["schemas"]["NewsletterSubscribeResponse"];
+    let said = &schema["properties"]["alreadyExists"]["description"];
+    assert!(
+        said.as_str()
+            .unwrap()
+            .contains("others get the same answer")
+    );
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let list = app.send(Call::post("/mcp", list.to_string())).await.json();
+    let tool = &list["result"]["tools"][2];
+    assert_eq!(tool["name"], "subscribe_newsletter");
+    let told = &tool["outputSchema"]["properties"]["alreadyExists"];
+    assert_eq!(told["description"], *said);
+}
+
+#[tokio::test]
+async fn four_signers_are_remembered_and_the_oldest_leaves() {
+    let app = TestApp::new();
+    for (client, told) in [
+        (1, false),
+        (2, false),
+        (3, false),
+        (4, false),
+        (1, true),
+        (5, false),
+        // Of 2, 3, 4, 1 and 5, it was the oldest.
+        (2, false),
+        (1, true),
+        (5, true),
+        (3, false),
+    ] {
+        let call = sign_up("ada@example.com").from(&format!("198.51.100.{client}"));
+        assert_eq!(already_exists(&app.send(call).await), Some(told));
+    }
+}
+
+#[tokio::test]
+async fn of_two_at_once_by_one_client_one_is_told_and_by_two_neither() {
+    for (other, mut told) in [
+        (VISITOR, [Some(false), Some(true)]),
+        ("198.51.100.7", [Some(false), Some(false)]),
+    ] {
+        let app = TestApp::new();
+        let (one, two) = tokio::join!(
+            app.send(sign_up("ada@example.com")),
+            app.send(sign_up("ada@example.com").from(other))
+        );
+        let mut answers = [already_exists(&one), already_exists(&two)];
+        answers.sort_unstable();
+        told.sort_unstable();
+        assert_eq!(answers, told, "{other}");
+    }
 }
 
 #[tokio::test]

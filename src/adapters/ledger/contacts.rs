@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 
-use crate::domain::contact::{Contact, Origin, SignUp, Subscription};
+use crate::domain::contact::{Contact, SignUp, Signers, Subscription};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, StoreError};
 
-use super::record::{Event, Identity, Kept};
+use super::record::{Event, Identity, Kept, Signer};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -15,9 +15,10 @@ impl ContactStore for LedgerStore {
     async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         self.commit(move |draft| {
             let found = draft.find(&identity(&sign_up.email))?;
-            if let Some(contact) = found.and_then(|kept| contact(sign_up.email.clone(), &kept)) {
-                draft.record(&Event::seen(&sign_up.email, sign_up.at))?;
-                Ok(Subscription::Renewed(contact.origin))
+            if let Some(mut signers) = found.as_ref().and_then(signers) {
+                let by_same_client = signers.renew(sign_up.origin);
+                draft.record(&Event::seen(&sign_up.email, &signers, sign_up.at))?;
+                Ok(Subscription::Renewed { by_same_client })
             } else {
                 draft.record(&Event::subscribed(&sign_up))?;
                 Ok(Subscription::Created)
@@ -54,22 +55,33 @@ fn identity(email: &EmailAddress) -> Identity {
 
 /// Builds the contact from its kept events.
 fn contact(email: EmailAddress, kept: &Kept<Event>) -> Option<Contact> {
+    let subscribed_at = kept.first.at();
+    Some(Contact {
+        email,
+        signers: signers(kept)?,
+        subscribed_at,
+        last_seen_at: kept.last.as_ref().map_or(subscribed_at, Event::at),
+    })
+}
+
+/// The clients that signed the contact up last, from its kept events.
+fn signers(kept: &Kept<Event>) -> Option<Signers> {
     let Event::ContactSubscribed {
         network,
         credential,
-        at,
         ..
-    } = &kept.first
+    } = kept.first
     else {
         return None;
     };
-    Some(Contact {
-        email,
-        origin: Origin {
-            network: network.0,
-            credential: credential.map(|credential| credential.0),
-        },
-        subscribed_at: *at,
-        last_seen_at: kept.last.as_ref().map_or(*at, Event::at),
-    })
+    let first = [Signer {
+        network,
+        credential,
+    }];
+    let last = match &kept.last {
+        // Before format 3 only the first was recorded.
+        Some(Event::ContactSeen { signers, .. }) if !signers.is_empty() => signers,
+        _ => first.as_slice(),
+    };
+    Some(last.iter().copied().map(Into::into).collect())
 }

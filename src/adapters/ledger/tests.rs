@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::memory::SeededEntropy;
-use crate::domain::contact::{Origin, SignUp, Subscription};
+use crate::domain::contact::{Origin, OriginHash, SignUp, Signers, Subscription};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, StoreError};
@@ -27,7 +27,7 @@ fn sign_up(email: &str) -> SignUp {
     SignUp {
         email: EmailAddress::parse(email).unwrap(),
         origin: Origin {
-            network: [1; 16],
+            network: OriginHash::from_bytes([1; 8]),
             credential: None,
         },
         at: NOW,
@@ -61,7 +61,8 @@ async fn an_index_that_fails_is_made_again_without_a_restart() {
     }
     store.shared.abandon_index();
     let renewed = store.subscribe(sign_up("ada@example.com")).await.unwrap();
-    assert!(matches!(renewed, Subscription::Renewed(_)));
+    let by_same_client = true;
+    assert_eq!(renewed, Subscription::Renewed { by_same_client });
 }
 
 #[tokio::test]
@@ -89,7 +90,7 @@ async fn a_batch_that_cannot_be_decided_is_taken_back() {
     let before = fs::read(root.path().join(LEDGER)).unwrap();
     let failed = store.commit(|draft| {
         let email = EmailAddress::parse("bob@example.com").unwrap();
-        draft.record(&Event::seen(&email, NOW))?;
+        draft.record(&Event::seen(&email, &Signers::default(), NOW))?;
         Err::<(), _>(IndexError("injected".to_owned()))
     });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));

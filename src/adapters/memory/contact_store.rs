@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use crate::domain::contact::{Contact, SignUp, Subscription};
+use crate::domain::contact::{Contact, SignUp, Signers, Subscription};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, StoreError};
@@ -46,11 +46,12 @@ impl ContactStore for MemoryContactStore {
         let mut contacts = lock(&self.contacts);
         if let Some(contact) = contacts.get_mut(sign_up.email.as_str()) {
             contact.last_seen_at = sign_up.at;
-            return Ok(Subscription::Renewed(contact.origin));
+            let by_same_client = contact.signers.renew(sign_up.origin);
+            return Ok(Subscription::Renewed { by_same_client });
         }
         let contact = Contact {
             email: sign_up.email,
-            origin: sign_up.origin,
+            signers: Signers::from_iter([sign_up.origin]),
             subscribed_at: sign_up.at,
             last_seen_at: sign_up.at,
         };

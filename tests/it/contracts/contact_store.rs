@@ -1,25 +1,18 @@
 use std::sync::Arc;
 
 use landing_api::adapters::memory::MemoryContactStore;
-use landing_api::domain::contact::{Contact, Origin, SignUp, Subscription};
+use landing_api::domain::contact::{Contact, Origin, SignUp, Signers, Subscription};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
 
-use crate::fixtures::House;
+use crate::fixtures::{Delayed, House, origin};
 
 const EARLY: Timestamp = Timestamp::from_ms(1_000);
 const LATE: Timestamp = Timestamp::from_ms(2_000);
 
 fn email(text: &str) -> EmailAddress {
     EmailAddress::parse(text).unwrap()
-}
-
-fn origin(seed: u8, credential: Option<u8>) -> Origin {
-    Origin {
-        network: [seed; 16],
-        credential: credential.map(|seed| [seed; 16]),
-    }
 }
 
 fn sign_up(text: &str, origin: Origin, at: Timestamp) -> SignUp {
@@ -30,13 +23,24 @@ fn sign_up(text: &str, origin: Origin, at: Timestamp) -> SignUp {
     }
 }
 
+fn renewed(by_same_client: bool) -> Subscription {
+    Subscription::Renewed { by_same_client }
+}
+
+fn signers(origins: &[Origin]) -> Signers {
+    origins.iter().copied().collect()
+}
+
 /// The whole contract; `store` is empty.
 async fn check(store: Arc<dyn ContactStore>) {
     assert_eq!(store.check().await, Ok(()));
     a_new_address_is_created_once(&*store).await;
     addresses_are_told_apart(&*store).await;
+    the_last_four_signers_are_remembered(&*store).await;
+    a_signer_is_known_by_network_or_credential(&*store).await;
     a_forgotten_address_is_new_again(&*store).await;
     of_racing_sign_ups_one_creates(&store).await;
+    of_racing_sign_ups_by_one_client_all_but_one_are_its_own(&store).await;
     assert_eq!(store.check().await, Ok(()));
 }
 
@@ -48,22 +52,23 @@ async fn a_new_address_is_created_once(store: &dyn ContactStore) {
     assert_eq!(created.await, Ok(Subscription::Created));
     let mut kept = Contact {
         email: address.clone(),
-        origin: first,
+        signers: signers(&[first]),
         subscribed_at: EARLY,
         last_seen_at: EARLY,
     };
     assert_eq!(store.find(&address).await, Ok(Some(kept.clone())));
 
-    // A repeat tells who was first, and changes nothing but when the address was last seen.
+    // A repeat changes nothing but when the address was last seen, and by whom.
     let second = origin(3, None);
-    let renewed = store.subscribe(sign_up("ada@example.com", second, LATE));
-    assert_eq!(renewed.await, Ok(Subscription::Renewed(first)));
+    let again = store.subscribe(sign_up("ada@example.com", second, LATE));
+    assert_eq!(again.await, Ok(renewed(false)));
     kept.last_seen_at = LATE;
+    kept.signers = signers(&[first, second]);
     assert_eq!(store.find(&address).await, Ok(Some(kept.clone())));
 
     // The clock may have been set back.
-    let renewed = store.subscribe(sign_up("ada@example.com", second, EARLY));
-    assert_eq!(renewed.await, Ok(Subscription::Renewed(first)));
+    let again = store.subscribe(sign_up("ada@example.com", second, EARLY));
+    assert_eq!(again.await, Ok(renewed(true)));
     kept.last_seen_at = EARLY;
     assert_eq!(store.find(&address).await, Ok(Some(kept)));
 }
@@ -76,49 +81,115 @@ async fn addresses_are_told_apart(store: &dyn ContactStore) {
     assert_eq!(store.find(&email("b@example.com")).await, Ok(None));
 }
 
+async fn the_last_four_signers_are_remembered(store: &dyn ContactStore) {
+    let address = email("dan@example.com");
+    let created = store.subscribe(sign_up("dan@example.com", origin(1, None), EARLY));
+    assert_eq!(created.await, Ok(Subscription::Created));
+    for (seed, is_known, remembered) in [
+        (1, true, &[1][..]),
+        (2, false, &[1, 2]),
+        (3, false, &[1, 2, 3]),
+        (1, true, &[2, 3, 1]),
+        (4, false, &[2, 3, 1, 4]),
+        (4, true, &[2, 3, 1, 4]),
+        (5, false, &[3, 1, 4, 5]),
+        (2, false, &[1, 4, 5, 2]),
+        (1, true, &[4, 5, 2, 1]),
+    ] {
+        let again = store.subscribe(sign_up("dan@example.com", origin(seed, None), LATE));
+        assert_eq!(again.await, Ok(renewed(is_known)), "{remembered:?}");
+        let kept = store.find(&address).await.unwrap().unwrap();
+        let kept: Vec<_> = kept.signers.iter().copied().collect();
+        let remembered: Vec<_> = remembered.iter().map(|&seed| origin(seed, None)).collect();
+        assert_eq!(kept, remembered);
+    }
+}
+
+async fn a_signer_is_known_by_network_or_credential(store: &dyn ContactStore) {
+    let created = store.subscribe(sign_up("fay@example.com", origin(1, Some(2)), EARLY));
+    assert_eq!(created.await, Ok(Subscription::Created));
+    for (origin, is_known) in [
+        // A network and a credential are different things.
+        (origin(2, Some(1)), false),
+        (origin(3, None), false),
+        (origin(4, Some(5)), false),
+        (origin(1, Some(6)), true),
+        (origin(7, Some(5)), true),
+    ] {
+        let again = store.subscribe(sign_up("fay@example.com", origin, LATE));
+        assert_eq!(again.await, Ok(renewed(is_known)), "{origin:?}");
+    }
+}
+
 async fn a_forgotten_address_is_new_again(store: &dyn ContactStore) {
     let address = email("cy@example.com");
     assert_eq!(store.forget(&address, EARLY).await, Ok(false));
     for round in 1..=2 {
         let created = store.subscribe(sign_up("cy@example.com", origin(round, None), EARLY));
         assert_eq!(created.await, Ok(Subscription::Created));
-        let renewed = store.subscribe(sign_up("cy@example.com", origin(9, None), LATE));
-        let first = origin(round, None);
-        assert_eq!(renewed.await, Ok(Subscription::Renewed(first)));
+        // Who signed it up before is forgotten, too.
+        let again = store.subscribe(sign_up("cy@example.com", origin(9, None), LATE));
+        assert_eq!(again.await, Ok(renewed(false)));
         assert_eq!(store.forget(&address, LATE).await, Ok(true));
         assert_eq!(store.find(&address).await, Ok(None));
         assert_eq!(store.forget(&address, LATE).await, Ok(false));
     }
 }
 
+/// How many of racing sign-ups of `text`, one by each of `origins`, created the contact, and how many
+/// renewed it as another client and as the same one.
+async fn race(
+    store: &Arc<dyn ContactStore>,
+    text: &str,
+    origins: impl Iterator<Item = Origin>,
+) -> (usize, usize, usize) {
+    let racers: Vec<_> = origins
+        .map(|origin| {
+            let store = Arc::clone(store);
+            let sign_up = sign_up(text, origin, EARLY);
+            tokio::spawn(async move { store.subscribe(sign_up).await.unwrap() })
+        })
+        .collect();
+    let mut ended = Vec::new();
+    for racer in racers {
+        ended.push(racer.await.unwrap());
+    }
+    let count = |end| ended.iter().filter(|it| **it == end).count();
+    (
+        count(Subscription::Created),
+        count(renewed(false)),
+        count(renewed(true)),
+    )
+}
+
 async fn of_racing_sign_ups_one_creates(store: &Arc<dyn ContactStore>) {
     for round in 0..20 {
         let text = format!("racer{round}@example.com");
-        let racers: Vec<_> = (0..32)
-            .map(|racer| {
-                let store = Arc::clone(store);
-                let sign_up = sign_up(&text, origin(racer, None), EARLY);
-                tokio::spawn(async move { store.subscribe(sign_up).await.unwrap() })
-            })
-            .collect();
-        let mut created = 0;
-        let mut told = Vec::new();
-        for racer in racers {
-            match racer.await.unwrap() {
-                Subscription::Created => created += 1,
-                Subscription::Renewed(first) => told.push(first),
-            }
-        }
-        assert_eq!((created, told.len()), (1, 31));
-        // Everyone is told of the same first one.
-        let winner = store.find(&email(&text)).await.unwrap().unwrap().origin;
-        assert!(told.iter().all(|first| *first == winner));
+        let racers = (0..32).map(|racer| origin(racer, None));
+        assert_eq!(race(store, &text, racers).await, (1, 31, 0));
+        // The last four are among them, each once.
+        let kept = store.find(&email(&text)).await.unwrap().unwrap().signers;
+        let among = (0..32).filter(|&racer| kept.iter().any(|it| *it == origin(racer, None)));
+        assert_eq!((kept.iter().count(), among.count()), (4, 4));
+    }
+}
+
+async fn of_racing_sign_ups_by_one_client_all_but_one_are_its_own(store: &Arc<dyn ContactStore>) {
+    for round in 0..20 {
+        let text = format!("alone{round}@example.com");
+        let racers = (0..2).map(|_| origin(1, None));
+        assert_eq!(race(store, &text, racers).await, (1, 0, 1));
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_twin_in_memory_keeps_contacts() {
     check(Arc::new(MemoryContactStore::default())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_store_on_a_network_keeps_contacts() {
+    check(Arc::new(Delayed::<MemoryContactStore>::default())).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -134,7 +205,7 @@ async fn contacts_are_the_same_after_a_clean_stop_and_after_a_crash() {
     check(opened.store.clone()).await;
     let names: Vec<EmailAddress> = (0..20)
         .map(|round| format!("racer{round}@example.com"))
-        .chain(["ada", "bob", "bo", "cy"].map(|name| format!("{name}@example.com")))
+        .chain(["ada", "bob", "bo", "dan", "fay", "cy"].map(|name| format!("{name}@example.com")))
         .map(|text| email(&text))
         .collect();
     let mut before = Vec::new();

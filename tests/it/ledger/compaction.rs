@@ -4,11 +4,12 @@ use std::fs;
 
 use landing_api::adapters::ledger::Tuning;
 use landing_api::domain::agent::Registration;
+use landing_api::domain::contact::Subscription;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList};
 
 use super::faults::FaultyFiles;
-use crate::fixtures::{House, START, address, key_record};
+use crate::fixtures::{House, START, address, key_record, origin, sign_up_by};
 
 fn eager() -> Tuning {
     Tuning {
@@ -51,6 +52,33 @@ async fn endless_repeats_do_not_grow_the_file() {
     let opened = house.open();
     let after = ContactStore::find(&*opened.store, &address("ada")).await;
     assert_eq!(before, after);
+}
+
+#[tokio::test]
+async fn the_last_signers_of_a_contact_outlive_every_rewrite() {
+    let house = House::new();
+    let opened = house.try_open(eager()).unwrap();
+    for round in 0..40 {
+        let origin = origin(round % 6, Some(round % 5));
+        sign_up_by(&opened.store, "ada", origin).await.unwrap();
+    }
+    assert!(generation(&house) > 1);
+    let before = ContactStore::find(&*opened.store, &address("ada")).await;
+    let signers = before.clone().unwrap().unwrap().signers;
+    let last = (36..40).map(|round| origin(round % 6, Some(round % 5)));
+    assert_eq!(signers, last.collect());
+    opened.crash();
+    for is_crash in [true, false, false] {
+        let opened = house.open();
+        let after = ContactStore::find(&*opened.store, &address("ada")).await;
+        assert_eq!(before, after);
+        opened.end(is_crash);
+    }
+    let opened = house.open();
+    for (origin, by_same_client) in [(origin(9, Some(9)), false), (origin(3, None), true)] {
+        let renewed = sign_up_by(&opened.store, "ada", origin).await;
+        assert_eq!(renewed, Ok(Subscription::Renewed { by_same_client }));
+    }
 }
 
 #[tokio::test]

@@ -1,13 +1,15 @@
 //! A data directory of an earlier version is opened as if it were of this one, and loses nothing.
 
-use landing_api::domain::contact::{Contact, Origin};
+use landing_api::domain::contact::{Contact, Subscription};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::text::Label;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList};
 
 use super::faults::FaultyFiles;
 use super::sealed;
-use crate::fixtures::{House, Opened, START, address, key_record, registration};
+use crate::fixtures::{
+    House, Opened, START, address, key_record, origin, registration, sign_up_by,
+};
 
 /// As the last version with format 1 wrote it, beside the secret that every [`House`] has.
 const FORMAT_1: &str = include_str!("format_1.jsonl");
@@ -36,14 +38,11 @@ fn lived_in() -> House {
 /// What stands in `format_1.jsonl`.
 async fn assert_has_everything(opened: &Opened) {
     let ninety_days_on = START.plus_ms(90 * 86_400_000);
-    for (name, network, credential) in [("ada", [7; 16], None), ("bob", [8; 16], Some([9; 16]))] {
+    for (name, origin) in [("ada", origin(7, None)), ("bob", origin(8, Some(9)))] {
         let contact = ContactStore::find(&*opened.store, &address(name)).await;
         let expected = Contact {
             email: address(name),
-            origin: Origin {
-                network,
-                credential,
-            },
+            signers: [origin].into_iter().collect(),
             subscribed_at: START,
             last_seen_at: START,
         };
@@ -67,7 +66,7 @@ async fn a_ledger_of_the_first_format_is_written_anew_with_everything_in_it() {
     let house = lived_in();
     let opened = house.open();
     assert_has_everything(&opened).await;
-    assert!(head(&house).contains("\"format\":2,\"generation\":2,\"base\":6"));
+    assert!(head(&house).contains("\"format\":3,\"generation\":2,\"base\":6"));
     assert_eq!(events(&house.ledger_text()), events(FORMAT_1));
 
     // What the first format had no word for.
@@ -92,18 +91,39 @@ async fn the_index_that_the_version_before_left_clean_is_used() {
     opened.sign_up("ada").await.unwrap();
     opened.sign_up("bob").await.unwrap();
     opened.stop();
-    // The head that the version before would have written; the rest would be the same.
-    let text = house.ledger_text().replace("\"format\":2", "\"format\":1");
+    // The head that the version before would have written.
+    let text = house.ledger_text().replace("\"format\":3", "\"format\":2");
     house.write_ledger(sealed(&text).as_bytes());
 
     let (opened, log) = house.open_logged();
     assert!(!log.contains("rebuilding"), "{log}");
     opened.assert_has(&["ada", "bob"], &[]).await;
-    assert!(head(&house).contains("\"format\":2,\"generation\":2,\"base\":2"));
+    assert!(head(&house).contains("\"format\":3,\"generation\":2,\"base\":2"));
     opened.stop();
     let (opened, log) = house.open_logged();
     assert!(!log.contains("rebuilding"), "{log}");
     opened.assert_has(&["ada", "bob"], &[]).await;
+}
+
+#[tokio::test]
+async fn a_client_of_an_earlier_format_is_known_by_its_longer_hashes() {
+    for is_crash in [false, true] {
+        let house = lived_in();
+        house.open().end(is_crash);
+        let opened = house.open();
+        for (name, origin, by_same_client) in [
+            // Seen again in the first format, which did not record by whom.
+            ("ada", origin(1, None), false),
+            ("ada", origin(7, None), true),
+            ("ada", origin(1, None), true),
+            ("bob", origin(2, Some(9)), true),
+            ("bob", origin(3, Some(8)), false),
+            ("bob", origin(8, None), true),
+        ] {
+            let renewed = sign_up_by(&opened.store, name, origin).await;
+            assert_eq!(renewed, Ok(Subscription::Renewed { by_same_client }));
+        }
+    }
 }
 
 #[tokio::test]

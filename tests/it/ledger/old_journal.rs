@@ -5,13 +5,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::damage::{check_accepted, check_refused};
-use super::ends;
 use super::faults::FaultyFiles;
 use super::faults::set;
+use super::{ends, sealed};
 use crate::fixtures::House;
 
 /// As the last version with a journal left them, when it was killed, beside the secret that every
 /// [`House`] has: 65 lines of "ada", which were synced, and four more, which are in the journal, too.
+/// The head names a later format than theirs, or else the ledger would be written anew.
 const LEDGER: &[u8] = include_bytes!("with_journal/ledger.jsonl");
 const JOURNAL: &[u8] = include_bytes!("with_journal/ledger.journal");
 
@@ -61,6 +62,25 @@ async fn check_set_aside(ledger: &[u8], journal_bytes: &[u8], present: &[&str], 
 #[tokio::test]
 async fn after_a_kill_the_ledger_has_all_and_the_journal_goes() {
     check_taken_over(LEDGER).await;
+}
+
+#[tokio::test]
+async fn a_ledger_of_their_format_is_written_anew_with_what_the_journal_has() {
+    let synced = ends(LEDGER)[SYNCED - 1];
+    let text = String::from_utf8(LEDGER[..synced].to_vec()).unwrap();
+    let text = sealed(&text.replace("\"format\":3", "\"format\":2"));
+    let house = left_with(text.as_bytes(), JOURNAL);
+    for is_crash in [true, false, false] {
+        let opened = house.open();
+        assert!(!journal(&house).exists());
+        assert!(
+            house
+                .ledger_text()
+                .contains("\"format\":3,\"generation\":2")
+        );
+        opened.assert_has(&["ada", "bob", "cy", "dan"], &[]).await;
+        opened.end(is_crash);
+    }
 }
 
 #[tokio::test]

@@ -249,7 +249,10 @@ async fn who_signed_up_before_is_told_to_nobody_else() {
         json!(false)
     );
     let stranger = given(&app.send(subscribe().from("198.51.100.7")).await);
-    assert_eq!(stranger, json!({ "ok": true, "mode": "contact" }));
+    assert_eq!(
+        stranger,
+        json!({ "ok": true, "mode": "contact", "alreadyExists": false })
+    );
     let never = Setup {
         reveal_existing: RevealExisting::Never,
         ..Setup::default()

@@ -214,6 +214,7 @@ mod tests {
     fn contact(number: usize) -> Event {
         Event::ContactSeen {
             email: format!("x{number}@example.com"),
+            signers: Vec::new(),
             at: Timestamp::from_ms(1),
         }
     }

@@ -4,7 +4,7 @@ use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::agent::Registration;
-use crate::domain::contact::{Origin, SignUp};
+use crate::domain::contact::{Origin, OriginHash, SignUp, Signers};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
@@ -16,14 +16,18 @@ use crate::domain::time::Timestamp;
 pub(crate) enum Event {
     ContactSubscribed {
         email: String,
-        network: Hex<16>,
+        network: ShortHash,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        credential: Option<Hex<16>>,
+        credential: Option<ShortHash>,
         #[serde(with = "milliseconds")]
         at: Timestamp,
     },
     ContactSeen {
         email: String,
+        /// The last ones, this one and the first included, so that the line says all that the ones
+        /// before it did. Since format 3.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        signers: Vec<Signer>,
         #[serde(with = "milliseconds")]
         at: Timestamp,
     },
@@ -59,21 +63,22 @@ pub(crate) enum Event {
 
 impl Event {
     pub(crate) fn subscribed(sign_up: &SignUp) -> Self {
-        let Origin {
+        let Signer {
             network,
             credential,
-        } = sign_up.origin;
+        } = sign_up.origin.into();
         Self::ContactSubscribed {
             email: sign_up.email.as_str().to_owned(),
-            network: Hex(network),
-            credential: credential.map(Hex),
+            network,
+            credential,
             at: sign_up.at,
         }
     }
 
-    pub(crate) fn seen(email: &EmailAddress, at: Timestamp) -> Self {
+    pub(crate) fn seen(email: &EmailAddress, signers: &Signers, at: Timestamp) -> Self {
         Self::ContactSeen {
             email: email.as_str().to_owned(),
+            signers: signers.iter().copied().map(Into::into).collect(),
             at,
         }
     }
@@ -145,6 +150,33 @@ impl Event {
     }
 }
 
+/// A client that signed a contact up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Signer {
+    pub(crate) network: ShortHash,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) credential: Option<ShortHash>,
+}
+
+impl From<Origin> for Signer {
+    fn from(origin: Origin) -> Self {
+        Self {
+            network: ShortHash(origin.network),
+            credential: origin.credential.map(ShortHash),
+        }
+    }
+}
+
+impl From<Signer> for Origin {
+    fn from(signer: Signer) -> Self {
+        Self {
+            network: signer.network.0,
+            credential: signer.credential.map(|it| it.0),
+        }
+    }
+}
+
 /// What an event is about: a contact, a key or a registration. The text has no white space.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Identity(Box<str>);
@@ -186,6 +218,13 @@ mod milliseconds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Hex<const N: usize>(pub(crate) [u8; N]);
 
+impl<const N: usize> Hex<N> {
+    fn parse(text: &str) -> Option<Self> {
+        let bytes = HEXLOWER.decode(text.as_bytes()).ok()?;
+        bytes.try_into().ok().map(Self)
+    }
+}
+
 impl<const N: usize> Serialize for Hex<N> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&HEXLOWER.encode_display(&self.0))
@@ -194,11 +233,71 @@ impl<const N: usize> Serialize for Hex<N> {
 
 impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <&str>::deserialize(deserializer)?;
-        let bytes = HEXLOWER.decode(text.as_bytes()).ok();
-        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Self).ok_or_else(|| {
+        Self::parse(<&str>::deserialize(deserializer)?).ok_or_else(|| {
             serde::de::Error::custom(format_args!("expected {} hexadecimal digits", 2 * N))
         })
+    }
+}
+
+/// A hash of a client. Before format 3 all 16 bytes of it were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShortHash(OriginHash);
+
+impl Serialize for ShortHash {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Hex(*self.0.as_bytes()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ShortHash {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <&str>::deserialize(deserializer)?;
+        let short = Hex::<8>::parse(text).map(|it| OriginHash::from_bytes(it.0));
+        let hash = short.or_else(|| Hex::<16>::parse(text).map(|it| it.0.into()));
+        hash.map(Self)
+            .ok_or_else(|| serde::de::Error::custom("expected 16 or 32 hexadecimal digits"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_of_an_earlier_format_is_shortened_as_a_new_one_is() {
+        let whole = *b"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f";
+        let new = ShortHash(OriginHash::from(whole));
+        for text in [
+            r#""000102030405060708090a0b0c0d0e0f""#,
+            r#""0001020304050607""#,
+        ] {
+            assert_eq!(serde_json::from_str::<ShortHash>(text).unwrap(), new);
+        }
+        let written = serde_json::to_string(&new).unwrap();
+        assert_eq!(written, r#""0001020304050607""#);
+    }
+
+    #[test]
+    fn signers_that_this_version_does_not_know_are_refused() {
+        let seen = |signers: &str| {
+            let json =
+                format!(r#"{{"contact_seen":{{"email":"a@b.com","signers":{signers},"at":1}}}}"#);
+            serde_json::from_str::<Event>(&json)
+        };
+        assert!(seen(r#"[{"network":"0001020304050607"}]"#).is_ok());
+        for bad in [
+            "null",
+            "{}",
+            "[{}]",
+            r#"["0001020304050607"]"#,
+            r#"[{"network":""}]"#,
+            r#"[{"network":"000102030405060"}]"#,
+            r#"[{"network":"00010203040506070"}]"#,
+            r#"[{"network":"000102030405060g"}]"#,
+            r#"[{"network":"000102030405060A"}]"#,
+            r#"[{"network":"0001020304050607","device":"0001020304050607"}]"#,
+        ] {
+            assert!(seen(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -9,8 +9,9 @@ use super::line;
 /// The newest format that is read, and the only one that is written. Each extends the one before:
 ///
 /// 1. contacts and keys;
-/// 2. revoked tokens.
-pub(crate) const FORMAT: u64 = 2;
+/// 2. revoked tokens;
+/// 3. the last signers of a contact, and shorter hashes of them.
+pub(crate) const FORMAT: u64 = 3;
 
 /// What a ledger states about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

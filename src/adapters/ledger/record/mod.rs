@@ -31,7 +31,7 @@ mod old_journal;
 mod reader;
 
 pub(crate) use compaction::{compact, create};
-pub(crate) use event::{Event, Identity};
+pub(crate) use event::{Event, Identity, Signer};
 pub(crate) use file::{Ledger, unfinished};
 pub(crate) use fold::{Entry, Kept};
 pub(crate) use head::FORMAT;
