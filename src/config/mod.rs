@@ -281,13 +281,22 @@ impl Args {
     fn check(&self) -> Result<(), clap::Error> {
         let mut keys = BTreeSet::new();
         let params = self.model.iter().flat_map(ModelArgs::params);
-        match params.map(|(key, _)| key).find(|key| !keys.insert(*key)) {
-            Some(key) => Err(command().error(
+        if let Some((key, _)) = params.into_iter().find(|(key, _)| !keys.insert(key)) {
+            return Err(command().error(
                 ErrorKind::ArgumentConflict,
                 format!("--model-param names {key} twice"),
-            )),
-            None => Ok(()),
+            ));
         }
+        // Merged, so that two halves are seen to be all.
+        let trusted = IpNet::aggregate(&self.trusted_proxies);
+        if trusted.iter().any(|network| network.prefix_len() == 0) {
+            return Err(command().error(
+                ErrorKind::ValueValidation,
+                "--trusted-proxy must not cover all addresses, alone or together, or any client \
+                 could forge its address",
+            ));
+        }
+        Ok(())
     }
 
     /// Each policy's quota: the default, or that of its last `--limit`.

@@ -273,6 +273,47 @@ fn a_bare_address_is_a_network_of_one() {
     let networks = args.unwrap().trusted_proxies;
     let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
     assert_eq!(networks, ["10.0.0.0/8", "127.0.0.1/32", "2001:db8::1/128"]);
+    let mapped = load(&["--trusted-proxy=::ffff:172.16.0.0/108,::ffff:10.0.0.1"]).unwrap();
+    let networks: Vec<_> = mapped
+        .trusted_proxies
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(networks, ["172.16.0.0/12", "10.0.0.1/32"]);
+}
+
+#[test]
+fn proxies_that_are_everybody_are_refused_however_they_are_named() {
+    for all in [
+        &["0.0.0.0/1", "128.0.0.0/1"][..],
+        &["128.0.0.0/1", "10.0.0.0/8", "0.0.0.0/1"],
+        &["0.0.0.0/2", "64.0.0.0/2", "128.0.0.0/2", "192.0.0.0/2"],
+        &["::ffff:0.0.0.0/97", "128.0.0.0/1"],
+        &["10.0.0.0/8", "::/1", "8000::/1"],
+    ] {
+        let flags: Vec<_> = all
+            .iter()
+            .map(|it| format!("--trusted-proxy={it}"))
+            .collect();
+        let flags: Vec<_> = flags.iter().map(String::as_str).collect();
+        let message = refusal(&flags);
+        assert!(
+            message.contains("--trusted-proxy must not cover all"),
+            "{message}"
+        );
+        let variable = format!("--trusted-proxy={}", all.join(","));
+        assert!(refusal(&[&variable]).contains("--trusted-proxy"));
+    }
+    for some in [
+        "0.0.0.0/1",
+        "0.0.0.0/1,128.0.0.0/2,192.0.0.0/3",
+        "8000::/1,10.0.0.0/8",
+    ] {
+        assert!(
+            load(&[&format!("--trusted-proxy={some}")]).is_ok(),
+            "{some}"
+        );
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 use serde_json::Value;
 use url::{Host, Url};
 
@@ -124,21 +124,26 @@ pub(super) fn model_url(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn network(text: &str) -> Result<IpNet, String> {
-    let parsed = text.parse::<IpNet>().map(|network| network.trunc());
+    let parsed = text.parse::<IpNet>();
     let network = parsed
         .or_else(|_not_a_network| text.parse::<IpAddr>().map(IpNet::from))
         .map_err(|_nor_an_address| "must be a network such as 10.0.0.0/8, or an address")?;
-    let covers_all = match network {
-        IpNet::V4(v4) => v4.prefix_len() == 0,
-        // The second is all of IPv4 in mapped form.
-        IpNet::V6(v6) => v6.prefix_len() == 0 || v6.to_string() == "::ffff:0.0.0.0/96",
+    Ok(canonical(network.trunc()))
+}
+
+/// A network of IPv4-mapped addresses is the IPv4 network it maps: so are peers written.
+fn canonical(network: IpNet) -> IpNet {
+    const MAPPED_BITS: u8 = 96;
+    let IpNet::V6(v6) = network else {
+        return network;
     };
-    if covers_all {
-        return Err(
-            "must not cover all addresses, or any client could forge its address".to_owned(),
-        );
-    }
-    Ok(network)
+    let Some(v4) = v6.network().to_ipv4_mapped() else {
+        return network;
+    };
+    v6.prefix_len()
+        .checked_sub(MAPPED_BITS)
+        .and_then(|bits| Ipv4Net::new(v4, bits).ok())
+        .map_or(network, IpNet::V4)
 }
 
 pub(super) fn name(text: &str) -> Result<String, String> {

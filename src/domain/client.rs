@@ -20,6 +20,8 @@ pub enum Network {
     V4([u8; 4]),
     /// An IPv6 /64.
     V6([u8; 8]),
+    /// Whatever proxies forward without saying for whom: one network, so that it is not the proxy's.
+    Unknown,
 }
 
 impl From<IpAddr> for Network {
@@ -49,7 +51,7 @@ impl Network {
     #[must_use]
     pub const fn end_site(self) -> Self {
         match self {
-            Self::V4(_) => self,
+            Self::V4(_) | Self::Unknown => self,
             Self::V6([a, b, c, d, e, f, g, _]) => Self::V6([a, b, c, d, e, f, g, 0]),
         }
     }
@@ -60,6 +62,7 @@ impl Network {
         let wider = match *self {
             Self::V4([a, b, c, _]) => Self::V4([a, b, c, 0]),
             Self::V6([a, b, c, d, e, f, ..]) => Self::V6([a, b, c, d, e, f, 0, 0]),
+            Self::Unknown => Self::Unknown,
         };
         ClientGroup(key.hash16(&[b"group", wider.as_bytes()]))
     }
@@ -68,6 +71,7 @@ impl Network {
         match self {
             Self::V4(bytes) => bytes,
             Self::V6(bytes) => bytes,
+            Self::Unknown => &[],
         }
     }
 }
@@ -77,6 +81,7 @@ impl fmt::Debug for Network {
         f.write_str(match self {
             Self::V4(_) => "Network(v4)",
             Self::V6(_) => "Network(v6)",
+            Self::Unknown => "Network(unknown)",
         })
     }
 }
@@ -269,9 +274,11 @@ mod tests {
         let subjects = [
             Subject::Network(net),
             Subject::Network(network("192.0.2.2")),
+            Subject::Network(Network::Unknown),
             Subject::Credential(&fingerprint),
             Subject::SignUp(net, &email),
             Subject::SignUp(net, &other),
+            Subject::SignUp(Network::Unknown, &email),
             Subject::Visitor(&token),
             Subject::Everyone,
         ];

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
+
+use crate::domain::client::Network;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED: HeaderName = HeaderName::from_static("forwarded");
@@ -35,11 +37,25 @@ pub(crate) enum Forwarding {
     Known,
     /// A trusted proxy sent no forwarding header. The request may be its own.
     Missing,
-    /// A trusted proxy sent forwarding headers, but no `X-Forwarded-For` that can be parsed.
+    /// A trusted proxy sent forwarding headers, but no `X-Forwarded-For` that can be parsed. The
+    /// address is that of the last trusted hop.
     Unusable,
 }
 
 impl ClientIp {
+    /// The network that the request counts under. Requests that cannot be told apart have one of
+    /// their own: under the address of their proxy, they could use up the window of its health
+    /// probes.
+    pub(crate) fn network(&self) -> Network {
+        match self.forwarding {
+            Forwarding::Unusable => Network::Unknown,
+            Forwarding::Direct
+            | Forwarding::Untrusted
+            | Forwarding::Known
+            | Forwarding::Missing => Network::from(self.address),
+        }
+    }
+
     /// Whether the address may be that of a proxy, shared by many clients.
     pub(crate) const fn may_be_proxy(&self) -> bool {
         match self.forwarding {
@@ -54,10 +70,10 @@ impl ClientIp {
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// Trusts `networks`. A network of IPv4-mapped addresses is the IPv4 network it maps.
+    /// Trusts `networks`.
     #[must_use]
     pub fn new(networks: impl IntoIterator<Item = IpNet>) -> Self {
-        Self(networks.into_iter().map(canonical).collect())
+        Self(networks.into_iter().collect())
     }
 
     fn contains(&self, address: IpAddr) -> bool {
@@ -110,21 +126,6 @@ impl TrustedProxies {
     }
 }
 
-fn canonical(network: IpNet) -> IpNet {
-    const MAPPED_BITS: u8 = 96;
-    let network = network.trunc();
-    let IpNet::V6(v6) = network else {
-        return network;
-    };
-    let Some(v4) = v6.network().to_ipv4_mapped() else {
-        return network;
-    };
-    v6.prefix_len()
-        .checked_sub(MAPPED_BITS)
-        .and_then(|bits| Ipv4Net::new(v4, bits).ok())
-        .map_or(network, IpNet::V4)
-}
-
 /// An address, which may have a port; one of IPv6 may have brackets.
 fn parse_hop(element: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(element).ok()?;
@@ -160,8 +161,8 @@ impl ProxyWarnings {
             Forwarding::Missing | Forwarding::Unusable => (
                 &self.unnamed,
                 "a request from a trusted proxy has no usable X-Forwarded-For (Forwarded and \
-                 X-Real-IP are not read): have the proxy send X-Forwarded-For, or its visitors are \
-                 counted as one",
+                 X-Real-IP are not read): have the proxy send X-Forwarded-For, or all such requests \
+                 are counted as one client",
             ),
             Forwarding::Direct | Forwarding::Known | Forwarding::Untrusted => return,
         };
@@ -190,7 +191,7 @@ mod tests {
     const PROXY: &str = "10.0.0.1";
 
     fn proxies() -> TrustedProxies {
-        let networks = ["10.0.0.0/8", "2001:db8:ffff::/48", "::ffff:172.16.0.0/108"];
+        let networks = ["10.0.0.0/8", "2001:db8:ffff::/48", "172.16.0.0/12"];
         TrustedProxies::new(networks.map(|network| network.parse().unwrap()))
     }
 
@@ -221,7 +222,15 @@ mod tests {
     fn check(lines: &[&str], expected: ClientIp) {
         let name = &X_FORWARDED_FOR;
         let headers: Vec<_> = lines.iter().map(|line| (name, line.as_bytes())).collect();
-        assert_eq!(client_ip(PROXY, &headers), expected, "{lines:?}");
+        let found = client_ip(PROXY, &headers);
+        assert_eq!(found, expected, "{lines:?}");
+        let is_known = expected.forwarding == Forwarding::Known;
+        let network = if is_known {
+            expected.address.into()
+        } else {
+            Network::Unknown
+        };
+        assert_eq!(found.network(), network, "{lines:?}");
     }
 
     #[test]
@@ -235,7 +244,7 @@ mod tests {
                 vec!["1.1.1.1, 2.2.2.2, 10.9.9.9, 10.8.8.8"],
                 known("2.2.2.2"),
             ),
-            // IPv4-mapped hops, and a trusted network given as IPv4-mapped.
+            // IPv4-mapped hops.
             (
                 vec!["1.1.1.1, ::ffff:10.9.9.9, 172.17.0.1"],
                 known("1.1.1.1"),
@@ -267,7 +276,7 @@ mod tests {
                 vec!["6.6.6.6, 1.1.1.1", "", "10.8.8.8", "10.9.9.9, 10.7.7.7"],
                 known("1.1.1.1"),
             ),
-            // An element that cannot be parsed ends the walk at the last good address.
+            // An element that cannot be parsed ends the walk, and nobody knows the client.
             (vec!["1.1.1.1, nonsense"], unusable(PROXY)),
             (vec!["1.1.1.1, nonsense, 10.9.9.9"], unusable("10.9.9.9")),
             (vec!["1.1.1.1", "unknown"], unusable(PROXY)),
@@ -338,6 +347,7 @@ mod tests {
             };
             assert_eq!(client_ip(peer, &lines), asked, "{peer}");
             assert_eq!(client_ip(peer, &[]), not_asked, "{peer}");
+            assert_eq!(not_asked.network(), Network::from(not_asked.address));
             assert_eq!(asked.may_be_proxy(), !is_trusted);
             assert_eq!(not_asked.may_be_proxy(), is_trusted, "a silent proxy");
         }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
-use crate::domain::client::{Client, Network};
+use crate::domain::client::Client;
 use crate::domain::time::Timestamp;
 use crate::site::Site;
 use crate::site::tools::Toolbox;
@@ -74,7 +74,7 @@ impl RequestContext {
             area,
             wanted: Wanted::of(area, &parts.headers),
             client: Client {
-                network: Network::from(client_ip.address),
+                network: client_ip.network(),
                 credential: None,
                 may_be_shared: client_ip.may_be_proxy(),
             },

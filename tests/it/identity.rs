@@ -200,3 +200,46 @@ async fn outside_api_a_good_credential_is_counted_and_a_bad_one_is_its_network()
         }
     }
 }
+
+#[tokio::test]
+async fn what_a_proxy_forwards_for_nobody_never_counts_as_the_proxy() {
+    const PROXY: &str = "10.0.0.1";
+    let app = Setup {
+        trusted_proxies: &["10.0.0.0/8"],
+        ..Setup::default()
+    }
+    .limit("default", "8/60s")
+    .limit("ip", "8/60s")
+    .start();
+    let forged = [
+        ("x-forwarded-for", "nonsense"),
+        ("x-forwarded-for", ""),
+        ("x-forwarded-for", "198.51.100.1, unknown, 10.0.0.1"),
+        ("x-forwarded-for", "198.51.100.1, 10.0.0.1, \u{e9}"),
+        ("forwarded", "for=198.51.100.1"),
+        ("forwarded", "\u{ff}"),
+        ("x-real-ip", "198.51.100.1"),
+        ("x-real-ip", PROXY),
+    ];
+    let send = |proxy: &'static str, (name, value)| {
+        let call = Call::get("/api/v1/health").from(proxy).header(name, value);
+        app.send(call)
+    };
+    for (sent, header) in forged.into_iter().enumerate() {
+        let reply = send(if sent % 2 == 0 { PROXY } else { "10.0.0.2" }, header).await;
+        assert_eq!(
+            reply.remaining() as usize,
+            forged.len() - 1 - sent,
+            "{header:?}"
+        );
+    }
+    for header in forged {
+        let reply = send(PROXY, header).await;
+        assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS, "{header:?}");
+    }
+    // The proxy's own probes, and those who are named, have windows of their own.
+    let probe = app.send(Call::get("/api/v1/health").from(PROXY)).await;
+    assert_eq!(probe.remaining(), 7);
+    let visitor = send(PROXY, ("x-forwarded-for", "198.51.100.1")).await;
+    assert_eq!(visitor.remaining(), 7);
+}
