@@ -192,6 +192,7 @@ async fn listen(
         .behind(TrustedProxies::new(args.trusted_proxies.clone()));
     let limits = ServerLimits {
         connections_max,
+        connections_per_network: args.connections_per_network.map(|most| most as usize),
         drain_deadline: args.drain_deadline(DEADLINES),
         ..ServerLimits::default()
     };

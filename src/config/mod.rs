@@ -137,6 +137,15 @@ pub struct Args {
     )]
     pub connections_max: u32,
 
+    /// Most connections open at once from one IPv4 address or IPv6 /56; networks of --trusted-proxy
+    /// have no such limit [default: an eighth of --max-connections]
+    #[arg(
+        long = "max-connections-per-network",
+        value_name = "COUNT",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub connections_per_network: Option<u32>,
+
     /// Least severe level that is logged on standard error
     #[arg(
         long,

@@ -24,6 +24,7 @@ fn the_data_directory_alone_is_enough() {
     assert_eq!(args.key_lifetime_ms, 90 * 86_400_000);
     assert_eq!(args.reveal_existing, RevealExisting::SameClient);
     assert_eq!(args.connections_max, 16_384);
+    assert_eq!(args.connections_per_network, None);
     assert_eq!(args.service_name, "Landing API");
     assert_eq!(args.erp_url, None);
     assert_eq!(args.site_dir, None);
@@ -119,6 +120,8 @@ fn a_wrong_value_is_refused_by_the_name_of_its_flag() {
         ("--newsletter-webhook", "https://hooks.example/#a"),
         ("--max-connections", "0"),
         ("--max-connections", "-1"),
+        ("--max-connections-per-network", "0"),
+        ("--max-connections-per-network", "1000001"),
         ("--log-level", "loud"),
         ("--log-level", "3"),
         ("--log-format", "xml"),

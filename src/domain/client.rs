@@ -56,6 +56,14 @@ impl Network {
         }
     }
 
+    /// A short name for log lines: a keyed hash, so that it is the same in all of them and does not
+    /// tell the address.
+    #[must_use]
+    pub fn pseudonym(&self, key: &MacKey) -> String {
+        let hash = key.hash(&[b"pseudonym", self.as_bytes()]);
+        hash.to_hex().chars().take(12).collect()
+    }
+
     /// The group of the network: its IPv4 /24 or IPv6 /48.
     #[must_use]
     pub fn group(&self, key: &MacKey) -> ClientGroup {

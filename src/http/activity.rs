@@ -12,8 +12,12 @@ use tokio::time::Instant;
 use super::reply::ReplyBody;
 use super::sse::BrokenOff;
 
-/// The counters of one connection, and the time of its last progress: a request answered, or a part of
-/// an answer sent.
+/// How many bytes of answers are progress, if no answer is sent to its end: a client that takes them
+/// byte by byte is as good as one that does not read.
+const PROGRESS_BYTES: usize = 4096;
+
+/// The counters of one connection, and the time of its last progress: a request answered, an answer or
+/// an event of it sent, or [`PROGRESS_BYTES`] of answers.
 #[derive(Debug)]
 pub(super) struct Activity {
     opened: Instant,
@@ -23,6 +27,8 @@ pub(super) struct Activity {
     in_flight: AtomicUsize,
     /// Bodies and pieces of bodies that have not been sent.
     unsent: AtomicUsize,
+    /// Bytes sent since the last progress, of pieces that are not sent yet.
+    sent_bytes: AtomicUsize,
 }
 
 impl Activity {
@@ -32,12 +38,20 @@ impl Activity {
             last_ms: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             unsent: AtomicUsize::new(0),
+            sent_bytes: AtomicUsize::new(0),
         })
     }
 
     fn touch(&self) {
         let ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_ms.store(ms, Ordering::Relaxed);
+    }
+
+    fn sent(&self, bytes: usize) {
+        if self.sent_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes >= PROGRESS_BYTES {
+            self.sent_bytes.store(0, Ordering::Relaxed);
+            self.touch();
+        }
     }
 
     /// Counts a request until the guard is dropped.
@@ -149,7 +163,7 @@ impl Buf for Piece {
         if self.bytes.has_remaining()
             && let Some(unsent) = &self.unsent
         {
-            unsent.activity.touch();
+            unsent.activity.sent(count);
         }
     }
 }
@@ -168,7 +182,8 @@ mod tests {
     const PAUSE: Duration = Duration::from_secs(7);
 
     fn piece(activity: &Arc<Activity>) -> Piece {
-        let mut body = ActiveBody::new(whole(Bytes::from_static(b"hi")), activity);
+        let text = Bytes::from_static(&[b'x'; 3 * PROGRESS_BYTES]);
+        let mut body = ActiveBody::new(whole(text), activity);
         let polled = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
         let Poll::Ready(Some(Ok(frame))) = polled else {
             panic!("a whole body is there at once");
@@ -199,7 +214,7 @@ mod tests {
             activity.next_look(REST, STALL),
             Some(Instant::now() + PAUSE)
         );
-        piece.advance(1);
+        piece.advance(PROGRESS_BYTES);
         advance(STALL - PAUSE).await;
         assert_eq!(
             activity.next_look(REST, STALL),
@@ -207,6 +222,24 @@ mod tests {
         );
         advance(PAUSE).await;
         assert_eq!(activity.next_look(REST, STALL), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_few_bytes_now_and_then_are_no_progress() {
+        let activity = Activity::new();
+        let mut piece = piece(&activity);
+        let began = Instant::now();
+        for _ in 0..10 {
+            advance(STALL / 10).await;
+            assert!(activity.next_look(REST, STALL).is_some() || began.elapsed() >= STALL);
+            piece.advance(1);
+        }
+        assert_eq!(activity.next_look(REST, STALL), None);
+        // Many pieces that together are enough are.
+        for _ in 10..PROGRESS_BYTES {
+            piece.advance(1);
+        }
+        assert_eq!(activity.next_look(REST, STALL), Some(Instant::now() + REST));
     }
 
     #[tokio::test(start_paused = true)]

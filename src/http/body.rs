@@ -1,32 +1,46 @@
 //! Reading a request's body under its media type, its largest size, a deadline and a memory budget.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::{Body, Bytes};
 use hyper::header::CONTENT_TYPE;
+use hyper::http::request::Parts;
 use tokio::time::timeout;
 
 use crate::domain::client::Network;
 
-use super::body_budget::{BodyBudget, BudgetShare, OverBudget};
 use super::cors::AllowedOrigins;
 use super::endpoint::BodyRule;
 use super::problem::{Code, Problem};
+use super::shares::{NoPlace, Share, Shares};
 
 /// An error of a body or of what reads it.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The memory of all bodies that are being read, in bytes.
-const BUDGET_BYTES: usize = 64 * 1024 * 1024;
+/// The memory of larger bodies that are being read, in bytes.
+const LARGE_BYTES: usize = 64 * 1024 * 1024;
+/// The memory of small bodies that are being read, and of all heads that wait for a body, in bytes.
+/// It is apart, so that large bodies that come slowly cannot take the room of every small one.
+const SMALL_BYTES: usize = 32 * 1024 * 1024;
+/// The largest small body.
+const SMALL_BODY_MAX: usize = 8 * 1024;
 
-/// Reads bodies within a common memory budget.
+/// What a request takes that waits for its body, beside its head.
+const WAITING_BYTES: usize = 4 * 1024;
+/// What a header takes, beside its name and value.
+const HEADER_BYTES: usize = 128;
+
+/// Reads bodies within a common memory budget. It is charged for what has arrived, never for what is
+/// announced.
 #[derive(Debug)]
 pub(crate) struct BodyReader {
     deadline: Duration,
-    budget: BodyBudget,
+    small: Arc<Shares>,
+    large: Arc<Shares>,
 }
 
 impl BodyReader {
@@ -34,11 +48,17 @@ impl BodyReader {
     pub(crate) fn new(deadline: Duration) -> Self {
         Self {
             deadline,
-            budget: BodyBudget::new(BUDGET_BYTES),
+            small: Shares::new(SMALL_BYTES),
+            large: Shares::new(LARGE_BYTES),
         }
     }
 
-    /// Reads all of `body`, which comes from `network`.
+    /// The bytes that are charged now.
+    pub(crate) fn held(&self) -> usize {
+        self.small.held() + self.large.held()
+    }
+
+    /// Reads all of `body`, which comes from `network` after a head of `head_bytes` ([`weight`]).
     ///
     /// # Errors
     /// A problem when it is larger than `bytes_max`, slower than the deadline, broken off, or over
@@ -46,11 +66,16 @@ impl BodyReader {
     pub(crate) async fn read(
         &self,
         network: Network,
+        head_bytes: usize,
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
         bytes_max: usize,
     ) -> Result<Bytes, Problem> {
-        let mut share = self.budget.share(network);
-        match timeout(self.deadline, collect(body, bytes_max, &mut share)).await {
+        let mut room = Room {
+            head_bytes,
+            small: self.small.of(network),
+            large: self.large.of(network),
+        };
+        match timeout(self.deadline, collect(body, bytes_max, &mut room)).await {
             Ok(Ok(bytes)) => Ok(bytes),
             Ok(Err(ReadError::TooLarge)) => Err(Problem::new(
                 Code::PayloadTooLarge,
@@ -73,25 +98,52 @@ impl BodyReader {
     }
 }
 
+/// The memory that a request with this head takes while it waits for its body, in bytes.
+pub(crate) fn weight(head: &Parts) -> usize {
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| HEADER_BYTES + name.as_str().len() + value.len());
+    let target = head.uri.path_and_query().map_or(0, |it| it.as_str().len());
+    WAITING_BYTES + target + headers.sum::<usize>()
+}
+
+/// The memory that one request is charged.
+struct Room {
+    head_bytes: usize,
+    small: Share,
+    large: Share,
+}
+
+impl Room {
+    /// Makes room for a body of `bytes`.
+    fn grow_to(&mut self, bytes: usize) -> Result<(), NoPlace> {
+        if bytes > SMALL_BODY_MAX {
+            self.large.grow_to(bytes)
+        } else {
+            self.small.grow_to(self.head_bytes + bytes)
+        }
+    }
+}
+
 /// Why a body was not read to its end.
 enum ReadError {
     TooLarge,
-    OverBudget(OverBudget),
+    OverBudget(NoPlace),
     Broken(BodyError),
 }
 
-/// Copies a body into one buffer, charged to `share`. Frames are not kept: one of a byte would keep
+/// Copies a body into one buffer, charged to `room`. Frames are not kept: one of a byte would keep
 /// the whole read buffer alive.
 async fn collect(
     body: impl Body<Data = Bytes, Error: Into<BodyError>>,
     bytes_max: usize,
-    share: &mut BudgetShare<'_>,
+    room: &mut Room,
 ) -> Result<Bytes, ReadError> {
     let announced = body.size_hint();
     // A body that is announced too large is not read.
     if announced.lower() > bytes_max as u64 {
         return Err(ReadError::TooLarge);
     }
+    room.grow_to(0).map_err(ReadError::OverBudget)?;
     let mut body = pin!(body);
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -111,7 +163,7 @@ async fn collect(
             let capacity = (2 * bytes.capacity())
                 .min(most.unwrap_or(bytes_max))
                 .max(len);
-            share.grow_to(capacity).map_err(ReadError::OverBudget)?;
+            room.grow_to(capacity).map_err(ReadError::OverBudget)?;
             bytes.reserve_exact(capacity - bytes.len());
         }
         bytes.extend_from_slice(&data);
@@ -201,17 +253,18 @@ mod tests {
 
     const NETWORK: Network = Network::V4([192, 0, 2, 1]);
 
-    /// The most of which one network may have 100 bytes.
+    /// One network may have 100 bytes of small bodies and 40,000 of large ones.
     fn reader() -> BodyReader {
         BodyReader {
             deadline: Duration::from_secs(10),
-            budget: BodyBudget::new(800),
+            small: Shares::new(800),
+            large: Shares::new(8 * 40_000),
         }
     }
 
     async fn read(reader: &BodyReader, text: &'static str) -> Result<Bytes, Code> {
         let body = Full::new(Bytes::from_static(text.as_bytes()));
-        let read = reader.read(NETWORK, body, 80).await;
+        let read = reader.read(NETWORK, 0, body, 80).await;
         read.map_err(|problem| problem.code)
     }
 
@@ -221,7 +274,7 @@ mod tests {
         let sixty = "x".repeat(60).leak();
         for frames in [vec![], vec![sixty.as_bytes()]] {
             let is_room_left = frames.is_empty();
-            let slow = reader.read(NETWORK, Unending(frames), 80);
+            let slow = reader.read(NETWORK, 0, Unending(frames), 80);
             let (slow, quick) = tokio::join!(slow, async {
                 tokio::task::yield_now().await;
                 read(&reader, sixty).await
@@ -238,12 +291,52 @@ mod tests {
         let reader = reader();
         // Twice 64 bytes would be more than there is, and than a body may have.
         let frames = Unending(vec![b"x"; 80]);
-        let unended = reader.read(NETWORK, frames, 80).await;
+        let unended = reader.read(NETWORK, 0, frames, 80).await;
         assert_eq!(unended.unwrap_err().code, Code::RequestTimeout);
         let frames = Unending(vec![b"x"; 81]);
-        let large = reader.read(NETWORK, frames, 80).await;
+        let large = reader.read(NETWORK, 0, frames, 80).await;
         assert_eq!(large.unwrap_err().code, Code::PayloadTooLarge);
         assert_eq!(read(&reader, "").await.unwrap(), "");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_takes_room_while_its_body_has_not_come() {
+        let reader = reader();
+        for (head_bytes, status) in [(40, None), (41, Some(Code::Overloaded))] {
+            let waiting = reader.read(NETWORK, 60, Unending(vec![]), 80);
+            let (waiting, other) = tokio::join!(waiting, async {
+                tokio::task::yield_now().await;
+                let empty = Full::new(Bytes::new());
+                reader.read(NETWORK, head_bytes, empty, 80).await
+            });
+            assert_eq!(waiting.unwrap_err().code, Code::RequestTimeout);
+            assert_eq!(other.err().map(|problem| problem.code), status);
+            assert_eq!(reader.held(), 0);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn small_bodies_have_room_while_large_ones_take_theirs() {
+        let reader = reader();
+        let large = "x".repeat(30_000).leak().as_bytes();
+        let slow = reader.read(NETWORK, 20, Unending(vec![large]), 40_000);
+        let (slow, (second, small)) = tokio::join!(slow, async {
+            tokio::task::yield_now().await;
+            let second = Full::new(Bytes::from_static(large));
+            let second = reader.read(NETWORK, 20, second, 40_000).await;
+            (second, read(&reader, "a small one").await)
+        });
+        assert_eq!(slow.unwrap_err().code, Code::RequestTimeout);
+        assert_eq!(second.unwrap_err().code, Code::Overloaded);
+        assert_eq!(small.unwrap(), "a small one");
+        assert_eq!(reader.held(), 0);
+    }
+
+    #[test]
+    fn a_head_weighs_what_it_takes() {
+        let request = hyper::Request::post("/chat?a=1").header("cookie", "x".repeat(1000));
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        assert_eq!(weight(&parts), WAITING_BYTES + 9 + HEADER_BYTES + 6 + 1000);
     }
 
     #[test]

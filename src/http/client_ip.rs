@@ -76,7 +76,8 @@ impl TrustedProxies {
         Self(networks.into_iter().collect())
     }
 
-    fn contains(&self, address: IpAddr) -> bool {
+    /// Whether `address` is a trusted proxy's.
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 

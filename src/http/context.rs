@@ -19,6 +19,7 @@ use super::client_ip::ClientIp;
 use super::cookie::QuotaCookie;
 use super::documents::{DocumentUrls, Documents};
 use super::request_id::RequestId;
+use super::shares::Shares;
 use super::version::Wanted;
 
 /// What all requests share.
@@ -30,11 +31,14 @@ pub(crate) struct ServerState {
     pub(crate) toolbox: Toolbox,
     /// Handlers with effects and streamed answers that have begun. A stop waits for them.
     pub(crate) unfinished: TaskTracker,
+    /// The turns that the model answers at once, if that is bounded.
+    pub(crate) turns: Option<Arc<Shares>>,
 }
 
 impl ServerState {
     pub(crate) fn new(app: Arc<App>, site: &Site) -> Self {
         Self {
+            turns: app.model.turns_max().map(Shares::new),
             urls: DocumentUrls::new(&app.settings.base_url),
             app,
             documents: Documents::new(site.documents()),

@@ -2,13 +2,14 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`server`], `activity` | connections: caps, deadlines, drain |
+//! | [`server`], `slots`, `activity` | connections: caps, deadlines, drain |
+//! | `shares` | what one network may hold of connections, bodies and turns |
 //! | [`service`], `pipeline`, `context` | what is set at start, the path of every request, what it carries |
 //! | [`area`], [`endpoint`], [`endpoints`] | what is declared of an endpoint, and the table of all |
 //! | `handlers` | a handler each, with its row |
 //! | `mcp` | the same handlers as tools of the Model Context Protocol |
 //! | `identity`, [`client_ip`], [`cors`], `version` | credentials, addresses, origins, versions |
-//! | `body`, `body_budget`, `wire`, `form`, `cookie` | reading bodies, the JSON or form in them, cookies |
+//! | `body`, `wire`, `form`, `cookie` | reading bodies, the JSON or form in them, cookies |
 //! | `ceilings` | warnings when everybody together reaches a limit |
 //! | `documents`, `negotiate` | the site's documents as answers |
 //! | [`problem`] | failures as problem details (RFC 9457) |
@@ -18,7 +19,6 @@
 mod activity;
 pub mod area;
 mod body;
-mod body_budget;
 mod ceilings;
 pub mod client_ip;
 mod context;
@@ -43,6 +43,8 @@ mod reply;
 mod request_id;
 pub mod server;
 pub mod service;
+mod shares;
+mod slots;
 mod sse;
 mod version;
 mod wire;

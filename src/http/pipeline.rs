@@ -153,8 +153,9 @@ impl LandingService {
         let mut bytes = Bytes::new();
         if let Some(rule) = endpoint.body {
             body::check_refused(rule, headers)?;
-            let network = context.client.network;
-            bytes = Box::pin(self.bodies.read(network, body, rule.bytes_max)).await?;
+            let (network, head_bytes) = (context.client.network, body::weight(&context.parts));
+            let read = self.bodies.read(network, head_bytes, body, rule.bytes_max);
+            bytes = Box::pin(read).await?;
             let (media_type, is_empty) = (rule.media_type, bytes.is_empty());
             body::check_media_type(media_type, headers, own_origin, &self.origins, is_empty)?;
             // Reading the body may have taken long.

@@ -14,31 +14,37 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::activity::{ActiveBody, Activity};
+use super::reply::ReplyBody;
 use super::service::LandingService;
+use super::slots::{Gauge, Slots};
 
 /// Limits of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
     /// Most open connections. Further ones wait in the listener's backlog.
     pub connections_max: usize,
+    /// Most open connections of one network that is no trusted proxy. Further ones are closed.
+    /// `None` is an eighth of all.
+    pub connections_per_network: Option<usize>,
     /// How long a request's head may take on HTTP/1.1, counted from the previous answer or from the
-    /// start of the connection. So it is also the keep-alive timeout.
+    /// start of the connection. So it is also the keep-alive timeout. While three quarters of the
+    /// connections are taken, all keep-alive timeouts are [`CROWDED_REST`].
     pub head_deadline: Duration,
     /// How long a connection may make no progress on an answer that is being sent: it closes
-    /// connections whose client does not read. On HTTP/2 it is also the keep-alive timeout.
+    /// connections whose client does not read, or reads less than 4 KiB in this time. On HTTP/2 it is also the keep-alive timeout.
     pub idle_deadline: Duration,
     /// How long requests may take to finish after the stop signal, before they are interrupted.
     pub drain_deadline: Duration,
-    /// The largest request head, in bytes.
+    /// The largest request head on HTTP/1.1, in bytes.
     pub head_bytes_max: usize,
     /// Most concurrent streams of an HTTP/2 connection.
     pub streams_max: u32,
@@ -48,6 +54,7 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             connections_max: 16_384,
+            connections_per_network: None,
             head_deadline: Duration::from_secs(30),
             idle_deadline: Duration::from_secs(75),
             drain_deadline: Duration::from_secs(10),
@@ -57,8 +64,16 @@ impl Default for ServerLimits {
     }
 }
 
+/// How long a connection may idle while three quarters of all are taken, and how often a connection
+/// checks that.
+pub const CROWDED_REST: Duration = Duration::from_secs(5);
+
 /// Most headers of a request.
 const HEADERS_MAX: usize = 100;
+
+/// The largest header list on HTTP/2, as RFC 9113, section 6.5.2 counts it. A byte on the wire can
+/// become a header of a hundred bytes in memory.
+const HEADER_LIST_MAX: u32 = 16 * 1024;
 
 /// How long a connection without a request may stay open after the stop signal.
 pub const STOP_GRACE: Duration = Duration::from_secs(1);
@@ -123,19 +138,30 @@ async fn accept_loop(
     connections: &TaskTracker,
     stopped: &watch::Receiver<bool>,
 ) {
-    let slots = Arc::new(Semaphore::new(limits.connections_max));
+    let mut slots = Slots::new(
+        service,
+        limits.connections_max,
+        limits.connections_per_network,
+    );
     let mut warned_at: Option<Instant> = None;
     loop {
         // A slot first: a connection that is not accepted costs this process nothing.
-        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+        let Some(free) = slots.free().await else {
             return;
         };
         match listener.accept().await {
             Ok((stream, peer)) => {
+                let Some(slot) = slots.assign(free, peer.ip()) else {
+                    // Reset, so that refused connections do not linger in the kernel. A failure
+                    // leaves an ordinary close.
+                    let _ = stream.set_zero_linger();
+                    continue;
+                };
                 let connection = Arc::new(Connection {
                     service: Arc::clone(service),
                     peer: peer.ip(),
                     limits,
+                    gauge: slots.gauge(),
                     activity: Activity::new(),
                 });
                 let stopped = stopped.clone();
@@ -183,6 +209,7 @@ struct Connection {
     service: Arc<LandingService>,
     peer: IpAddr,
     limits: ServerLimits,
+    gauge: Gauge,
     activity: Arc<Activity>,
 }
 
@@ -195,9 +222,8 @@ impl Connection {
         // Nagle's algorithm would only delay answers, which are written whole.
         stream.set_nodelay(true)?;
         let is_http2 = tokio::select! {
-            first = timeout(self.limits.head_deadline, speaks_http2(&stream)) => {
-                first.map_err(|_elapsed| ConnectionError::Idle)??
-            }
+            first = speaks_http2(&stream) => first?,
+            () = self.silence() => return Err(ConnectionError::Idle),
             // No request has begun.
             _ = stopped.wait_for(|&stopped| stopped) => return Ok(()),
         };
@@ -219,6 +245,19 @@ impl Connection {
         }
     }
 
+    /// Resolves once a connection that has said nothing has had its time.
+    async fn silence(&self) {
+        let mut left = self.limits.head_deadline;
+        while !left.is_zero() {
+            let step = left.min(CROWDED_REST);
+            sleep(step).await;
+            if self.gauge.is_crowded() {
+                return;
+            }
+            left -= step;
+        }
+    }
+
     fn http1(&self) -> http1::Builder {
         let mut builder = http1::Builder::new();
         builder
@@ -232,15 +271,15 @@ impl Connection {
     }
 
     fn http2(&self) -> http2::Builder<TokioExecutor> {
-        let head_bytes_max = u32::try_from(self.limits.head_bytes_max).unwrap_or(u32::MAX);
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
             .max_concurrent_streams(self.limits.streams_max)
-            .max_header_list_size(head_bytes_max)
+            .max_header_list_size(HEADER_LIST_MAX)
             // Rapid reset (CVE-2023-44487).
             .max_pending_accept_reset_streams(20)
             .max_local_error_reset_streams(256)
+            // A client amid a header block cannot answer: this is the deadline of the block, too.
             .keep_alive_interval(Some(Duration::from_secs(20)))
             .keep_alive_timeout(Duration::from_secs(10));
         builder
@@ -253,7 +292,14 @@ impl Connection {
         // Counted now: on HTTP/2 the future may be polled later.
         let in_flight = self.activity.begin();
         async move {
-            let response = self.service.respond(self.peer, request).await;
+            let response = if request.headers().len() > HEADERS_MAX {
+                // hyper's answer on HTTP/1.1, where it counts them itself.
+                let mut refusal = Response::new(ReplyBody::default());
+                *refusal.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+                refusal
+            } else {
+                self.service.respond(self.peer, request).await
+            };
             let response = response.map(|body| ActiveBody::new(body, &self.activity));
             drop(in_flight);
             Ok(response)
@@ -275,7 +321,7 @@ impl Connection {
         });
         let mut is_stopping = false;
         // Not reset by each request: when it fires, the activity knows when the last one was.
-        let mut idle = pin!(sleep(rest));
+        let mut idle = pin!(sleep(rest.min(CROWDED_REST)));
         loop {
             tokio::select! {
                 // The stop first: a connection that is always ready would hide it.
@@ -288,8 +334,10 @@ impl Connection {
                     idle.as_mut().reset(Instant::now() + rest);
                 }
                 () = &mut idle => {
+                    let rest = if self.gauge.is_crowded() { rest.min(CROWDED_REST) } else { rest };
                     let next = self.activity.next_look(rest, self.limits.idle_deadline);
-                    idle.as_mut().reset(next.ok_or(ConnectionError::Idle)?);
+                    let next = next.ok_or(ConnectionError::Idle)?;
+                    idle.as_mut().reset(next.min(Instant::now() + CROWDED_REST));
                 }
                 ended = &mut connection => return Ok(ended?),
             }

@@ -69,6 +69,14 @@ impl LandingService {
         self
     }
 
+    /// What clients hold now: bytes of bodies that are being read and of heads that wait for one, and
+    /// turns of the model.
+    #[must_use]
+    pub fn held(&self) -> (usize, usize) {
+        let turns = self.state.turns.as_ref().map(|turns| turns.held());
+        (self.bodies.held(), turns.unwrap_or(0))
+    }
+
     /// The number of handlers with effects and streamed answers that have begun and not finished.
     #[must_use]
     pub fn unfinished(&self) -> usize {

@@ -12,6 +12,11 @@ pub trait ModelClient: Send + Sync {
     /// Whether a turn costs the operator money. Such turns also count under `assistant-all`.
     fn is_metered(&self) -> bool;
 
+    /// How many turns it answers at once, if that is bounded.
+    fn turns_max(&self) -> Option<usize> {
+        None
+    }
+
     /// Takes one of the permits that bound concurrent turns. Callers take it before they charge the
     /// turn, so that a turn without a permit costs nobody anything.
     ///

@@ -94,15 +94,15 @@ async fn one_network_with_slow_bodies_does_not_stop_others() {
         let begun = Instant::now();
         let slow: Vec<_> = (0..CROWD)
             .map(|number| {
-                // One /64 is one network.
-                let peer = format!("2001:db8::{number:x}");
+                // A home has a /56, and so 256 of these /64s.
+                let peer = format!("2001:db8:0:{number:x}::1");
                 send_slowly(&app, &peer, LARGEST - 1, is_announced)
             })
             .collect();
         all_have_begun().await;
-        let other = app.send(echo("2001:db8:0:1::1")).await;
+        let other = app.send(echo("2001:db8:0:100::1")).await;
         assert_eq!(other.status, 200);
-        let crowded = "2001:db8::ffff";
+        let crowded = "2001:db8:0:ff::1";
         let late = send_slowly(&app, crowded, LARGEST - 1, is_announced);
         assert_eq!(late.await.unwrap(), 503);
         assert!(begun.elapsed() < Duration::from_secs(1), "nobody waited");
@@ -110,7 +110,59 @@ async fn one_network_with_slow_bodies_does_not_stop_others() {
         assert_eq!(count(slow, 408).await, 25, "{is_announced}");
         let late = send_slowly(&app, crowded, LARGEST - 1, is_announced);
         assert_eq!(late.await.unwrap(), 408, "there is room again");
+        assert_eq!(app.service.held(), (0, 0));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn small_bodies_have_room_whatever_large_ones_take() {
+    let app = app();
+    let slow: Vec<_> = (0..CROWD)
+        .map(|number| {
+            let peer = format!("203.0.113.{}", number % 12);
+            send_slowly(&app, &peer, LARGEST - 1, true)
+        })
+        .collect();
+    all_have_begun().await;
+    let text = "x".repeat(2000);
+    for number in 0..12 {
+        let body = format!(r#"{{"message":"{text}"}}"#);
+        // Those who hold the room for large bodies, and others.
+        for peer in [format!("203.0.113.{number}"), format!("192.0.2.{number}")] {
+            let reply = app.send(Call::post(ECHO, body.clone()).from(&peer)).await;
+            assert_eq!(reply.status, 200, "{peer}");
+        }
+    }
+    assert_eq!(count(slow, 408).await, 64 * 1024 / 320);
+    assert_eq!(app.service.held(), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn heads_that_wait_for_a_body_take_room() {
+    let app = app();
+    let waiting = |peer: &str| {
+        let (app, peer) = (Arc::clone(&app), peer.parse().unwrap());
+        let body = SlowBody {
+            announced: Some(100),
+            sent: None,
+        };
+        let request = Request::post(ECHO).header("cookie", "x".repeat(60 * 1024));
+        let request = request.body(body).unwrap();
+        tokio::spawn(async move {
+            let peer = peer;
+            app.service.respond(peer, request).await.status().as_u16()
+        })
+    };
+    let crowd: Vec<_> = (0..CROWD).map(|_| waiting("192.0.2.7")).collect();
+    all_have_begun().await;
+    // An eighth of 32 MiB, and four KiB with each head.
+    let share = 4 * 1024 / (60 + 4) - 1;
+    assert!(app.service.held().0 <= 4 << 20);
+    assert_eq!(waiting("192.0.2.7").await.unwrap(), 503);
+    assert_eq!(app.send(echo("192.0.2.8")).await.status, 200);
+    assert_eq!(count(crowd, 408).await, share);
+    assert_eq!(app.service.held(), (0, 0));
+    assert_eq!(app.send(echo("192.0.2.7")).await.status, 200);
 }
 
 #[tokio::test(start_paused = true)]

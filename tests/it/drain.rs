@@ -25,8 +25,22 @@ use crate::transport::{
     Connection, HEALTH, Server, hello, post, server, waiting_server, waiting_turn,
 };
 
-/// A server before `provider`, and a connection whose sign-up the provider has been told of.
-async fn waiting_sign_up(provider: &Provider, limits: ServerLimits) -> (Server, Connection) {
+const NEWSLETTER: &str = "/api/v1/newsletter";
+const ADA: &str = r#"{"email":"ada@example.com"}"#;
+
+/// The sign-up as an agent's tool makes it.
+fn subscribe_tool() -> String {
+    let params = format!(r#"{{"name":"subscribe_newsletter","arguments":{ADA}}}"#);
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":PARAMS}"#;
+    post("/mcp", &message.replace("PARAMS", &params))
+}
+
+/// A server before `provider`, and a connection whose `sign_up` the provider has been told of.
+async fn waiting_sign_up(
+    provider: &Provider,
+    sign_up: String,
+    limits: ServerLimits,
+) -> (Server, Connection) {
     let interrupt = CancellationToken::new();
     let (url, roots) = (provider.url("/"), Roots::of([]));
     let notifier = WebhookNotifier::open(&url, None, roots, interrupt.clone()).unwrap();
@@ -36,7 +50,6 @@ async fn waiting_sign_up(provider: &Provider, limits: ServerLimits) -> (Server, 
     };
     let server = Server::start_with(setup, limits, interrupt).await;
     let mut connection = server.connect().await;
-    let sign_up = post("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#);
     connection.send(sign_up).await;
     while provider.requests().is_empty() {
         tokio::task::yield_now().await;
@@ -95,15 +108,32 @@ async fn a_stop_lets_what_has_begun_finish_and_nothing_new_begin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_waits_for_a_turn_whose_client_has_gone_but_not_for_ever() {
+async fn a_stop_does_not_wait_for_a_turn_whose_client_has_gone() {
     let upstream = Upstream::start([Script::silent()]).await;
     let (mut server, connection) = waiting_upstream(&upstream, ServerLimits::default()).await;
     drop(connection);
     let began = Instant::now();
     server.stop();
     server.task.await.unwrap();
-    assert!(began.elapsed() >= Duration::from_secs(10));
-    assert!(began.elapsed() < Duration::from_secs(11));
+    assert!(began.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_a_sign_up_whose_client_has_gone_but_not_for_ever() {
+    let limits = ServerLimits {
+        drain_deadline: Duration::from_secs(2),
+        ..ServerLimits::default()
+    };
+    for sign_up in [post(NEWSLETTER, ADA), subscribe_tool()] {
+        let provider = Provider::start(provider::Script::Hang).await;
+        let (mut server, connection) = waiting_sign_up(&provider, sign_up, limits).await;
+        drop(connection);
+        let began = Instant::now();
+        server.stop();
+        server.task.await.unwrap();
+        assert!(began.elapsed() >= limits.drain_deadline);
+        assert!(began.elapsed() < Duration::from_secs(3));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,7 +204,8 @@ async fn a_sign_up_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
         ..ServerLimits::default()
     };
     let provider = Provider::start(provider::Script::Hang).await;
-    let (mut server, mut connection) = waiting_sign_up(&provider, limits).await;
+    let (mut server, mut connection) =
+        waiting_sign_up(&provider, post(NEWSLETTER, ADA), limits).await;
     let began = Instant::now();
     server.stop();
     check_sign_up_interrupted(&mut connection).await;
@@ -186,7 +217,9 @@ async fn a_sign_up_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
 #[tokio::test(start_paused = true)]
 async fn an_impatient_caller_ends_the_wait_for_a_provider_too() {
     let provider = Provider::start(provider::Script::Hang).await;
-    let (mut server, mut connection) = waiting_sign_up(&provider, ServerLimits::default()).await;
+    let sign_up = post(NEWSLETTER, ADA);
+    let (mut server, mut connection) =
+        waiting_sign_up(&provider, sign_up, ServerLimits::default()).await;
     let began = Instant::now();
     server.stop();
     sleep(Duration::from_secs(2)).await;

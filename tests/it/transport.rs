@@ -12,6 +12,7 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::domain::chat::Conversation;
 use landing_api::http::server::{ServerLimits, serve};
+use landing_api::http::service::LandingService;
 use landing_api::ports::{AnswerSink, ModelClient, ModelError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -30,6 +31,7 @@ pub(crate) struct Server {
     /// What a second signal cancels.
     pub(crate) interrupt: CancellationToken,
     pub(crate) task: JoinHandle<()>,
+    pub(crate) service: Arc<LandingService>,
 }
 
 impl Server {
@@ -50,6 +52,7 @@ impl Server {
         let stopped = async {
             let _ = stopped.await;
         };
+        let service = Arc::clone(&app.service);
         let serving = serve(listener, app.service, limits, stopped, interrupt.clone());
         let task = tokio::spawn(serving);
         Self {
@@ -57,6 +60,7 @@ impl Server {
             stop: Some(stop),
             interrupt,
             task,
+            service,
         }
     }
 
@@ -373,7 +377,7 @@ async fn a_panic_leaves_the_connection_alive() {
 }
 
 #[tokio::test]
-async fn a_turn_goes_on_and_stays_charged_when_the_client_hangs_up() {
+async fn a_turn_stays_charged_when_the_client_hangs_up() {
     let (server, model, connection) = waiting_turn(hello(), ServerLimits::default()).await;
     drop(connection);
     model.let_answer();

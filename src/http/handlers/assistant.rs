@@ -81,11 +81,14 @@ async fn take_turn(
     identity: ChatIdentity,
     conversation: &Conversation,
 ) -> Result<Answered, Problem> {
-    let turn = chat_wire::reserve(context, identity).await?;
+    let (_place, turn) = chat_wire::reserve(context, identity).await?;
     let app = context.app();
-    usecase::answer(app.assistant(), app.meter(), turn, conversation, &NullSink)
-        .await
-        .map_err(|error| chat_wire::problem(context, error))
+    let answer = usecase::answer(app.assistant(), app.meter(), turn, conversation, &NullSink);
+    tokio::select! {
+        answered = answer => answered.map_err(|error| chat_wire::problem(context, error)),
+        // Dropping the answer ends the model's work. The turn stays charged.
+        () = context.abandoned() => Err(chat_wire::abandoned()),
+    }
 }
 
 async fn quota(context: &RequestContext, identity: ChatIdentity) -> Result<Reply, Problem> {

@@ -11,6 +11,7 @@ use crate::domain::quota_token::QuotaToken;
 use crate::http::context::RequestContext;
 use crate::http::cookie::QuotaCookie;
 use crate::http::problem::{Code, Problem};
+use crate::http::shares::Share;
 use crate::http::wire::{self, Errors, JsonObject, JsonValue, Unknown};
 use crate::usecases::ask_assistant::{
     self as usecase, Allowance, Answered, ChatError, ChatIdentity, Turn,
@@ -62,21 +63,34 @@ impl From<Allowance> for QuotaResponse {
     }
 }
 
-/// Charges a turn.
+/// Takes a place among the turns of the client's network, then charges a turn. The place is given back
+/// when the share is dropped.
 pub(super) async fn reserve(
     context: &RequestContext,
     identity: ChatIdentity,
-) -> Result<Turn, Problem> {
-    let app = context.app();
-    usecase::reserve(
-        app.assistant(),
-        app.meter(),
-        context.now,
-        &context.client,
-        identity,
-    )
-    .await
-    .map_err(|error| problem(context, error))
+) -> Result<(Option<Share>, Turn), Problem> {
+    let (app, client) = (context.app(), &context.client);
+    let turns = context.state.turns.as_ref();
+    let place = match turns.map(|turns| turns.take(client.network)).transpose() {
+        Ok(place) => place,
+        Err(cause) => {
+            let decision = usecase::quota(app.meter(), context.now, client, identity).await?;
+            let detail = "As many questions from this network are being answered as one may have.";
+            return Err(Problem::new(Code::ModelUnavailable, detail)
+                .with_decision(decision)
+                .because(cause));
+        }
+    };
+    let (assistant, meter) = (app.assistant(), app.meter());
+    usecase::reserve(assistant, meter, context.now, client, identity)
+        .await
+        .map(|turn| (place, turn))
+        .map_err(|error| problem(context, error))
+}
+
+/// Nobody waits for the answer any more, so that nobody reads this.
+pub(super) fn abandoned() -> Problem {
+    Problem::of(Code::InternalError).because("nobody waits")
 }
 
 /// An answer as spec 2.11 has it.

@@ -40,7 +40,7 @@ pub(super) async fn chat(
     context: RequestContext,
     conversation: Conversation,
 ) -> Result<Reply, Problem> {
-    let turn = reserve(&context, context.visitor()).await?;
+    let (place, turn) = reserve(&context, context.visitor()).await?;
     let decision = turn.decision.clone();
     let cookie = set_cookie(&context, turn.visitor);
     let (events, stream) = sse::channel();
@@ -50,11 +50,15 @@ pub(super) async fn chat(
         begun: Mutex::new(Some(begun)),
     };
     let unfinished = &context.state.unfinished;
-    unfinished.spawn(write_stream(context.clone(), turn, conversation, sink));
+    let writer = write_stream(context.clone(), turn, conversation, sink);
+    unfinished.spawn(async move {
+        let _place = place;
+        writer.await;
+    });
     let begun = tokio::select! {
         begun = has_begun => begun,
         // Dropping the stream stops the writer task.
-        () = context.abandoned() => return Err(Problem::of(Code::InternalError).because("nobody waits")),
+        () = context.abandoned() => return Err(chat_wire::abandoned()),
     };
     match begun {
         Ok(Ok(())) => {

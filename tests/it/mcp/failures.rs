@@ -8,7 +8,7 @@ use landing_api::adapters::memory::{ScriptedModelClient, ScriptedSubscriptionNot
 use landing_api::http::server::ServerLimits;
 use landing_api::ports::{ModelError, NotifyError, StoreError};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 use crate::transport::{Connection, waiting_turn};
@@ -183,7 +183,7 @@ async fn answer(connection: &mut Connection) -> Value {
 }
 
 #[tokio::test]
-async fn a_tool_finishes_when_its_client_hangs_up() {
+async fn a_turn_of_a_tool_stays_charged_when_its_client_hangs_up() {
     let (server, model, connection) = waiting_turn(asking(), ServerLimits::default()).await;
     drop(connection);
     model.let_answer();
@@ -197,23 +197,13 @@ async fn a_tool_finishes_when_its_client_hangs_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_waits_for_a_tool_whose_client_has_gone_but_not_for_ever() {
-    // The tool ends after three seconds, or never.
-    for (ends_after_s, waited_s) in [(Some(3), 3..5), (None, 10..12)] {
-        let (mut server, model, connection) = waiting_turn(asking(), ServerLimits::default()).await;
-        drop(connection);
-        let began = Instant::now();
-        server.stop();
-        if let Some(seconds) = ends_after_s {
-            sleep(Duration::from_secs(seconds)).await;
-            model.let_answer();
-        }
-        server.task.await.unwrap();
-        assert!(
-            waited_s.contains(&began.elapsed().as_secs()),
-            "{waited_s:?}"
-        );
-    }
+async fn a_stop_does_not_wait_for_a_turn_of_a_tool_whose_client_has_gone() {
+    let (mut server, _model, connection) = waiting_turn(asking(), ServerLimits::default()).await;
+    drop(connection);
+    let began = Instant::now();
+    server.stop();
+    server.task.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(3));
 }
 
 #[tokio::test(start_paused = true)]

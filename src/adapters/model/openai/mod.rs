@@ -117,6 +117,7 @@ pub struct OpenAiModelClient {
     thinks_first: bool,
     timeout: Duration,
     permits: Arc<Semaphore>,
+    permits_max: usize,
     breaker: Breaker,
     interrupt: CancellationToken,
 }
@@ -143,6 +144,7 @@ impl OpenAiModelClient {
             thinks_first: settings.thinks_first,
             timeout: settings.timeout,
             permits: Arc::new(Semaphore::new(settings.concurrency)),
+            permits_max: settings.concurrency,
             breaker: Breaker::default(),
             interrupt,
         })
@@ -186,6 +188,10 @@ const BREAKER_OPEN: &str = "the breaker is open: the upstream failed a moment ag
 impl ModelClient for OpenAiModelClient {
     fn is_metered(&self) -> bool {
         true
+    }
+
+    fn turns_max(&self) -> Option<usize> {
+        Some(self.permits_max)
     }
 
     /// Refuses while the breaker is open, too: an outage must not use up the limit of a network,

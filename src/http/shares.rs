@@ -1,0 +1,229 @@
+//! Places that clients hold for a while, of which one network may hold a share only: connections,
+//! bytes of request bodies, turns of the model.
+//!
+//! A network is an IPv4 address or an IPv6 /56. A place is granted or refused at once: what waited
+//! for others while it held places could deadlock.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::domain::client::Network;
+
+/// A number of places.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    places: usize,
+    per_network: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    places: usize,
+    /// Without networks that hold none.
+    by_network: HashMap<Network, usize>,
+}
+
+/// There is no place left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoPlace {
+    #[error("no place is left for anybody")]
+    ForAnybody,
+    #[error("the network holds its whole share")]
+    ForNetwork,
+}
+
+impl Shares {
+    /// So many places, of which one network may hold an eighth, but always one.
+    pub(super) fn new(places: usize) -> Arc<Self> {
+        Self::with_share(places, eighth(places))
+    }
+
+    /// So many places, of which one network may hold `per_network`.
+    pub(super) fn with_share(places: usize, per_network: usize) -> Arc<Self> {
+        Arc::new(Self {
+            places,
+            per_network,
+            held: Mutex::default(),
+        })
+    }
+
+    /// A share of `network` that holds nothing yet.
+    pub(super) fn of(self: &Arc<Self>, network: Network) -> Share {
+        Share {
+            shares: Arc::clone(self),
+            network: network.end_site(),
+            places: 0,
+        }
+    }
+
+    /// One place for `network`.
+    ///
+    /// # Errors
+    /// [`NoPlace`] when none is left.
+    pub(super) fn take(self: &Arc<Self>, network: Network) -> Result<Share, NoPlace> {
+        let mut share = self.of(network);
+        share.grow_to(1)?;
+        Ok(share)
+    }
+
+    /// How many places are held.
+    pub(super) fn held(&self) -> usize {
+        self.lock().places
+    }
+
+    /// The network that holds most places, and how many. It looks at all networks.
+    pub(super) fn busiest(&self) -> Option<(Network, usize)> {
+        let held = self.lock();
+        let busiest = held.by_network.iter().max_by_key(|&(_, places)| *places);
+        busiest.map(|(network, places)| (*network, *places))
+    }
+
+    /// A poisoned lock is fine: no panic can come between two changes.
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An eighth of `places`, but at least one.
+pub(super) fn eighth(places: usize) -> usize {
+    (places / 8).max(1)
+}
+
+/// Places that are held until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    shares: Arc<Shares>,
+    network: Network,
+    places: usize,
+}
+
+impl Share {
+    /// Grows to `places`; one that holds as many already stays as it is.
+    ///
+    /// # Errors
+    /// [`NoPlace`] when not as many are left. The share stays as it was.
+    pub(super) fn grow_to(&mut self, places: usize) -> Result<(), NoPlace> {
+        let more = places.saturating_sub(self.places);
+        if more == 0 {
+            return Ok(());
+        }
+        let mut held = self.shares.lock();
+        let of_network = held.by_network.get(&self.network).copied();
+        let of_network = of_network.unwrap_or(0).saturating_add(more);
+        let of_all = held.places.saturating_add(more);
+        if of_network > self.shares.per_network {
+            return Err(NoPlace::ForNetwork);
+        }
+        if of_all > self.shares.places {
+            return Err(NoPlace::ForAnybody);
+        }
+        held.places = of_all;
+        held.by_network.insert(self.network, of_network);
+        self.places += more;
+        Ok(())
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if self.places == 0 {
+            return;
+        }
+        let mut held = self.shares.lock();
+        held.places -= self.places;
+        if let Entry::Occupied(mut of_network) = held.by_network.entry(self.network) {
+            *of_network.get_mut() -= self.places;
+            if *of_network.get() == 0 {
+                of_network.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn network(host: u8) -> Network {
+        Network::V4([192, 0, 2, host])
+    }
+
+    #[test]
+    fn one_network_holds_an_eighth_and_no_more() {
+        let shares = Shares::new(800);
+        let (mut one, mut two) = (shares.of(network(1)), shares.of(network(1)));
+        assert_eq!(one.grow_to(60), Ok(()));
+        assert_eq!(two.grow_to(41), Err(NoPlace::ForNetwork));
+        assert_eq!(two.grow_to(40), Ok(()));
+        assert_eq!(one.grow_to(61), Err(NoPlace::ForNetwork));
+        assert_eq!(one.grow_to(60), Ok(()), "these are its own already");
+        assert_eq!(shares.busiest(), Some((network(1), 100)));
+        let mut neighbour = shares.of(network(2));
+        assert_eq!(neighbour.grow_to(100), Ok(()));
+        drop(one);
+        assert_eq!(two.grow_to(100), Ok(()));
+        assert_eq!(two.grow_to(usize::MAX), Err(NoPlace::ForNetwork));
+    }
+
+    #[test]
+    fn all_together_hold_no_more_than_there_are() {
+        let shares = Shares::new(800);
+        let mut held: Vec<_> = (0..8).map(|host| shares.of(network(host))).collect();
+        for share in &mut held {
+            assert_eq!(share.grow_to(99), Ok(()));
+        }
+        let mut late = shares.of(network(9));
+        assert_eq!(late.grow_to(9), Err(NoPlace::ForAnybody));
+        assert_eq!(late.grow_to(8), Ok(()));
+        held.pop();
+        assert_eq!(late.grow_to(100), Ok(()));
+    }
+
+    #[test]
+    fn a_network_is_an_ipv4_address_or_a_56_and_may_always_hold_one_place() {
+        let shares = Shares::new(4);
+        let of = |address: &str| Network::from(address.parse::<std::net::IpAddr>().unwrap());
+        let home = shares.take(of("2001:db8:0:ff00::1"));
+        assert!(home.is_ok());
+        let its_other_64 = shares.take(of("2001:db8:0:ffff::1"));
+        assert_eq!(its_other_64.unwrap_err(), NoPlace::ForNetwork);
+        assert!(shares.take(of("2001:db8:0:fe00::1")).is_ok());
+        let address = shares.take(of("192.0.2.1"));
+        assert!(address.is_ok());
+        assert!(shares.take(of("::ffff:192.0.2.1")).is_err());
+        assert!(shares.take(of("192.0.2.2")).is_ok());
+    }
+
+    proptest! {
+        /// However shares grow and go, the sums hold, and nothing is left in the end.
+        #[test]
+        fn no_network_ever_holds_more_than_its_share(
+            steps in prop::collection::vec((0_u8..6, 0_usize..12, 0_usize..30), 1..200),
+        ) {
+            const PLACES: usize = 80;
+            let shares = Shares::new(PLACES);
+            let mut held: [Vec<Share>; 6] = Default::default();
+            for (host, index, places) in steps {
+                let of_host = &mut held[usize::from(host)];
+                match of_host.get_mut(index) {
+                    Some(_) if places == 0 => drop(of_host.remove(index)),
+                    Some(share) => drop(share.grow_to(places)),
+                    None => of_host.push(shares.of(network(host))),
+                }
+                let sums = held.iter().map(|it| it.iter().map(|share| share.places).sum());
+                let sums: Vec<usize> = sums.collect();
+                prop_assert!(sums.iter().all(|&sum| sum <= PLACES / 8), "{sums:?}");
+                prop_assert_eq!(shares.held(), sums.iter().sum::<usize>());
+                let networks = sums.iter().filter(|&&sum| sum > 0).count();
+                prop_assert_eq!(shares.lock().by_network.len(), networks);
+            }
+            drop(held);
+            prop_assert_eq!(shares.held(), 0);
+            prop_assert!(shares.lock().by_network.is_empty());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Which connections are accepted: so many in all, of which one network may hold a share.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use crate::domain::client::Network;
+
+use super::service::LandingService;
+use super::shares::{Share, Shares, eighth};
+
+/// The shortest time between two log lines about connections that are refused or wait.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The slots for connections, as the acceptor sees them.
+pub(super) struct Slots {
+    service: Arc<LandingService>,
+    gauge: Gauge,
+    shares: Arc<Shares>,
+    /// Connections refused since the last warning.
+    refused: u64,
+    warned_at: Option<Instant>,
+}
+
+/// The slot of a connection, given back on drop.
+pub(super) struct Slot {
+    // In this order: who gets the slot finds the share given back.
+    _share: Option<Share>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Slots {
+    /// `connections_max` slots, of which one network may hold `per_network`, or an eighth.
+    pub(super) fn new(
+        service: &Arc<LandingService>,
+        connections_max: usize,
+        per_network: Option<usize>,
+    ) -> Self {
+        let per_network = per_network.unwrap_or_else(|| eighth(connections_max));
+        Self {
+            service: Arc::clone(service),
+            gauge: Gauge {
+                free: Arc::new(Semaphore::new(connections_max)),
+                connections_max,
+            },
+            shares: Shares::with_share(connections_max, per_network),
+            refused: 0,
+            warned_at: None,
+        }
+    }
+
+    pub(super) fn gauge(&self) -> Gauge {
+        self.gauge.clone()
+    }
+
+    /// Waits for a free slot. `None` never comes, because nobody closes the semaphore.
+    pub(super) async fn free(&mut self) -> Option<OwnedSemaphorePermit> {
+        if self.gauge.free.available_permits() == 0 {
+            self.warn(
+                "all connections are taken and further ones wait: `ss -tn` shows whose they are; \
+                 stop that network before it reaches the service, or raise --max-connections",
+            );
+        }
+        let free = Arc::clone(&self.gauge.free).acquire_owned();
+        free.await.ok()
+    }
+
+    /// Gives `free` to a connection from `peer`, unless the network of `peer` holds its share. Trusted
+    /// proxies have no share: their connections are many clients'.
+    pub(super) fn assign(&mut self, free: OwnedSemaphorePermit, peer: IpAddr) -> Option<Slot> {
+        let share = if self.service.proxies.contains(peer.to_canonical()) {
+            None
+        } else if let Ok(share) = self.shares.take(Network::from(peer)) {
+            Some(share)
+        } else {
+            drop(free);
+            self.refused += 1;
+            self.warn(
+                "a network holds its share of the connections and further ones of it are refused: \
+                 if it is your proxy, name it with --trusted-proxy, else raise \
+                 --max-connections-per-network if its clients need more",
+            );
+            return None;
+        };
+        Some(Slot {
+            _share: share,
+            _permit: free,
+        })
+    }
+
+    /// Logs `what`, unless a line was logged a moment ago.
+    fn warn(&mut self, what: &'static str) {
+        let is_recent = |at: Instant| at.elapsed() < WARNING_INTERVAL;
+        if self.warned_at.is_some_and(is_recent) {
+            return;
+        }
+        self.warned_at = Some(Instant::now());
+        let busiest = self.shares.busiest();
+        let key = &self.service.state.app.secrets.limiter;
+        // Equal in all lines, and tells nobody the address.
+        let network = busiest.map(|(network, _)| network.pseudonym(key));
+        tracing::warn!(
+            connections = self.gauge.taken(),
+            refused = std::mem::take(&mut self.refused),
+            busiest.network = network,
+            busiest.connections = busiest.map(|(_, places)| places),
+            "{what}"
+        );
+    }
+}
+
+/// How many slots are taken, as connections see it.
+#[derive(Clone)]
+pub(super) struct Gauge {
+    free: Arc<Semaphore>,
+    connections_max: usize,
+}
+
+impl Gauge {
+    fn taken(&self) -> usize {
+        self.connections_max
+            .saturating_sub(self.free.available_permits())
+    }
+
+    /// Whether three quarters are taken, and the one that the acceptor holds for the next connection.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.taken() * 4 > self.connections_max * 3
+    }
+}

@@ -1,0 +1,213 @@
+//! HTTP/2 frame by frame (RFC 9113): clients that a well-behaved library would not be.
+
+use std::time::Duration;
+
+use http_body_util::Empty;
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use landing_api::http::server::ServerLimits;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use crate::harness::Setup;
+use crate::transport::{Connection, Server, server};
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+const CONTINUATION: u8 = 9;
+
+const ACK: u8 = 1;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, a, b, c] = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let head = [a, b, c, kind, flags];
+    [&head[..], &stream.to_be_bytes(), payload].concat()
+}
+
+/// The block of a GET, in HPACK without Huffman's code (RFC 7541).
+fn get(path: &str) -> Vec<u8> {
+    let path_length = u8::try_from(path.len()).unwrap();
+    // The method, the scheme, the path, the authority.
+    let mut block = vec![0x82, 0x86, 0x04, path_length];
+    block.extend_from_slice(path.as_bytes());
+    block.extend_from_slice(b"\x01\x01a");
+    block
+}
+
+/// Header `number`, never indexed.
+fn header(number: usize, value: &str) -> Vec<u8> {
+    let name = format!("x-{number:03}");
+    let mut field = vec![0x10, 5];
+    field.extend_from_slice(name.as_bytes());
+    assert!(value.len() < 127);
+    field.push(u8::try_from(value.len()).unwrap());
+    field.extend_from_slice(value.as_bytes());
+    field
+}
+
+impl Connection {
+    /// Begins HTTP/2 with streams that take `window` bytes.
+    async fn begin(server: &Server, window: u32) -> Self {
+        let mut connection = server.connect().await;
+        let window = [&[0, 4][..], &window.to_be_bytes()].concat();
+        connection.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        connection.send(frame(SETTINGS, 0, 0, &window)).await;
+        connection
+    }
+
+    /// The next frame: kind, flags, stream and payload; `None` at the end.
+    async fn frame(&mut self) -> Option<(u8, u8, u32, Vec<u8>)> {
+        let mut head = [0; 9];
+        self.0.read_exact(&mut head).await.ok()?;
+        let [a, b, c, kind, flags, stream @ ..] = head;
+        let length = u32::from_be_bytes([0, a, b, c]);
+        let mut payload = vec![0; length as usize];
+        self.0.read_exact(&mut payload).await.ok()?;
+        Some((kind, flags, u32::from_be_bytes(stream), payload))
+    }
+}
+
+#[tokio::test]
+async fn a_head_has_as_many_headers_as_on_http_1_and_16_kib_of_them() {
+    let server = server().await;
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    // Name, value and 32 bytes each are counted.
+    for (count, length, status) in [
+        (100, 1, 200),
+        (101, 1, 431),
+        (400, 1, 431),
+        (1, 16_000, 200),
+        (1, 16_384, 431),
+        (90, 130, 200),
+        (90, 150, 431),
+        (0, 0, 200),
+    ] {
+        let mut request = Request::get("http://a/api/v1/health");
+        for number in 0..count {
+            request = request.header(format!("x-{number:03}"), "v".repeat(length));
+        }
+        let request = request.body(Empty::<Bytes>::new()).unwrap();
+        let response = sender.send_request(request).await.unwrap();
+        assert_eq!(response.status(), status, "{count} of {length}");
+    }
+}
+
+/// The literal `:status: 431`, its digits in Huffman's code.
+const TOO_LARGE: &[u8] = b"\x48\x83\x69\x90\xff";
+
+#[tokio::test]
+async fn a_header_that_is_indexed_thousands_of_times_ends_the_connection_or_the_request() {
+    // `age`, without a value: a byte for each.
+    let block = [get("/"), vec![0x95; 1900]].concat();
+    let server = server().await;
+    let mut connection = Connection::begin(&server, 65_535).await;
+    connection.send(frame(HEADERS, END_STREAM, 1, &block)).await;
+    connection
+        .send(frame(CONTINUATION, END_HEADERS, 1, &[]))
+        .await;
+    while let Some((kind, _, _, payload)) = connection.frame().await {
+        if kind == HEADERS {
+            assert!(payload.starts_with(TOO_LARGE), "{payload:x?}");
+            return;
+        }
+        if kind == GOAWAY {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_goes_on_and_on_ends_the_connection() {
+    let server = server().await;
+    let mut connection = Connection::begin(&server, 65_535).await;
+    connection.send(frame(HEADERS, 0, 1, &get("/"))).await;
+    let mut sent = 0;
+    let ended = timeout(Duration::from_secs(10), async {
+        loop {
+            let more = frame(CONTINUATION, 0, 1, &header(sent, "v"));
+            if connection.0.write_all(&more).await.is_err() {
+                return;
+            }
+            sent += 1;
+            tokio::task::yield_now().await;
+            let frame = timeout(Duration::from_millis(1), connection.frame());
+            if let Ok(None | Some((GOAWAY, ..))) = frame.await {
+                return;
+            }
+        }
+    });
+    ended.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_is_never_finished_ends_the_connection() {
+    for parts in [0, 1, 4] {
+        let server = server().await;
+        let mut connection = Connection::begin(&server, 65_535).await;
+        let began = Instant::now();
+        connection.send(frame(HEADERS, 0, 1, &get("/"))).await;
+        for number in 0..parts {
+            let part = frame(CONTINUATION, 0, 1, &header(number, "v"));
+            connection.send(part).await;
+        }
+        while connection.frame().await.is_some() {}
+        let elapsed = began.elapsed();
+        assert!(elapsed <= Duration::from_secs(31), "{parts}: {elapsed:?}");
+    }
+}
+
+/// Asks for a long document and takes `bytes` of it every `pause`, for as long as the server lets it;
+/// how long that is, and how much came.
+async fn read_slowly(bytes: u32, pause: Duration, length: usize) -> (Duration, usize) {
+    let server = Server::start(Setup::default(), ServerLimits::default()).await;
+    let mut connection = Connection::begin(&server, bytes).await;
+    let head = frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/openapi.json"));
+    connection.send(head).await;
+    let (began, mut taken) = (Instant::now(), 0);
+    let mut next = Instant::now() + pause;
+    loop {
+        match tokio::time::timeout_at(next, connection.frame()).await {
+            Err(_elapsed) => {
+                next += pause;
+                for stream in [0, 1] {
+                    let more = frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
+                    let _ = connection.0.write_all(&more).await;
+                }
+            }
+            Ok(Some((PING, flags, _, payload))) if flags & ACK == 0 => {
+                let _ = connection.0.write_all(&frame(PING, ACK, 0, &payload)).await;
+            }
+            Ok(Some((DATA, _, _, payload))) => taken += payload.len(),
+            Ok(Some(_)) => {}
+            Ok(None) => return (began.elapsed(), taken),
+        }
+        if taken >= length {
+            return (began.elapsed(), taken);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_of_a_byte_now_and_then_is_let_go_and_one_that_is_only_slow_is_not() {
+    let stall = ServerLimits::default().idle_deadline;
+    let (elapsed, taken) = read_slowly(1, Duration::from_secs(30), usize::MAX).await;
+    assert!((1..10).contains(&taken), "{taken}");
+    assert!(elapsed <= 2 * stall, "{elapsed:?}");
+    // Some 110 bytes a second, for ten times as long.
+    let (elapsed, taken) = read_slowly(4096, stall / 2, 10 * 8192).await;
+    assert_eq!(taken, 10 * 8192);
+    assert!(elapsed >= 9 * stall, "{elapsed:?}");
+}

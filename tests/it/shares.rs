@@ -1,0 +1,335 @@
+//! What one network may hold of the connections and of the model's turns.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use landing_api::adapters::model::OpenAiModelClient;
+use landing_api::adapters::model::openai::{OpenAiSettings, Roots};
+use landing_api::http::server::{CROWDED_REST, ServerLimits};
+use serde_json::Value;
+use tokio::io::BufReader;
+use tokio::net::TcpSocket;
+use tokio::runtime::Builder;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::fixtures::logged;
+use crate::harness::Setup;
+use crate::openai::settings;
+use crate::openai::upstream::{Script, Upstream};
+use crate::streaming::ask_on_the_wire;
+use crate::transport::{Connection, HEALTH, Server, hello, post};
+
+/// All of 127.0.0.0/8 is this machine.
+const ONE: &str = "127.0.0.1";
+const OTHER: &str = "127.0.0.2";
+
+const FEW: ServerLimits = ServerLimits {
+    connections_max: 16,
+    connections_per_network: None,
+    head_deadline: Duration::from_secs(30),
+    idle_deadline: Duration::from_secs(75),
+    drain_deadline: Duration::from_secs(10),
+    head_bytes_max: 64 * 1024,
+    streams_max: 128,
+};
+
+impl Server {
+    async fn connect_from(&self, address: &str) -> Connection {
+        let socket = TcpSocket::new_v4().unwrap();
+        let local: SocketAddr = format!("{address}:0").parse().unwrap();
+        socket.bind(local).unwrap();
+        Connection(BufReader::new(socket.connect(self.address).await.unwrap()))
+    }
+
+    /// Connects and gives the connection if it is served.
+    async fn served_from(&self, address: &str) -> Option<Connection> {
+        let mut connection = self.connect_from(address).await;
+        connection.is_served().await.then_some(connection)
+    }
+}
+
+impl Connection {
+    /// Whether a request is answered; if not, the connection is closed.
+    async fn is_served(&mut self) -> bool {
+        // The server may have reset the connection already.
+        let _ = tokio::io::AsyncWriteExt::write_all(&mut self.0, HEALTH.as_bytes()).await;
+        let mut byte = [0];
+        let peeked = self.0.get_ref().peek(&mut byte).await;
+        if !matches!(peeked, Ok(1)) {
+            return false;
+        }
+        assert_eq!(self.receive().await.0, 200);
+        true
+    }
+}
+
+/// Waits until `is_true`; time need not pass for it.
+async fn until(mut is_true: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !is_true().await {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), waiting).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_network_has_no_more_connections_than_its_share() {
+    let server = Server::start(Setup::default(), FEW).await;
+    let first = server.served_from(ONE).await.unwrap();
+    let mut second = server.served_from(ONE).await.unwrap();
+    for _ in 0..50 {
+        assert!(server.served_from(ONE).await.is_none());
+    }
+    // Others are served meanwhile, and so are those that it has.
+    let other = server.served_from(OTHER).await;
+    assert!(other.is_some());
+    assert!(second.is_served().await);
+    drop(first);
+    until(async || server.served_from(ONE).await.is_some()).await;
+}
+
+#[tokio::test]
+async fn the_share_of_the_connections_is_a_choice() {
+    let limits = ServerLimits {
+        connections_per_network: Some(3),
+        ..FEW
+    };
+    let server = Server::start(Setup::default(), limits).await;
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(server.served_from(ONE).await.unwrap());
+    }
+    assert!(server.served_from(ONE).await.is_none());
+}
+
+#[tokio::test]
+async fn a_trusted_proxy_has_all_connections_it_needs() {
+    let setup = Setup {
+        trusted_proxies: &["127.0.0.1/32"],
+        ..Setup::default()
+    };
+    let server = Server::start(setup, FEW).await;
+    let mut held = Vec::new();
+    for _ in 0..10 {
+        held.push(server.served_from(ONE).await.unwrap());
+    }
+    for is_served in [true, true, false] {
+        let connection = server.served_from(OTHER).await;
+        assert_eq!(connection.is_some(), is_served);
+        held.extend(connection);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_most_connections_are_taken_idle_ones_are_closed_soon() {
+    let limits = ServerLimits {
+        connections_max: 4,
+        connections_per_network: Some(4),
+        ..FEW
+    };
+    let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    for said in ["", "GET / HTTP/1.1\r\n", HEALTH, preface] {
+        for (count, is_crowded) in [(2, false), (3, true)] {
+            let server = Server::start(Setup::default(), limits).await;
+            let began = Instant::now();
+            let mut idle = Vec::new();
+            for _ in 0..count {
+                let mut connection = server.connect_from(ONE).await;
+                connection.send(said).await;
+                idle.push(tokio::spawn(async move {
+                    connection.rest().await;
+                    began.elapsed()
+                }));
+            }
+            let mut ended = Vec::new();
+            for connection in idle {
+                ended.push(connection.await.unwrap());
+            }
+            // When one is closed, the others are no longer too many.
+            let first = ended.into_iter().min().unwrap();
+            let rest = limits.head_deadline;
+            let expected = if is_crowded {
+                CROWDED_REST..=2 * CROWDED_REST
+            } else {
+                rest..=3 * rest
+            };
+            assert!(expected.contains(&first), "{said:?} {count} {first:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_whose_requests_are_refused_idles_like_any_other() {
+    let setup = Setup::default().limit("ip", "1/1h");
+    let server = Server::start(setup, FEW).await;
+    let mut connection = server.connect_from(ONE).await;
+    for status in [200, 429, 429] {
+        connection.send(HEALTH).await;
+        assert_eq!(connection.receive().await.0, status);
+    }
+    let began = Instant::now();
+    assert_eq!(connection.rest().await, b"");
+    assert!(began.elapsed() <= FEW.head_deadline + Duration::from_secs(1));
+}
+
+/// What is logged while `attack` runs in a runtime of its own, whose time is paused.
+fn log_of(attack: impl AsyncFnOnce()) -> String {
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let ((), log) = logged(|| runtime.block_on(attack()));
+    assert!(!log.contains(ONE) && !log.contains(OTHER), "{log}");
+    log
+}
+
+#[test]
+fn refused_connections_are_logged_once_a_minute_with_a_pseudonym_and_what_to_do() {
+    let log = log_of(async || {
+        let server = Server::start(Setup::default(), FEW).await;
+        for _ in 0..2 {
+            let held = server.served_from(ONE).await;
+            let held = (held, server.served_from(ONE).await);
+            assert!(held.0.is_some() && held.1.is_some());
+            for _ in 0..7 {
+                assert!(server.served_from(ONE).await.is_none());
+            }
+            drop(held);
+            sleep(Duration::from_secs(61)).await;
+        }
+    });
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("WARN")).collect();
+    let [first, second] = lines.as_slice() else {
+        panic!("{log}");
+    };
+    assert!(first.contains("refused=1 "), "{first}");
+    // The other six of the first minute, and the first of the second.
+    assert!(second.contains("refused=7 "), "{second}");
+    let pseudonym = |line: &str| {
+        let (_, rest) = line.split_once("busiest.network=\"").unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    };
+    assert_eq!(pseudonym(first), pseudonym(second));
+    assert_eq!(pseudonym(first).len(), 12);
+    assert!(first.contains("busiest.connections=2"), "{first}");
+    for advice in ["--trusted-proxy", "--max-connections-per-network"] {
+        assert!(first.contains(advice), "{first}");
+    }
+}
+
+#[test]
+fn the_cap_is_logged_with_the_busiest_network_and_what_to_do() {
+    let log = log_of(async || {
+        let limits = ServerLimits {
+            connections_max: 3,
+            connections_per_network: Some(2),
+            ..FEW
+        };
+        let server = Server::start(Setup::default(), limits).await;
+        let held = [
+            server.served_from(ONE).await,
+            server.served_from(OTHER).await,
+            server.served_from(OTHER).await,
+        ];
+        assert!(held.iter().all(Option::is_some));
+        // It waits, and is served when another is closed for being idle.
+        assert!(server.served_from(ONE).await.is_some());
+    });
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("WARN")).collect();
+    let [line] = lines.as_slice() else {
+        panic!("{log}");
+    };
+    for part in [
+        "connections=3 refused=0 busiest.network=\"",
+        "busiest.connections=2",
+        "--max-connections",
+        "ss -tn",
+    ] {
+        assert!(line.contains(part), "{line}");
+    }
+}
+
+/// A server before a model with 16 places, of which a network may have two.
+async fn model_server(upstream: &Upstream) -> (Server, Arc<OpenAiModelClient>) {
+    let settings = OpenAiSettings {
+        concurrency: 16,
+        ..settings(upstream)
+    };
+    let model = OpenAiModelClient::new(settings, Roots::of([]), CancellationToken::new());
+    let model = Arc::new(model.unwrap());
+    let setup = Setup {
+        model: model.clone(),
+        ..Setup::default()
+    };
+    (Server::start(setup, ServerLimits::default()).await, model)
+}
+
+fn mcp() -> String {
+    let arguments = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+    let params = format!(r#"{{"name":"ask_assistant","arguments":{arguments}}}"#);
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":PARAMS}"#;
+    post("/mcp", &message.replace("PARAMS", &params))
+}
+
+#[tokio::test]
+async fn a_network_has_no_more_turns_than_its_share_however_it_asks() {
+    for asked in [hello(), ask_on_the_wire(), mcp()] {
+        let upstream = Upstream::start([Script::silent()]).await;
+        let (server, model) = model_server(&upstream).await;
+        let mut waiting = Vec::new();
+        for _ in 0..2 {
+            let mut connection = server.connect_from(ONE).await;
+            connection.send(&asked).await;
+            upstream.wait_until_asked().await;
+            waiting.push(connection);
+        }
+        for _ in 0..3 {
+            let mut third = server.connect_from(ONE).await;
+            third.send(hello()).await;
+            let (status, head, body) = third.receive().await;
+            assert_eq!(status, 503);
+            assert!(head.contains("ratelimit: \"assistant\";r=10"), "{head}");
+            assert!(!head.contains("set-cookie"), "nothing is charged: {head}");
+            let problem: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(problem["code"], "model_unavailable");
+            assert!(problem["detail"].as_str().unwrap().contains("network"));
+        }
+        let mut other = server.connect_from(OTHER).await;
+        other.send(hello()).await;
+        upstream.wait_until_asked().await;
+        assert_eq!((model.permits_free(), server.service.held().1), (13, 3));
+        // Their clients go, and so does the model's work.
+        drop((waiting, other));
+        until(async || model.permits_free() == 16).await;
+        until(async || server.service.held() == (0, 0)).await;
+        upstream.script([Script::saying("There you are.")]);
+        let mut next = server.connect_from(ONE).await;
+        next.send(hello()).await;
+        assert_eq!(next.receive().await.0, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_small_model_answers_one_turn_of_a_network_at_least() {
+    let upstream = Upstream::start([Script::saying("Hi.")]).await;
+    let settings = OpenAiSettings {
+        concurrency: 1,
+        ..settings(&upstream)
+    };
+    let model = OpenAiModelClient::new(settings, Roots::of([]), CancellationToken::new());
+    let setup = Setup {
+        model: Arc::new(model.unwrap()),
+        ..Setup::default()
+    };
+    let server = Server::start(setup, ServerLimits::default()).await;
+    let mut connection = server.connect_from(ONE).await;
+    for _ in 0..3 {
+        connection.send(hello()).await;
+        assert_eq!(connection.receive().await.0, 200);
+        assert_eq!(server.service.held(), (0, 0));
+    }
+}
