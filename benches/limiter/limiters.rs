@@ -65,7 +65,7 @@ impl Ours {
         }
     }
 
-    pub(crate) fn charge(&self, policy: PolicyName, index: u64) -> Charge {
+    pub(crate) fn charge(&self, policy: PolicyName, index: u64) -> Charge<'static> {
         Charge {
             policy,
             quota: self.quota,
@@ -75,7 +75,7 @@ impl Ours {
     }
 
     /// Whether the request was admitted.
-    pub(crate) fn acquire(&self, charges: &[Charge], now: Timestamp) -> bool {
+    pub(crate) fn acquire(&self, charges: &[Charge<'_>], now: Timestamp) -> bool {
         acquire(&self.limiter, charges, now)
     }
 }
@@ -87,7 +87,7 @@ impl Limiter for Ours {
 }
 
 /// Whether the request was admitted.
-pub(crate) fn acquire(port: &dyn RateLimiter, charges: &[Charge], now: Timestamp) -> bool {
+pub(crate) fn acquire(port: &dyn RateLimiter, charges: &[Charge<'_>], now: Timestamp) -> bool {
     // The engines in memory are ready at once.
     let answer = port.acquire(charges, now).now_or_never().unwrap();
     !answer.unwrap().decision.is_refused()

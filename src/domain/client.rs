@@ -66,13 +66,13 @@ impl Network {
 
     /// The group of the network: its IPv4 /24 or IPv6 /48.
     #[must_use]
-    pub fn group(&self, key: &MacKey) -> ClientGroup {
-        let wider = match *self {
+    pub const fn group(self, key: &MacKey) -> ClientGroup<'_> {
+        let network = match self {
             Self::V4([a, b, c, _]) => Self::V4([a, b, c, 0]),
             Self::V6([a, b, c, d, e, f, ..]) => Self::V6([a, b, c, d, e, f, 0, 0]),
             Self::Unknown => Self::Unknown,
         };
-        ClientGroup(key.hash16(&[b"group", wider.as_bytes()]))
+        ClientGroup { network, key }
     }
 
     fn as_bytes(&self) -> &[u8] {
@@ -106,19 +106,23 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// A group of neighbouring networks, as a keyed hash ([`Network::group`]).
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct ClientGroup([u8; 16]);
+/// A group of neighbouring networks ([`Network::group`]), known by its keyed hash alone.
+#[derive(Clone, Copy)]
+pub struct ClientGroup<'a> {
+    network: Network,
+    key: &'a MacKey,
+}
 
-impl ClientGroup {
-    /// The hash.
+impl ClientGroup<'_> {
+    /// The hash. It is computed here, because most requests need none.
     #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
+    pub fn hashed(&self) -> [u8; 16] {
+        let network = self.network.as_bytes();
+        self.key.hash16(&[b"group", network])
     }
 }
 
-impl fmt::Debug for ClientGroup {
+impl fmt::Debug for ClientGroup<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ClientGroup(..)")
     }
@@ -264,7 +268,7 @@ mod tests {
     #[test]
     fn a_group_is_a_24_or_a_48() {
         let key = Secret::new([1; 32]).keys().limiter;
-        let group = |address: &str| network(address).group(&key);
+        let group = |address: &str| network(address).group(&key).hashed();
         assert_eq!(group("192.0.2.1"), group("192.0.2.255"));
         assert_ne!(group("192.0.2.1"), group("192.0.3.1"));
         assert_eq!(group("2001:db8:1:2::1"), group("2001:db8:1:ffff::1"));
@@ -297,7 +301,7 @@ mod tests {
                 assert!(seen.insert(key), "{policy:?} {subject:?}");
                 assert_eq!(key.as_bytes()[0], policy.tag());
             }
-            let group = *net.group(&secret).as_bytes();
+            let group = net.group(&secret).hashed();
             assert!(seen.insert(LimitKey::tagged(policy, group)));
         }
     }

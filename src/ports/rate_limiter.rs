@@ -19,13 +19,17 @@ pub trait RateLimiter: Send + Sync {
     ///
     /// # Errors
     /// [`LimiterError`] when the limiter cannot decide.
-    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError>;
+    async fn acquire(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Result<Admission, LimiterError>;
 
     /// The standing of the policies. Charges nothing.
     ///
     /// # Errors
     /// [`LimiterError`] when the limiter cannot decide.
-    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError>;
+    async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError>;
 
     /// Removes exactly the entries that `receipt` names, unless they have expired, and returns the
     /// standing of their policies afterwards.
@@ -42,8 +46,8 @@ pub trait RateLimiter: Send + Sync {
 }
 
 /// A policy to count a request under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Charge {
+#[derive(Clone, Copy, Debug)]
+pub struct Charge<'a> {
     /// The policy.
     pub policy: PolicyName,
     /// The policy's limit.
@@ -52,10 +56,10 @@ pub struct Charge {
     pub key: LimitKey,
     /// An engine that has no room for another window may count the charge under this group instead.
     /// None for a window that must not be shared.
-    pub group: Option<ClientGroup>,
+    pub group: Option<ClientGroup<'a>>,
 }
 
-impl Charge {
+impl Charge<'_> {
     /// The standing of the policy at this usage of the window.
     #[must_use]
     pub fn standing(&self, usage: Usage, is_violated: bool) -> Standing {
@@ -85,17 +89,40 @@ pub struct Receipt(ArrayVec<ReceiptEntry, POLICIES_PER_REQUEST_MAX>);
 /// One charge of a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiptEntry {
-    /// The charge. The adapter may have replaced its key.
-    pub charge: Charge,
+    /// The policy.
+    pub policy: PolicyName,
+    /// The policy's limit.
+    pub quota: Quota,
+    /// The window that counted the charge.
+    pub key: LimitKey,
     /// The adapter's name for the entry.
     pub token: u64,
 }
 
+impl ReceiptEntry {
+    /// The standing of the policy at this usage of the window.
+    #[must_use]
+    pub const fn standing(&self, usage: Usage) -> Standing {
+        Standing {
+            policy: self.policy,
+            quota: self.quota,
+            usage,
+            is_violated: false,
+        }
+    }
+}
+
 impl Receipt {
-    /// Adds an entry, for the adapter that issues the receipt.
-    pub fn push(&mut self, charge: Charge, token: u64) {
+    /// Adds `charge` as the window of `key` counted it, for the adapter that issues the receipt.
+    pub fn push(&mut self, charge: &Charge<'_>, key: LimitKey, token: u64) {
+        let (policy, quota) = (charge.policy, charge.quota);
         if !self.0.is_full() {
-            self.0.push(ReceiptEntry { charge, token });
+            self.0.push(ReceiptEntry {
+                policy,
+                quota,
+                key,
+                token,
+            });
         }
     }
 
@@ -115,7 +142,7 @@ impl Receipt {
     /// charged.
     #[must_use]
     pub fn only(mut self, is_wanted: impl Fn(PolicyName) -> bool) -> Self {
-        self.0.retain(|entry| is_wanted(entry.charge.policy));
+        self.0.retain(|entry| is_wanted(entry.policy));
         self
     }
 }

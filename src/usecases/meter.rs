@@ -10,7 +10,7 @@ use crate::domain::time::Timestamp;
 use crate::ports::{Admission, Charge, LimiterError, RateLimiter, Receipt};
 
 /// The charges of one step of a request.
-pub type Charges = ArrayVec<Charge, POLICIES_PER_REQUEST_MAX>;
+pub type Charges<'a> = ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX>;
 
 /// The limiter, and what is needed to build its charges.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ pub enum ChargeError {
     Limiter(#[from] LimiterError),
 }
 
-impl Meter<'_> {
+impl<'a> Meter<'a> {
     /// Charges each subject under its policy, or none of them, for a request from `network`.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Meter<'_> {
     /// One charge for each subject under its policy, for a request from `network`. Disabled
     /// policies charge nothing.
     #[must_use]
-    pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges {
+    pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
         let group = network.group(self.key);
         let mut charges = Charges::new();
         // Neighbours are often the same subject.

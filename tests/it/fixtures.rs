@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Once};
+use std::sync::{Arc, LazyLock, Once};
 
 use async_trait::async_trait;
 use landing_api::adapters::data_dir::DataDir;
@@ -261,8 +261,9 @@ impl io::Write for LogOfThread {
 // The limiter
 // ---------------------------------------------------------------------------------------------
 
-pub(crate) fn mac_key() -> MacKey {
-    Secret::new([9; 32]).keys().limiter
+pub(crate) fn mac_key() -> &'static MacKey {
+    static KEY: LazyLock<MacKey> = LazyLock::new(|| Secret::new([9; 32]).keys().limiter);
+    &KEY
 }
 
 /// The same quota for every policy.
@@ -275,20 +276,20 @@ pub(crate) fn policies(quota: &str) -> Policies {
 }
 
 /// One for the host `host` of 10.0.0.0/8.
-pub(crate) fn charge(policy: PolicyName, quota: &str, host: u32) -> Charge {
+pub(crate) fn charge(policy: PolicyName, quota: &str, host: u32) -> Charge<'static> {
     let [_, b, c, d] = host.to_be_bytes();
     let network = Network::V4([10, b, c, d]);
     Charge {
         policy,
         quota: quota.parse::<Quota>().unwrap(),
-        key: LimitKey::new(&mac_key(), policy, Subject::Network(network)),
-        group: Some(network.group(&mac_key())),
+        key: LimitKey::new(mac_key(), policy, Subject::Network(network)),
+        group: Some(network.group(mac_key())),
     }
 }
 
 pub(crate) async fn acquire(
     limiter: &dyn RateLimiter,
-    charges: &[Charge],
+    charges: &[Charge<'_>],
     now: Timestamp,
 ) -> Admission {
     limiter.acquire(charges, now).await.unwrap()
@@ -296,7 +297,7 @@ pub(crate) async fn acquire(
 
 pub(crate) async fn is_admitted(
     limiter: &dyn RateLimiter,
-    charges: &[Charge],
+    charges: &[Charge<'_>],
     now: Timestamp,
 ) -> bool {
     let admission = acquire(limiter, charges, now).await;
@@ -306,7 +307,7 @@ pub(crate) async fn is_admitted(
 /// The number of `tries` that are admitted.
 pub(crate) async fn admitted(
     limiter: &dyn RateLimiter,
-    charges: &[Charge],
+    charges: &[Charge<'_>],
     now: Timestamp,
     tries: usize,
 ) -> usize {
@@ -317,7 +318,7 @@ pub(crate) async fn admitted(
     admitted
 }
 
-pub(crate) async fn peek(limiter: &dyn RateLimiter, charge: Charge, now: Timestamp) -> Usage {
+pub(crate) async fn peek(limiter: &dyn RateLimiter, charge: Charge<'_>, now: Timestamp) -> Usage {
     let decision = limiter.peek(&[charge], now).await.unwrap();
     usage(&decision, charge.policy)
 }
@@ -336,11 +337,15 @@ pub(crate) struct Delayed<P>(pub(crate) P);
 
 #[async_trait]
 impl<L: RateLimiter> RateLimiter for Delayed<L> {
-    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError> {
+    async fn acquire(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Result<Admission, LimiterError> {
         delayed(self.0.acquire(charges, now)).await
     }
 
-    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
+    async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
         delayed(self.0.peek(charges, now)).await
     }
 

@@ -75,11 +75,15 @@ struct AilingRateLimiter(MemoryRateLimiter);
 
 #[async_trait]
 impl RateLimiter for AilingRateLimiter {
-    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError> {
+    async fn acquire(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Result<Admission, LimiterError> {
         self.0.acquire(charges, now).await
     }
 
-    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
+    async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
         self.0.peek(charges, now).await
     }
 

@@ -232,11 +232,11 @@ impl BrokenRateLimiter {
 
 #[async_trait]
 impl RateLimiter for BrokenRateLimiter {
-    async fn acquire(&self, _: &[Charge], _: Timestamp) -> Result<Admission, LimiterError> {
+    async fn acquire(&self, _: &[Charge<'_>], _: Timestamp) -> Result<Admission, LimiterError> {
         self.answer()
     }
 
-    async fn peek(&self, _: &[Charge], _: Timestamp) -> Result<Decision, LimiterError> {
+    async fn peek(&self, _: &[Charge<'_>], _: Timestamp) -> Result<Decision, LimiterError> {
         self.answer()
     }
 
@@ -255,11 +255,15 @@ struct PanickingPeek(MemoryRateLimiter);
 
 #[async_trait]
 impl RateLimiter for PanickingPeek {
-    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError> {
+    async fn acquire(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Result<Admission, LimiterError> {
         self.0.acquire(charges, now).await
     }
 
-    async fn peek(&self, _: &[Charge], _: Timestamp) -> Result<Decision, LimiterError> {
+    async fn peek(&self, _: &[Charge<'_>], _: Timestamp) -> Result<Decision, LimiterError> {
         panic!("the secret cause");
     }
 

@@ -153,11 +153,15 @@ impl SledRateLimiter {
 
 #[async_trait]
 impl RateLimiter for SledRateLimiter {
-    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError> {
+    async fn acquire(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Result<Admission, LimiterError> {
         Ok(self.table.acquire(charges, now))
     }
 
-    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
+    async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
         Ok(self.table.peek(charges, now))
     }
 

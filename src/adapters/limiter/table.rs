@@ -18,7 +18,7 @@ use crate::domain::client::LimitKey;
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::time::Timestamp;
 use crate::domain::window::Usage;
-use crate::ports::{Admission, Charge, Receipt, ReceiptEntry};
+use crate::ports::{Admission, Charge, Receipt};
 
 use super::shard::Shard;
 
@@ -54,10 +54,10 @@ impl Table {
         }
     }
 
-    pub(super) fn acquire(&self, charges: &[Charge], now: Timestamp) -> Admission {
+    pub(super) fn acquire(&self, charges: &[Charge<'_>], now: Timestamp) -> Admission {
         let (mut shards, keys) = self.lock_windows(charges);
         let mut admission = Admission::default();
-        let is_full = |charge: &Charge, usage: Usage| usage.counted >= charge.quota.count();
+        let is_full = |charge: &Charge<'_>, usage: Usage| usage.counted >= charge.quota.count();
         let peeked = standings(&mut shards, charges, &keys, now, is_full);
         if peeked.is_refused() {
             admission.decision = peeked;
@@ -70,27 +70,26 @@ impl Table {
                 self.count_keys(before, shard.len());
                 let standing = charge.standing(admitted.usage, false);
                 admission.decision.push(standing);
-                // The key of the window that counted it, and the instant it was recorded at.
-                let charge = Charge { key, ..*charge };
-                admission.receipt.push(charge, admitted.at.as_ms());
+                // The token is the instant it was recorded at.
+                admission.receipt.push(charge, key, admitted.at.as_ms());
             }
         }
         admission
     }
 
-    pub(super) fn peek(&self, charges: &[Charge], now: Timestamp) -> Decision {
+    pub(super) fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Decision {
         let (mut shards, keys) = self.lock_windows(charges);
         standings(&mut shards, charges, &keys, now, |_, _| false)
     }
 
     pub(super) fn refund(&self, receipt: &Receipt, now: Timestamp) -> Decision {
-        let mut shards = self.lock(receipt.entries().iter().map(|entry| entry.charge.key));
+        let mut shards = self.lock(receipt.entries().iter().map(|entry| entry.key));
         let mut decision = Decision::default();
-        for ReceiptEntry { charge, token } in receipt.entries() {
-            let shard = shard_of(&mut shards, &charge.key);
-            let admitted = Timestamp::from_ms(*token);
-            let usage = shard.refund(charge.key, admitted, charge.quota, now);
-            decision.push(charge.standing(usage, false));
+        for entry in receipt.entries() {
+            let shard = shard_of(&mut shards, &entry.key);
+            let admitted = Timestamp::from_ms(entry.token);
+            let usage = shard.refund(entry.key, admitted, entry.quota, now);
+            decision.push(entry.standing(usage));
         }
         decision
     }
@@ -126,9 +125,9 @@ impl Table {
     ///
     /// That is decided behind the locks. Otherwise two concurrent requests of one newcomer could be
     /// counted in different windows.
-    fn lock_windows(&self, charges: &[Charge]) -> (LockedShards<'_>, Keys) {
+    fn lock_windows(&self, charges: &[Charge<'_>]) -> (LockedShards<'_>, Keys) {
         let mut shards = self.lock(charges.iter().map(|charge| charge.key));
-        let mut has_own_window = |charge: &Charge| {
+        let mut has_own_window = |charge: &Charge<'_>| {
             charge.group.is_none() || shard_of(&mut shards, &charge.key).contains(&charge.key)
         };
         if !self.is_full() || charges.iter().all(&mut has_own_window) {
@@ -139,13 +138,13 @@ impl Table {
     }
 
     #[cold]
-    fn lock_windows_when_full(&self, charges: &[Charge]) -> (LockedShards<'_>, Keys) {
+    fn lock_windows_when_full(&self, charges: &[Charge<'_>]) -> (LockedShards<'_>, Keys) {
         let candidates: ArrayVec<[LimitKey; CANDIDATES], POLICIES_PER_REQUEST_MAX> = charges
             .iter()
             .map(|charge| match charge.group {
                 Some(group) => [
                     charge.key,
-                    LimitKey::tagged(charge.policy, *group.as_bytes()),
+                    LimitKey::tagged(charge.policy, group.hashed()),
                     LimitKey::tagged(charge.policy, OVERFLOW),
                 ],
                 None => [charge.key; CANDIDATES],
@@ -196,10 +195,10 @@ impl Table {
 
 fn standings(
     shards: &mut LockedShards<'_>,
-    charges: &[Charge],
+    charges: &[Charge<'_>],
     keys: &Keys,
     now: Timestamp,
-    is_violated: impl Fn(&Charge, Usage) -> bool,
+    is_violated: impl Fn(&Charge<'_>, Usage) -> bool,
 ) -> Decision {
     let mut decision = Decision::default();
     for (charge, key) in charges.iter().zip(keys) {

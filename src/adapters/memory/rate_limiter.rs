@@ -23,7 +23,11 @@ pub struct MemoryRateLimiter {
 
 #[async_trait]
 impl RateLimiter for MemoryRateLimiter {
-    async fn acquire(&self, charges: &[Charge], now: Timestamp) -> Result<Admission, LimiterError> {
+    async fn acquire(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Result<Admission, LimiterError> {
         let mut windows = lock(&self.windows);
         let mut admission = Admission {
             decision: peek(&mut windows, charges, now, true),
@@ -36,14 +40,15 @@ impl RateLimiter for MemoryRateLimiter {
                 if let Ok(admitted) = window.admit(charge.quota, now) {
                     let standing = charge.standing(admitted.usage, false);
                     admission.decision.push(standing);
-                    admission.receipt.push(*charge, admitted.at.as_ms());
+                    let at_ms = admitted.at.as_ms();
+                    admission.receipt.push(charge, charge.key, at_ms);
                 }
             }
         }
         Ok(admission)
     }
 
-    async fn peek(&self, charges: &[Charge], now: Timestamp) -> Result<Decision, LimiterError> {
+    async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
         Ok(peek(&mut lock(&self.windows), charges, now, false))
     }
 
@@ -51,10 +56,10 @@ impl RateLimiter for MemoryRateLimiter {
         let mut windows = lock(&self.windows);
         let mut decision = Decision::default();
         for entry in receipt.entries() {
-            let (charge, admitted) = (entry.charge, Timestamp::from_ms(entry.token));
-            let window = windows.entry(charge.key).or_default();
-            let usage = window.refund(admitted, charge.quota, now);
-            decision.push(charge.standing(usage, false));
+            let admitted = Timestamp::from_ms(entry.token);
+            let window = windows.entry(entry.key).or_default();
+            let usage = window.refund(admitted, entry.quota, now);
+            decision.push(entry.standing(usage));
         }
         Ok(decision)
     }
@@ -65,7 +70,12 @@ impl RateLimiter for MemoryRateLimiter {
 }
 
 /// With `is_asking`, a full window is a violation.
-fn peek(windows: &mut Windows, charges: &[Charge], now: Timestamp, is_asking: bool) -> Decision {
+fn peek(
+    windows: &mut Windows,
+    charges: &[Charge<'_>],
+    now: Timestamp,
+    is_asking: bool,
+) -> Decision {
     let mut decision = Decision::default();
     for charge in charges {
         let window = windows.entry(charge.key).or_default();

@@ -251,7 +251,10 @@ async fn sixty_four_threads_admit_exactly_the_limit() {
 
 /// 64 tasks with a thread each, 200 tries each, at instants that differ by up to 3 ms. Returns the
 /// number of tries that were admitted.
-async fn stampede(limiter: &Arc<dyn RateLimiter>, charges: impl Fn(u32) -> Vec<Charge>) -> u32 {
+async fn stampede(
+    limiter: &Arc<dyn RateLimiter>,
+    charges: impl Fn(u32) -> Vec<Charge<'static>>,
+) -> u32 {
     let barrier = Arc::new(Barrier::new(64));
     let mut tasks = JoinSet::new();
     for index in 0..64 {

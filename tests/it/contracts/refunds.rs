@@ -33,7 +33,7 @@ impl Desk {
     fn new() -> Self {
         Self {
             policies: policies(QUOTA),
-            key: mac_key(),
+            key: mac_key().clone(),
             clock: ManualClock::new(START),
             entropy: SeededEntropy::default(),
         }

@@ -78,6 +78,6 @@ fn sweep(limiter: &SledRateLimiter, now: Timestamp) {
     }
 }
 
-async fn counted(limiter: &SledRateLimiter, charge: Charge, now: Timestamp) -> u32 {
+async fn counted(limiter: &SledRateLimiter, charge: Charge<'_>, now: Timestamp) -> u32 {
     peek(limiter, charge, now).await.0
 }
