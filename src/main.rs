@@ -11,7 +11,7 @@ use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::adapters::model::openai::SLOW_READER_GRACE;
-use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
+use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections, write_to_pipe};
 use landing_api::adapters::webhook;
 use landing_api::app::App;
 use landing_api::config::{Args, LogFormat, RequestDeadlines};
@@ -65,9 +65,10 @@ fn main() -> ExitCode {
     let args = match Args::load(std::env::args_os()) {
         Ok(args) => args,
         Err(error) => {
+            let status = u8::try_from(error.exit_code()).unwrap_or(2);
             // Fails only if nobody reads it.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            write_to_pipe(move || drop(error.print()));
+            return ExitCode::from(status);
         }
     };
     let log = telemetry::init(args.log_level, args.log_format == LogFormat::Json);
@@ -84,13 +85,13 @@ fn main() -> ExitCode {
         tracing::info!(log.dropped = log.dropped_lines(), "stopped");
     }
     // The error is the last line.
-    drop(log);
+    write_to_pipe(move || drop(log));
     let (status, line) = match ended {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Flag(line)) => (2, line),
         Err(Failure::Run(error)) => (1, error.to_string()),
     };
-    let _ = writeln!(io::stderr().lock(), "error: {line}");
+    write_to_pipe(move || drop(writeln!(io::stderr().lock(), "error: {line}")));
     ExitCode::from(status)
 }
 
@@ -200,9 +201,11 @@ async fn listen(
     let listener = socket
         .listen(BACKLOG)
         .map_err(|error| cannot_listen(bound, &error))?;
-    let mut out = io::stdout();
-    // There is no other place to report a failure.
-    let _ = writeln!(out, "listening on http://{bound}").and_then(|()| out.flush());
+    write_to_pipe(move || {
+        let mut out = io::stdout();
+        // There is no other place to report a failure.
+        let _ = writeln!(out, "listening on http://{bound}").and_then(|()| out.flush());
+    });
     serve(listener, Arc::new(service), limits, stop, interrupt).await;
     Ok(())
 }

@@ -2,9 +2,12 @@
 //!
 //! A thread of its own writes. Lines wait for it in a bounded queue; a line that finds the queue full
 //! is dropped and counted, so that a reader of standard error that has stopped reading holds up
-//! neither a request nor a stop.
+//! neither a request nor a stop. Panics are lines, too: the standard hook would wait for the reader.
 
-use std::io::{BufWriter, IsTerminal as _, stderr};
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{self, BufWriter, IsTerminal as _, Stderr, Write, stderr};
+use std::panic::{self, PanicHookInfo};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::Level;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
@@ -19,8 +22,8 @@ const QUEUE_LINES: usize = 8192;
 /// Lines are gathered up to this size when the queue holds several.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The running log. Dropping it writes the lines in the queue; it waits at most about a second for
-/// the reader of standard error.
+/// The running log. Dropping it writes the lines in the queue. It waits about a second for the reader
+/// of standard error; if the queue is full even then, it says so on standard output.
 #[derive(Debug)]
 #[must_use = "lines in the queue are written when it is dropped"]
 pub struct Log {
@@ -36,15 +39,70 @@ impl Log {
     }
 }
 
+/// The queue's counter, once there is a queue.
+type DroppedLines = Arc<Mutex<Option<ErrorCounter>>>;
+
+fn dropped_lines(counter: &DroppedLines) -> usize {
+    let counter = counter.lock().unwrap_or_else(PoisonError::into_inner);
+    counter.as_ref().map_or(0, ErrorCounter::dropped_lines)
+}
+
+/// Standard error, for the thread that writes.
+struct Lines {
+    out: BufWriter<Stderr>,
+    dropped: DroppedLines,
+    dropped_reported: usize,
+}
+
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.out.write(line)
+    }
+
+    /// The queue has just been found empty, so there is room for a line about those that were dropped.
+    fn flush(&mut self) -> io::Result<()> {
+        let dropped = dropped_lines(&self.dropped);
+        if dropped > self.dropped_reported {
+            tracing::warn!(
+                log.dropped = dropped,
+                "log lines were dropped, as standard error was not read: this many since the start"
+            );
+            // If it changed, that line may be among them.
+            if dropped_lines(&self.dropped) == dropped {
+                self.dropped_reported = dropped;
+            }
+        }
+        self.out.flush()
+    }
+}
+
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let location = panic.location().map(tracing::field::display);
+    let backtrace = Backtrace::capture();
+    let backtrace = (backtrace.status() == BacktraceStatus::Captured).then_some(backtrace);
+    let backtrace = backtrace.as_ref().map(tracing::field::display);
+    let payload = panic.payload();
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let message = text.or_else(|| payload.downcast_ref::<&str>().copied());
+    let message = message.unwrap_or("without a message");
+    tracing::error!(location, backtrace, "panicked: {message}");
+}
+
 /// Starts logging: events of the service from `level` up, events of its libraries from `WARN` up.
 /// Only the first call of a process has an effect.
 pub fn init(level: Level, is_json: bool) -> Log {
+    let counter = DroppedLines::default();
     let (queue, writer) = NonBlockingBuilder::default()
         .lossy(true)
         .buffered_lines_limit(QUEUE_LINES)
         .thread_name("log")
-        .finish(BufWriter::with_capacity(WRITE_BYTES, stderr()));
+        .finish(Lines {
+            out: BufWriter::with_capacity(WRITE_BYTES, stderr()),
+            dropped: Arc::clone(&counter),
+            dropped_reported: 0,
+        });
     let dropped = queue.error_counter();
+    *counter.lock().unwrap_or_else(PoisonError::into_inner) = Some(dropped.clone());
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
         .with_target("landing_api", level);
@@ -59,9 +117,38 @@ pub fn init(level: Level, is_json: bool) -> Log {
         lines.with_ansi(stderr().is_terminal()).boxed()
     };
     // Fails only if a subscriber is set already.
-    let _ = registry().with(lines).with(filter).try_init();
+    if registry().with(lines).with(filter).try_init().is_ok() {
+        panic::set_hook(Box::new(log_panic));
+    }
     Log {
         dropped,
         _writer: writer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_line_that_names_its_place() {
+        let (mut log, writer) = io::pipe().unwrap();
+        let subscriber = fmt().with_ansi(false).with_writer(Arc::new(writer));
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(log_panic));
+        let caught = tracing::subscriber::with_default(subscriber.finish(), || {
+            panic::catch_unwind(|| panic!("out of {}", "order"))
+        });
+        panic::set_hook(hook);
+        assert!(caught.is_err());
+        let mut text = String::new();
+        log.read_to_string(&mut text).unwrap();
+        assert!(
+            text.contains("ERROR") && text.contains("panicked: out of order"),
+            "{text}"
+        );
+        assert!(text.contains(concat!("location=", file!())), "{text}");
     }
 }

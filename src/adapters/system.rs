@@ -1,6 +1,8 @@
-//! Clock, randomness and the limit on open files, from the operating system.
+//! Clock, randomness, threads and the limit on open files, from the operating system.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::domain::time::Timestamp;
 use crate::ports::{Clock, Entropy, EntropyError};
@@ -32,6 +34,32 @@ pub struct SystemEntropy;
 impl Entropy for SystemEntropy {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
         getrandom::fill(bytes).map_err(|error| EntropyError(error.to_string()))
+    }
+}
+
+/// How long a line may take to be written.
+const PIPE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Runs `write`, which writes to standard output or standard error. Goes on after 2 s if nobody reads
+/// that: a full pipe must hold up neither the start nor the end of the process.
+pub fn write_to_pipe(write: impl FnOnce() + Send + 'static) {
+    let write = Arc::new(Mutex::new(Some(write)));
+    let (written, waiting) = mpsc::channel();
+    let run = move || {
+        let write = write.lock().unwrap_or_else(PoisonError::into_inner).take();
+        write.into_iter().for_each(|write| write());
+    };
+    let in_thread = run.clone();
+    let thread = thread::Builder::new().spawn(move || {
+        in_thread();
+        // Fails if nobody waits any more.
+        let _ = written.send(());
+    });
+    match thread {
+        Ok(_detached) => {
+            let _ = waiting.recv_timeout(PIPE_PATIENCE);
+        }
+        Err(_too_many_threads) => run(),
     }
 }
 

@@ -1,17 +1,77 @@
 //! The log line of a request.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use hyper::StatusCode;
 use tokio::time::Instant;
 use tracing::Level;
 
 use crate::domain::decision::Decision;
 
-use super::problem::Problem;
+use super::problem::{Code, Problem};
 use super::reply::Reply;
 use super::request_id::RequestId;
 
+/// Lines a second about requests that are refused or free, which nothing else limits.
+const UNPAID_LINES_PER_SECOND: u64 = 1000;
+
+/// Bounds the lines about requests that are refused or free. Those beyond it are one line a second,
+/// with their number.
+#[derive(Debug)]
+pub(super) struct UnpaidLines {
+    began: Instant,
+    /// The second since `began` of the newest line in the upper half, and the lines of that second in
+    /// the lower.
+    current: AtomicU64,
+    /// Lines that were left out and not yet reported.
+    left_out: AtomicU64,
+}
+
+impl UnpaidLines {
+    pub(super) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            current: AtomicU64::new(0),
+            left_out: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes room for a line, or counts it as left out.
+    fn has_room(&self) -> bool {
+        let second = self.began.elapsed().as_secs();
+        let taken = self.current.fetch_update(Relaxed, Relaxed, |current| {
+            if second > current >> 32 {
+                Some((second << 32) + 1)
+            } else {
+                let lines = current & u64::from(u32::MAX);
+                (lines < UNPAID_LINES_PER_SECOND).then_some(current + 1)
+            }
+        });
+        if taken.is_err() {
+            self.left_out.fetch_add(1, Relaxed);
+        }
+        taken.is_ok()
+    }
+
+    /// Reports what was left out in a second that is over. Every line asks.
+    fn report(&self) {
+        if self.left_out.load(Relaxed) > 0
+            && self.began.elapsed().as_secs() > self.current.load(Relaxed) >> 32
+        {
+            let count = self.left_out.swap(0, Relaxed);
+            if count > 0 {
+                tracing::info!(count, "further requests were refused or free");
+            }
+        }
+    }
+}
+
+/// The name of a preflight, which belongs to no endpoint.
+pub(super) const PREFLIGHT: &str = "preflight";
+
 /// The line of a request. It holds no personal data: no path, query, address or credential.
-pub(super) struct LogLine {
+pub(super) struct LogLine<'a> {
+    unpaid: &'a UnpaidLines,
     id: RequestId,
     pub(super) endpoint: &'static str,
     arrived: Instant,
@@ -23,9 +83,10 @@ pub(super) fn elapsed_ms(start: Instant) -> f64 {
     (start.elapsed().as_secs_f64() * 1e6).round() / 1e3
 }
 
-impl LogLine {
-    pub(super) fn begin(id: RequestId) -> Self {
+impl<'a> LogLine<'a> {
+    pub(super) fn begin(id: RequestId, unpaid: &'a UnpaidLines) -> Self {
         Self {
+            unpaid,
             id,
             endpoint: "unknown",
             arrived: Instant::now(),
@@ -51,6 +112,12 @@ impl LogLine {
         if !is_fault && !tracing::enabled!(Level::INFO) {
             return;
         }
+        self.unpaid.report();
+        let is_refused = (400..500).contains(&status)
+            || problem.is_some_and(|problem| problem.code == Code::Overloaded);
+        if (is_refused || self.endpoint == PREFLIGHT) && !self.unpaid.has_room() {
+            return;
+        }
         let (id, endpoint, duration_ms) = (self.id, self.endpoint, elapsed_ms(self.arrived));
         let code = problem.map(|problem| problem.code.kind().name);
         let violated = decision
@@ -69,9 +136,9 @@ impl LogLine {
 }
 
 /// A client that hangs up drops its request, which has no status then.
-impl Drop for LogLine {
+impl Drop for LogLine<'_> {
     fn drop(&mut self) {
-        if !self.is_written {
+        if !self.is_written && self.unpaid.has_room() {
             let (id, endpoint, duration_ms) = (self.id, self.endpoint, elapsed_ms(self.arrived));
             tracing::info!(request.id = %id, endpoint, duration_ms, "client hung up");
         }

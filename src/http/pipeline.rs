@@ -31,7 +31,7 @@ use super::endpoints;
 use super::handlers::health::HEALTH;
 use super::headers::X_REQUEST_ID;
 use super::identity;
-use super::log::LogLine;
+use super::log::{LogLine, PREFLIGHT};
 use super::panics::{catch_panic, panicked};
 use super::problem::{Code, Problem};
 use super::render;
@@ -50,7 +50,7 @@ impl LandingService {
         let id = self.ids.next();
         let (parts, body) = request.into_parts();
         let (is_head, area) = (parts.method == Method::HEAD, Area::of(parts.uri.path()));
-        let mut log_line = LogLine::begin(id);
+        let mut log_line = LogLine::begin(id, &self.unpaid_lines);
         let mut decision = Decision::default();
         let exchange = self.exchange(
             id,
@@ -82,13 +82,13 @@ impl LandingService {
         parts: Arc<Parts>,
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
         decision: &mut Decision,
-        log_line: &mut LogLine,
+        log_line: &mut LogLine<'_>,
     ) -> Response<ReplyBody> {
         let is_document = |path: &str| self.state.documents.contains(path);
         let route = endpoints::find(&parts.method, parts.uri.path(), is_document);
         log_line.endpoint = route.name();
         if let Some(headers) = self.origins.preflight(&parts, route) {
-            log_line.endpoint = "preflight";
+            log_line.endpoint = PREFLIGHT;
             let response = preflight(id, headers);
             log_line.write(response.status(), &Ok(Reply::empty()), decision);
             return response;

@@ -13,6 +13,7 @@ use super::client_ip::{ProxyWarnings, TrustedProxies};
 use super::context::ServerState;
 use super::cors::AllowedOrigins;
 use super::endpoints::DEPRECATIONS;
+use super::log::UnpaidLines;
 use super::render::Renderer;
 use super::request_id::RequestIds;
 
@@ -27,6 +28,7 @@ pub struct LandingService {
     pub(super) proxies: TrustedProxies,
     pub(super) proxy_warnings: ProxyWarnings,
     pub(super) ceiling_warnings: CeilingWarnings,
+    pub(super) unpaid_lines: UnpaidLines,
     pub(super) renderer: Renderer,
 }
 
@@ -45,6 +47,7 @@ impl LandingService {
             proxies: TrustedProxies::default(),
             proxy_warnings: ProxyWarnings::default(),
             ceiling_warnings: CeilingWarnings::default(),
+            unpaid_lines: UnpaidLines::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::Permissions;
-use std::io::{Read, Write};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -112,30 +112,118 @@ fn a_log_that_cannot_be_written_disturbs_nobody() {
 
 #[test]
 fn a_log_that_nobody_reads_holds_up_neither_requests_nor_the_stop() {
-    // More lines than the queue and the pipe hold.
-    const REQUESTS: usize = 10_000;
     let data_dir = tempfile::tempdir().unwrap();
     let (unread, log) = std::io::pipe().unwrap();
-    let program = Program::start(command(data_dir.path()).stderr(log));
-    let mut stream = TcpStream::connect(&program.address).unwrap();
+    let program = Program::start(chatty(data_dir.path()).stderr(log));
+    ask(&program.address, REQUESTS);
+    assert_eq!(program.status_after(Signal::TERM), Some(0));
+    drop(unread);
+}
+
+#[test]
+fn one_pipe_for_all_output_that_nobody_reads_holds_up_nothing_either() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let (mut output, both) = std::io::pipe().unwrap();
+    let log = both.try_clone().unwrap();
+    let mut child = chatty(data_dir.path())
+        .stdout(both)
+        .stderr(log)
+        .spawn()
+        .unwrap();
+    // Nothing is read ahead.
+    let mut lines = String::new();
+    let address = loop {
+        let mut byte = [0];
+        output.read_exact(&mut byte).unwrap();
+        lines.push(byte[0].into());
+        if let Some((_, address)) = lines.split_once("listening on http://")
+            && address.ends_with('\n')
+        {
+            break address.trim_end();
+        }
+    };
+    ask(address, REQUESTS);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn lines_that_were_dropped_are_counted_once_somebody_reads_again() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let (unread, log) = std::io::pipe().unwrap();
+    let program = Program::start(
+        chatty(data_dir.path())
+            .args(["--log-format", "json"])
+            .stderr(log),
+    );
+    ask(&program.address, REQUESTS);
+    let mut lines = BufReader::new(unread).lines().map(Result::unwrap);
+    let mut requests = 0;
+    let dropped = lines.find_map(|line| {
+        let line: Value = serde_json::from_str(&line).unwrap();
+        requests += u64::from(line["message"] == "request");
+        line["log.dropped"].as_u64()
+    });
+    assert_eq!(
+        requests + dropped.unwrap(),
+        REQUESTS as u64,
+        "{requests} {dropped:?}"
+    );
+    // What comes then is written again.
+    ask(&program.address, 1);
+    assert!(lines.next().unwrap().contains("\"request\""));
+    drop(lines);
+    assert_eq!(program.status_after(Signal::TERM), Some(0));
+}
+
+#[test]
+fn a_start_that_fails_ends_though_nobody_reads_its_pipe() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let (_unread, mut full) = std::io::pipe().unwrap();
+    rustix::fs::fcntl_setfl(&full, rustix::fs::OFlags::NONBLOCK).unwrap();
+    while full.write(&[b' '; 4096]).is_ok() {}
+    rustix::fs::fcntl_setfl(&full, rustix::fs::OFlags::empty()).unwrap();
+    let file = data_dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for (command, status) in [
+        (&mut command(&file), 1),
+        (command(data_dir.path()).args(["--port", "1"]), 2),
+    ] {
+        let log = full.try_clone().unwrap();
+        let mut child = command.stderr(log).spawn().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(status));
+    }
+}
+
+/// More lines than the queue and the pipe hold.
+const REQUESTS: usize = 10_000;
+
+/// The program, with a line for each request.
+fn chatty(data_dir: &Path) -> Command {
+    let mut command = command(data_dir);
+    command.args(["--limit", "default=off,ip=off"]);
+    command
+}
+
+/// Sends health checks, and asserts that all are answered.
+fn ask(address: &str, requests: usize) {
+    let mut stream = TcpStream::connect(address).unwrap();
     let mut answers = stream.try_clone().unwrap();
     let answered = std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
             let mut text = String::new();
             answers.read_to_string(&mut text).unwrap();
-            text.matches("HTTP/1.1 ").count()
+            text.matches("HTTP/1.1 200 ").count()
         });
         let request = "GET /api/v1/health HTTP/1.1\r\nHost: a\r\n\r\n";
         stream
-            .write_all(request.repeat(REQUESTS - 1).as_bytes())
+            .write_all(request.repeat(requests - 1).as_bytes())
             .unwrap();
         let last = "GET /api/v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
         stream.write_all(last.as_bytes()).unwrap();
         reader.join().unwrap()
     });
-    assert_eq!(answered, REQUESTS);
-    assert_eq!(program.status_after(Signal::TERM), Some(0));
-    drop(unread);
+    assert_eq!(answered, requests);
 }
 
 #[test]

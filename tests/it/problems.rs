@@ -12,7 +12,7 @@ use landing_api::http::problem::Code;
 use landing_api::ports::{Admission, Charge, Clock, LimiterError, RateLimiter, Receipt};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
-use crate::fixtures::Delayed;
+use crate::fixtures::{Delayed, logged};
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 
 #[tokio::test]
@@ -406,4 +406,57 @@ async fn what_panics_behind_the_operation_is_a_problem_too() {
         assert_eq!(body.contains("internal_error"), has_body, "{path}");
         assert!(!body.contains("secret cause"));
     }
+}
+
+/// The messages of the lines, and the number that the last one tells.
+fn messages(log: &str) -> (usize, Option<usize>) {
+    let count = |line: &str| line.rsplit_once("count=")?.1.trim().parse().ok();
+    (
+        log.matches(": request ").count(),
+        log.lines().find_map(count),
+    )
+}
+
+#[test]
+fn refused_and_free_requests_write_a_thousand_lines_a_second_and_a_number() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let app = runtime.block_on(async {
+        Setup {
+            allowed_origins: &["https://a.example"],
+            ..Setup::default()
+        }
+        .limit("default", "1200/60s")
+        .start()
+    });
+    let send = |calls: Vec<Call>| {
+        let all = async {
+            for call in calls {
+                app.send(call).await;
+            }
+        };
+        messages(&logged(|| runtime.block_on(all)).1)
+    };
+    let paid = || Call::get("/api/v1/health");
+    let unknown = || Call::get("/api/v1/nothing");
+    let preflight = || {
+        Call::new(Method::OPTIONS, "/api/v1/keys")
+            .header("origin", "https://a.example")
+            .header("access-control-request-method", "POST")
+    };
+    assert_eq!(send(vec![unknown(); 600]), (600, None));
+    assert_eq!(send(vec![preflight(); 500]), (400, None));
+    // What is paid for is written, whatever else there is.
+    assert_eq!(send(vec![paid(); 600]), (600, None));
+    let refused = paid;
+    assert_eq!(send(vec![refused(); 50]), (0, None));
+    runtime.block_on(tokio::time::advance(std::time::Duration::from_secs(1)));
+    assert_eq!(send(vec![refused()]), (1, Some(150)));
+    assert_eq!(send(vec![preflight(); 1100]), (999, None));
+    runtime.block_on(tokio::time::advance(std::time::Duration::from_secs(60)));
+    app.clock.advance_ms(60_000);
+    assert_eq!(send(vec![paid(); 2]), (2, Some(101)));
 }
