@@ -71,7 +71,7 @@ fn main() {
 async fn called_directly(rounds: u64, length: Duration) {
     let (of_store, of_sqlite) = (directory(), directory());
     let data_dir = DataDir::open(of_store.path(), &SystemEntropy).unwrap();
-    let store = Arc::new(LedgerStore::open(&data_dir, NOW).unwrap());
+    let store = Arc::new(LedgerStore::open(&data_dir).unwrap());
     let sqlite = Sqlite::open(of_sqlite.path());
     for callers in CROWDS {
         let (mut of_store, mut of_sqlite) = (Vec::new(), Vec::new());

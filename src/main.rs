@@ -22,7 +22,7 @@ use landing_api::http::endpoints::DEPRECATIONS;
 use landing_api::http::problem;
 use landing_api::http::server::{STOP_GRACE, ServerLimits, serve};
 use landing_api::http::service::LandingService;
-use landing_api::ports::{Clock as _, Entropy as _};
+use landing_api::ports::{Entropy as _, StoreError};
 use landing_api::site::{Site, SiteFacts};
 use landing_api::{telemetry, wiring};
 use tikv_jemallocator::Jemalloc;
@@ -78,8 +78,8 @@ fn main() -> ExitCode {
         // Dropping it would wait for every thread that looks a name up.
         runtime.shutdown_timeout(LOOK_UP_GRACE);
         // After the last task, which may have charged or recorded something.
-        stores.close();
-        ended
+        let closed = stores.close().map_err(Into::into);
+        ended.and(closed)
     });
     if ended.is_ok() {
         tracing::info!(log.dropped = log.dropped_lines(), "stopped");
@@ -104,13 +104,21 @@ struct Stores {
 
 impl Stores {
     /// The next start need not rebuild what is closed well.
-    fn close(self) {
+    ///
+    /// # Errors
+    /// When the next start would not find what was recorded.
+    fn close(self) -> Result<(), StoreError> {
         if let Some(limiter) = self.limiter {
             limiter.close();
         }
-        if let Some(Err(error)) = self.ledger.map(|ledger| ledger.close()) {
-            tracing::warn!(%error, "the next start rebuilds the index; nothing is lost");
+        match self.ledger.map_or(Ok(()), |ledger| ledger.close()) {
+            Err(error @ StoreError::Displaced(_)) => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "the next start rebuilds the index; nothing is lost");
+            }
+            Ok(()) => {}
         }
+        Ok(())
     }
 }
 
@@ -143,7 +151,7 @@ async fn run(args: &Args, stores: &mut Stores) -> Result<(), Failure> {
         Arc::new(SystemClock),
     )?);
     stores.limiter = Some(limiter.clone());
-    let store = Arc::new(LedgerStore::open(&data_dir, SystemClock.now())?);
+    let store = Arc::new(LedgerStore::open(&data_dir)?);
     stores.ledger = Some(store.clone());
     let app = App {
         contacts: store.clone(),

@@ -40,7 +40,7 @@ pub(crate) async fn run() {
 /// Signs them all up, through the port, and stops cleanly.
 async fn fill(path: &Path) {
     let data_dir = DataDir::open(path, &SystemEntropy).unwrap();
-    let store = Arc::new(LedgerStore::open(&data_dir, NOW).unwrap());
+    let store = Arc::new(LedgerStore::open(&data_dir).unwrap());
     let numbers = Arc::new(AtomicU64::new(0));
     let callers: Vec<_> = (0..CALLERS)
         .map(|_| {

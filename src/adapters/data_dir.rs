@@ -11,8 +11,11 @@ use std::time::Duration;
 use crate::domain::secret::Secret;
 use crate::ports::Entropy;
 
-use super::files::{PRIVATE_DIRECTORY, PRIVATE_FILE, remove_for_good, sync_parent, write_whole};
-use super::ledger::record::{Glimpse, LEDGER, glimpse};
+use super::files::{
+    Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, is_irregular, remove_for_good,
+    sync_parent, write_whole,
+};
+use super::ledger::record::{self, Glimpse, LEDGER, glimpse, old_journal};
 use super::open_error::OpenError;
 
 /// How often, and after what pause, a lock that is taken is tried again: a process that is ending or
@@ -22,29 +25,41 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 const LOCK: &str = "lock";
 const SECRET: &str = "secret";
+const INDEX: &str = "index";
 const WINDOWS: &str = "windows";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 const ACCEPT_DAMAGE: &str = "accept-damage";
+const ACCEPT_EMPTY: &str = "accept-empty";
+
+const ACCEPTANCES: [&str; 3] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE, ACCEPT_EMPTY];
 
 /// A locked data directory with its secret.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
     secret: Secret,
-    lock: Arc<File>,
+    lock: Arc<[File; 2]>,
 }
 
 impl DataDir {
     /// Locks the directory at `path`, which is created if it is missing. The lock lasts until this and
-    /// every store opened on it are dropped.
+    /// every store opened on it are dropped. A new directory gets an empty ledger and a secret.
     ///
     /// # Errors
-    /// [`OpenError`] when another process has the lock, or when the secret cannot be read or created
-    /// or is not the ledger's. Existing files are unchanged then.
+    /// [`OpenError`] when another process has the lock, or when the ledger is lost, or when the secret
+    /// cannot be read or created or is not the ledger's. Existing files are unchanged then.
     pub fn open(path: &Path, entropy: &dyn Entropy) -> Result<Self, OpenError> {
         create_private(path).map_err(OpenError::io("create", path))?;
+        refuse_irregular(path)?;
         let lock = lock(path)?;
-        warn_if_exposed(path);
+        warn_if_exposed(
+            path,
+            "the data directory is open to other users; chmod 700 closes it",
+        );
+        warn_if_exposed(
+            &path.join(LEDGER),
+            "ledger.jsonl, which holds addresses, is open to other users; chmod 600 closes it",
+        );
         let secret = Self::secret_of(path, entropy)?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -57,6 +72,11 @@ impl DataDir {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The directory of the ledger's indexes.
+    pub(super) fn index(&self) -> PathBuf {
+        self.path.join(INDEX)
     }
 
     /// The directory of the limiter's windows.
@@ -72,7 +92,7 @@ impl DataDir {
     }
 
     /// The lock, which lasts as long as any clone of it.
-    pub(super) fn lock(&self) -> Arc<File> {
+    pub(super) fn lock(&self) -> Arc<[File; 2]> {
         Arc::clone(&self.lock)
     }
 
@@ -81,42 +101,106 @@ impl DataDir {
         self.path.join(ACCEPT_DAMAGE)
     }
 
+    /// The file by which the operator accepts the loss of the ledger.
+    pub(super) fn accept_empty(&self) -> PathBuf {
+        self.path.join(ACCEPT_EMPTY)
+    }
+
     /// Removes the files of acceptance, which hold for one start.
     pub(super) fn withdraw_acceptance(&self) -> Result<(), OpenError> {
-        for name in [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE] {
+        for name in ACCEPTANCES {
             let path = self.path.join(name);
             remove_for_good(&path).map_err(OpenError::io("remove", &path))?;
         }
         Ok(())
     }
 
-    /// The ledger's secret, created if no event depends on one yet.
+    /// The ledger's secret, created if no event depends on one yet. The ledger is begun first if there
+    /// is none: a secret without a ledger tells that one was lost, and an empty ledger takes any secret.
     fn secret_of(directory: &Path, entropy: &dyn Entropy) -> Result<Secret, OpenError> {
         let path = directory.join(SECRET);
         let accept = directory.join(ACCEPT_NEW_SECRET);
         let ledger = directory.join(LEDGER);
         let glimpse = glimpse(&ledger).map_err(OpenError::io("read", &ledger))?;
-        let is_accepted = accept
-            .try_exists()
-            .map_err(OpenError::io("look at", &accept))?;
+        if glimpse.is_none() {
+            refuse_if_lost(directory)?;
+        }
+        let is_begun = glimpse.is_some();
+        let is_accepted = exists(&accept)?;
         let bound = glimpse.filter(|glimpse| glimpse.has_events && !is_accepted);
-        match (read_secret(&path)?, bound) {
-            (None, Some(_)) => Err(OpenError::SecretMissing {
-                secret: path,
-                accept,
-            }),
-            (None, None) => make_secret(&path, entropy),
+        let found = read_secret(&path)?;
+        let secret = match (&found, bound) {
+            (None, Some(_)) => {
+                return Err(OpenError::SecretMissing {
+                    secret: path,
+                    accept,
+                });
+            }
+            (None, None) => new_secret(entropy)?,
             (
                 Some(secret),
                 Some(Glimpse {
                     secret: Some(id), ..
                 }),
-            ) if id != secret.id() => Err(OpenError::SecretForeign {
-                secret: path,
-                accept,
-            }),
-            (Some(secret), Some(_) | None) => Ok(secret),
+            ) if id != secret.id() => {
+                return Err(OpenError::SecretForeign {
+                    secret: path,
+                    accept,
+                });
+            }
+            (Some(secret), Some(_) | None) => secret.clone(),
+        };
+        if !is_begun {
+            let files: Arc<dyn Files> = Arc::new(SystemFiles);
+            record::create(&files, &ledger, &secret.id())
+                .and_then(|mut ledger| ledger.repair())
+                .map_err(OpenError::io("create", &ledger))?;
         }
+        if found.is_none() {
+            write_whole(&path, secret.as_bytes()).map_err(OpenError::io("write", &path))?;
+        }
+        Ok(secret)
+    }
+}
+
+/// Fails if something tells that there was a ledger, unless its loss is accepted.
+fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
+    let ledger = directory.join(LEDGER);
+    let accept = directory.join(ACCEPT_EMPTY);
+    let proofs = [
+        directory.join(SECRET),
+        directory.join(INDEX),
+        old_journal(&ledger),
+    ];
+    let proof = proofs.into_iter().find(|it| it.symlink_metadata().is_ok());
+    match proof {
+        Some(proof) if !exists(&accept)? => Err(OpenError::LedgerMissing {
+            ledger,
+            proof,
+            accept,
+        }),
+        Some(_) => {
+            tracing::warn!("the loss of the ledger was accepted: beginning an empty one");
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
+/// Fails if what is about to be opened is no file, or the directory is none.
+fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
+    if !directory.is_dir() {
+        let error = io::ErrorKind::NotADirectory.into();
+        return Err(OpenError::io("open", directory)(error));
+    }
+    let ledger = directory.join(LEDGER);
+    let secret = directory.join(SECRET);
+    let lock = directory.join(LOCK);
+    let mut paths = vec![lock, secret, old_journal(&ledger), ledger];
+    paths.extend(ACCEPTANCES.map(|name| directory.join(name)));
+    match paths.into_iter().find(|path| is_irregular(path)) {
+        Some(path) => Err(OpenError::Irregular(path)),
+        None => Ok(()),
     }
 }
 
@@ -136,30 +220,47 @@ fn create_private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn lock(directory: &Path) -> Result<File, OpenError> {
-    let path = directory.join(LOCK);
+/// Locks the directory, because a file in it can be removed and made anew, and the file `lock`, which
+/// is all that earlier versions lock, and that file systems can lock that lock no directories.
+fn lock(path: &Path) -> Result<[File; 2], OpenError> {
+    let directory = File::open(path).map_err(OpenError::io("open", path))?;
+    match take(&directory) {
+        Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path.to_path_buf())),
+        Ok(()) | Err(TryLockError::Error(_)) => {}
+    }
+    let name = path.join(LOCK);
     let file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .mode(PRIVATE_FILE)
-        .open(&path)
-        .map_err(OpenError::io("open", &path))?;
-    for _ in 0..LOCK_TRIES {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) => thread::park_timeout(LOCK_PAUSE),
-            Err(TryLockError::Error(error)) => return Err(OpenError::io("lock", &path)(error)),
-        }
+        .open(&name)
+        .map_err(OpenError::io("open", &name))?;
+    match take(&file) {
+        Ok(()) => Ok([directory, file]),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.to_path_buf())),
+        Err(TryLockError::Error(error)) => Err(OpenError::io("lock", &name)(error)),
     }
-    Err(OpenError::InUse(directory.to_path_buf()))
 }
 
-/// The ledger holds addresses.
-fn warn_if_exposed(path: &Path) {
+fn take(file: &File) -> Result<(), TryLockError> {
+    for _ in 1..LOCK_TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::park_timeout(LOCK_PAUSE),
+            taken => return taken,
+        }
+    }
+    file.try_lock()
+}
+
+fn exists(path: &Path) -> Result<bool, OpenError> {
+    path.try_exists().map_err(OpenError::io("look at", path))
+}
+
+fn warn_if_exposed(path: &Path, warning: &str) {
     let mode = fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
     if mode & 0o077 != 0 {
-        tracing::warn!("the data directory is open to other users; chmod 700 closes it");
+        tracing::warn!("{warning}");
     }
 }
 
@@ -186,9 +287,8 @@ fn read_secret(path: &Path) -> Result<Option<Secret>, OpenError> {
     }
 }
 
-fn make_secret(path: &Path, entropy: &dyn Entropy) -> Result<Secret, OpenError> {
+fn new_secret(entropy: &dyn Entropy) -> Result<Secret, OpenError> {
     let mut bytes = [0; 32];
     entropy.fill(&mut bytes)?;
-    write_whole(path, &bytes).map_err(OpenError::io("write", path))?;
     Ok(Secret::new(bytes))
 }

@@ -2,10 +2,10 @@
 //! fail; and the few that need no such seam.
 
 use std::fmt::Debug;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 /// Mode of files that only the service's own user may read or write.
 pub(crate) const PRIVATE_FILE: u32 = 0o600;
@@ -70,6 +70,9 @@ pub trait AppendFile: Debug + Send {
     /// # Errors
     /// When the file may still be longer.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
+
+    /// The open file, to be told from another one that has its path now.
+    fn as_file(&self) -> &File;
 }
 
 /// The operating system's files.
@@ -78,6 +81,9 @@ pub struct SystemFiles;
 
 impl Files for SystemFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        if is_irregular(path) {
+            return Err(io::Error::other("it is no regular file"));
+        }
         let file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -129,6 +135,30 @@ impl AppendFile for SystemFile {
         self.file.set_len(length)?;
         self.file.sync_all()
     }
+
+    fn as_file(&self) -> &File {
+        &self.file
+    }
+}
+
+/// What tells a file from every other one: its device and its inode.
+pub(crate) type FileId = (u64, u64);
+
+/// The id of the file that `metadata` is of.
+pub(crate) fn file_id(metadata: &Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Whether something is at `path` that is no regular file. Opening it could wait for ever.
+pub(crate) fn is_irregular(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
+}
+
+/// `path` with `extension` and the lowest number that is free.
+pub(crate) fn numbered(path: &Path, extension: &str) -> PathBuf {
+    let name = |number: u32| path.with_extension(format!("{extension}.{number}"));
+    let free = (1..).map(name).find(|it| it.symlink_metadata().is_err());
+    free.unwrap_or_else(|| name(0))
 }
 
 /// Writes a small file that after a power cut exists either completely or not at all: written

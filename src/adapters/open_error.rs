@@ -21,6 +21,24 @@ pub enum OpenError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// There is no ledger, but something that only stands beside one.
+    #[error(
+        "{0} is missing or empty, but {1} tells that there was one: is the volume mounted? Restore it \
+         from a backup, or begin an empty one with `touch {2}` and start again (all contacts and keys \
+         are gone then)",
+        .ledger.display(), .proof.display(), .accept.display()
+    )]
+    LedgerMissing {
+        /// The ledger's path.
+        ledger: PathBuf,
+        /// What tells that there was one.
+        proof: PathBuf,
+        /// The file that accepts the loss.
+        accept: PathBuf,
+    },
+    /// A FIFO, a directory, a device or a socket is where a file should be.
+    #[error("{} is no regular file: move it away and start again", .0.display())]
+    Irregular(PathBuf),
     /// There is no secret, but there are events that were recorded under one.
     #[error(
         "{0} is missing, but ledger.jsonl holds events recorded under it: restore it from a backup, \

@@ -28,6 +28,10 @@ pub enum StoreError {
     /// It cannot be read or written. The text is for the log, never for a client.
     #[error("store unavailable: {0}")]
     Unavailable(String),
+    /// Its file was removed, replaced or changed by somebody else, and only a person can tell which one
+    /// is right. The text is for the log, never for a client.
+    #[error("store unavailable: {0}")]
+    Displaced(String),
     /// Its queue is full.
     #[error("store overloaded")]
     Overloaded,

@@ -62,12 +62,8 @@ impl House {
     }
 
     pub(crate) fn try_open(&self, tuning: Tuning) -> Result<Opened, OpenError> {
-        self.try_open_at(START, tuning)
-    }
-
-    pub(crate) fn try_open_at(&self, now: Timestamp, tuning: Tuning) -> Result<Opened, OpenError> {
         let data_dir = DataDir::open(&self.path, &SeededEntropy::default())?;
-        let store = LedgerStore::open_with(&data_dir, now, &tuning)?;
+        let store = LedgerStore::open_with(&data_dir, &tuning)?;
         Ok(Opened {
             store: Arc::new(store),
             _data_dir: data_dir,
@@ -108,6 +104,13 @@ impl House {
     /// Has the next start do without what is damaged, as an operator would.
     pub(crate) fn accept_damage(&self) {
         fs::write(self.file("accept-damage"), "").unwrap();
+    }
+
+    /// What was cut or given up, in the order of the files' numbers.
+    pub(crate) fn kept(&self, extension: &str) -> Vec<Vec<u8>> {
+        (1..)
+            .map_while(|number| fs::read(self.file(&format!("ledger.{extension}.{number}"))).ok())
+            .collect()
     }
 
     /// Opens the store and hands out what it logged meanwhile.
@@ -177,11 +180,20 @@ pub(crate) async fn sign_up_by(
     name: &str,
     origin: Origin,
 ) -> Result<Subscription, StoreError> {
+    sign_up_at(store, name, origin, START).await
+}
+
+pub(crate) async fn sign_up_at(
+    store: &LedgerStore,
+    name: &str,
+    origin: Origin,
+    at: Timestamp,
+) -> Result<Subscription, StoreError> {
     store
         .subscribe(SignUp {
             email: address(name),
             origin,
-            at: START,
+            at,
         })
         .await
 }

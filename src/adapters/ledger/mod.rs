@@ -9,15 +9,19 @@
 //! (`draft`), appends their events to the ledger, syncs once, changes the index, and then answers
 //! them. So a change is answered after it is durable, and changes that come together share a sync. A
 //! write or sync that fails is never taken for success: the ledger is truncated to its last
-//! acknowledged length, and every change is refused until that and a trial write succeed.
+//! acknowledged length, and every change is refused until that and a trial write succeed. The same
+//! while the file at the ledger's path is not the open one, as it was left: somebody moved, replaced or
+//! edited it, and what is appended would be lost.
 //!
-//! **A start** (`open`) verifies every line of the ledger and then looks at the index:
+//! **A start** (`open`) verifies every line of the ledger and then looks at the index. What it cuts off or
+//! gives up is kept in a file beside the ledger, `ledger.cut.1` or `ledger.damaged.1`:
 //!
 //! | Found | Done |
 //! |---|---|
-//! | no ledger | an empty one is begun |
+//! | a last line without its newline | the newline is added |
+//! | a bad or missing line that the last clean stop left | damage, as below |
 //! | a bad line, and no line of a later batch | it was never acknowledged: truncated, with a warning |
-//! | a bad line, and lines of later batches | damage: the start is refused, with the line and what to do; once accepted, all good lines are kept |
+//! | a bad line, and lines of later batches | damage: the start is refused, with the lines and what to do; once accepted, all good lines are kept |
 //! | an unfinished compaction | removed; the ledger is complete without it |
 //! | a journal of an earlier version | its lines are written to the ledger, and it is removed |
 //! | an earlier format, a new secret, a forgotten address | the ledger is compacted |

@@ -1,19 +1,23 @@
 //! Opening the store: from what the last process left to a ledger and an index that agree.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::adapters::data_dir::DataDir;
-use crate::adapters::files::{Files, SystemFiles, remove_for_good};
+use crate::adapters::files::{Files, SystemFiles, numbered, remove_for_good, sync_parent};
 use crate::adapters::open_error::OpenError;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 
 use super::index::clean_stop::{self, CleanStop};
-use super::index::{self, INDEX, Index, rebuild};
-use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, Verified};
+use super::index::{self, Index, rebuild};
+use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, Stamp, Verified};
 use super::shared_state::SharedState;
 use super::writer::{LedgerWriter, stamp};
+
+/// How many bad lines a message names.
+const LINES_NAMED_MAX: usize = 20;
 
 /// The store's numbers and files.
 #[derive(Clone, Debug)]
@@ -38,15 +42,11 @@ impl Default for Tuning {
 }
 
 /// Opens ledger and index. The acceptance of damage or of a new secret is withdrawn.
-pub(super) fn open(
-    data_dir: &DataDir,
-    now: Timestamp,
-    tuning: &Tuning,
-) -> Result<LedgerWriter, OpenError> {
-    let index_root = data_dir.path().join(INDEX);
+pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, OpenError> {
+    let index_root = data_dir.index();
     let hash_key = data_dir.secret().keys().index;
     let secret = data_dir.secret().id();
-    let (ledger, has_forgotten, left) = open_ledger(data_dir, now, &tuning.files)?;
+    let (ledger, has_forgotten, left) = open_ledger(data_dir, &tuning.files)?;
     let is_new_secret = ledger.head().secret != secret;
     if is_new_secret && ledger.sequence() > 0 {
         tracing::warn!(
@@ -62,6 +62,7 @@ pub(super) fn open(
     let index = open_index(&index_root, left, &hash_key, &ledger)?;
     let shared = Arc::new(SharedState::default());
     shared.set_index(index);
+    shared.set_file(ledger.id().ok());
     let mut writer = LedgerWriter {
         ledger,
         index_root,
@@ -69,7 +70,8 @@ pub(super) fn open(
         shared,
         growth_min: tuning.growth_min,
         put_off: 0,
-        now,
+        // Nothing expires before an event of this process tells the time.
+        now: Timestamp::default(),
     };
     // A line of a later format in a file of an earlier one would pass for damage.
     let is_outdated = writer.ledger.head().format < FORMAT;
@@ -85,52 +87,52 @@ pub(super) fn open(
     Ok(writer)
 }
 
-/// Opens the ledger, or begins one. Also returns whether it has addresses that were forgotten, and
-/// what the last stop left, if that was a clean one.
+/// Opens the ledger. Also returns whether it has addresses that were forgotten, and what the last stop
+/// left, if that was a clean one.
 fn open_ledger(
     data_dir: &DataDir,
-    now: Timestamp,
     files: &Arc<dyn Files>,
 ) -> Result<(Ledger, bool, Result<CleanStop, String>), OpenError> {
     let path = data_dir.path().join(LEDGER);
-    let index_root = data_dir.path().join(INDEX);
+    let index_root = data_dir.index();
     let secret = data_dir.secret().id();
     // A compaction may have been interrupted.
     let unfinished = record::unfinished(&path);
     remove_for_good(&unfinished).map_err(OpenError::io("remove", &unfinished))?;
-    if !exists(&path)? {
-        if exists(&index_root)? {
-            tracing::warn!("there is an index but no ledger: beginning an empty one");
-        }
-        record::create(files, &path, &secret)
-            .and_then(|mut ledger| ledger.repair())
-            .map_err(OpenError::io("create", &path))?;
-    }
     record::take_over(files.as_ref(), &path)
         .map_err(OpenError::io("take over the journal of", &path))?;
     let left = clean_stop::read(&index_root);
-    let opened = match verify_and_open(files, &path, left.as_ref().ok()) {
+    // It was another ledger, if an empty one was accepted instead.
+    let is_empty_accepted = exists(&data_dir.accept_empty())?;
+    let proof = left.as_ref().ok().filter(|_| !is_empty_accepted);
+    let proof = proof.and_then(CleanStop::proof);
+    let synced = left.as_ref().ok().map(|left| &left.stamp);
+    let opened = match verify_and_open(files, &path, proof, synced) {
         Err(Flaw::Io(error)) => {
             // The first sync also reports what the last process wrote and the disk then lost. It
             // reports that once, and the last batch must be written again, even after a clean stop.
             tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
-            verify_and_open(files, &path, None)
+            verify_and_open(files, &path, proof, None)
         }
         opened => opened,
     };
     match opened {
         Ok((ledger, verified)) => Ok((ledger, verified.has_forgotten, left)),
         Err(Flaw::Damaged { line, what }) if exists(&data_dir.accept_damage())? => {
+            let kept = numbered(&path, "damaged");
             tracing::warn!(
                 ledger.line = line,
-                what,
-                "damage was accepted: keeping what is whole"
+                what = what + &others(&path),
+                kept = %kept.display(),
+                "damage was accepted: going on with what is whole, and keeping the file as it was"
             );
             // The generation may be what is damaged, and the number that follows one of an index.
-            index::wipe(&index_root, None).map_err(OpenError::io("remove", &index_root))?;
+            remove_index(&index_root)?;
             let generation = record::glimpse(&path).map_err(OpenError::io("read", &path))?;
             let generation = generation.map_or(0, |glimpse| glimpse.generation) + 1;
-            let (ledger, _expired) = record::compact(files, &path, generation, &secret, now)
+            let now = Timestamp::default();
+            let keep = || fs::hard_link(&path, &kept);
+            let (ledger, _expired) = record::compact(files, &path, generation, &secret, now, keep)
                 .map_err(|flaw| flawed(data_dir, flaw))?;
             Ok((ledger, false, Err("damage was accepted".to_owned())))
         }
@@ -138,15 +140,17 @@ fn open_ledger(
     }
 }
 
-/// Opens the ledger that the last process left. If `left` is of its state, all of it was synced.
+/// Opens the ledger that the last process left. What is in `proof` must be there. If `synced` is its
+/// state, all of it was synced.
 fn verify_and_open(
     files: &Arc<dyn Files>,
     path: &Path,
-    left: Option<&CleanStop>,
+    proof: Option<&Stamp>,
+    synced: Option<&Stamp>,
 ) -> Result<(Ledger, Verified), Flaw> {
-    let verified = record::verify(path)?;
-    let is_synced = left.is_some_and(|left| {
-        left.stamp.generation == verified.head.generation && left.stamp.length == verified.length
+    let verified = record::verify(path, proof)?;
+    let is_synced = synced.is_some_and(|stamp| {
+        stamp.generation == verified.head.generation && stamp.length == verified.length
     });
     let ledger = Ledger::open(files, path, &verified, is_synced)?;
     Ok((ledger, verified))
@@ -167,13 +171,20 @@ fn open_index(
     if ledger.sequence() > 0 {
         tracing::info!(reason, "the index cannot be used");
     }
-    // First, so that an index that is removed in part is not trusted. It goes in any case.
-    let _ = clean_stop::remove(root);
-    index::wipe(root, None).map_err(OpenError::io("remove", root))?;
+    remove_index(root)?;
     rebuild(root, hash_key, ledger).map_err(|error| OpenError::Index {
         path: root.to_path_buf(),
         reason: error.to_string(),
     })
+}
+
+/// Removes every index. Its marker goes durably: a later start would hold it against another ledger.
+fn remove_index(root: &Path) -> Result<(), OpenError> {
+    // First, so that an index that is removed in part is not trusted. It goes in any case.
+    let _ = clean_stop::remove(root);
+    index::wipe(root, None)
+        .and_then(|()| sync_parent(root))
+        .map_err(OpenError::io("remove", root))
 }
 
 /// Opens the index that a clean stop left, or returns why it cannot be trusted.
@@ -205,10 +216,24 @@ fn flawed(data_dir: &DataDir, flaw: Flaw) -> OpenError {
             newest: FORMAT,
         },
         Flaw::Damaged { line, what } => OpenError::Damaged {
-            path,
             line,
-            what,
+            what: what + &others(&path),
+            path,
             accept: data_dir.accept_damage(),
         },
     }
+}
+
+/// Names the bad lines of the ledger at `path`, if there are several.
+fn others(path: &Path) -> String {
+    let (first, count) = record::bad_lines(path, LINES_NAMED_MAX).unwrap_or_default();
+    if count < 2 {
+        return String::new();
+    }
+    let first: Vec<_> = first.iter().map(ToString::to_string).collect();
+    let more = match count > LINES_NAMED_MAX as u64 {
+        true => ", ...",
+        false => "",
+    };
+    format!(" ({count} lines are bad: {}{more})", first.join(", "))
 }

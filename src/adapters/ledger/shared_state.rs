@@ -1,8 +1,10 @@
 //! What readers share with the writer.
 
 use std::fmt;
+use std::mem::discriminant;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::adapters::files::FileId;
 use crate::ports::StoreError;
 
 use super::index::Index;
@@ -16,7 +18,9 @@ struct Inner {
     /// `None` while it has to be made again, and after the close.
     index: Option<Arc<Index>>,
     /// Why writes fail, if they do.
-    trouble: Option<String>,
+    trouble: Option<StoreError>,
+    /// The ledger's file.
+    file: Option<FileId>,
 }
 
 impl SharedState {
@@ -24,6 +28,15 @@ impl SharedState {
     pub(super) fn is_sound(&self) -> bool {
         let inner = self.read();
         inner.index.is_some() && inner.trouble.is_none()
+    }
+
+    /// The ledger's file.
+    pub(super) fn file(&self) -> Option<FileId> {
+        self.read().file
+    }
+
+    pub(super) fn set_file(&self, file: Option<FileId>) {
+        self.write().file = file;
     }
 
     pub(super) fn index(&self) -> Option<Arc<Index>> {
@@ -46,13 +59,14 @@ impl SharedState {
         }
     }
 
-    /// Notes why writes fail, or that they work, and logs when that changes.
-    pub(super) fn set_trouble(&self, trouble: Option<String>) {
+    /// Notes why writes fail, or that they work, and logs when the kind of trouble changes.
+    pub(super) fn set_trouble(&self, trouble: Option<StoreError>) {
         let mut inner = self.write();
-        match (&inner.trouble, &trouble) {
-            (None, Some(reason)) => tracing::error!(reason, "the store takes no writes"),
-            (Some(_), None) => tracing::info!("the store takes writes again"),
-            (None, None) | (Some(_), Some(_)) => {}
+        if inner.trouble.as_ref().map(discriminant) != trouble.as_ref().map(discriminant) {
+            match &trouble {
+                Some(reason) => tracing::error!(%reason, "the store takes no writes"),
+                None => tracing::info!("the store takes writes again"),
+            }
         }
         inner.trouble = trouble;
     }
@@ -60,7 +74,7 @@ impl SharedState {
     /// The error when a change was given up or a look-up has no index.
     pub(super) fn unavailable(&self) -> StoreError {
         let trouble = self.read().trouble.clone();
-        StoreError::Unavailable(trouble.unwrap_or_else(|| "the change was given up".to_owned()))
+        trouble.unwrap_or_else(|| StoreError::Unavailable("the change was given up".to_owned()))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Inner> {

@@ -1,18 +1,19 @@
 //! The store that the ports stand for.
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::adapters::data_dir::DataDir;
+use crate::adapters::files::file_id;
 use crate::adapters::open_error::OpenError;
-use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
 
 use super::commit_queue::CommitQueue;
 use super::draft::Draft;
 use super::index::IndexError;
 use super::open::{Tuning, open};
-use super::record::{Event, Identity, Kept};
+use super::record::{Event, Identity, Kept, LEDGER};
 use super::shared_state::SharedState;
 
 /// Contacts, keys and revoked tokens in a data directory.
@@ -20,8 +21,10 @@ use super::shared_state::SharedState;
 pub struct LedgerStore {
     queue: CommitQueue,
     pub(super) shared: Arc<SharedState>,
+    /// Where the ledger should be.
+    path: PathBuf,
     /// Held until the writer is gone, which [`Drop`] waits for.
-    _lock: Arc<File>,
+    _lock: Arc<[File; 2]>,
 }
 
 impl LedgerStore {
@@ -30,26 +33,23 @@ impl LedgerStore {
     ///
     /// # Errors
     /// [`OpenError`] when the ledger cannot be trusted or written.
-    pub fn open(data_dir: &DataDir, now: Timestamp) -> Result<Self, OpenError> {
-        Self::open_with(data_dir, now, &Tuning::default())
+    pub fn open(data_dir: &DataDir) -> Result<Self, OpenError> {
+        Self::open_with(data_dir, &Tuning::default())
     }
 
     /// Opens the store with other numbers or files than the usual ones.
     ///
     /// # Errors
     /// As [`LedgerStore::open`].
-    pub fn open_with(
-        data_dir: &DataDir,
-        now: Timestamp,
-        tuning: &Tuning,
-    ) -> Result<Self, OpenError> {
-        let writer = open(data_dir, now, tuning)?;
+    pub fn open_with(data_dir: &DataDir, tuning: &Tuning) -> Result<Self, OpenError> {
+        let writer = open(data_dir, tuning)?;
         let shared = Arc::clone(&writer.shared);
         let queue = CommitQueue::start(writer, tuning.waiting_changes_max)
             .map_err(OpenError::io("start a thread for", data_dir.path()))?;
         Ok(Self {
             queue,
             shared,
+            path: data_dir.path().join(LEDGER),
             _lock: data_dir.lock(),
         })
     }
@@ -59,16 +59,18 @@ impl LedgerStore {
     /// disk takes.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when the index cannot be left good. No change is lost then.
+    /// [`StoreError::Unavailable`] when the index cannot be left good: no change is lost then.
+    /// [`StoreError::Displaced`] when the next start would not find what was recorded.
     pub fn close(&self) -> Result<(), StoreError> {
         let finished = self.queue.close().map_or(Ok(()), |writer| writer.finish());
         self.shared.abandon_index();
-        finished.map_err(|error| StoreError::Unavailable(error.to_string()))
+        finished
     }
 
     /// Whether changes can be kept.
     pub(super) async fn check_writes(&self) -> Result<(), StoreError> {
-        if self.shared.is_sound() {
+        let there = fs::metadata(&self.path).ok().map(|it| file_id(&it));
+        if self.shared.is_sound() && there == self.shared.file() {
             return Ok(());
         }
         // An empty change has the writer repair what it can.

@@ -2,6 +2,7 @@
 //! ledger, syncs once, changes the index, and only then answers.
 
 use std::fmt;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
 
 use super::draft::Draft;
-use super::index::{self, Index, IndexError, Stamp, clean_stop, rebuild};
-use super::record::{self, Entry, Flaw, Ledger};
+use super::index::{self, Index, IndexError, clean_stop, rebuild};
+use super::record::{self, Entry, Flaw, Ledger, Stamp};
 use super::shared_state::SharedState;
 
 /// Decides one change. Dropping it, or its reply, tells the caller that nothing was kept.
@@ -32,29 +33,31 @@ pub(super) struct LedgerWriter {
     pub(super) growth_min: u64,
     /// After a compaction that failed: none is tried with less growth than this.
     pub(super) put_off: u64,
-    /// When the last event happened.
+    /// When the last event of this process happened.
     pub(super) now: Timestamp,
 }
 
 impl LedgerWriter {
     /// Commits `changes` as one batch and answers them. A panic fails the batch, not the writer.
-    pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
+    pub(super) fn commit(&mut self, mut changes: Vec<PendingChange>) {
         let sequence = self.ledger.sequence();
         let mut replies = Vec::with_capacity(changes.len());
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             self.repair()?;
-            self.record(changes, &mut replies)
+            self.record(mem::take(&mut changes), &mut replies)
         }));
         let outcome = outcome.unwrap_or_else(|_panic| {
             // The batch is in the record, but not all of it may be in the index.
             if self.ledger.sequence() > sequence {
                 self.shared.abandon_index();
             }
-            Err("panic".to_owned())
+            Err(unavailable("panic"))
         });
         self.shared.set_trouble(outcome.as_ref().err().cloned());
+        // Those that were not decided are told this trouble.
+        drop(changes);
         for reply in replies {
-            reply(outcome.clone().map_err(StoreError::Unavailable));
+            reply(outcome.clone());
         }
     }
 
@@ -63,22 +66,25 @@ impl LedgerWriter {
         &mut self,
         changes: Vec<PendingChange>,
         replies: &mut Vec<ChangeReply>,
-    ) -> Result<(), String> {
-        let index = self.shared.index().ok_or("no index")?;
+    ) -> Result<(), StoreError> {
+        let index = self.shared.index();
+        let index = index.ok_or_else(|| unavailable("no index"))?;
         let entries = match decide(&index, changes, replies) {
             Ok(entries) => entries,
             Err(error) => {
                 self.give_index_up(&error);
-                return Err(error.to_string());
+                return Err(unavailable(error));
             }
         };
         let Some(last) = entries.last().map(|entry| entry.at) else {
             return Ok(());
         };
         let events: Vec<_> = entries.iter().map(|entry| entry.json.clone()).collect();
-        self.ledger
-            .append(&events)
-            .map_err(|error| format!("ledger: {error}"))?;
+        let appended = self.ledger.append(&events);
+        appended.map_err(|error| match self.check_place() {
+            Err(displaced) => displaced,
+            Ok(()) => unavailable(format_args!("ledger: {error}")),
+        })?;
         self.now = last;
         // The batch is in the record: it counts, whatever becomes of the index.
         if let Err(error) = index.apply(entries) {
@@ -93,20 +99,30 @@ impl LedgerWriter {
     }
 
     /// Makes ledger and index fit for the next batch. Returns why that is impossible.
-    pub(super) fn repair(&mut self) -> Result<(), String> {
-        self.ledger
-            .repair()
-            .map_err(|error| format!("ledger: {error}"))?;
+    pub(super) fn repair(&mut self) -> Result<(), StoreError> {
+        self.repair_ledger()?;
         if self.shared.index().is_some() {
             return Ok(());
         }
-        let index = rebuild(&self.index_root, &self.hash_key, &self.ledger)
-            .map_err(|error| error.to_string())?;
+        let index = rebuild(&self.index_root, &self.hash_key, &self.ledger).map_err(unavailable)?;
         if let Err(error) = index::wipe(&self.index_root, Some(index.directory())) {
             tracing::warn!(%error, "an old index cannot be removed");
         }
         self.shared.set_index(index);
         Ok(())
+    }
+
+    fn repair_ledger(&mut self) -> Result<(), StoreError> {
+        self.check_place()?;
+        self.ledger
+            .repair()
+            .map_err(|error| unavailable(format_args!("ledger: {error}")))
+    }
+
+    fn check_place(&self) -> Result<(), StoreError> {
+        self.ledger
+            .check_place()
+            .map_err(|error| StoreError::Displaced(error.to_string()))
     }
 
     /// Compacts the ledger if the lines that may have become superfluous since the last time
@@ -146,8 +162,11 @@ impl LedgerWriter {
     pub(super) fn compact(&mut self, secret: &str) -> Result<(), Flaw> {
         let generation = self.ledger.head().generation + 1;
         let (files, path) = (self.ledger.files(), self.ledger.path());
-        let (ledger, expired) = record::compact(files, path, generation, secret, self.now)?;
+        let (ledger, expired) = record::compact(files, path, generation, secret, self.now, || {
+            self.ledger.check_place()
+        })?;
         self.ledger = ledger;
+        self.shared.set_file(self.ledger.id().ok());
         if let Some(index) = self.shared.index()
             && let Err(error) = index.remove(expired)
         {
@@ -157,17 +176,17 @@ impl LedgerWriter {
     }
 
     /// Leaves a good index for the next start.
-    pub(super) fn finish(mut self) -> Result<(), IndexError> {
-        self.ledger.repair()?;
+    pub(super) fn finish(mut self) -> Result<(), StoreError> {
+        self.repair_ledger()?;
         let index = self.shared.take_index();
-        let index = index.ok_or_else(|| IndexError("not there".to_owned()))?;
-        let directory = index.close()?;
-        Ok(clean_stop::write(
-            &self.index_root,
-            &directory,
-            stamp(&self.ledger),
-        )?)
+        let index = index.ok_or_else(|| unavailable("no index"))?;
+        let directory = index.close().map_err(unavailable)?;
+        clean_stop::write(&self.index_root, &directory, stamp(&self.ledger)).map_err(unavailable)
     }
+}
+
+fn unavailable(reason: impl fmt::Display) -> StoreError {
+    StoreError::Unavailable(reason.to_string())
 }
 
 /// The state of `ledger` that an index of it is marked with.

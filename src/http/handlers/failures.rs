@@ -17,9 +17,17 @@ fn charged(code: Code, decision: Decision, cause: impl ToString) -> Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        Self::of(Code::StoreUnavailable).because(error)
+        let problem = match error {
+            StoreError::Displaced(_) => Self::new(Code::StoreUnavailable, DISPLACED),
+            StoreError::Unavailable(_) | StoreError::Overloaded => Self::of(Code::StoreUnavailable),
+        };
+        problem.because(error)
     }
 }
+
+/// What clients may know of [`StoreError::Displaced`].
+const DISPLACED: &str = "The store's file was removed, replaced or changed under the running service. \
+     Its operator has to act; the log says how.";
 
 impl From<ChargeError> for Problem {
     fn from(error: ChargeError) -> Self {

@@ -9,7 +9,12 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList};
 
 use super::faults::FaultyFiles;
-use crate::fixtures::{House, START, address, key_record, origin, sign_up_by};
+use crate::fixtures::{
+    House, Opened, START, address, key_record, origin, registration, sign_up_at, sign_up_by,
+};
+
+/// How long what has expired stays.
+const RETENTION_MS: u64 = 400 * 86_400_000;
 
 fn eager() -> Tuning {
     Tuning {
@@ -100,10 +105,20 @@ async fn a_forgotten_address_is_gone_from_every_file_after_the_next_start() {
     }
 }
 
+/// Has the ledger written anew by so many sightings of "ada" at `at`: one is kept, beside her sign-up.
+async fn write_anew_at(opened: &Opened, house: &House, at: Timestamp) {
+    let before = generation(house);
+    opened.sign_up("ada").await.unwrap();
+    while generation(house) == before {
+        let origin = origin(7, None);
+        sign_up_at(&opened.store, "ada", origin, at).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn expired_keys_and_their_revocations_go_and_others_stay() {
     let house = House::new();
-    let opened = house.open();
+    let opened = house.try_open(eager()).unwrap();
     let mut records: Vec<_> = (1..=4)
         .map(|seed| key_record(seed, Some("label")))
         .collect();
@@ -117,26 +132,30 @@ async fn expired_keys_and_their_revocations_go_and_others_stay() {
             .await
             .unwrap();
     }
-    opened.sign_up("zoe").await.unwrap();
-    opened.forget("zoe").await.unwrap();
-    opened.stop();
-
-    let later: Timestamp = START.plus_ms(1_000);
-    house.try_open_at(later, Tuning::default()).unwrap().crash();
-    assert_eq!(lines(&house), 3, "{}", house.ledger_text());
-    let opened = house.try_open_at(later, Tuning::default()).unwrap();
+    write_anew_at(&opened, &house, START.plus_ms(RETENTION_MS + 1_000)).await;
+    // The sign-up and the last sighting of "ada" are two of them.
+    assert!(
+        house.ledger_text().contains("\"base\":5,"),
+        "{}",
+        house.ledger_text()
+    );
     records[3].revoked_at = Some(START);
-    for (number, record) in records.into_iter().enumerate() {
-        let found = KeyIssuer::find(&*opened.store, &record.fingerprint).await;
-        let expected = (number >= 2).then_some(record);
-        assert_eq!(found, Ok(expected), "{number}");
+    let mut opened = opened;
+    for _ in 0..2 {
+        for (number, record) in records.iter().enumerate() {
+            let found = KeyIssuer::find(&*opened.store, &record.fingerprint).await;
+            let expected = (number >= 2).then(|| record.clone());
+            assert_eq!(found, Ok(expected), "{number}");
+        }
+        opened.stop();
+        opened = house.open();
     }
 }
 
 #[tokio::test]
 async fn revocations_of_expired_registrations_go_and_others_stay() {
     let house = House::new();
-    let opened = house.open();
+    let opened = house.try_open(eager()).unwrap();
     // They expire after 1, 2 and 3 seconds.
     let registrations = [1, 2, 3].map(|seconds| {
         let made_at_ms = START.as_ms() + seconds * 1000 - Registration::LIFETIME_MS;
@@ -146,17 +165,41 @@ async fn revocations_of_expired_registrations_go_and_others_stay() {
         let revoked = RevocationList::revoke(&*opened.store, registration, START).await;
         assert_eq!(revoked, Ok(true));
     }
-    opened.sign_up("zoe").await.unwrap();
-    opened.forget("zoe").await.unwrap();
-    opened.stop();
-
-    let later = START.plus_ms(2_000);
-    house.try_open_at(later, Tuning::default()).unwrap().crash();
-    assert_eq!(lines(&house), 1, "{}", house.ledger_text());
-    let opened = house.try_open_at(later, Tuning::default()).unwrap();
+    write_anew_at(&opened, &house, START.plus_ms(RETENTION_MS + 2_000)).await;
+    assert!(
+        house.ledger_text().contains("\"base\":3,"),
+        "{}",
+        house.ledger_text()
+    );
     for (registration, is_kept) in registrations.iter().zip([false, false, true]) {
         assert_eq!(opened.store.is_revoked(registration).await, Ok(is_kept));
     }
+}
+
+#[tokio::test]
+async fn a_ledger_written_anew_while_the_clock_is_a_year_ahead_keeps_every_good_key() {
+    const YEAR_MS: u64 = 365 * 86_400_000;
+    let house = House::new();
+    let opened = house.try_open(eager()).unwrap();
+    let mut record = key_record(1, None);
+    record.issued_at = START;
+    record.expires_at = START.plus_ms(1_000);
+    opened.store.issue(record.clone()).await.unwrap();
+    let revoked = registration(1);
+    let revocation = RevocationList::revoke(&*opened.store, &revoked, START).await;
+    assert_eq!(revocation, Ok(true));
+    for _ in 0..3 {
+        write_anew_at(&opened, &house, START.plus_ms(YEAR_MS)).await;
+    }
+    opened.sign_up("zoe").await.unwrap();
+    opened.forget("zoe").await.unwrap();
+    opened.stop();
+    // This start writes the ledger anew, too.
+    let opened = house.open();
+    assert!(!house.ledger_text().contains("zoe"));
+    let found = KeyIssuer::find(&*opened.store, &record.fingerprint).await;
+    assert_eq!(found, Ok(Some(record)));
+    assert_eq!(opened.store.is_revoked(&revoked).await, Ok(true));
 }
 
 #[tokio::test]
@@ -237,11 +280,15 @@ async fn lines_that_a_generation_began_with_are_never_cut() {
     let whole = house.ledger();
     assert_eq!(lines(&house), 2);
     let last = house.ledger_text().lines().last().unwrap().len() + 1;
-    for length in [whole.len() - 1, whole.len() - 5, whole.len() - last] {
+    for length in [whole.len() - 2, whole.len() - 5, whole.len() - last] {
         house.write_ledger(&whole[..length]);
         let refusal = house.refusal();
         assert!(refusal.contains("damaged at line 3"), "{refusal}");
     }
+    // Nothing is missing without the last newline.
+    house.write_ledger(&whole[..whole.len() - 1]);
+    house.open().crash();
+    assert_eq!(house.ledger(), whole);
     // What was appended later may be torn as ever.
     house.write_ledger(&[&whole[..], b"{\"crc\":\"0"].concat());
     house.open().assert_has(&["ada", "bob"], &["zoe"]).await;

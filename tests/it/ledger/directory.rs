@@ -8,9 +8,10 @@ use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::memory::SeededEntropy;
 use landing_api::adapters::open_error::OpenError;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::contents;
-use crate::fixtures::{House, Opened, START};
+use crate::fixtures::{House, Opened};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -85,11 +86,17 @@ async fn a_directory_that_is_there_keeps_its_mode_and_foreign_files() {
 
 #[tokio::test]
 async fn a_path_that_cannot_be_a_directory_is_one_clear_line() {
-    let house = House::new();
-    fs::write(&house.path, "a file").unwrap();
-    let refusal = house.refusal();
-    assert!(refusal.contains("cannot open"), "{refusal}");
-    assert!(refusal.contains("data"), "{refusal}");
+    for is_fifo in [false, true] {
+        let house = House::new();
+        if is_fifo {
+            mknodat(CWD, &house.path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        } else {
+            fs::write(&house.path, "a file").unwrap();
+        }
+        let refusal = house.refusal();
+        assert!(refusal.contains("cannot open"), "{refusal}");
+        assert!(refusal.contains("data"), "{refusal}");
+    }
 }
 
 #[test]
@@ -106,7 +113,7 @@ fn what_cannot_be_looked_at_is_not_taken_for_missing() {
     let data_dir = DataDir::open(&house.path, &SeededEntropy::default()).unwrap();
     fs::remove_file(&ledger).unwrap();
     symlink(&ledger, &ledger).unwrap();
-    let opened = LedgerStore::open(&data_dir, START);
+    let opened = LedgerStore::open(&data_dir);
     assert!(matches!(opened, Err(OpenError::Io { .. })), "{opened:?}");
     assert!(ledger.is_symlink());
 }

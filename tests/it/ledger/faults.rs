@@ -1,5 +1,6 @@
 //! A write that failed is never taken for success, and the store recovers without a restart.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -180,6 +181,10 @@ impl AppendFile for FaultyFile {
         fail_if(&self.faults.truncate)?;
         assert!(!self.faults.truncate_panic.load(Ordering::SeqCst));
         self.file.truncate(length)
+    }
+
+    fn as_file(&self) -> &File {
+        self.file.as_file()
     }
 }
 

@@ -123,7 +123,7 @@ async fn a_marker_of_another_state_of_the_ledger_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_ledger_from_a_backup_is_believed_over_the_index() {
+async fn an_earlier_ledger_beside_the_index_is_believed_once_the_loss_is_accepted() {
     let house = House::new();
     stopped_with_contacts(&house).await;
     let ledger_then = house.ledger();
@@ -131,7 +131,42 @@ async fn a_ledger_from_a_backup_is_believed_over_the_index() {
     opened.sign_up("dan").await.unwrap();
     opened.stop();
     house.write_ledger(&ledger_then);
+    let refusal = house.refusal();
+    assert!(
+        refusal.contains("the last stop left 3 entries"),
+        "{refusal}"
+    );
+    house.accept_damage();
     let (opened, log) = house.open_logged();
     assert!(log.contains(REBUILDING), "{log}");
     opened.assert_has(&["ada", "bob"], &["cy", "dan"]).await;
+    opened.stop();
+    check(&house, false).await;
+}
+
+#[tokio::test]
+async fn a_marker_with_any_byte_changed_holds_no_ledger_up() {
+    let house = House::new();
+    stopped_with_contacts(&house).await;
+    let marker = house.file("index/clean");
+    for position in 0..fs::read(&marker).unwrap().len() {
+        let mut bytes = fs::read(&marker).unwrap();
+        bytes[position] ^= 1;
+        fs::write(&marker, bytes).unwrap();
+        let opened = house.open();
+        opened.assert_has(&["ada", "bob"], &["cy"]).await;
+        opened.stop();
+    }
+}
+
+#[tokio::test]
+async fn the_marker_of_the_version_before_is_used() {
+    let house = House::new();
+    stopped_with_contacts(&house).await;
+    let marker = house.file("index/clean");
+    let text = fs::read_to_string(&marker).unwrap();
+    // It had no checksum, and no newline.
+    let members = &text.trim_end()["{\"crc\":\"01234567\",".len()..];
+    fs::write(&marker, format!("{{{members}")).unwrap();
+    check(&house, false).await;
 }

@@ -1,11 +1,14 @@
 //! The rules of the data directory, each broken in every way that matters.
 
+mod clean_stop;
 mod compaction;
 mod damage;
 mod directory;
+mod displaced;
 mod faults;
 mod format;
 mod index;
+mod missing;
 mod old_journal;
 mod outages;
 mod power;

@@ -170,6 +170,8 @@ async fn a_journal_that_does_not_continue_the_ledger_replaces_nothing() {
     // None at all: the one that is begun is not the journal's.
     let house = left_with(LEDGER, JOURNAL);
     fs::remove_file(house.file("ledger.jsonl")).unwrap();
+    assert!(house.refusal().contains("accept-empty"));
+    fs::write(house.file("accept-empty"), "").unwrap();
     house.open().assert_has(&[], &["ada", "bob"]).await;
     assert_eq!(fs::read(house.file("ledger.journal.1")).unwrap(), JOURNAL);
 }
@@ -209,7 +211,8 @@ async fn accepting_damage_keeps_what_the_journal_has() {
     opened.stop();
     // The same without a journal.
     let whole = [&bytes[..], &LEDGER[ends[SYNCED - 1]..]].concat();
-    house.write_ledger(&whole);
+    let house = House::new();
+    house.open().stop();
     check_refused(&house, &whole, 5);
     check_accepted(&house, &whole, 5, &["ada", "bob", "cy", "dan"], &[]).await;
 }
@@ -220,7 +223,10 @@ async fn a_journal_that_cannot_be_read_is_named() {
     house.open().stop();
     fs::create_dir(journal(&house)).unwrap();
     let refusal = house.refusal();
-    assert!(refusal.contains("the journal of"), "{refusal}");
+    assert!(
+        refusal.contains("ledger.journal is no regular file"),
+        "{refusal}"
+    );
     fs::rename(journal(&house), house.file("away")).unwrap();
     house.open().stop();
 }

@@ -1,7 +1,7 @@
 //! Files on a disk that forgets: after a power cut each block that was not synced holds either what
 //! it held before or what was written since.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -312,5 +312,9 @@ impl AppendFile for PowerFile {
             }
             Ok(())
         })
+    }
+
+    fn as_file(&self) -> &File {
+        self.file.as_file()
     }
 }

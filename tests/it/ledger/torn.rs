@@ -40,7 +40,7 @@ async fn a_batch_cut_at_any_byte_is_cut_whole() {
     let house = House::new();
     let start = ledger_with_batch(&house, &["ada"], &["x", "y"]).await;
     let whole = house.ledger();
-    for length in start..whole.len() {
+    for length in start..whole.len() - 1 {
         house.write_ledger(&whole[..length]);
         let (opened, log) = house.open_logged();
         assert_eq!(house.ledger().len(), start, "cut at {length}");
@@ -49,9 +49,22 @@ async fn a_batch_cut_at_any_byte_is_cut_whole() {
             length > start,
             "cut at {length}: {log}"
         );
+        // The message names a file with what was cut.
+        let kept = house.kept("cut");
+        assert_eq!(kept.len(), length - start, "cut at {length}");
+        if let Some(last) = kept.last() {
+            assert_eq!(last, &whole[start..length]);
+            assert!(log.contains(&format!("ledger.cut.{}", kept.len())), "{log}");
+        }
         opened.assert_has(&["ada", "held"], &["x", "y"]).await;
         opened.crash();
     }
+    // Nothing is missing without the last newline.
+    house.write_ledger(&whole[..whole.len() - 1]);
+    let (opened, log) = house.open_logged();
+    assert!(!log.contains("WARN"), "{log}");
+    opened.assert_has(&["ada", "held", "x", "y"], &[]).await;
+    opened.crash();
     house.write_ledger(&whole);
     let (opened, log) = house.open_logged();
     assert!(!log.contains("WARN"), "{log}");

@@ -2,7 +2,8 @@
 //! checksum of its files, because sled does not notice every changed byte.
 //!
 //! It is written last, after the files were synced, and removed before anything is changed. So an
-//! index without it, or that it does not fit, is not trusted.
+//! index without it, or that it does not fit, is not trusted; and a ledger that it does not fit has
+//! lost something.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -11,20 +12,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::adapters::files::{
-    BUFFER_BYTES, Files as _, SystemFiles, remove_for_good, sync_parent, write_whole,
+    BUFFER_BYTES, Files as _, SystemFiles, is_irregular, remove_for_good, sync_parent, write_whole,
 };
+use crate::adapters::ledger::record::{CRC_OPEN, Stamp, checked, seal};
 
 const MARKER: &str = "clean";
-
-/// A state of the ledger.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stamp {
-    pub(crate) secret: String,
-    pub(crate) generation: u64,
-    pub(crate) sequence: u64,
-    /// In bytes.
-    pub(crate) length: u64,
-}
 
 /// What a clean stop left.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,6 +27,9 @@ pub(crate) struct CleanStop {
     directory: PathBuf,
     /// CRC-32 of its files.
     checksum: u32,
+    /// Whether a checksum says that this is what was written. Earlier versions wrote none.
+    #[serde(skip)]
+    is_sealed: bool,
 }
 
 /// Syncs the index that was closed in `directory` and marks it as that of `stamp`.
@@ -52,14 +47,21 @@ pub(crate) fn write(root: &Path, directory: &Path, stamp: Stamp) -> io::Result<(
             .unwrap_or(directory)
             .to_path_buf(),
         checksum: checksum(directory, &files)?,
+        is_sealed: true,
     };
-    write_whole(&root.join(MARKER), &serde_json::to_vec(&marker)?)
+    let mut bytes = Vec::new();
+    seal(&mut bytes, &marker)?;
+    write_whole(&root.join(MARKER), &bytes)
 }
 
 /// Reads the marker, or returns why there is none.
 pub(crate) fn read(root: &Path) -> Result<CleanStop, String> {
-    match fs::read(root.join(MARKER)) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| format!("marker: {error}")),
+    let path = root.join(MARKER);
+    if is_irregular(&path) {
+        return Err("the marker is no regular file".to_owned());
+    }
+    match fs::read(path) {
+        Ok(bytes) => parse(&bytes).map_err(|error| format!("marker: {error}")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err("the last stop was not a clean one".to_owned())
         }
@@ -67,7 +69,22 @@ pub(crate) fn read(root: &Path) -> Result<CleanStop, String> {
     }
 }
 
+fn parse(bytes: &[u8]) -> Result<CleanStop, String> {
+    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let is_sealed = checked(line).is_some();
+    if !is_sealed && line.starts_with(CRC_OPEN) {
+        return Err("it is not as it was written".to_owned());
+    }
+    let left = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    Ok(CleanStop { is_sealed, ..left })
+}
+
 impl CleanStop {
+    /// The state that the ledger must have reached, if that is certain.
+    pub(crate) fn proof(&self) -> Option<&Stamp> {
+        self.is_sealed.then_some(&self.stamp)
+    }
+
     /// The directory of the index, if its files are as they were left. The marker is removed: it
     /// holds for one start.
     pub(crate) fn redeem(self, root: &Path) -> Result<PathBuf, String> {
@@ -91,10 +108,13 @@ fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        if entry.file_type()?.is_dir() {
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
             found.extend(files(&entry.path())?);
-        } else {
+        } else if kind.is_file() {
             found.push(entry.path());
+        } else {
+            return Err(io::ErrorKind::InvalidData.into());
         }
     }
     found.sort();

@@ -12,9 +12,5 @@ pub(crate) mod clean_stop;
 mod rebuild;
 mod sled_index;
 
-pub(crate) use clean_stop::Stamp;
 pub(crate) use rebuild::rebuild;
 pub(crate) use sled_index::{Index, IndexError, events, wipe};
-
-/// The directory of indexes in the data directory.
-pub(crate) const INDEX: &str = "index";

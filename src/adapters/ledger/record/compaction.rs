@@ -1,6 +1,10 @@
 //! Compaction: writes a new generation of the ledger with the lines that still count. Left out are
-//! all but the last sighting of a contact, everything about a forgotten one, expired keys with their
-//! revocations, and revocations of expired tokens.
+//! all but the last sighting of a contact, everything about a forgotten one, and, [`RETENTION_MS`] after
+//! they expired, keys with their revocations and revocations of tokens.
+//!
+//! A clock that is wrong must not cost a key that is good, or make a revoked token work again. So time
+//! is that of the last event, not the clock's, and what has expired stays for longer than clocks are
+//! usually wrong by. It does no harm meanwhile.
 //!
 //! The generation is written beside the old one, synced, and renamed over it: a crash at any point
 //! leaves one complete ledger under the name. It is made from the old ledger alone, so that a fault
@@ -24,6 +28,10 @@ use super::reader::{Flaw, each_event, each_line};
 /// How many lines are written at a time, as one batch.
 const BATCH_LINES: usize = 1024;
 
+/// How long what has expired stays in the ledger: 400 days, because a wrong year is the usual error of
+/// a clock that people set.
+const RETENTION_MS: u64 = 400 * 86_400_000;
+
 /// Writes the first generation. It must be repaired before it takes events.
 pub(crate) fn create(files: &Arc<dyn Files>, path: &Path, secret: &str) -> io::Result<Ledger> {
     let mut ledger = Ledger::create(files, path, head(1, 0, secret))?;
@@ -33,6 +41,7 @@ pub(crate) fn create(files: &Arc<dyn Files>, path: &Path, secret: &str) -> io::R
 
 /// Writes `generation` with every good line of the ledger at `path` that counts at `now`, and
 /// returns it with the identities that have expired. Bad lines of a damaged ledger are left out.
+/// `before_switch` is called when the generation is about to replace that ledger.
 ///
 /// The generation must be repaired before it takes events.
 pub(crate) fn compact(
@@ -41,10 +50,15 @@ pub(crate) fn compact(
     generation: u64,
     secret: &str,
     now: Timestamp,
+    before_switch: impl FnOnce() -> io::Result<()>,
 ) -> Result<(Ledger, Vec<Identity>), Flaw> {
     let (live, expired) = live_places(path, now)?;
     let head = head(generation, live.len() as u64, secret);
-    let written = write(files, path, head, live);
+    let written = write(files, path, head, live).and_then(|mut ledger| {
+        before_switch()?;
+        ledger.publish()?;
+        Ok(ledger)
+    });
     if written.is_err() {
         // Frees disk space; a full disk may be the cause.
         let _ = fs::remove_file(unfinished(path));
@@ -71,7 +85,6 @@ fn write(files: &Arc<dyn Files>, path: &Path, head: Head, live: Vec<u64>) -> Res
     if !events.is_empty() {
         ledger.append_unsynced(&events)?;
     }
-    ledger.publish()?;
     Ok(ledger)
 }
 
@@ -93,7 +106,8 @@ fn live_places(path: &Path, now: Timestamp) -> Result<(Vec<u64>, Vec<Identity>),
         let identity = event.identity();
         let hash = short_hash(&identity);
         let before = kept.remove(&hash);
-        if event.expires_at().is_some_and(|at| at <= now) {
+        let gone_at = event.expires_at().map(|at| at.plus_ms(RETENTION_MS));
+        if gone_at.is_some_and(|at| at <= now) {
             expired.push(identity);
         } else if let Some(after) = fold(before, event, place) {
             kept.insert(hash, after);

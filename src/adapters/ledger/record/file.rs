@@ -1,12 +1,15 @@
 //! The ledger's file: batches are appended and synced; what was never acknowledged is truncated.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::adapters::files::{AppendFile, BUFFER_BYTES, Files, parent};
+use crate::adapters::files::{
+    AppendFile, BUFFER_BYTES, FileId, Files, PRIVATE_FILE, file_id, numbered, parent,
+};
 
 use super::head::Head;
 use super::line::Line;
@@ -49,9 +52,9 @@ enum State {
 }
 
 impl Ledger {
-    /// Opens a ledger and truncates its torn end. Unless it `is_synced`, its last batch is written
-    /// again in place first: the process before may have been killed in a sync that lost it, and a
-    /// later sync would not cover it.
+    /// Opens a ledger, adds the newline that its last line may lack, and truncates its torn end. Unless
+    /// it `is_synced`, its last batch is written again in place first: the process before may have been
+    /// killed in a sync that lost it, and a later sync would not cover it.
     pub(crate) fn open(
         files: &Arc<dyn Files>,
         path: &Path,
@@ -59,13 +62,22 @@ impl Ledger {
         is_synced: bool,
     ) -> io::Result<Self> {
         let mut file = files.open(path)?;
+        if verified.is_unended {
+            append_whole(file.as_mut(), b"\n")?;
+        }
         if !is_synced {
             write_again(file.as_mut(), path, verified.batch_begin, verified.length)?;
         }
         if let Some(torn) = &verified.torn {
+            // What was never acknowledged is not worth a start that fails, on a full disk say.
+            let kept = keep_end(path, verified.length).map_or_else(
+                |error| format!("nowhere: {error}"),
+                |kept| kept.display().to_string(),
+            );
             tracing::warn!(
                 ledger.line = torn.line,
                 ledger.cut_bytes = torn.bytes,
+                kept,
                 "the ledger ends in an unfinished batch that was never acknowledged: cut"
             );
             file.truncate(verified.length)?;
@@ -139,13 +151,43 @@ impl Ledger {
         self.growth
     }
 
+    /// Which file it is.
+    pub(crate) fn id(&self) -> io::Result<FileId> {
+        Ok(file_id(&self.file.as_file().metadata()?))
+    }
+
+    /// Whether the file at the ledger's path is the open one, and as long as this ledger left it.
+    ///
+    /// # Errors
+    /// With what the operator can do, when it was removed, replaced or changed by somebody else.
+    pub(crate) fn check_place(&self) -> io::Result<()> {
+        let open = self.file.as_file().metadata()?;
+        let is_there = fs::metadata(&self.path).is_ok_and(|it| file_id(&it) == file_id(&open));
+        let is_as_left = match self.state {
+            State::Sound | State::Unnamed => open.len() == self.length,
+            State::Failed => open.len() >= self.length,
+        };
+        if is_there && is_as_left {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "{} was removed, replaced or changed under the running service, which keeps nothing any \
+             more: put back the file that was there, and restart the service if that does not \
+             suffice; while it runs, its own file can be copied from /proc/PID/fd/{}",
+            self.path.display(),
+            self.file.as_file().as_raw_fd()
+        )))
+    }
+
     /// Appends `events` as one batch and syncs it. After an error nothing of it counts, and
     /// [`Ledger::repair`] must succeed before the next append.
     pub(crate) fn append(&mut self, events: &[Box<[u8]>]) -> io::Result<()> {
         // Set first, so that a panic also leaves `Failed`.
         self.state = State::Failed;
         let bytes = self.batch_of(events);
-        let synced = append_whole(self.file.as_mut(), &bytes).and_then(|()| self.file.sync());
+        let synced = append_whole(self.file.as_mut(), &bytes)
+            .and_then(|()| self.file.sync())
+            .and_then(|()| self.check_place());
         if let Err(error) = synced {
             if let Err(error) = self.file.truncate(self.length) {
                 tracing::error!(%error, "the ledger cannot be cut back to its last acknowledged entry");
@@ -226,6 +268,21 @@ fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> 
         file.overwrite(at, &bytes)?;
     }
     Ok(())
+}
+
+/// Copies what follows `length` in the ledger at `path` into a file beside it.
+fn keep_end(path: &Path, length: u64) -> io::Result<PathBuf> {
+    let kept = numbered(path, "cut");
+    let mut end = File::open(path)?;
+    end.seek(SeekFrom::Start(length))?;
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(PRIVATE_FILE);
+    let mut copy = options.open(&kept)?;
+    let copied = io::copy(&mut end, &mut copy).and_then(|_bytes| copy.sync_all());
+    if copied.is_err() {
+        let _ = fs::remove_file(&kept);
+    }
+    copied.map(|()| kept)
 }
 
 /// Appends all of `bytes` with one write.

@@ -17,7 +17,7 @@ use serde::Serialize;
 const LINE_BYTES_MAX: usize = 16 * 1024;
 
 /// What every line begins with.
-pub(super) const CRC_OPEN: &[u8] = b"{\"crc\":\"";
+pub(crate) const CRC_OPEN: &[u8] = b"{\"crc\":\"";
 const CRC_DIGITS: usize = 8;
 
 const SEQUENCE: &[u8] = b",\"seq\":";
@@ -82,7 +82,7 @@ impl<'a> Line<'a> {
 }
 
 /// Appends a line with its newline that holds the members of `object`.
-pub(super) fn seal(out: &mut Vec<u8>, object: &impl Serialize) -> io::Result<()> {
+pub(crate) fn seal(out: &mut Vec<u8>, object: &impl Serialize) -> io::Result<()> {
     let object = serde_json::to_vec(object)?;
     let members = object.strip_prefix(b"{").unwrap_or(&object);
     seal_members(out, |out| {
@@ -111,7 +111,7 @@ fn seal_members(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// What follows the checksum, if the checksum matches.
-pub(super) fn checked(line: &[u8]) -> Option<&[u8]> {
+pub(crate) fn checked(line: &[u8]) -> Option<&[u8]> {
     let (digits, rest) = line.strip_prefix(CRC_OPEN)?.split_first_chunk()?;
     let rest = rest.strip_prefix(b"\"")?;
     // Compared as text: decoding the digits would take longer than the checksum.
@@ -137,6 +137,8 @@ fn number<'a>(line: &'a [u8], name: &[u8]) -> Option<(u64, &'a [u8])> {
 pub(super) enum Found {
     /// A line that ended in a newline. The buffer holds it without the newline.
     Whole,
+    /// The last line, which has no newline.
+    Unended,
     /// Bytes up to the next newline or the end that cannot be a line.
     Bad,
     /// Nothing: the end of the file.
@@ -158,9 +160,10 @@ pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Re
     if line.pop_if(|last| *last == b'\n').is_some() {
         return Ok((Found::Whole, taken));
     }
-    if taken == LINE_BYTES_MAX as u64 {
-        taken += reader.skip_until(b'\n')? as u64;
+    if taken < LINE_BYTES_MAX as u64 {
+        return Ok((Found::Unended, taken));
     }
+    taken += reader.skip_until(b'\n')? as u64;
     Ok((Found::Bad, taken))
 }
 

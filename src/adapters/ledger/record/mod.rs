@@ -35,8 +35,9 @@ pub(crate) use event::{Event, Identity, Signer};
 pub(crate) use file::{Ledger, unfinished};
 pub(crate) use fold::{Entry, Kept};
 pub(crate) use head::FORMAT;
-pub(crate) use old_journal::take_over;
-pub(crate) use reader::{Flaw, Glimpse, Verified, each_event, glimpse, verify};
+pub(crate) use line::{CRC_OPEN, checked, seal};
+pub(crate) use old_journal::{old_journal, take_over};
+pub(crate) use reader::{Flaw, Glimpse, Stamp, Verified, bad_lines, each_event, glimpse, verify};
 
 /// The ledger's name in the data directory.
 pub(crate) const LEDGER: &str = "ledger.jsonl";

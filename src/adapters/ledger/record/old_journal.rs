@@ -7,11 +7,11 @@
 //! replaces nothing and is renamed, for people to look at.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::adapters::files::{Files, parent, remove_for_good};
+use crate::adapters::files::{Files, numbered, parent, remove_for_good};
 
 use super::line::{Found, checked};
 use super::reader::{Chain, Flaw, Reader};
@@ -34,15 +34,20 @@ impl Begin {
     }
 }
 
+/// Where the journal of the ledger at `path` is, if there is one.
+pub(crate) fn old_journal(path: &Path) -> PathBuf {
+    path.with_extension("journal")
+}
+
 /// Takes over the journal of the ledger at `path`, if there is one.
 pub(crate) fn take_over(files: &dyn Files, path: &Path) -> io::Result<()> {
-    let journal = path.with_extension("journal");
+    let journal = old_journal(path);
     let mut reader = match Reader::open(&journal) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };
     let head = match Reader::open(path)?.head() {
-        Ok(head) => head,
+        Ok((head, _found)) => head,
         Err(Flaw::Io(error)) => return Err(error),
         // The start is about to be refused.
         Err(Flaw::Newer(_) | Flaw::Damaged { .. }) => return Ok(()),
@@ -138,10 +143,7 @@ fn is_continued(path: &Path, begin: &Begin, lines: &[u8]) -> io::Result<bool> {
 
 /// Renames the journal to a name that is free.
 fn set_aside(files: &dyn Files, path: &Path, journal: &Path) -> io::Result<()> {
-    let aside = (1_u32..)
-        .map(|number| path.with_extension(format!("journal.{number}")))
-        .find(|aside| aside.symlink_metadata().is_err());
-    let aside = aside.unwrap_or_else(|| path.with_extension("journal.0"));
+    let aside = numbered(path, "journal");
     files.rename(journal, &aside)?;
     files.sync_directory(parent(path))?;
     tracing::warn!(

@@ -1,12 +1,15 @@
 //! Reading a ledger: its head, whether every line is as it was written, and its events.
 //!
 //! A batch is acknowledged after all its lines were synced, and batches are synced one after the
-//! other. So a bad line that a line of a later batch follows was acknowledged: that is damage. A bad
-//! line without one is the torn end of a batch that was never acknowledged.
+//! other. So a bad line that a line of a later batch follows was acknowledged: that is damage. So is
+//! one that a clean stop left, whatever follows. Any other bad line is the torn end of a batch that
+//! was never acknowledged. A line that lacks only its newline is whole.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use crate::adapters::files::BUFFER_BYTES;
 
@@ -37,6 +40,36 @@ pub(crate) enum Flaw {
     Damaged { line: u64, what: String },
 }
 
+/// A state of the ledger. What was synced in it stays until the next generation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    pub(crate) secret: String,
+    pub(crate) generation: u64,
+    pub(crate) sequence: u64,
+    /// In bytes.
+    pub(crate) length: u64,
+}
+
+impl Stamp {
+    /// How many events a ledger with this head must have, if it once was in this state.
+    fn sequence_min(&self, head: &Head) -> Result<u64, Flaw> {
+        if self.secret != head.secret || self.generation < head.generation {
+            // It is of another ledger, or of a generation that was replaced.
+            return Ok(0);
+        }
+        if self.generation > head.generation {
+            return Err(Flaw::Damaged {
+                line: 1,
+                what: format!(
+                    "the last stop left generation {}, and this is generation {}: an earlier copy",
+                    self.generation, head.generation
+                ),
+            });
+        }
+        Ok(self.sequence)
+    }
+}
+
 /// A ledger without damage.
 #[derive(Debug)]
 pub(crate) struct Verified {
@@ -47,8 +80,10 @@ pub(crate) struct Verified {
     pub(crate) batch: u64,
     /// Offset of that batch's first line.
     pub(crate) batch_begin: u64,
-    /// Offset of its end.
+    /// Offset of its end, a newline that is missing there included.
     pub(crate) length: u64,
+    /// Whether the last line has no newline.
+    pub(crate) is_unended: bool,
     /// How many lines since the generation began may be superfluous.
     pub(crate) growth: u64,
     /// Whether a contact was forgotten, whose address is still in the file.
@@ -96,16 +131,20 @@ impl Chain {
     }
 }
 
-/// Verifies every line, without changing anything.
-pub(crate) fn verify(path: &Path) -> Result<Verified, Flaw> {
+/// Verifies every line, without changing anything. What the last clean stop `left` must be there.
+pub(crate) fn verify(path: &Path, left: Option<&Stamp>) -> Result<Verified, Flaw> {
     let mut reader = Reader::open(path)?;
-    let head = reader.head()?;
+    let (head, found) = reader.head()?;
+    let left = left.map_or(Ok(0), |left| left.sequence_min(&head))?;
+    let is_unended = found == Found::Unended;
+    let head_bytes = reader.offset + u64::from(is_unended);
     let mut verified = Verified {
         head,
         sequence: 0,
         batch: 0,
-        batch_begin: reader.offset,
-        length: reader.offset,
+        batch_begin: head_bytes,
+        length: head_bytes,
+        is_unended,
         growth: 0,
         has_forgotten: false,
         torn: None,
@@ -114,7 +153,7 @@ pub(crate) fn verify(path: &Path) -> Result<Verified, Flaw> {
     loop {
         let found = reader.next()?;
         let Some(line) = reader.line(found) else {
-            return finish(verified, reader, found);
+            return finish(verified, reader, found, left);
         };
         if !chain.fits(&line) {
             return Err(Flaw::Damaged {
@@ -136,13 +175,20 @@ pub(crate) fn verify(path: &Path) -> Result<Verified, Flaw> {
             verified.sequence = chain.sequence;
             verified.batch = chain.batch;
             verified.batch_begin = verified.length;
-            verified.length = reader.offset;
+            verified.is_unended = found == Found::Unended;
+            verified.length = reader.offset + u64::from(verified.is_unended);
         }
     }
 }
 
-/// Judges what follows the last good line: the end, a torn end, or damage.
-fn finish(mut verified: Verified, mut reader: Reader, found: Found) -> Result<Verified, Flaw> {
+/// Judges what follows the last good line: the end, a torn end, or damage. The last clean stop `left`
+/// so many events.
+fn finish(
+    mut verified: Verified,
+    mut reader: Reader,
+    found: Found,
+    left: u64,
+) -> Result<Verified, Flaw> {
     let flaw_line = reader.number;
     let mut next = found;
     while next != Found::End {
@@ -155,21 +201,52 @@ fn finish(mut verified: Verified, mut reader: Reader, found: Found) -> Result<Ve
         }
         next = reader.next()?;
     }
-    if verified.sequence < verified.head.base {
-        return Err(Flaw::Damaged {
-            line: flaw_line,
-            what: format!(
-                "the file was begun with {} entries, and not all are there as they were written",
-                verified.head.base
-            ),
-        });
+    let (begun, sequence) = (verified.head.base, verified.sequence);
+    for (entries, cause) in [(begun, "file was begun with"), (left, "last stop left")] {
+        if sequence < entries {
+            return Err(Flaw::Damaged {
+                line: flaw_line,
+                what: format!(
+                    "the {cause} {entries} entries, and not all are there as they were written"
+                ),
+            });
+        }
     }
-    let bytes = reader.offset - verified.length;
+    let bytes = reader.offset.saturating_sub(verified.length);
     verified.torn = (bytes > 0).then_some(Torn {
         line: flaw_line,
         bytes,
     });
     Ok(verified)
+}
+
+/// The numbers of the first bad lines, at most `max`, and how many there are. A good line that does
+/// not follow the one before counts.
+pub(crate) fn bad_lines(path: &Path, max: usize) -> io::Result<(Vec<u64>, u64)> {
+    let mut reader = Reader::open(path)?;
+    let (mut first, mut count) = (Vec::new(), 0);
+    // Unknown behind a bad line.
+    let mut expected = Some(1);
+    loop {
+        let found = reader.next()?;
+        if found == Found::End {
+            return Ok((first, count));
+        }
+        let sequence = reader.line(found).map(|line| line.sequence);
+        let is_bad = match sequence {
+            Some(sequence) => expected.is_some_and(|expected| expected != sequence),
+            None => reader.number > 1 || Head::parse(&reader.buffer).is_err(),
+        };
+        if is_bad {
+            count += 1;
+            if first.len() < max {
+                first.push(reader.number);
+            }
+        }
+        if reader.number > 1 {
+            expected = sequence.map(|sequence| sequence + 1);
+        }
+    }
 }
 
 /// Calls `visit` with every good line after the head and its place among them, from 1. In a
@@ -222,15 +299,16 @@ pub(crate) struct Glimpse {
     pub(crate) has_events: bool,
 }
 
-/// Reads a ledger's head. `None` if there is no ledger.
+/// Reads a ledger's head. `None` if there is no ledger, or nothing in it.
 pub(crate) fn glimpse(path: &Path) -> io::Result<Option<Glimpse>> {
-    let mut reader = match Reader::open(path) {
-        Ok(reader) => reader,
+    match fs::metadata(path) {
+        Ok(found) if found.len() == 0 => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+        Ok(_) | Err(_) => {}
+    }
+    let mut reader = Reader::open(path)?;
     let head = match reader.head() {
-        Ok(head) => Some(head),
+        Ok((head, _found)) => Some(head),
         Err(Flaw::Io(error)) => return Err(error),
         Err(Flaw::Newer(_) | Flaw::Damaged { .. }) => None,
     };
@@ -274,7 +352,7 @@ impl Reader {
     /// The line last read, if it is good.
     pub(super) fn line(&self, found: Found) -> Option<Line<'_>> {
         match found {
-            Found::Whole => Line::parse(&self.buffer),
+            Found::Whole | Found::Unended => Line::parse(&self.buffer),
             Found::Bad | Found::End => None,
         }
     }
@@ -294,12 +372,13 @@ impl Reader {
         Line::parse_last(&self.buffer).map_or(0, |line| line.batch)
     }
 
-    pub(super) fn head(&mut self) -> Result<Head, Flaw> {
+    /// The head, and how its line ended.
+    pub(super) fn head(&mut self) -> Result<(Head, Found), Flaw> {
         let found = self.next()?;
         match Head::parse(&self.buffer) {
             Err(HeadFlaw::Newer(format)) => Err(Flaw::Newer(format)),
-            Ok(head) if found == Found::Whole => Ok(head),
-            Ok(_) | Err(HeadFlaw::Damaged) => Err(Flaw::Damaged {
+            Ok(head) => Ok((head, found)),
+            Err(HeadFlaw::Damaged) => Err(Flaw::Damaged {
                 line: 1,
                 what: "the head is not as it was written".to_owned(),
             }),

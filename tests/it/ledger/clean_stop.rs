@@ -1,0 +1,177 @@
+//! What a clean stop wrote down is there at the next start, or the start is refused: up to there a bad
+//! line is damage, not a torn end.
+
+use std::fs;
+
+use super::damage::{check_accepted, check_refused};
+use super::ends;
+use super::faults::FaultyFiles;
+use crate::fixtures::House;
+
+/// A house that was stopped behind a batch of "x", "y" and "z", and its ledger. Hands out where that batch
+/// begins, in bytes.
+async fn stopped(house: &House) -> (Vec<u8>, usize) {
+    let files = FaultyFiles::default();
+    let opened = house.try_open(files.tuning()).unwrap();
+    opened.sign_up("ada").await.unwrap();
+    let (held, waiting) = files.gather(&opened, &["x", "y", "z"]).await.release();
+    held.await.unwrap().unwrap();
+    for sign_up in waiting {
+        sign_up.await.unwrap().unwrap();
+    }
+    opened.stop();
+    let whole = house.ledger();
+    let begin = ends(&whole)[2];
+    assert!(house.ledger_text()[begin..].contains("\"left\":2"));
+    (whole, begin)
+}
+
+#[tokio::test]
+async fn any_changed_byte_of_the_last_batch_is_refused_with_its_line() {
+    let house = House::new();
+    let (whole, begin) = stopped(&house).await;
+    for position in begin..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[position] ^= 1;
+        let line = 1 + whole[..position].iter().filter(|b| **b == b'\n').count();
+        check_refused(&house, &bytes, line);
+        if ![whole[position], bytes[position]].contains(&b'\n') {
+            let refusal = house.refusal();
+            assert!(!refusal.contains("are bad"), "one is: {refusal}");
+        }
+    }
+    house.write_ledger(&whole);
+    house
+        .open()
+        .assert_has(&["ada", "held", "x", "y", "z"], &[])
+        .await;
+}
+
+#[tokio::test]
+async fn any_missing_end_is_refused_with_the_line_that_is_missing() {
+    let house = House::new();
+    let (whole, _) = stopped(&house).await;
+    let head = ends(&whole)[0];
+    for length in head - 1..whole.len() - 1 {
+        // A line that lacks only its newline is there.
+        let lines = (0..whole.len()).filter(|at| whole[*at] == b'\n' && *at <= length);
+        check_refused(&house, &whole[..length], 1 + lines.count());
+    }
+}
+
+#[tokio::test]
+async fn a_last_line_without_its_newline_is_whole() {
+    let house = House::new();
+    let (whole, _) = stopped(&house).await;
+    for is_crash in [false, true, false] {
+        let bytes = house.ledger();
+        house.write_ledger(&bytes[..bytes.len() - 1]);
+        let (opened, log) = house.open_logged();
+        assert!(!log.contains("WARN"), "{log}");
+        assert_eq!(house.ledger(), bytes);
+        opened
+            .assert_has(&["ada", "held", "x", "y", "z"], &[])
+            .await;
+        opened.sign_up("ada").await.unwrap();
+        opened.end(is_crash);
+    }
+    assert!(house.ledger().starts_with(&whole));
+    // Not even the head needs it.
+    let house = House::new();
+    house.open().stop();
+    let head = house.ledger();
+    house.write_ledger(&head[..head.len() - 1]);
+    house.open().sign_up("ada").await.unwrap();
+    house.open().assert_has(&["ada"], &[]).await;
+}
+
+#[tokio::test]
+async fn accepting_the_damage_keeps_the_file_as_it_was() {
+    let house = House::new();
+    let (whole, begin) = stopped(&house).await;
+    let mut bytes = whole.clone();
+    bytes[begin + 30] ^= 1;
+    bytes.truncate(bytes.len() - 10);
+    check_accepted(&house, &bytes, 4, &["ada", "held", "y"], &["x", "z"]).await;
+    assert_eq!(house.kept("damaged"), [bytes]);
+    house
+        .open()
+        .assert_has(&["ada", "held", "y"], &["x", "z"])
+        .await;
+}
+
+#[tokio::test]
+async fn all_bad_lines_are_named() {
+    let house = House::new();
+    let opened = house.open();
+    for number in 0..50 {
+        opened.sign_up(&format!("x{number}")).await.unwrap();
+    }
+    opened.stop();
+    let whole = house.ledger();
+    let ends = ends(&whole);
+    let with_bad = |lines: &[usize]| {
+        let mut bytes = whole.clone();
+        for line in lines {
+            bytes[ends[line - 2] + 20] ^= 1;
+        }
+        bytes
+    };
+    for (lines, words) in [
+        (vec![3], "damaged at line 3: it is not"),
+        (vec![3, 7, 51], "(3 lines are bad: 3, 7, 51)"),
+        (
+            (3..40).collect(),
+            "(37 lines are bad: 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, \
+             22, ...)",
+        ),
+    ] {
+        let bytes = with_bad(&lines);
+        check_refused(&house, &bytes, 3);
+        let refusal = house.refusal();
+        assert!(refusal.contains(words), "{refusal}");
+    }
+    // A line that is missing, and one that is bad.
+    let mut bytes = with_bad(&[30]);
+    bytes.drain(ends[5]..ends[6]);
+    check_refused(&house, &bytes, 7);
+    let refusal = house.refusal();
+    assert!(refusal.contains("(2 lines are bad: 7, 29)"), "{refusal}");
+}
+
+#[tokio::test]
+async fn after_a_crash_the_last_batch_may_be_torn_as_ever() {
+    let house = House::new();
+    let (whole, _) = stopped(&house).await;
+    let opened = house.open();
+    opened.sign_up("zoe").await.unwrap();
+    opened.crash();
+    let bytes = house.ledger();
+    house.write_ledger(&bytes[..bytes.len() - 2]);
+    house.open().crash();
+    assert_eq!(house.ledger(), whole);
+    assert_eq!(house.kept("cut"), [&bytes[whole.len()..bytes.len() - 2]]);
+}
+
+#[tokio::test]
+async fn a_copy_from_before_the_ledger_was_written_anew_is_an_earlier_one() {
+    let house = House::new();
+    let opened = house.open();
+    for name in ["ada", "zoe"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.forget("zoe").await.unwrap();
+    opened.stop();
+    let before = house.ledger();
+    house.open().stop();
+    check_refused(&house, &before, 1);
+    assert!(house.refusal().contains("an earlier copy"));
+    // In a directory of its own it is as good as any.
+    let other = House::new();
+    other.open().stop();
+    for name in ["ledger.jsonl", "secret"] {
+        fs::copy(house.file(name), other.file(name)).unwrap();
+    }
+    fs::remove_dir_all(other.file("index")).unwrap();
+    other.open().assert_has(&["ada"], &["zoe"]).await;
+}

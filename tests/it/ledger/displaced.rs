@@ -1,0 +1,244 @@
+//! A service that no longer has the file at the ledger's path open acknowledges nothing.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use landing_api::adapters::files::{AppendFile, Files, SystemFiles};
+use landing_api::adapters::ledger::Tuning;
+use landing_api::ports::{ContactStore, KeyIssuer, StoreError};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::fixtures::{House, Opened, key_record};
+use crate::program::{Program, command, run, text};
+
+/// What somebody does to a running service's ledger, and undoes.
+type Act = fn(&House);
+
+fn aside(house: &House) -> PathBuf {
+    house.path.with_extension("aside")
+}
+
+const ACTS: [(&str, Act, Act); 5] = [
+    (
+        "moved away",
+        |house| fs::rename(house.file("ledger.jsonl"), aside(house)).unwrap(),
+        |house| fs::rename(aside(house), house.file("ledger.jsonl")).unwrap(),
+    ),
+    (
+        "replaced by a copy",
+        |house| {
+            fs::rename(house.file("ledger.jsonl"), aside(house)).unwrap();
+            fs::copy(aside(house), house.file("ledger.jsonl")).unwrap();
+        },
+        |house| fs::rename(aside(house), house.file("ledger.jsonl")).unwrap(),
+    ),
+    (
+        "the directory moved away",
+        |house| fs::rename(&house.path, aside(house)).unwrap(),
+        |house| fs::rename(aside(house), &house.path).unwrap(),
+    ),
+    (
+        "emptied",
+        |house| {
+            fs::copy(house.file("ledger.jsonl"), aside(house)).unwrap();
+            house.write_ledger(b"");
+        },
+        |house| house.write_ledger(&fs::read(aside(house)).unwrap()),
+    ),
+    (
+        "edited",
+        |house| house.write_ledger(&[house.ledger(), b"\n".to_vec()].concat()),
+        |house| {
+            let bytes = house.ledger();
+            house.write_ledger(&bytes[..bytes.len() - 1]);
+        },
+    ),
+];
+
+async fn assert_displaced(opened: &Opened) {
+    let record = key_record(1, None);
+    for refused in [
+        opened.sign_up("ada").await.map(drop),
+        opened.forget("ada").await.map(drop),
+        opened.store.issue(record).await,
+        ContactStore::check(&*opened.store).await,
+        KeyIssuer::check(&*opened.store).await,
+    ] {
+        match refused {
+            Err(StoreError::Displaced(reason)) => assert!(reason.contains("put back"), "{reason}"),
+            other => panic!("expected Displaced, got {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_until_the_right_file_is_back() {
+    for (name, act, undo) in ACTS {
+        let house = House::new();
+        let opened = house.open();
+        opened.sign_up("ada").await.unwrap();
+        act(&house);
+        assert_displaced(&opened).await;
+        opened.assert_has(&["ada"], &[]).await;
+        undo(&house);
+        assert_eq!(ContactStore::check(&*opened.store).await, Ok(()), "{name}");
+        opened.sign_up("bob").await.unwrap();
+        opened.stop();
+        let (opened, log) = house.open_logged();
+        assert!(!log.contains("WARN"), "{name}: {log}");
+        opened.assert_has(&["ada", "bob"], &[]).await;
+    }
+}
+
+#[tokio::test]
+async fn health_alone_finds_a_file_of_another_inode() {
+    let house = House::new();
+    let opened = house.open();
+    opened.sign_up("ada").await.unwrap();
+    let (_, act, _) = ACTS[1];
+    act(&house);
+    let refused = ContactStore::check(&*opened.store).await;
+    assert!(
+        matches!(refused, Err(StoreError::Displaced(_))),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_stop_on_another_file_is_no_clean_one() {
+    for (name, act, undo) in ACTS {
+        let house = House::new();
+        let opened = house.open();
+        opened.sign_up("ada").await.unwrap();
+        act(&house);
+        let stopped = opened.store.close();
+        assert!(matches!(stopped, Err(StoreError::Displaced(_))), "{name}");
+        drop(opened);
+        undo(&house);
+        assert!(!house.file("index/clean").exists(), "{name}");
+        house.open().assert_has(&["ada"], &[]).await;
+    }
+}
+
+/// Real files, but when the ledger is about to be written anew, somebody replaces it.
+#[derive(Debug)]
+struct ReplacedMeanwhile;
+
+impl Files for ReplacedMeanwhile {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let ledger = path.with_file_name("ledger.jsonl");
+        fs::write(path.with_file_name("theirs"), "their file\n")?;
+        fs::rename(path.with_file_name("theirs"), ledger)?;
+        SystemFiles.create(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        SystemFiles.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemFiles.rename(from, to)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        SystemFiles.sync_directory(path)
+    }
+}
+
+#[tokio::test]
+async fn a_ledger_written_anew_replaces_no_file_but_its_own() {
+    let house = House::new();
+    let tuning = Tuning {
+        growth_min: 10,
+        files: Arc::new(ReplacedMeanwhile),
+        ..Tuning::default()
+    };
+    let opened = house.try_open(tuning).unwrap();
+    let mut acknowledged = 0;
+    while opened.sign_up("ada").await.is_ok() {
+        acknowledged += 1;
+    }
+    assert!((11..=13).contains(&acknowledged), "{acknowledged}");
+    assert_displaced(&opened).await;
+    drop(opened);
+    assert_eq!(house.ledger(), b"their file\n");
+    assert!(!house.file("ledger.jsonl.new").exists());
+}
+
+fn problem(program: &Program, method: &str, path: &str, body: &str) -> String {
+    let (status, body) = program.send(method, path, "", body);
+    assert_eq!(status, 503, "{body}");
+    body["detail"].as_str().unwrap().to_owned()
+}
+
+/// Ends the program. It fails, with one line that tells what to do.
+fn check_end(program: Program) {
+    let (status, log) = program.stop(Signal::TERM);
+    assert_eq!(status, Some(1), "{log}");
+    let last = log.lines().last().unwrap();
+    assert!(
+        last.starts_with("error: ") && last.contains("put back"),
+        "{log}"
+    );
+    let errors = log.matches("ERROR").count();
+    assert_eq!(errors, 1, "{log}");
+    assert!(!log.contains("example.com"), "{log}");
+}
+
+#[test]
+fn a_ledger_replaced_under_the_program_costs_no_acknowledged_sign_up() {
+    for is_moved in [true, false] {
+        let house = House::new();
+        let ledger = house.file("ledger.jsonl");
+        let program = Program::start(&mut command(&house.path));
+        let key = program.mint();
+        program.sign_up("ada@example.com");
+        // As an editor saves, or rsync writes.
+        fs::copy(&ledger, house.file("copy")).unwrap();
+        if is_moved {
+            fs::rename(&ledger, aside(&house)).unwrap();
+        } else {
+            fs::rename(house.file("copy"), &ledger).unwrap();
+        }
+        let body = json!({ "email": "bob@example.com" }).to_string();
+        problem(&program, "POST", "/api/v1/newsletter", &body);
+        problem(&program, "POST", "/api/v1/keys", "{}");
+        let why = problem(&program, "GET", "/api/v1/health", "");
+        assert!(why.contains("replaced"), "{why}");
+        assert_eq!(program.health(&key), 503);
+        check_end(program);
+        if is_moved {
+            fs::rename(aside(&house), &ledger).unwrap();
+        }
+        let program = Program::start(&mut command(&house.path));
+        assert_eq!(program.health(&key), 200);
+        assert_eq!(program.stop(Signal::TERM).0, Some(0));
+        let text = house.ledger_text();
+        assert!(text.contains("ada@") && !text.contains("bob@"), "{text}");
+    }
+}
+
+#[test]
+fn a_removed_lock_file_lets_no_second_program_in() {
+    let house = House::new();
+    let program = Program::start(&mut command(&house.path));
+    program.sign_up("ada@example.com");
+    for name in ["lock", "secret"] {
+        fs::remove_file(house.file(name)).unwrap();
+        check_second(&house.path);
+    }
+    // Nor does a directory that is moved.
+    fs::rename(&house.path, aside(&house)).unwrap();
+    check_second(&aside(&house));
+}
+
+fn check_second(path: &Path) {
+    let output = run(&mut command(path));
+    let log = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{log}");
+    assert_eq!(log.lines().count(), 1, "{log}");
+    assert!(log.contains("in use by another process"), "{log}");
+}

@@ -1,0 +1,154 @@
+//! A ledger that is lost is never replaced by an empty one behind the operator's back, and what is no
+//! file is never opened.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+
+use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::memory::SeededEntropy;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::contents;
+use crate::fixtures::{House, logged};
+
+async fn stopped() -> House {
+    let house = House::new();
+    let opened = house.open();
+    opened.sign_up("ada").await.unwrap();
+    opened.stop();
+    house
+}
+
+#[tokio::test]
+async fn a_missing_or_empty_ledger_is_refused_beside_anything_that_tells_of_one() {
+    for kept in [&["secret", "index"][..], &["secret"], &["index"]] {
+        for is_missing in [true, false] {
+            let house = stopped().await;
+            if is_missing {
+                fs::remove_file(house.file("ledger.jsonl")).unwrap();
+            } else {
+                house.write_ledger(b"");
+            }
+            if !kept.contains(&"secret") {
+                fs::remove_file(house.file("secret")).unwrap();
+            }
+            if !kept.contains(&"index") {
+                fs::remove_dir_all(house.file("index")).unwrap();
+            }
+            let before = contents(&house.path);
+            let refusal = house.refusal();
+            for words in [
+                "ledger.jsonl is missing or empty",
+                kept[0],
+                "touch",
+                "accept-empty",
+            ] {
+                assert!(refusal.contains(words), "no {words}: {refusal}");
+            }
+            assert_eq!(contents(&house.path), before, "something was changed");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_empty_ledger_can_be_accepted_for_one_start() {
+    for is_crash in [false, true] {
+        let house = stopped().await;
+        fs::remove_file(house.file("ledger.jsonl")).unwrap();
+        fs::write(house.file("accept-empty"), "").unwrap();
+        if is_crash {
+            // The ledger is begun, and then the process ends.
+            DataDir::open(&house.path, &SeededEntropy::default()).unwrap();
+            assert!(house.file("accept-empty").exists());
+        }
+        let opened = house.open();
+        assert!(!house.file("accept-empty").exists());
+        opened.assert_has(&[], &["ada"]).await;
+        opened.sign_up("bob").await.unwrap();
+        opened.stop();
+        house.open().assert_has(&["bob"], &["ada"]).await;
+        fs::remove_file(house.file("ledger.jsonl")).unwrap();
+        assert!(house.refusal().contains("accept-empty"));
+    }
+}
+
+#[tokio::test]
+async fn a_first_start_that_ended_half_way_needs_nobody() {
+    // The ledger is made first, then the secret.
+    for files in [
+        &[][..],
+        &["lock"],
+        &["lock", "ledger.jsonl"],
+        &["lock", "ledger.jsonl", "secret"],
+    ] {
+        let first = House::new();
+        DataDir::open(&first.path, &SeededEntropy::default()).unwrap();
+        let house = House::new();
+        fs::create_dir(&house.path).unwrap();
+        for file in files {
+            fs::copy(first.file(file), house.file(file)).unwrap();
+        }
+        // Halves that a rename was to put in place.
+        for half in ["ledger.jsonl.new", "secret.new"] {
+            fs::write(house.file(half), "half").unwrap();
+            fs::set_permissions(house.file(half), Permissions::from_mode(0o600)).unwrap();
+        }
+        let opened = house.open();
+        opened.sign_up("ada").await.unwrap();
+        opened.stop();
+        house.open().assert_has(&["ada"], &[]).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_regular_file_is_refused_at_once() {
+    type Make = fn(&std::path::Path);
+    let kinds: [Make; 3] = [
+        |path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap(),
+        |path| fs::create_dir(path).unwrap(),
+        |path| drop(UnixListener::bind(path).unwrap()),
+    ];
+    for name in [
+        "ledger.jsonl",
+        "secret",
+        "lock",
+        "ledger.journal",
+        "accept-damage",
+        "accept-empty",
+        "accept-new-secret",
+    ] {
+        for make in kinds {
+            let house = stopped().await;
+            let _ = fs::remove_file(house.file(name));
+            make(&house.file(name));
+            let refusal = house.refusal();
+            let words = format!("{name} is no regular file");
+            assert!(refusal.contains(&words), "{refusal}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_index_with_a_fifo_in_it_is_made_again() {
+    for name in ["index/clean", "index/1/fifo"] {
+        let house = stopped().await;
+        let path = house.file(name);
+        let _ = fs::remove_file(&path);
+        mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        house.open().assert_has(&["ada"], &[]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_ledger_that_others_may_read_is_warned_of() {
+    let house = stopped().await;
+    for (mode, is_warned) in [(0o600, false), (0o640, true), (0o604, true)] {
+        let permissions = Permissions::from_mode(mode);
+        fs::set_permissions(house.file("ledger.jsonl"), permissions).unwrap();
+        let (opened, log) = logged(|| house.open());
+        opened.stop();
+        let count = log.matches("chmod 600 closes it").count();
+        assert_eq!(count, usize::from(is_warned), "{mode:o}: {log}");
+    }
+}
