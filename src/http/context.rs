@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hyper::HeaderMap;
+use hyper::body::Bytes;
 use hyper::http::request::Parts;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,7 +21,7 @@ use super::cookie::QuotaCookie;
 use super::documents::{DocumentUrls, Documents};
 use super::request_id::RequestId;
 use super::shares::Shares;
-use super::version::Wanted;
+use super::version::{VERSION, Wanted};
 
 /// What all requests share.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct ServerState {
     pub(crate) documents: Documents,
     pub(crate) urls: DocumentUrls,
     pub(crate) toolbox: Toolbox,
+    /// The body of the health answer, which is always the same.
+    pub(crate) health: Bytes,
     /// Handlers with effects and streamed answers that have begun. A stop waits for them.
     pub(crate) unfinished: TaskTracker,
     /// The turns that the model answers at once, if that is bounded.
@@ -37,12 +40,21 @@ pub(crate) struct ServerState {
 
 impl ServerState {
     pub(crate) fn new(app: Arc<App>, site: &Site) -> Self {
+        let urls = DocumentUrls::new(&app.settings.base_url);
+        let health = serde_json::json!({
+            "ok": true,
+            "service": app.settings.service_name,
+            "version": VERSION,
+            "documentation": urls.documentation,
+            "openapi": urls.openapi,
+        });
         Self {
             turns: app.model.turns_max().map(Shares::new),
-            urls: DocumentUrls::new(&app.settings.base_url),
             app,
+            urls,
             documents: Documents::new(site.documents()),
             toolbox: site.toolbox().clone(),
+            health: Bytes::from(health.to_string()),
             unfinished: TaskTracker::new(),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`server`], `slots`, `activity` | connections: caps, deadlines, drain |
+//! | [`server`], `slots`, `activity`, `joined` | connections: caps, deadlines, drain, writes |
 //! | `shares` | what one network may hold of connections, bodies and turns |
 //! | [`service`], `pipeline`, `context` | what is set at start, the path of every request, what it carries |
 //! | [`area`], [`endpoint`], [`endpoints`] | what is declared of an endpoint, and the table of all |
@@ -31,6 +31,7 @@ mod form;
 mod handlers;
 mod headers;
 mod identity;
+mod joined;
 mod log;
 mod mcp;
 mod negotiate;

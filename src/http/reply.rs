@@ -47,10 +47,15 @@ impl Reply {
         match serde_json::to_writer(&mut json, body) {
             Ok(()) => Ok(Self {
                 status,
-                ..Self::of_type(JSON, whole(Bytes::from(json)))
+                ..Self::serialised(Bytes::from(json))
             }),
             Err(error) => Err(Problem::of(Code::InternalError).because(error)),
         }
+    }
+
+    /// 200 with a JSON body.
+    pub(crate) fn serialised(json: Bytes) -> Self {
+        Self::of_type(JSON, whole(json))
     }
 
     /// An answer with these headers.

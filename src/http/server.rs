@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::activity::{ActiveBody, Activity};
+use super::joined::Joined;
 use super::reply::ReplyBody;
 use super::service::LandingService;
 use super::slots::{Gauge, Slots};
@@ -227,7 +228,7 @@ impl Connection {
             // No request has begun.
             _ = stopped.wait_for(|&stopped| stopped) => return Ok(()),
         };
-        let io = TokioIo::new(stream);
+        let io = Joined(TokioIo::new(stream));
         let this = Arc::clone(&self);
         let answer = service_fn(move |request| Arc::clone(&this).answer(request));
         if is_http2 {

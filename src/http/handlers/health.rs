@@ -1,14 +1,11 @@
 //! `GET /api/v1/health`: is the service ready to do its work?
 
-use hyper::StatusCode;
 use hyper::body::Bytes;
-use serde::Serialize;
 
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{Endpoint, McpTool};
 use crate::http::problem::Problem;
 use crate::http::reply::Reply;
-use crate::http::version::VERSION;
 use crate::http::wire;
 use crate::site::tools::Tool;
 use crate::usecases::subscribe::Newsletter;
@@ -23,15 +20,6 @@ pub(crate) const HEALTH: Endpoint = Endpoint {
     ..Endpoint::get(|context, _body| Box::pin(health(context)))
 };
 
-#[derive(Serialize)]
-struct HealthResponse<'a> {
-    ok: bool,
-    service: &'a str,
-    version: &'a str,
-    documentation: &'a str,
-    openapi: &'a str,
-}
-
 /// Asks the limiter and the stores that this configuration writes to. The newsletter's provider is
 /// not asked: its outage would take the whole service out of rotation.
 async fn health(context: RequestContext) -> Result<Reply, Problem> {
@@ -41,14 +29,7 @@ async fn health(context: RequestContext) -> Result<Reply, Problem> {
     if let Newsletter::Contacts { contacts, .. } = app.newsletter() {
         contacts.check().await?;
     }
-    let response = HealthResponse {
-        ok: true,
-        service: &app.settings.service_name,
-        version: VERSION,
-        documentation: &context.state.urls.documentation,
-        openapi: &context.state.urls.openapi,
-    };
-    Reply::json(StatusCode::OK, &response)
+    Ok(Reply::serialised(context.state.health.clone()))
 }
 
 async fn check_health(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {
