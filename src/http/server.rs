@@ -49,6 +49,22 @@ pub struct ServerLimits {
     pub head_bytes_max: usize,
     /// Most concurrent streams of an HTTP/2 connection.
     pub streams_max: u32,
+    /// Divided by the connections of a network, most concurrent streams of the newest. With none left
+    /// it has to speak HTTP/1.1: a stream can take 10 KiB before it is counted as a request, and an
+    /// unfinished head 100 KiB.
+    pub streams_per_network: u32,
+}
+
+impl ServerLimits {
+    /// The limits of a connection that is the last of so many of its network.
+    fn of_connection(self, of_network: Option<usize>) -> Self {
+        let connections = of_network.and_then(|count| u32::try_from(count).ok());
+        let streams = connections.and_then(|count| self.streams_per_network.checked_div(count));
+        Self {
+            streams_max: streams.map_or(self.streams_max, |streams| streams.min(self.streams_max)),
+            ..self
+        }
+    }
 }
 
 impl Default for ServerLimits {
@@ -61,6 +77,7 @@ impl Default for ServerLimits {
             drain_deadline: Duration::from_secs(10),
             head_bytes_max: 64 * 1024,
             streams_max: 128,
+            streams_per_network: 1024,
         }
     }
 }
@@ -161,7 +178,7 @@ async fn accept_loop(
                 let connection = Arc::new(Connection {
                     service: Arc::clone(service),
                     peer: peer.ip(),
-                    limits,
+                    limits: limits.of_connection(slot.of_network),
                     gauge: slots.gauge(),
                     activity: Activity::new(),
                 });
@@ -204,6 +221,8 @@ enum ConnectionError {
     Http(#[from] hyper::Error),
     #[error("idle for too long")]
     Idle,
+    #[error("the network has too many connections for HTTP/2")]
+    NoStreams,
 }
 
 struct Connection {
@@ -232,6 +251,9 @@ impl Connection {
         let this = Arc::clone(&self);
         let answer = service_fn(move |request| Arc::clone(&this).answer(request));
         if is_http2 {
+            if self.limits.streams_max == 0 {
+                return Err(ConnectionError::NoStreams);
+            }
             let mut connection = pin!(self.http2().serve_connection(io, answer));
             let shut_down = http2::Connection::graceful_shutdown;
             let rest = self.limits.idle_deadline;

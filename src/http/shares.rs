@@ -68,6 +68,13 @@ impl Shares {
         Ok(share)
     }
 
+    /// How many places `network` holds.
+    pub(super) fn held_by(&self, network: Network) -> usize {
+        let held = self.lock();
+        let places = held.by_network.get(&network.end_site());
+        places.copied().unwrap_or(0)
+    }
+
     /// How many places are held.
     pub(super) fn held(&self) -> usize {
         self.lock().places
@@ -162,6 +169,10 @@ mod tests {
         assert_eq!(one.grow_to(61), Err(NoPlace::ForNetwork));
         assert_eq!(one.grow_to(60), Ok(()), "these are its own already");
         assert_eq!(shares.busiest(), Some((network(1), 100)));
+        assert_eq!(
+            (shares.held_by(network(1)), shares.held_by(network(2))),
+            (100, 0)
+        );
         let mut neighbour = shares.of(network(2));
         assert_eq!(neighbour.grow_to(100), Ok(()));
         drop(one);

@@ -27,9 +27,11 @@ pub(super) struct Slots {
 
 /// The slot of a connection, given back on drop.
 pub(super) struct Slot {
-    // In this order: who gets the slot finds the share given back.
-    _share: Option<Share>,
+    // In this order: who gets the permit finds the share given back.
+    share: Option<Share>,
     _permit: OwnedSemaphorePermit,
+    /// How many connections its network has, this one included; none for a trusted proxy.
+    pub(super) of_network: Option<usize>,
 }
 
 impl Slots {
@@ -71,24 +73,28 @@ impl Slots {
     /// Gives `free` to a connection from `peer`, unless the network of `peer` holds its share. Trusted
     /// proxies have no share: their connections are many clients'.
     pub(super) fn assign(&mut self, free: OwnedSemaphorePermit, peer: IpAddr) -> Option<Slot> {
-        let share = if self.service.proxies.contains(peer.to_canonical()) {
-            None
-        } else if let Ok(share) = self.shares.take(Network::from(peer)) {
-            Some(share)
-        } else {
-            drop(free);
-            self.refused += 1;
-            self.warn(
-                "a network holds its share of the connections and further ones of it are refused: \
-                 if it is your proxy, name it with --trusted-proxy, else raise \
-                 --max-connections-per-network if its clients need more",
-            );
-            return None;
-        };
-        Some(Slot {
-            _share: share,
+        let mut slot = Slot {
+            share: None,
             _permit: free,
-        })
+            of_network: None,
+        };
+        if self.service.proxies.contains(peer.to_canonical()) {
+            return Some(slot);
+        }
+        let network = Network::from(peer);
+        if let Ok(share) = self.shares.take(network) {
+            slot.of_network = Some(self.shares.held_by(network));
+            slot.share = Some(share);
+            return Some(slot);
+        }
+        drop(slot);
+        self.refused += 1;
+        self.warn(
+            "a network holds its share of the connections and further ones of it are refused: if it \
+             is your proxy, name it with --trusted-proxy, else raise --max-connections-per-network \
+             if its clients need more",
+        );
+        None
     }
 
     /// Logs `what`, unless a line was logged a moment ago.

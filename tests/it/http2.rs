@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use crate::harness::Setup;
-use crate::transport::{Connection, Server, server};
+use crate::transport::{Connection, HEALTH, Server, server};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -61,6 +61,14 @@ impl Connection {
         connection.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
         connection.send(frame(SETTINGS, 0, 0, &window)).await;
         connection
+    }
+
+    /// The concurrent streams that the server's settings allow; `None` if it closes the connection.
+    async fn streams_max(&mut self) -> Option<u32> {
+        let (kind, _, _, payload) = self.frame().await?;
+        assert_eq!(kind, SETTINGS);
+        let setting = payload.chunks(6).find(|setting| setting[..2] == [0, 3]);
+        Some(u32::from_be_bytes(setting?[2..].try_into().unwrap()))
     }
 
     /// The next frame: kind, flags, stream and payload; `None` at the end.
@@ -166,6 +174,38 @@ async fn a_head_that_is_never_finished_ends_the_connection() {
         while connection.frame().await.is_some() {}
         let elapsed = began.elapsed();
         assert!(elapsed <= Duration::from_secs(31), "{parts}: {elapsed:?}");
+    }
+}
+
+#[tokio::test]
+async fn many_connections_of_a_network_have_few_streams_and_then_none() {
+    for (trusted, streams) in [
+        (&[][..], [Some(128), Some(64), Some(1), None]),
+        (&["127.0.0.0/8"], [Some(128); 4]),
+    ] {
+        let setup = Setup {
+            trusted_proxies: trusted,
+            ..Setup::default()
+        };
+        let limits = ServerLimits {
+            streams_per_network: 256,
+            ..ServerLimits::default()
+        };
+        let server = Server::start(setup, limits).await;
+        let mut held = Vec::new();
+        let mut seen = Vec::new();
+        for number in 1..=257 {
+            let mut connection = Connection::begin(&server, 65_535).await;
+            if [2, 4, 256, 257].contains(&number) {
+                seen.push(connection.streams_max().await);
+            }
+            held.push(connection);
+        }
+        assert_eq!(seen, streams);
+        // HTTP/1.1 is spoken all the same.
+        let mut connection = server.connect().await;
+        connection.send(HEALTH).await;
+        assert_eq!(connection.receive().await.0, 200);
     }
 }
 

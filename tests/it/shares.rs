@@ -33,6 +33,7 @@ const FEW: ServerLimits = ServerLimits {
     drain_deadline: Duration::from_secs(10),
     head_bytes_max: 64 * 1024,
     streams_max: 128,
+    streams_per_network: 1024,
 };
 
 impl Server {
