@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 const FILE_BYTES_MAX: u64 = 256 * 1024;
@@ -29,6 +30,10 @@ pub enum SiteDirError {
     /// A symbolic link leads out of the folder.
     #[error("{}: leads out of the folder", shown(.0))]
     Outside(PathBuf),
+    /// A file has another name, which may stand anywhere: whoever may write to the folder can so
+    /// publish a file of others.
+    #[error("{}: is a hard link; put a copy in its place", shown(.0))]
+    HardLink(PathBuf),
     /// A file is too large.
     #[error("{}: is larger than {FILE_BYTES_MAX} bytes", shown(.0))]
     TooLarge(PathBuf),
@@ -95,8 +100,12 @@ fn read_file(dir: &Path, name: &Path) -> Result<String, SiteDirError> {
         return Err(SiteDirError::Outside(name.to_owned()));
     }
     // Opening a pipe blocks until it has a writer.
-    if !fs::metadata(&path).map_err(unreadable)?.is_file() {
+    let metadata = fs::metadata(&path).map_err(unreadable)?;
+    if !metadata.is_file() {
         return Err(SiteDirError::NoFile(name.to_owned()));
+    }
+    if metadata.nlink() > 1 {
+        return Err(SiteDirError::HardLink(name.to_owned()));
     }
     let mut bytes = Vec::new();
     File::open(path)
@@ -122,7 +131,7 @@ fn read_file(dir: &Path, name: &Path) -> Result<String, SiteDirError> {
 #[cfg(test)]
 mod tests {
     use std::ffi::OsStr;
-    use std::fs::{create_dir, write};
+    use std::fs::{create_dir, hard_link, write};
     use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::fs::symlink;
 
@@ -183,6 +192,17 @@ mod tests {
             (
                 |dir| symlink("/etc/passwd", dir.join("a.md")).unwrap(),
                 "a.md: leads out of the folder",
+            ),
+            (
+                |dir| hard_link(dir.join("../secret.md"), dir.join("a.md")).unwrap(),
+                "a.md: is a hard link; put a copy in its place",
+            ),
+            (
+                |dir| {
+                    write(dir.join("a.md"), "# A").unwrap();
+                    hard_link(dir.join("a.md"), dir.join("b.md")).unwrap();
+                },
+                "a.md: is a hard link; put a copy in its place",
             ),
             (
                 |dir| symlink(".", dir.join("a.md")).unwrap(),

@@ -22,6 +22,9 @@ pub enum TextError {
         /// The most characters allowed.
         max: usize,
     },
+    /// It has a character that [`Text::parse_name`] refuses.
+    #[error("must not have control characters, line separators or marks of text direction")]
+    Unprintable,
 }
 
 impl<const MAX: usize> Text<MAX> {
@@ -43,11 +46,31 @@ impl<const MAX: usize> Text<MAX> {
         Ok(Self(text))
     }
 
+    /// Takes `text` unchanged, as a name that people read in a list or on a terminal: no character may
+    /// begin another line or change how the text around it is shown.
+    ///
+    /// # Errors
+    /// [`TextError`], also when it has such a character.
+    pub fn parse_name(text: String) -> Result<Self, TextError> {
+        let name = Self::parse(text)?;
+        match name.0.chars().any(is_unprintable) {
+            true => Err(TextError::Unprintable),
+            false => Ok(name),
+        }
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Controls (C0, DEL, C1), the line and paragraph separators, and what directs bidirectional text
+/// (Unicode's `Bidi_Control`).
+fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -67,5 +90,36 @@ mod tests {
         ] {
             assert_eq!(Label::parse(text.clone()).map(|_| ()), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_name_shows_as_it_is_and_on_one_line() {
+        let parse = |text: String| Label::parse_name(text).map(|_| ());
+        for good in [
+            "my agent",
+            "Ünïcode",
+            "日本語",
+            "שלום",
+            "مرحبا",
+            "👩\u{200D}💻",
+            "a\u{A0}b",
+        ] {
+            assert_eq!(parse(good.to_owned()), Ok(()), "{good:?}");
+        }
+        let controls = ('\0'..='\u{1F}').chain('\u{7F}'..='\u{9F}');
+        let bidi = ('\u{202A}'..='\u{202E}').chain('\u{2066}'..='\u{2069}');
+        let others = ['\u{61C}', '\u{200E}', '\u{200F}', '\u{2028}', '\u{2029}'];
+        for bad in controls.chain(bidi).chain(others) {
+            for text in [
+                bad.to_string(),
+                format!("a{bad}"),
+                format!("{bad}b"),
+                format!("a{bad}b"),
+            ] {
+                assert_eq!(parse(text), Err(TextError::Unprintable), "{bad:?}");
+            }
+        }
+        assert_eq!(parse(String::new()), Err(TextError::Empty));
+        assert_eq!(parse("\0".repeat(65)), Err(TextError::TooLong { max: 64 }));
     }
 }

@@ -59,6 +59,7 @@ impl Invalidity for TextError {
     fn code(&self) -> &'static str {
         match self {
             Self::Empty | Self::TooLong { .. } => "length",
+            Self::Unprintable => "format",
         }
     }
 }

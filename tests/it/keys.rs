@@ -73,6 +73,11 @@ async fn bad_requests_issue_nothing_and_charge_nothing() {
     for (body, pointer, code) in [
         (r#"{"label":""}"#, "#/label", "length"),
         (&long, "#/label", "length"),
+        (r#"{"label":"a\u001b[31mb"}"#, "#/label", "format"),
+        (r#"{"label":"a\nb"}"#, "#/label", "format"),
+        (r#"{"label":"a\u0085b"}"#, "#/label", "format"),
+        (r#"{"label":"a\u202Eb"}"#, "#/label", "format"),
+        ("{\"label\":\"a\u{2028}b\"}", "#/label", "format"),
         (r#"{"label":null}"#, "#/label", "type"),
         (r#"{"label":5}"#, "#/label", "type"),
         (r#"{"Label":"x"}"#, "#/Label", "unknown_member"),

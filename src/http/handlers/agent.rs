@@ -129,7 +129,7 @@ fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
     }
     let label = object
         .optional("label")
-        .and_then(|value| value.parsed(&mut errors, Label::parse));
+        .and_then(|value| value.parsed(&mut errors, Label::parse_name));
     let credential_type = object
         .optional("requested_credential_type")
         .and_then(|value| value.string(&mut errors));

@@ -126,7 +126,7 @@ fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
     if let Some(mut object) = wire::parse(body)?.object(&mut errors) {
         label = object
             .optional("label")
-            .and_then(|value| value.parsed(&mut errors, Label::parse));
+            .and_then(|value| value.parsed(&mut errors, Label::parse_name));
         object.finish(Unknown::Rejected, &mut errors);
     }
     errors.finish(Some(label))

@@ -222,6 +222,10 @@ async fn every_bad_member_is_named_and_nothing_is_counted() {
         ),
         (&long, vec![("#/label", "length")]),
         (
+            r#"{"type":"anonymous","label":"\u2066a"}"#,
+            vec![("#/label", "format")],
+        ),
+        (
             r#"{"type":"x","label":"","requested_credential_type":1}"#,
             vec![
                 ("#/type", "enum"),

@@ -1,6 +1,6 @@
 //! Markdown to HTML, and to the plain text that the assistant quotes.
 //!
-//! HTML in the source is shown as text. Comments are left out; one on a line of its own is a hint to
+//! HTML in the source is shown as text, and so is a link that would run a script. Comments are left out; one on a line of its own is a hint to
 //! the assistant. An image becomes a link, because the policy of the pages lets none load.
 
 #![allow(
@@ -141,8 +141,7 @@ impl<'a> Filter<'a> {
             Event::Start(Tag::Image {
                 dest_url, title, ..
             }) => {
-                // Browsers do not follow a link to an image that is written out in its address.
-                let is_address = !dest_url.to_ascii_lowercase().starts_with("data:");
+                let is_address = !holds_content(&dest_url);
                 let link = Event::Start(Tag::Link {
                     link_type: LinkType::Inline,
                     dest_url,
@@ -151,7 +150,10 @@ impl<'a> Filter<'a> {
                 });
                 self.open_link(is_address).then_some(link)
             }
-            Event::Start(Tag::Link { .. }) => self.open_link(true).then_some(event),
+            Event::Start(Tag::Link { ref dest_url, .. }) => {
+                let is_address = !holds_content(dest_url);
+                self.open_link(is_address).then_some(event)
+            }
             Event::End(TagEnd::Image | TagEnd::Link) => {
                 let is_shown = self.links.pop().unwrap_or_default();
                 is_shown.then_some(Event::End(TagEnd::Link))
@@ -165,6 +167,19 @@ impl<'a> Filter<'a> {
         self.links.push(is_shown);
         is_shown
     }
+}
+
+/// Whether the URL is a script or a document itself, instead of naming one. As browsers read it: they
+/// skip white space and controls, and a scheme is in any case.
+fn holds_content(url: &str) -> bool {
+    let is_skipped = |c: &char| c.is_whitespace() || c.is_control();
+    let url: String = url.chars().filter(|c| !is_skipped(c)).collect();
+    let scheme = url.split_once(':').map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| {
+        ["javascript", "data", "vbscript"]
+            .iter()
+            .any(|it| scheme.eq_ignore_ascii_case(it))
+    })
 }
 
 /// The text of an HTML block that is one comment, closed or not, and nothing else.
@@ -278,128 +293,4 @@ fn slug(title: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_section_has_an_anchor_html_and_plain_text() {
-        let source = "# Title\n\nIntro.\n\n## What `it` is: *this*\n\n<!-- hint -->\n\nOne\n[two](http://x/y) & <b>.\n\n\
-            ```\ncurl \\\n  -d 1\n```\n\n| A | B |\n|---|---|\n| 1 | 2 |\n\n## Next\n\nEnd.\n";
-        let article = read(source).unwrap();
-        assert_eq!(article.lead.title, "Title");
-        assert_eq!(article.lead.text, "Intro.");
-        assert_eq!(
-            article.lead.html,
-            "<h1 id=\"title\">Title</h1>\n<p>Intro.</p>\n"
-        );
-        let sections = article.sections;
-        assert_eq!(sections.len(), 2);
-        assert_eq!(sections[0].title, "What it is: this");
-        assert_eq!(sections[0].anchor, "what-it-is-this");
-        assert_eq!(
-            sections[0].text,
-            "One two & <b>.\n\n    curl \\\n      -d 1\n\nA; B\n1; 2"
-        );
-        assert!(
-            sections[0].html.starts_with(
-                "<h2 id=\"what-it-is-this\">What <code>it</code> is: <em>this</em></h2>"
-            )
-        );
-        assert!(sections[0].html.contains("&amp; &lt;b&gt;."));
-        assert_eq!(sections[0].hints, "hint");
-        assert!(!sections[0].html.contains("hint"));
-        assert_eq!(sections[1].text, "End.");
-    }
-
-    #[test]
-    fn comments_are_in_neither_form() {
-        let source = "<!-- a -->\n\n# Title\n\n<!-- b -->\n\nText.\n\n```\n<!-- code -->\n```\n";
-        let article = read(source).unwrap();
-        assert_eq!(article.lead.hints, "b");
-        assert_eq!(
-            article.markdown,
-            "# Title\n\nText.\n\n```\n<!-- code -->\n```\n"
-        );
-        assert!(article.lead.html.contains("&lt;!-- code --&gt;"));
-    }
-
-    #[test]
-    fn comments_are_left_out_wherever_they_stand() {
-        for (source, expected) in [
-            ("<!--secret-->\n\nA.\n", "A.\n"),
-            ("<!-- secret\n\nsecret\n-->\n\nA.\n", "A.\n"),
-            ("A <!-- secret --> b.\n", "A  b.\n"),
-            ("A <!-- secret\nsecret --> b.\n", "A  b.\n"),
-            ("A. <!--secret-->\n\nB.\n", "A. \n\nB.\n"),
-            ("A.\n\n<!-- secret\n\nsecret", "A.\n\n"),
-        ] {
-            let article = read(&format!("# T\n\n{source}")).unwrap();
-            assert_eq!(article.markdown, format!("# T\n\n{expected}"));
-            let lead = article.lead;
-            assert!(!lead.html.contains("secret"), "{}", lead.html);
-            assert!(!lead.text.contains("secret"), "{}", lead.text);
-            assert_eq!(lead.hints, "", "{source:?}");
-        }
-    }
-
-    #[test]
-    fn anchors_are_never_empty_and_never_the_same() {
-        let article = read("# A\n## A\n## a!\n## 東京\n## Section\n## A-2\n").unwrap();
-        let anchors: Vec<_> = article.sections.iter().map(|s| s.anchor.as_str()).collect();
-        assert_eq!(anchors, ["a-2", "a-3", "section", "section-2", "a-2-2"]);
-    }
-
-    #[test]
-    fn a_document_begins_with_its_title() {
-        for (markdown, title) in [
-            ("# A *b*\n", Some("A b")),
-            ("A\n===\n", Some("A")),
-            ("\n\n# A", Some("A")),
-            ("", None),
-            ("A\n\n# B\n", None),
-            ("## A\n# B\n", None),
-            ("<b>\n\n# A\n", None),
-        ] {
-            let read = read(markdown).map(|article| article.lead.title);
-            assert_eq!(read.as_deref(), title, "{markdown:?}");
-        }
-    }
-
-    #[test]
-    fn html_in_markdown_is_text() {
-        for markdown in ["<script>alert(1)</script>", "a <b onclick=x>c</b>"] {
-            let page = read(&format!("# T\n\n{markdown}\n")).unwrap().lead.html;
-            assert!(!page.contains("<script") && !page.contains("<b"), "{page}");
-            let part = to_html(markdown);
-            assert!(!part.contains("<script") && !part.contains("<b"), "{part}");
-        }
-    }
-
-    #[test]
-    fn an_image_becomes_a_link() {
-        for (markdown, html) in [
-            (
-                "![A crane](https://a.example/b.png \"Big\")",
-                "<a href=\"https://a.example/b.png\" title=\"Big\">A crane</a>",
-            ),
-            (
-                "![A *big* crane][c]\n\n[c]: /c.png",
-                "<a href=\"/c.png\">A <em>big</em> crane</a>",
-            ),
-            ("a ![b](data:image/png;base64,AA) c", "a b c"),
-            ("a ![b](DATA:,) c", "a b c"),
-            (
-                "[![logo](/l.png) us](/about)",
-                "<a href=\"/about\">logo us</a>",
-            ),
-            (
-                "![a ![b](/c)](/d) ![e](/f)",
-                "<a href=\"/d\">a b</a> <a href=\"/f\">e</a>",
-            ),
-            ("![a [b](/c)](/d)", "<a href=\"/d\">a b</a>"),
-            ("![](", "![]("),
-        ] {
-            assert_eq!(to_html(markdown), format!("<p>{html}</p>\n"), "{markdown}");
-        }
-    }
-}
+mod tests;
