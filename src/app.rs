@@ -43,6 +43,7 @@ impl App {
     pub fn meter(&self) -> Meter<'_> {
         Meter {
             limiter: &*self.limiter,
+            clock: &*self.clock,
             policies: &self.settings.policies,
             key: &self.secrets.limiter,
         }

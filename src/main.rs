@@ -11,7 +11,9 @@ use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::adapters::model::openai::SLOW_READER_GRACE;
-use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections, write_to_pipe};
+use landing_api::adapters::system::{
+    Job, SystemClock, SystemEntropy, check_threads, fit_connections, run_within, write_to_pipe,
+};
 use landing_api::adapters::webhook;
 use landing_api::app::App;
 use landing_api::config::{Args, LogFormat, RequestDeadlines};
@@ -47,6 +49,10 @@ const BACKLOG: u32 = 4096;
 /// How long a look-up of a name may delay the end of the process.
 const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
 
+/// How long the stores may take to close. With the longest drain and the graces, a stop takes no
+/// longer than the 90 s that systemd waits.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(7);
+
 /// Why the program ends without success.
 enum Failure {
     /// A flag names something that cannot be used: exit status 2.
@@ -71,6 +77,10 @@ fn main() -> ExitCode {
             return ExitCode::from(status);
         }
     };
+    // The log has a thread, too.
+    if let Err(error) = check_threads() {
+        return failed(Failure::from(error));
+    }
     let log = telemetry::init(args.log_level, args.log_format == LogFormat::Json);
     let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {
         let mut stores = Stores::default();
@@ -78,7 +88,7 @@ fn main() -> ExitCode {
         // Dropping it would wait for every thread that looks a name up.
         runtime.shutdown_timeout(LOOK_UP_GRACE);
         // After the last task, which may have charged or recorded something.
-        let closed = stores.close().map_err(Into::into);
+        let closed = stores.close();
         ended.and(closed)
     });
     if ended.is_ok() {
@@ -86,10 +96,17 @@ fn main() -> ExitCode {
     }
     // The error is the last line.
     write_to_pipe(move || drop(log));
-    let (status, line) = match ended {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Flag(line)) => (2, line),
-        Err(Failure::Run(error)) => (1, error.to_string()),
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failed(failure),
+    }
+}
+
+/// Prints why.
+fn failed(failure: Failure) -> ExitCode {
+    let (status, line) = match failure {
+        Failure::Flag(line) => (2, line),
+        Failure::Run(error) => (1, error.to_string()),
     };
     write_to_pipe(move || drop(writeln!(io::stderr().lock(), "error: {line}")));
     ExitCode::from(status)
@@ -103,22 +120,37 @@ struct Stores {
 }
 
 impl Stores {
-    /// The next start need not rebuild what is closed well.
+    /// The next start need not rebuild what is closed well. A disk that does not answer is not
+    /// waited for: everything acknowledged is synced.
     ///
     /// # Errors
-    /// When the next start would not find what was recorded.
-    fn close(self) -> Result<(), StoreError> {
-        if let Some(limiter) = self.limiter {
-            limiter.close();
-        }
-        match self.ledger.map_or(Ok(()), |ledger| ledger.close()) {
-            Err(error @ StoreError::Displaced(_)) => return Err(error),
-            Err(error) => {
-                tracing::warn!(%error, "the next start rebuilds the index; nothing is lost");
+    /// When the next start would not find what was recorded, or has to rebuild for such a disk.
+    fn close(self) -> Result<(), Failure> {
+        let Self { limiter, ledger } = self;
+        let close_limiter: Job<Result<(), StoreError>> = Box::new(move || {
+            if let Some(limiter) = limiter {
+                limiter.close();
             }
-            Ok(()) => {}
-        }
-        Ok(())
+            Ok(())
+        });
+        let close_ledger: Job<Result<(), StoreError>> = Box::new(move || {
+            match ledger.map_or(Ok(()), |ledger| ledger.close()) {
+                Err(error @ StoreError::Displaced(_)) => Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, "the next start rebuilds the index; nothing is lost");
+                    Ok(())
+                }
+                Ok(()) => Ok(()),
+            }
+        });
+        let closed = run_within(CLOSE_DEADLINE, [close_limiter, close_ledger])?;
+        let closed = closed.ok_or_else(|| {
+            io::Error::other(
+                "the disk does not answer: the stores are not closed; nothing acknowledged is lost, \
+                 and the next start rebuilds the index",
+            )
+        })?;
+        Ok(closed.into_iter().collect::<Result<(), _>>()?)
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn report() {
 
 fn open(windows: &Path, now: Timestamp) -> SledRateLimiter {
     let store = Box::new(SledWindowStore::new(windows));
-    SledRateLimiter::without_thread(store, &policies(PER_KEY), now, WINDOWS_MAX).unwrap()
+    SledRateLimiter::without_thread(store, &policies(PER_KEY), now, WINDOWS_MAX)
 }
 
 fn charge(limiter: &SledRateLimiter, index: u64) {

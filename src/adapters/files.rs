@@ -16,6 +16,12 @@ pub(crate) const PRIVATE_DIRECTORY: u32 = 0o700;
 /// How much is read or written at a time.
 pub(crate) const BUFFER_BYTES: usize = 64 * 1024;
 
+/// Whether the file system refused for want of room: on the disk, or under a quota or limit.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// The file system that a ledger is kept in.
 pub trait Files: Debug + Send + Sync {
     /// Creates an empty file, or truncates the one that exists.

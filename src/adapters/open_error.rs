@@ -115,14 +115,6 @@ pub enum OpenError {
         /// The file that accepts the loss.
         accept: PathBuf,
     },
-    /// The index can be neither opened nor rebuilt.
-    #[error("cannot build {}: {reason}; is the disk full?", path.display())]
-    Index {
-        /// The index's path.
-        path: PathBuf,
-        /// What the engine said.
-        reason: String,
-    },
 }
 
 impl OpenError {

@@ -1,12 +1,14 @@
 //! What both users of sled share: its panics caught, its databases closed and removed.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+
+use super::files::BUFFER_BYTES;
 
 /// How long sled's threads may take to end.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,17 +40,62 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Closes the database in `directory`, of which `db` is the last handle, and waits until sled has
-/// stopped writing. Its threads go on for a moment after the last handle is dropped; they share the
-/// lock on the file `db`, so taking that lock waits for them.
+/// Every file of the database in `directory`, sorted.
 ///
 /// # Errors
-/// When the file cannot be locked within ten seconds. sled may panic instead.
+/// When anything there is neither a file nor a directory: opening a FIFO would wait for ever.
+pub(super) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let (path, file_type) = entry.and_then(|it| Ok((it.path(), it.file_type()?)))?;
+        if file_type.is_dir() {
+            found.extend(files(&path)?);
+        } else if file_type.is_file() {
+            found.push(path);
+        } else {
+            let name = path.display();
+            return Err(io::Error::other(format!("{name} is not a regular file")));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// CRC-32 of the names, lengths and contents of `files`, which are under `directory`. sled does not
+/// notice every changed byte.
+pub(super) fn checksum(directory: &Path, files: &[PathBuf]) -> io::Result<u32> {
+    let mut hasher = crc32fast::Hasher::new();
+    for path in files {
+        let name = path.strip_prefix(directory).unwrap_or(path);
+        hasher.update(name.as_os_str().as_encoded_bytes());
+        let file = File::open(path)?;
+        hasher.update(&file.metadata()?.len().to_be_bytes());
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
+        loop {
+            let bytes = reader.fill_buf()?;
+            if bytes.is_empty() {
+                break;
+            }
+            hasher.update(bytes);
+            let taken = bytes.len();
+            reader.consume(taken);
+        }
+    }
+    Ok(hasher.finalize())
+}
+
+/// Closes the database in `directory`, of which `db` is the last handle, and waits until sled has
+/// stopped writing. Its threads go on for a moment after the last handle is dropped; they share the
+/// lock on the file `db`, so taking that lock waits for them. Dropping the handle may never end:
+/// sled waits for its flusher, even for one that has panicked.
+///
+/// # Errors
+/// When the file cannot be locked within ten seconds, or sled panics.
 pub(super) fn close(db: sled::Db, directory: &Path) -> io::Result<()> {
-    drop(db);
     let file = File::open(directory.join("db"))?;
     let (released, is_released) = mpsc::channel();
     thread::Builder::new().spawn(move || {
+        drop(db);
         let lock = file.lock();
         drop(file);
         released.send(lock)

@@ -45,7 +45,7 @@ pub(crate) async fn authenticate(
                 Ok(credential) => return Ok(Some(credential.fingerprint())),
                 Err(AuthenticateError::Invalid) => Problem::invalid_token(),
                 Err(AuthenticateError::Store(error)) => {
-                    return Err(Problem::of(Code::StoreUnavailable).because(error));
+                    return Err(error.into());
                 }
             }
         }

@@ -32,6 +32,9 @@ pub enum StoreError {
     /// is right. The text is for the log, never for a client.
     #[error("store unavailable: {0}")]
     Displaced(String),
+    /// There is no room left to keep anything. The text is for the log, never for a client.
+    #[error("store full: {0}")]
+    Full(String),
     /// Its queue is full.
     #[error("store overloaded")]
     Overloaded,

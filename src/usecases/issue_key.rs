@@ -27,7 +27,7 @@ pub enum IssueKeyError {
     /// Too many keys, or the limiter cannot decide.
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
-    /// The key could not be stored.
+    /// The key could not be stored. The charge was refunded.
     #[error("{1}")]
     Store(Decision, StoreError),
     /// No random bytes for the key.
@@ -53,10 +53,9 @@ pub async fn issue_key(
         (PolicyName::KeysAll, Subject::Everyone),
     ];
     let charged = meter.charge(client.network, &subjects, now).await?;
-    let decision = charged.decision;
     let key = match ApiKey::mint(|bytes| entropy.fill(bytes)) {
         Ok(key) => key,
-        Err(error) => return Err(IssueKeyError::Entropy(decision, error)),
+        Err(error) => return Err(IssueKeyError::Entropy(charged.decision, error)),
     };
     let record = KeyRecord {
         fingerprint: key.fingerprint(),
@@ -69,8 +68,12 @@ pub async fn issue_key(
         Ok(()) => Ok(Issued {
             key,
             record,
-            decision,
+            decision: charged.decision,
         }),
-        Err(error) => Err(IssueKeyError::Store(decision, error)),
+        Err(error) => {
+            let decision = meter.refund_all(charged).await;
+            let decision = decision.map_err(ChargeError::from)?;
+            Err(IssueKeyError::Store(decision, error))
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::policy::{Policies, PolicyName};
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{Admission, Charge, LimiterError, RateLimiter, Receipt};
+use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter, Receipt};
 
 /// The charges of one step of a request.
 pub type Charges<'a> = ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX>;
@@ -17,6 +17,8 @@ pub type Charges<'a> = ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX>;
 pub struct Meter<'a> {
     /// Counts the charges.
     pub limiter: &'a dyn RateLimiter,
+    /// Read when an operation has failed, which may take long.
+    pub clock: &'a dyn Clock,
     /// The quota of each policy.
     pub policies: &'a Policies,
     /// Hashes the subjects.
@@ -65,10 +67,30 @@ impl<'a> Meter<'a> {
     pub async fn refund(
         &self,
         receipt: Receipt,
-        mut decision: Decision,
+        decision: Decision,
         now: Timestamp,
     ) -> Result<Decision, LimiterError> {
         let receipt = receipt.only(|policy| !policy.counts_networks());
+        self.remove(receipt, decision, now).await
+    }
+
+    /// Refunds all charges of an operation that this service's own store failed, and returns
+    /// `decision` with the standings afterwards. The policies of every request bound how often it
+    /// can be repeated.
+    ///
+    /// # Errors
+    /// [`LimiterError`] when the limiter cannot decide.
+    pub async fn refund_all(&self, admission: Admission) -> Result<Decision, LimiterError> {
+        let Admission { receipt, decision } = admission;
+        self.remove(receipt, decision, self.clock.now()).await
+    }
+
+    async fn remove(
+        &self,
+        receipt: Receipt,
+        mut decision: Decision,
+        now: Timestamp,
+    ) -> Result<Decision, LimiterError> {
         if !receipt.is_empty() {
             decision.amend(&self.limiter.refund(receipt, now).await?);
         }

@@ -73,7 +73,7 @@ pub enum SubscribeError {
     /// Too many sign-ups, or the limiter cannot decide.
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
-    /// The contact could not be stored. The attempt stays charged, as it cost the same work.
+    /// The contact could not be stored. Every charge was refunded.
     #[error("{1}")]
     Store(Decision, StoreError),
     /// The provider did not accept it. The charges to `newsletter` and `newsletter-all` were
@@ -119,7 +119,7 @@ pub async fn subscribe(
                 origin: origin(origin_key, client),
                 at: now,
             };
-            keep(contacts, rule, client, sign_up, admission.decision).await
+            keep(contacts, rule, client, sign_up, meter, admission).await
         }
         Newsletter::Provider {
             notifier,
@@ -134,22 +134,27 @@ pub async fn subscribe(
     }
 }
 
-/// Keeps the sign-up as a contact.
+/// Keeps the sign-up as a contact, and refunds it if that fails.
 async fn keep(
     contacts: &dyn ContactStore,
     rule: RevealExisting,
     client: &Client,
     sign_up: SignUp,
-    decision: Decision,
+    meter: Meter<'_>,
+    admission: Admission,
 ) -> Result<Subscribed, SubscribeError> {
     match contacts.subscribe(sign_up).await {
         Ok(subscription) => Ok(Subscribed {
             outcome: Outcome::Kept {
                 already_exists: reveal(rule, client, subscription),
             },
-            decision,
+            decision: admission.decision,
         }),
-        Err(error) => Err(SubscribeError::Store(decision, error)),
+        Err(error) => {
+            let decision = meter.refund_all(admission).await;
+            let decision = decision.map_err(ChargeError::from)?;
+            Err(SubscribeError::Store(decision, error))
+        }
     }
 }
 

@@ -10,11 +10,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Resource, Rlimit, Signal, prlimit};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-pub(crate) use crate::program::{Program, command, run, text};
+pub(crate) use crate::program::{Program, behind_shell, command, run, text};
 
 #[test]
 fn a_missing_data_directory_is_made_and_the_service_answers() {
@@ -224,6 +224,99 @@ fn ask(address: &str, requests: usize) {
         reader.join().unwrap()
     });
     assert_eq!(answered, requests);
+}
+
+#[test]
+fn a_start_without_room_serves_what_needs_none_and_recovers_alone() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let limits = ["--limit", "newsletter=2/1h,keys=2/1h"];
+    let program = Program::start(command(data_dir.path()).args(limits));
+    program.sign_up("ada@example.com");
+    let key = program.mint();
+    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+
+    // No file can grow, so there is no index.
+    let script = "trap '' XFSZ; ulimit -S -f 0";
+    let program = Program::start(&mut behind_shell(
+        script,
+        command(data_dir.path()).args(limits),
+    ));
+    let as_owner = format!("X-API-Key: {key}\r\n");
+    let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+    let email = r#"{"email":"bob@example.com"}"#;
+    for _ in 0..10 {
+        for (method, path, headers, body, expected) in [
+            ("GET", "/", "", "", 200),
+            ("GET", "/docs", "", "", 200),
+            ("POST", "/api/v1/assistant/chat", "", hello, 200),
+            ("GET", "/api/v1/keys", &*as_owner, "", 200),
+            ("GET", "/api/v1/keys", "X-API-Key: garbage\r\n", "", 401),
+            ("GET", "/api/v1/health", "", "", 503),
+            ("POST", "/api/v1/keys", "", "{}", 503),
+            ("POST", "/api/v1/newsletter", "", email, 503),
+        ] {
+            let (status, answer) = program.send(method, path, headers, body);
+            assert_eq!(status, expected, "{method} {path}: {answer}");
+            if status == 503 {
+                let detail = answer["detail"].as_str().unwrap();
+                assert!(detail.starts_with("The disk is full"), "{detail}");
+            }
+        }
+    }
+    let unlimited = Rlimit {
+        current: None,
+        maximum: None,
+    };
+    prlimit(Some(program.pid()), Resource::Fsize, unlimited).unwrap();
+    let full = Instant::now();
+    while program.send("GET", "/api/v1/health", "", "").0 != 200 {
+        assert!(full.elapsed() < Duration::from_secs(60));
+    }
+    assert_eq!(program.sign_up("ada@example.com"), true);
+    assert_eq!(program.sign_up("bob@example.com"), false);
+    program.mint();
+    let (status, log) = program.stop(Signal::TERM);
+    assert_eq!(status, Some(0), "{log}");
+    let told = log.matches("requests fail for the store").count();
+    assert_eq!(told, 1, "once a minute: {log}");
+    assert!(log.contains("limits hold, but a restart forgets them"));
+    assert!(log.contains("the store works again"), "{log}");
+}
+
+#[test]
+fn a_stop_without_room_ends() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let script = "trap '' XFSZ";
+    let program = Program::start(&mut behind_shell(script, &command(data_dir.path())));
+    program.sign_up("ada@example.com");
+    let nothing = Rlimit {
+        current: Some(0),
+        maximum: None,
+    };
+    prlimit(Some(program.pid()), Resource::Fsize, nothing).unwrap();
+    let email = r#"{"email":"bob@example.com"}"#;
+    let (status, _) = program.send("POST", "/api/v1/newsletter", "", email);
+    assert_eq!(status, 503);
+    let began = Instant::now();
+    let (status, log) = program.stop(Signal::TERM);
+    assert_eq!(status, Some(0), "{log}");
+    assert!(began.elapsed() < Duration::from_secs(30));
+    assert!(log.contains("the next start rebuilds the index"), "{log}");
+    let program = Program::start(&mut command(data_dir.path()));
+    assert_eq!(program.sign_up("ada@example.com"), true);
+}
+
+#[test]
+fn too_few_threads_end_the_start_with_one_line() {
+    let data_dir = tempfile::tempdir().unwrap();
+    // No stack of this size can be had.
+    let output = run(command(data_dir.path()).env("RUST_MIN_STACK", "1000000000000000"));
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout), "");
+    let complaint = text(&output.stderr);
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(complaint.starts_with("error: cannot start"), "{complaint}");
+    assert!(complaint.contains("ulimit -u"), "{complaint}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Once};
 
 use async_trait::async_trait;
@@ -25,6 +25,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::{
     Admission, Charge, ContactStore, LimiterError, RateLimiter, Receipt, StoreError,
 };
+use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -227,6 +228,11 @@ pub(crate) fn registration(seed: u8) -> Registration {
     Registration::new([seed; 16], START)
 }
 
+/// Makes a FIFO, which whoever opens it for reading waits at.
+pub(crate) fn make_fifo(path: &Path) {
+    mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR).unwrap();
+}
+
 thread_local! {
     /// What this thread has logged, while somebody wants to know.
     static LOG: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
@@ -237,6 +243,19 @@ thread_local! {
 /// One subscriber serves all threads. With one each, tracing now and then switches a line off for
 /// everybody: when a thread that has none is the first to log it.
 pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
+    start_log();
+    let done = work();
+    (done, end_log())
+}
+
+/// Awaits `work`, which must stay in this thread, and hands out what it logged meanwhile.
+pub(crate) async fn logged_async<T>(work: impl Future<Output = T>) -> (T, String) {
+    start_log();
+    let done = work.await;
+    (done, end_log())
+}
+
+fn start_log() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         tracing_subscriber::fmt()
@@ -247,9 +266,10 @@ pub(crate) fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
         tracing::callsite::rebuild_interest_cache();
     });
     LOG.set(Some(Vec::new()));
-    let done = work();
-    let log = LOG.take().unwrap();
-    (done, String::from_utf8(log).unwrap())
+}
+
+fn end_log() -> String {
+    String::from_utf8(LOG.take().unwrap()).unwrap()
 }
 
 struct LogOfThread;

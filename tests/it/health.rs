@@ -59,6 +59,31 @@ async fn health_is_503_while_the_store_takes_no_writes() {
 }
 
 #[tokio::test]
+async fn everybody_who_asks_is_told_that_the_disk_is_full() {
+    let app = TestApp::new();
+    let failure = || Some(StoreError::Full("/secret/place".to_owned()));
+    app.contacts.fail_with(failure());
+    app.keys.fail_with(failure());
+    let email = json!({ "email": "ada@example.com" }).to_string();
+    for (call, code) in [
+        (Call::get("/api/v1/health"), "store_unavailable"),
+        (Call::post("/api/v1/keys", "{}"), "store_unavailable"),
+        (
+            Call::post("/api/v1/newsletter", email),
+            "newsletter_unavailable",
+        ),
+    ] {
+        let reply = app.send(call).await;
+        assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(reply.code(), code);
+        let detail = reply.json()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.starts_with("The disk is full"), "{detail}");
+        let text = String::from_utf8(reply.body.to_vec()).unwrap();
+        assert!(!text.contains("place"), "the cause is for the log alone");
+    }
+}
+
+#[tokio::test]
 async fn head_is_get_without_a_body() {
     let app = TestApp::new();
     let get = app.send(Call::get("/api/v1/health")).await;

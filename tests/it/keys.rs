@@ -105,6 +105,7 @@ async fn a_key_that_cannot_be_kept_is_not_shown() {
     assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(reply.code(), "store_unavailable");
     assert!(!String::from_utf8_lossy(&reply.body).contains("lak_"));
+    assert_eq!((reply.policy(), reply.remaining()), ("keys".to_owned(), 60));
 }
 
 #[tokio::test]

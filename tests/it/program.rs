@@ -22,6 +22,20 @@ pub(crate) fn command(data_dir: &Path) -> Command {
     command
 }
 
+/// `command` run by a shell after `script`, in its process.
+pub(crate) fn behind_shell(script: &str, command: &Command) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .env_clear()
+        .args(["-c", &format!("{script}; exec \"$0\" \"$@\"")])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    shell
+}
+
 /// The program, serving. Dropping it kills the process.
 pub(crate) struct Program {
     child: Child,

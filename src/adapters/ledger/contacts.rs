@@ -28,7 +28,7 @@ impl ContactStore for LedgerStore {
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
-        let found = self.look_up(&identity(email))?;
+        let found = self.look_up(&identity(email)).await?;
         Ok(found.and_then(|kept| contact(email.clone(), &kept)))
     }
 

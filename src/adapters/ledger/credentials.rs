@@ -19,7 +19,7 @@ impl KeyIssuer for LedgerStore {
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
-        let found = self.look_up(&Identity::key(fingerprint.as_bytes()))?;
+        let found = self.look_up(&Identity::key(fingerprint.as_bytes())).await?;
         Ok(found.and_then(|kept| key_record(*fingerprint, kept)))
     }
 
@@ -81,7 +81,7 @@ impl RevocationList for LedgerStore {
     }
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
-        Ok(self.look_up(&identity(registration))?.is_some())
+        Ok(self.look_up(&identity(registration)).await?.is_some())
     }
 }
 

@@ -1,20 +1,21 @@
 //! Opening the store: from what the last process left to a ledger and an index that agree.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::adapters::data_dir::DataDir;
-use crate::adapters::files::{Files, SystemFiles, numbered, remove_for_good, sync_parent};
+use crate::adapters::files::{Files, SystemFiles, is_full, numbered, remove_for_good, sync_parent};
 use crate::adapters::open_error::OpenError;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 
 use super::index::clean_stop::{self, CleanStop};
-use super::index::{self, Index, rebuild};
-use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, Stamp, Verified};
+use super::index::{self, Index, RebuildError};
+use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, Verified, append_whole};
 use super::shared_state::SharedState;
-use super::writer::{LedgerWriter, stamp};
+use super::writer::{LedgerWriter, ledger_failed, stamp};
 
 /// How many bad lines a message names.
 const LINES_NAMED_MAX: usize = 20;
@@ -59,32 +60,59 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         Ok(_) if is_new_secret => Err("the secret is new".to_owned()),
         left => left,
     };
-    let index = open_index(&index_root, left, &hash_key, &ledger)?;
-    let shared = Arc::new(SharedState::default());
-    shared.set_index(index);
+    let shared = SharedState::default();
     shared.set_file(ledger.id().ok());
+    let trusted = left.and_then(|left| open_trusted(&index_root, left, &hash_key, &ledger));
     let mut writer = LedgerWriter {
         ledger,
         index_root,
         hash_key,
-        shared,
+        shared: Arc::new(shared),
+        index_failure: None,
         growth_min: tuning.growth_min,
         put_off: 0,
         // Nothing expires before an event of this process tells the time.
         now: Timestamp::default(),
     };
+    match trusted {
+        Ok(index) => writer.shared.set_index(index),
+        Err(reason) => make_index(&mut writer, &reason).map_err(|flaw| flawed(data_dir, flaw))?,
+    }
     // A line of a later format in a file of an earlier one would pass for damage.
     let is_outdated = writer.ledger.head().format < FORMAT;
     if is_new_secret || is_outdated || has_forgotten {
-        writer
-            .compact(&secret)
-            .map_err(|flaw| flawed(data_dir, flaw))?;
+        match writer.compact(&secret) {
+            Err(Flaw::Io(error)) if is_full(&error) && !is_new_secret && !is_outdated => {
+                tracing::warn!(
+                    %error,
+                    "the ledger still holds addresses that were forgotten: the next start with \
+                     enough room drops them"
+                );
+            }
+            compacted => compacted.map_err(|flaw| flawed(data_dir, flaw))?,
+        }
     }
     // The rename of a new generation is not durable yet.
     let repaired = writer.ledger.repair();
     repaired.map_err(OpenError::io("write", writer.ledger.path()))?;
     data_dir.withdraw_acceptance()?;
+    if let Err(error) = try_room(data_dir, tuning.files.as_ref()) {
+        // Nothing may be written for long: health must tell before.
+        tracing::error!(%error, "nothing can be written to the data directory");
+        writer.ledger.distrust();
+        writer.shared.set_trouble(Some(ledger_failed(error)));
+    }
     Ok(writer)
+}
+
+/// Writes a little beside the ledger, which itself stays as it is.
+fn try_room(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
+    let path = data_dir.path().join(LEDGER).with_extension("jsonl.room");
+    let written = files
+        .create(&path)
+        .and_then(|mut file| append_whole(file.as_mut(), &PROBE));
+    let removed = fs::remove_file(&path);
+    written.and(removed)
 }
 
 /// Opens the ledger. Also returns whether it has addresses that were forgotten, and what the last stop
@@ -156,26 +184,25 @@ fn verify_and_open(
     Ok((ledger, verified))
 }
 
-/// Opens the index that a clean stop left, or makes it again.
-fn open_index(
-    root: &Path,
-    left: Result<CleanStop, String>,
-    hash_key: &MacKey,
-    ledger: &Ledger,
-) -> Result<Arc<Index>, OpenError> {
-    let opened = left.and_then(|left| open_trusted(root, left, hash_key, ledger));
-    let reason = match opened {
-        Ok(index) => return Ok(index),
-        Err(reason) => reason,
-    };
-    if ledger.sequence() > 0 {
+/// Makes the index from the ledger. Without one the store starts all the same: it may lack nothing
+/// but room.
+fn make_index(writer: &mut LedgerWriter, reason: &str) -> Result<(), Flaw> {
+    if writer.ledger.sequence() > 0 {
         tracing::info!(reason, "the index cannot be used");
     }
-    remove_index(root)?;
-    rebuild(root, hash_key, ledger).map_err(|error| OpenError::Index {
-        path: root.to_path_buf(),
-        reason: error.to_string(),
-    })
+    // What cannot be removed makes the next step fail.
+    let _ = remove_index(&writer.index_root);
+    match writer.make_index() {
+        Ok(()) => Ok(()),
+        Err(RebuildError::Index(error)) => {
+            tracing::error!(
+                %error,
+                "the index cannot be made; until it can, sign-ups, keys and revocations are refused"
+            );
+            Ok(())
+        }
+        Err(RebuildError::Ledger(flaw)) => Err(flaw),
+    }
 }
 
 /// Removes every index. Its marker goes durably: a later start would hold it against another ledger.

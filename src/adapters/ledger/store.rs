@@ -82,16 +82,27 @@ impl LedgerStore {
         &self,
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.queue.commit(&self.shared, decide).await
+        let committed = self.queue.commit(&self.shared, decide).await;
+        committed.inspect_err(|error| self.shared.count_failure(error))
     }
 
     /// What is kept of `identity` after the last answered change.
-    pub(super) fn look_up(&self, identity: &Identity) -> Result<Option<Kept<Event>>, StoreError> {
-        let index = self.shared.index();
-        let index = index.ok_or_else(|| self.shared.unavailable())?;
-        index
-            .find_events(identity)
-            .map_err(|error| StoreError::Unavailable(error.to_string()))
+    pub(super) async fn look_up(
+        &self,
+        identity: &Identity,
+    ) -> Result<Option<Kept<Event>>, StoreError> {
+        match self.shared.find(identity) {
+            Some(Ok(found)) => return Ok(found),
+            Some(Err(error)) => self.shared.give_index_up(&error),
+            None => {}
+        }
+        // The writer makes an index, or reads the credentials.
+        let made = self.queue.commit(&self.shared, |_draft| Ok(())).await;
+        let found = match self.shared.find(identity) {
+            Some(found) => found.map_err(StoreError::from),
+            None => Err(made.err().unwrap_or_else(|| self.shared.unavailable())),
+        };
+        found.inspect_err(|error| self.shared.count_failure(error))
     }
 }
 

@@ -2,17 +2,21 @@
 //! ledger, syncs once, changes the index, and only then answers.
 
 use std::fmt;
-use std::mem;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::vec::IntoIter;
 
+use tokio::time::Instant;
+
+use crate::adapters::files::is_full;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
 
 use super::draft::Draft;
-use super::index::{self, Index, IndexError, clean_stop, rebuild};
+use super::index::{Credentials, Index, IndexError, RebuildError, clean_stop, rebuild};
 use super::record::{self, Entry, Flaw, Ledger, Stamp};
 use super::shared_state::SharedState;
 
@@ -23,12 +27,18 @@ pub(super) type PendingChange =
 /// Answers one decided change.
 pub(super) type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
+/// How many times as long as it took the making of an index that failed is put off: each try may
+/// fill the disk while it lasts.
+const PAUSE_FACTOR: u32 = 10;
+
 /// What the writer works on.
 pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
     pub(super) index_root: PathBuf,
     pub(super) hash_key: MacKey,
     pub(super) shared: Arc<SharedState>,
+    /// Why no index could be made, and when it is worth a further try.
+    pub(super) index_failure: Option<(Instant, StoreError)>,
     /// Fewer new lines than this are never worth a compaction.
     pub(super) growth_min: u64,
     /// After a compaction that failed: none is tried with less growth than this.
@@ -39,19 +49,20 @@ pub(super) struct LedgerWriter {
 
 impl LedgerWriter {
     /// Commits `changes` as one batch and answers them. A panic fails the batch, not the writer.
-    pub(super) fn commit(&mut self, mut changes: Vec<PendingChange>) {
+    pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
         let sequence = self.ledger.sequence();
         let mut replies = Vec::with_capacity(changes.len());
+        let mut changes = changes.into_iter();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             self.repair()?;
-            self.record(mem::take(&mut changes), &mut replies)
+            self.record(&mut changes, &mut replies)
         }));
         let outcome = outcome.unwrap_or_else(|_panic| {
             // The batch is in the record, but not all of it may be in the index.
             if self.ledger.sequence() > sequence {
                 self.shared.abandon_index();
             }
-            Err(unavailable("panic"))
+            Err(StoreError::Unavailable("panic".to_owned()))
         });
         self.shared.set_trouble(outcome.as_ref().err().cloned());
         // Those that were not decided are told this trouble.
@@ -64,16 +75,16 @@ impl LedgerWriter {
     /// Decides, appends, indexes. After an error nothing was recorded.
     fn record(
         &mut self,
-        changes: Vec<PendingChange>,
+        changes: &mut IntoIter<PendingChange>,
         replies: &mut Vec<ChangeReply>,
     ) -> Result<(), StoreError> {
         let index = self.shared.index();
-        let index = index.ok_or_else(|| unavailable("no index"))?;
+        let index = index.ok_or_else(|| IndexError::new("given up"))?;
         let entries = match decide(&index, changes, replies) {
             Ok(entries) => entries,
             Err(error) => {
-                self.give_index_up(&error);
-                return Err(unavailable(error));
+                self.shared.give_index_up(&error);
+                return Err(error.into());
             }
         };
         let Some(last) = entries.last().map(|entry| entry.at) else {
@@ -83,40 +94,58 @@ impl LedgerWriter {
         let appended = self.ledger.append(&events);
         appended.map_err(|error| match self.check_place() {
             Err(displaced) => displaced,
-            Ok(()) => unavailable(format_args!("ledger: {error}")),
+            Ok(()) => ledger_failed(error),
         })?;
         self.now = last;
         // The batch is in the record: it counts, whatever becomes of the index.
         if let Err(error) = index.apply(entries) {
-            self.give_index_up(&error);
+            self.shared.give_index_up(&error);
         }
         Ok(())
-    }
-
-    fn give_index_up(&self, error: &IndexError) {
-        tracing::error!(%error, "the index failed and has to be made again");
-        self.shared.abandon_index();
     }
 
     /// Makes ledger and index fit for the next batch. Returns why that is impossible.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
-        self.repair_ledger()?;
+        // First: behind its acknowledged end may be what was never acknowledged.
+        let repaired = self.repair_ledger();
         if self.shared.index().is_some() {
-            return Ok(());
+            return repaired;
         }
-        let index = rebuild(&self.index_root, &self.hash_key, &self.ledger).map_err(unavailable)?;
-        if let Err(error) = index::wipe(&self.index_root, Some(index.directory())) {
-            tracing::warn!(%error, "an old index cannot be removed");
+        let made = repaired.and_then(|()| match &self.index_failure {
+            Some((due, error)) if Instant::now() < *due => Err(error.clone()),
+            Some(_) | None => self.make_index().map_err(|error| (&error).into()),
+        });
+        // What another file says does not count.
+        let is_displaced = matches!(made, Err(StoreError::Displaced(_)));
+        if made.is_err() && !is_displaced && !self.shared.has_credentials() {
+            match Credentials::read(self.ledger.path(), self.now) {
+                Ok(credentials) => self.shared.set_credentials(credentials),
+                Err(error) => tracing::error!(%error, "credentials cannot be looked up"),
+            }
         }
-        self.shared.set_index(index);
-        Ok(())
+        made
+    }
+
+    /// Makes an index from the ledger.
+    pub(super) fn make_index(&mut self) -> Result<(), RebuildError> {
+        let began = Instant::now();
+        match rebuild(&self.index_root, &self.hash_key, &self.ledger) {
+            Ok(index) => {
+                self.index_failure = None;
+                self.shared.set_index(index);
+                Ok(())
+            }
+            Err(error) => {
+                let due = Instant::now() + PAUSE_FACTOR * began.elapsed();
+                self.index_failure = Some((due, (&error).into()));
+                Err(error)
+            }
+        }
     }
 
     fn repair_ledger(&mut self) -> Result<(), StoreError> {
         self.check_place()?;
-        self.ledger
-            .repair()
-            .map_err(|error| unavailable(format_args!("ledger: {error}")))
+        self.ledger.repair().map_err(ledger_failed)
     }
 
     fn check_place(&self) -> Result<(), StoreError> {
@@ -170,7 +199,7 @@ impl LedgerWriter {
         if let Some(index) = self.shared.index()
             && let Err(error) = index.remove(expired)
         {
-            self.give_index_up(&error);
+            self.shared.give_index_up(&error);
         }
         Ok(())
     }
@@ -179,14 +208,20 @@ impl LedgerWriter {
     pub(super) fn finish(mut self) -> Result<(), StoreError> {
         self.repair_ledger()?;
         let index = self.shared.take_index();
-        let index = index.ok_or_else(|| unavailable("no index"))?;
-        let directory = index.close().map_err(unavailable)?;
-        clean_stop::write(&self.index_root, &directory, stamp(&self.ledger)).map_err(unavailable)
+        let index = index.ok_or_else(|| IndexError::new("not there"))?;
+        let directory = index.close()?;
+        clean_stop::write(&self.index_root, &directory, stamp(&self.ledger))
+            .map_err(|error| IndexError::from(error).into())
     }
 }
 
-fn unavailable(reason: impl fmt::Display) -> StoreError {
-    StoreError::Unavailable(reason.to_string())
+pub(super) fn ledger_failed(error: io::Error) -> StoreError {
+    let is_full = is_full(&error);
+    let reason = format!("ledger: {error}");
+    match is_full {
+        true => StoreError::Full(reason),
+        false => StoreError::Unavailable(reason),
+    }
 }
 
 /// The state of `ledger` that an index of it is marked with.
@@ -201,7 +236,7 @@ pub(super) fn stamp(ledger: &Ledger) -> Stamp {
 
 fn decide(
     index: &Index,
-    changes: Vec<PendingChange>,
+    changes: &mut IntoIter<PendingChange>,
     replies: &mut Vec<ChangeReply>,
 ) -> Result<Vec<Entry>, IndexError> {
     let mut draft = Draft::new(index);

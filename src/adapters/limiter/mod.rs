@@ -19,6 +19,7 @@ mod shard;
 mod table;
 mod writer;
 
+use std::io;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,17 +55,6 @@ pub struct SledRateLimiter {
     thread: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
-/// The limiter could not be opened. The text is for the operator.
-#[derive(Debug, thiserror::Error)]
-pub enum LimiterOpenError {
-    /// No empty store could be created. One that cannot be read is no error: it is set aside.
-    #[error("limiter store: {0}")]
-    Store(#[from] WindowStoreError),
-    /// The system could not start a thread.
-    #[error("limiter thread: {0}")]
-    Thread(#[from] std::io::Error),
-}
-
 /// The limiter's size and health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimiterStats {
@@ -77,17 +67,15 @@ pub struct LimiterStats {
 }
 
 impl SledRateLimiter {
-    /// Opens the windows in `dir`, whose parent must exist, and starts the thread that writes.
+    /// Opens the windows in `dir`, whose parent must exist, and starts the thread that writes. Where
+    /// nothing can be stored, for want of room or whatever reason, windows are in memory only until
+    /// it can.
     ///
     /// # Errors
-    /// [`LimiterOpenError`] when no empty store can be created beside the old one.
-    pub fn open(
-        dir: &Path,
-        policies: &Policies,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, LimiterOpenError> {
+    /// When the system cannot start a thread.
+    pub fn open(dir: &Path, policies: &Policies, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let store = Box::new(SledWindowStore::new(dir));
-        let limiter = Self::without_thread(store, policies, clock.now(), WINDOWS_MAX)?;
+        let limiter = Self::without_thread(store, policies, clock.now(), WINDOWS_MAX);
         let writer = Arc::clone(&limiter.writer);
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new()
@@ -102,22 +90,20 @@ impl SledRateLimiter {
     }
 
     /// A limiter over any store, which writes only when [`SledRateLimiter::tick`] is called.
-    ///
-    /// # Errors
-    /// [`LimiterOpenError::Store`] when the store cannot be written anew.
+    #[must_use]
     pub fn without_thread(
         store: Box<dyn WindowStore>,
         policies: &Policies,
         now: Timestamp,
         windows_max: usize,
-    ) -> Result<Self, LimiterOpenError> {
+    ) -> Self {
         let table = Arc::new(Table::new(windows_max));
-        let writer = Writer::open(Arc::clone(&table), policies.clone(), store, now)?;
-        Ok(Self {
+        let writer = Writer::open(Arc::clone(&table), policies.clone(), store, now);
+        Self {
             table,
             writer: Arc::new(Mutex::new(writer)),
             thread: Mutex::new(None),
-        })
+        }
     }
 
     /// Writes all changes and sweeps a part of the table. The limiter's thread does this every

@@ -5,13 +5,22 @@
 
 use std::error::Error;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::adapters::files::is_full;
 use crate::adapters::sled_db;
 use crate::domain::client::LimitKey;
 use crate::domain::window::Window;
 
 use super::record;
+
+/// The marker of a clean stop.
+const CLEAN: &str = "clean";
+
+/// The entry that is always there: a store without it has lost everything. It passes for an empty
+/// batch of [`record::decode_batch`].
+const FIRST_ENTRY: (&[u8], &[u8]) = (b"first", &[record::VERSION]);
 
 /// A window's current version; none to remove it.
 pub type Change = (LimitKey, Option<Window>);
@@ -23,8 +32,8 @@ pub trait WindowStore: Send {
     /// Unreadable values are skipped with a warning.
     ///
     /// # Errors
-    /// [`WindowStoreError`] when the store cannot be read. It was set aside, and the caller discards
-    /// what was passed to `keep`.
+    /// [`WindowStoreError`] when the store cannot be read. It was set aside if it is damaged, and the
+    /// caller discards what was passed to `keep`.
     fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError>;
 
     /// Replaces the whole content by `windows`. A restart reads the previous content until this has
@@ -55,13 +64,15 @@ pub trait WindowStore: Send {
 #[error("{0}")]
 pub struct WindowStoreError(pub String);
 
-/// Windows in sled, an entry for each.
+/// Windows in sled, an entry for each, and one that is always there.
 ///
 /// | Directory | Content |
 /// |---|---|
 /// | `windows` | the store; incomplete while `windows.old` has a file `db` |
 /// | `windows.old` | the previous store, while the new one is being filled |
 /// | `windows.damaged` | the last store that could not be read |
+///
+/// After a clean stop a store has a file `clean`, with the CRC-32 of the others.
 #[derive(Debug)]
 pub struct SledWindowStore {
     dir: PathBuf,
@@ -84,21 +95,78 @@ impl SledWindowStore {
         name.into()
     }
 
-    /// Closes the database, so that its directory can be moved.
-    fn close(&mut self) -> Result<(), WindowStoreError> {
+    /// Closes the database, so that its directory can be moved. Returns whether there was one.
+    fn close(&mut self) -> Result<bool, WindowStoreError> {
         let Some(db) = self.db.take() else {
-            return Ok(());
+            return Ok(false);
         };
         attempt("cannot close", &self.dir, || {
-            Ok(sled_db::close(db, &self.dir)?)
+            sled_db::close(db, &self.dir)?;
+            Ok(true)
         })
     }
+
+    /// Fills a new database.
+    fn fill(
+        &mut self,
+        windows: &mut dyn Iterator<Item = Vec<Change>>,
+    ) -> Result<(), WindowStoreError> {
+        let db = attempt("cannot write", &self.dir, || {
+            let db = open(&self.dir)?;
+            let (key, value) = FIRST_ENTRY;
+            db.insert(key, value)?;
+            Ok(db)
+        })?;
+        self.db = Some(db);
+        for batch in windows {
+            self.write(batch)?;
+        }
+        Ok(())
+    }
+
+    /// Closes the database for good.
+    fn stop(&mut self) -> Result<(), WindowStoreError> {
+        if !self.close()? {
+            return Ok(());
+        }
+        attempt("cannot mark", &self.dir, || {
+            let (checksum, marker) = (checksum(&self.dir)?, self.dir.join(CLEAN));
+            let marked = fs::write(&marker, checksum.to_string());
+            // Not all of it may be there.
+            Ok(marked.inspect_err(|_| drop(fs::remove_file(&marker)))?)
+        })
+    }
+}
+
+/// CRC-32 of the files that sled left in `dir`.
+fn checksum(dir: &Path) -> io::Result<u32> {
+    let mut files = sled_db::files(dir)?;
+    files.retain(|path| !path.ends_with(CLEAN));
+    sled_db::checksum(dir, &files)
+}
+
+/// Warns of a store that is not as a clean stop left it.
+fn check(dir: &Path) -> io::Result<()> {
+    let found = checksum(dir)?;
+    let marker = dir.join(CLEAN);
+    let left = match fs::read_to_string(&marker) {
+        Ok(left) => left,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if left != found.to_string() {
+        tracing::warn!(
+            "limiter windows are not as the last stop left them: what can be read is kept, but \
+             some limits may count afresh"
+        );
+    }
+    fs::remove_file(marker)
 }
 
 impl Drop for SledWindowStore {
     /// sled holds a lock on the directory until it is closed.
     fn drop(&mut self) {
-        if let Err(error) = self.close() {
+        if let Err(error) = self.stop() {
             tracing::warn!(%error, "limiter windows");
         }
     }
@@ -111,11 +179,18 @@ impl WindowStore for SledWindowStore {
             old if old.join("db").exists() => old,
             _ => self.dir.clone(),
         };
-        if !dir.exists() {
+        if dir.symlink_metadata().is_err() {
             return Ok(());
         }
+        let mut is_without_room = false;
         let loaded = attempt("cannot read", &dir, || {
-            let db = open(&dir)?;
+            check(&dir)?;
+            let db = open(&dir).inspect_err(|error| {
+                is_without_room = matches!(error, sled::Error::Io(error) if is_full(error));
+            })?;
+            if db.is_empty() {
+                tracing::warn!("limiter windows are lost: limits count afresh");
+            }
             let mut unreadable = 0_usize;
             for entry in db.iter() {
                 let (key, value) = entry?;
@@ -136,7 +211,8 @@ impl WindowStore for SledWindowStore {
             // The directory is moved soon: sled's threads must have stopped writing to it.
             Ok(sled_db::close(db, &dir)?)
         });
-        if loaded.is_err() {
+        // Without room it may still be whole: the next start reads it, or a later write replaces it.
+        if loaded.is_err() && !is_without_room {
             let damaged = self.beside(".damaged");
             attempt("cannot set aside", &dir, || {
                 sled_db::remove(&damaged)?;
@@ -154,18 +230,21 @@ impl WindowStore for SledWindowStore {
         let _ = self.close();
         let old = self.beside(".old");
         let old_db = old.join("db");
-        let db = attempt("cannot replace", &self.dir, || {
+        attempt("cannot replace", &self.dir, || {
             if old_db.exists() {
                 sled_db::remove(&self.dir)?;
             } else if self.dir.exists() {
                 sled_db::remove(&old)?;
                 fs::rename(&self.dir, &old)?;
             }
-            open(&self.dir)
+            Ok(())
         })?;
-        self.db = Some(db);
-        for batch in windows {
-            self.write(batch)?;
+        let filled = self.fill(windows);
+        if filled.is_err() {
+            // It takes room, and may be what fills the disk.
+            let _ = self.close();
+            let _ = sled_db::remove(&self.dir);
+            return filled;
         }
         // Without this file, which is removed in one step, the directory does not count.
         // An earlier version renamed it before it was removed.
@@ -195,7 +274,7 @@ impl WindowStore for SledWindowStore {
     }
 
     fn count(&self) -> usize {
-        self.db.as_ref().map_or(0, |db| db.len())
+        self.db.as_ref().map_or(0, |db| db.len().saturating_sub(1))
     }
 
     fn bytes_on_disk(&self) -> u64 {

@@ -7,7 +7,7 @@ use crate::domain::client::LimitKey;
 use crate::domain::time::Timestamp;
 use crate::domain::window::{Bucket, Window};
 
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 
 /// The approximate size of a window and its key, without sled's overhead.
 pub(super) fn stored_bytes(window: &Window) -> u64 {

@@ -19,9 +19,9 @@ const BATCH: usize = 4096;
 /// Bounds how long a request waits for a shard while its changes are copied.
 const KEYS_PER_LOCK: usize = 64;
 
-/// A store that failed is tried again every second. It is logged once a minute, and so is a full
-/// table.
-const TICKS_PER_RETRY: u64 = 10;
+/// A store that failed is tried again every ten seconds, because each try may fill the disk. It is
+/// logged once a minute, and so is a full table.
+const TICKS_PER_RETRY: u64 = 100;
 const TICKS_PER_WARNING: u64 = 600;
 
 /// The store is replaced when it exceeds this: sled does not give back the space of windows that
@@ -46,13 +46,13 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Fills the table from the store, and writes the store anew.
+    /// Fills the table from the store, and writes the store anew if that is possible now.
     pub(super) fn open(
         table: Arc<Table>,
         policies: Policies,
         mut store: Box<dyn WindowStore>,
         now: Timestamp,
-    ) -> Result<Self, WindowStoreError> {
+    ) -> Self {
         let loaded = store.load(&mut |key, mut window| {
             let is_live = quota_of(&policies, &key).is_some_and(|quota| {
                 window.peek(quota, now);
@@ -62,7 +62,7 @@ impl Writer {
             table.with_shard(shard_index(&key), |shard| shard.restore(key, window));
         });
         if let Err(error) = loaded {
-            tracing::warn!(%error, "limiter windows set aside, starting empty");
+            tracing::warn!(%error, "limiter windows: starting empty");
             for index in 0..SHARDS {
                 table.with_shard(index, |shard| *shard = Shard::default());
             }
@@ -74,12 +74,13 @@ impl Writer {
             ticks: 0,
             full_warned_at: None,
             is_failing: false,
-            is_mostly_garbage: false,
+            // So that all of it is written anew.
+            is_mostly_garbage: true,
             next_shard: 0,
             live_bytes: 0,
         };
-        writer.write_all()?;
-        Ok(writer)
+        writer.write();
+        writer
     }
 
     /// Sweeps some shards and writes all changes.
@@ -249,8 +250,7 @@ mod tests {
         let table = Arc::new(Table::new(1000));
         let is_failing = Arc::new(AtomicBool::new(false));
         let store = Box::new(SwitchedStore(Arc::clone(&is_failing)));
-        let mut writer =
-            Writer::open(Arc::clone(&table), Policies::default(), store, start).unwrap();
+        let mut writer = Writer::open(Arc::clone(&table), Policies::default(), store, start);
         is_failing.store(true, Ordering::Relaxed);
         let quota = PolicyName::Ip.default_quota();
         let mut now = start;

@@ -10,18 +10,28 @@ use crate::usecases::meter::ChargeError;
 use crate::usecases::register_agent::RegisterAgentError;
 use crate::usecases::subscribe::SubscribeError;
 
+/// What clients learn of [`StoreError::Full`].
+const DISK_FULL: &str = "The disk is full: sign-ups, keys and revocations cannot be kept until the \
+    operator has made room. Everything else works.";
+
 /// A failure after the request was charged: the decision shows that it was.
 fn charged(code: Code, decision: Decision, cause: impl ToString) -> Problem {
     Problem::of(code).with_decision(decision).because(cause)
 }
 
+/// A store's failure. It has no cause for the log: the store itself logs its failures, with their
+/// count, so that an outage does not fill the log.
+fn store_failed(code: Code, error: &StoreError) -> Problem {
+    match error {
+        StoreError::Full(_) => Problem::new(code, DISK_FULL),
+        StoreError::Displaced(_) => Problem::new(code, DISPLACED),
+        StoreError::Unavailable(_) | StoreError::Overloaded => Problem::of(code),
+    }
+}
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        let problem = match error {
-            StoreError::Displaced(_) => Self::new(Code::StoreUnavailable, DISPLACED),
-            StoreError::Unavailable(_) | StoreError::Overloaded => Self::of(Code::StoreUnavailable),
-        };
-        problem.because(error)
+        store_failed(Code::StoreUnavailable, &error)
     }
 }
 
@@ -43,7 +53,7 @@ impl From<IssueKeyError> for Problem {
         match error {
             IssueKeyError::NotCharged(error) => error.into(),
             IssueKeyError::Store(decision, cause) => {
-                charged(Code::StoreUnavailable, decision, cause)
+                store_failed(Code::StoreUnavailable, &cause).with_decision(decision)
             }
             IssueKeyError::Entropy(decision, cause) => {
                 charged(Code::InternalError, decision, cause)
@@ -57,7 +67,9 @@ impl From<SubscribeError> for Problem {
         let unavailable = Code::NewsletterUnavailable;
         match error {
             SubscribeError::NotCharged(error) => error.into(),
-            SubscribeError::Store(decision, cause) => charged(unavailable, decision, cause),
+            SubscribeError::Store(decision, cause) => {
+                store_failed(unavailable, &cause).with_decision(decision)
+            }
             SubscribeError::Provider(decision, cause) => charged(unavailable, decision, cause),
             SubscribeError::Entropy(cause) => Self::of(Code::InternalError).because(cause),
         }

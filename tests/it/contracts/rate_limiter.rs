@@ -21,8 +21,7 @@ use crate::fixtures::{
 pub(super) fn limiters(quota: &str) -> (TempDir, [Arc<dyn RateLimiter>; 3]) {
     let dir = tempfile::tempdir().unwrap();
     let store = Box::new(SledWindowStore::new(&dir.path().join("windows")));
-    let sled =
-        SledRateLimiter::without_thread(store, &policies(quota), START, WINDOWS_MAX).unwrap();
+    let sled = SledRateLimiter::without_thread(store, &policies(quota), START, WINDOWS_MAX);
     let memory = MemoryRateLimiter::default();
     let delayed = Delayed::<MemoryRateLimiter>::default();
     (dir, [Arc::new(memory), Arc::new(delayed), Arc::new(sled)])

@@ -2,16 +2,19 @@
 //! sign-up that came to nothing, and a network cannot try again without end.
 
 use landing_api::adapters::memory::{
-    ManualClock, ScriptedModelClient, ScriptedSubscriptionNotifier, SeededEntropy,
+    ManualClock, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient,
+    ScriptedSubscriptionNotifier, SeededEntropy,
 };
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::client::{Client, Network};
+use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
-use landing_api::ports::{ModelError, NotifyError, NullSink, RateLimiter};
+use landing_api::ports::{ModelError, NotifyError, NullSink, RateLimiter, StoreError};
 use landing_api::usecases::ask_assistant::{self, Assistant, ChatError, ChatIdentity};
+use landing_api::usecases::issue_key::{IssueKeyError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
 
@@ -42,6 +45,7 @@ impl Desk {
     fn meter<'a>(&'a self, limiter: &'a dyn RateLimiter) -> Meter<'a> {
         Meter {
             limiter,
+            clock: &self.clock,
             policies: &self.policies,
             key: &self.key,
         }
@@ -92,6 +96,11 @@ impl Desk {
             .await
             .unwrap_err()
     }
+}
+
+/// A store without room.
+fn full() -> StoreError {
+    StoreError::Full("no space left".to_owned())
 }
 
 fn client(host: u8) -> Client {
@@ -195,5 +204,45 @@ async fn a_network_gets_no_more_sign_ups_back_than_its_ceiling_allows() {
         }
         let elsewhere = desk.sign_up(&**limiter, 2, "ada").await;
         assert!(matches!(elsewhere, SubscribeError::Provider(..)));
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_fails_costs_nobody_anything() {
+    let (_dir, limiters) = limiters(QUOTA);
+    for limiter in &limiters {
+        let desk = Desk::new();
+        let contacts = MemoryContactStore::default();
+        contacts.fail_with(Some(full()));
+        let keys = MemoryKeyIssuer::default();
+        keys.fail_with(Some(full()));
+        for _ in 0..3 * LIMIT {
+            // The disk may take its time.
+            desk.clock.advance_ms(1000);
+            let newsletter = Newsletter::Contacts {
+                contacts: &contacts,
+                reveal: RevealExisting::SameClient,
+                origin_key: &desk.key,
+            };
+            let (meter, client) = (desk.meter(&**limiter), client(1));
+            let signed_up = subscribe(newsletter, meter, START, &client, address("ada")).await;
+            let Err(SubscribeError::Store(decision, _)) = signed_up else {
+                panic!("{signed_up:?}");
+            };
+            for policy in [
+                PolicyName::Newsletter,
+                PolicyName::NewsletterIp,
+                PolicyName::NewsletterAll,
+            ] {
+                assert_eq!(counted(&decision, policy), 0, "{policy:?}");
+            }
+            let issued = issue_key(&keys, &desk.entropy, meter, START, &client, 1000, None).await;
+            let Err(IssueKeyError::Store(decision, _)) = issued else {
+                panic!("{issued:?}");
+            };
+            for policy in [PolicyName::Keys, PolicyName::KeysAll] {
+                assert_eq!(counted(&decision, policy), 0, "{policy:?}");
+            }
+        }
     }
 }

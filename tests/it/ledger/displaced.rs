@@ -129,9 +129,10 @@ struct ReplacedMeanwhile;
 
 impl Files for ReplacedMeanwhile {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        let ledger = path.with_file_name("ledger.jsonl");
-        fs::write(path.with_file_name("theirs"), "their file\n")?;
-        fs::rename(path.with_file_name("theirs"), ledger)?;
+        if path.ends_with("ledger.jsonl.new") {
+            fs::write(path.with_file_name("theirs"), "their file\n")?;
+            fs::rename(path.with_file_name("theirs"), path.with_extension(""))?;
+        }
         SystemFiles.create(path)
     }
 

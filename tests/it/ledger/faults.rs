@@ -19,7 +19,7 @@ pub(crate) struct FaultyFiles(Arc<Faults>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    disk_full: AtomicBool,
+    pub(crate) disk_full: AtomicBool,
     short_write: AtomicBool,
     pub(crate) sync: AtomicBool,
     pub(crate) truncate: AtomicBool,
@@ -190,8 +190,10 @@ impl AppendFile for FaultyFile {
 
 pub(crate) fn assert_unavailable<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
     match answer {
-        Err(StoreError::Unavailable(reason)) => assert!(!reason.contains("example.com")),
-        other => panic!("expected Unavailable, got {other:?}"),
+        Err(StoreError::Unavailable(reason) | StoreError::Full(reason)) => {
+            assert!(!reason.contains("example.com"));
+        }
+        other => panic!("expected a failure of the store, got {other:?}"),
     }
 }
 

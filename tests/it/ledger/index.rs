@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::contents;
-use crate::fixtures::House;
+use crate::fixtures::{House, make_fifo};
 
 const REBUILDING: &str = "rebuilding the index";
 
@@ -62,6 +62,27 @@ async fn a_lost_index_is_made_again() {
     fs::remove_dir_all(house.file("index")).unwrap();
     fs::write(house.file("index"), "not a directory").unwrap();
     check(&house, true).await;
+}
+
+#[tokio::test]
+async fn a_fifo_in_the_place_of_an_index_or_its_files_does_not_hang_the_start() {
+    for place in [
+        "index",
+        "index/clean",
+        "index/1/db",
+        "index/1/conf",
+        "index/1/blobs/1",
+    ] {
+        let house = House::new();
+        stopped_with_contacts(&house).await;
+        let path = house.file(place);
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap();
+        }
+        let _ = fs::remove_file(&path);
+        make_fifo(&path);
+        check(&house, true).await;
+    }
 }
 
 #[tokio::test]

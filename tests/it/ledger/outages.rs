@@ -2,13 +2,16 @@
 //! was acknowledged.
 
 use std::fs;
+use std::time::Duration;
 
 use landing_api::adapters::files::Files;
+use landing_api::ports::{ContactStore, KeyIssuer, StoreError};
+use tokio::time::advance;
 
 use super::ends;
-use super::faults::{FaultyFiles, set};
+use super::faults::{FaultyFiles, open_with_faults, set};
 use super::power::{PowerFiles, Then};
-use crate::fixtures::{House, Opened, logged};
+use crate::fixtures::{House, Opened, key_record, logged, logged_async};
 
 const LEDGER: &str = "ledger.jsonl";
 
@@ -242,4 +245,66 @@ async fn behind_a_clean_stop_a_start_writes_nothing_to_the_ledger() {
     // Behind any other one it has to.
     opened.crash();
     assert!(house.try_open(files.tuning()).is_err());
+}
+
+#[tokio::test]
+async fn a_start_on_a_full_disk_has_everything_and_recovers_alone() {
+    let house = House::new();
+    let opened = house.open();
+    opened.sign_up("ada").await.unwrap();
+    opened.store.issue(key_record(1, None)).await.unwrap();
+    // To drop an address takes room.
+    opened.sign_up("bob").await.unwrap();
+    opened.forget("bob").await.unwrap();
+    opened.stop();
+    let before = house.ledger();
+
+    let files = FaultyFiles::default();
+    set(files.fault(|faults| &faults.disk_full), true);
+    let (opened, log) = logged(|| house.try_open(files.tuning()).unwrap());
+    assert!(log.contains("ERROR"), "{log}");
+    let is_full = |answer| matches!(answer, Err(StoreError::Full(_)));
+    for _ in 0..2 {
+        assert!(is_full(ContactStore::check(&*opened.store).await));
+        assert!(is_full(opened.sign_up("cy").await.map(drop)));
+        opened.assert_has(&["ada"], &["bob", "cy"]).await;
+        let key = KeyIssuer::find(&*opened.store, &key_record(1, None).fingerprint).await;
+        assert_eq!(key, Ok(Some(key_record(1, None))));
+        assert_eq!(house.ledger(), before);
+    }
+    set(files.fault(|faults| &faults.disk_full), false);
+    assert_eq!(ContactStore::check(&*opened.store).await, Ok(()));
+    opened.sign_up("cy").await.unwrap();
+    opened.stop();
+    assert!(house.ledger_text().contains("bob@"));
+    house.open().assert_has(&["ada", "cy"], &["bob"]).await;
+    assert!(!house.ledger_text().contains("bob@"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_is_logged_once_a_minute_with_the_number_of_failures() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let opened = open_with_faults(&house, &files).await;
+    let full = files.fault(|faults| &faults.disk_full);
+    let (_, log) = logged_async(async {
+        set(full, true);
+        for _ in 0..50 {
+            opened.sign_up("bob").await.unwrap_err();
+        }
+        advance(Duration::from_secs(60)).await;
+        opened.sign_up("bob").await.unwrap_err();
+        // A disk that now and then takes something does not fill the log either.
+        for _ in 0..50 {
+            set(full, false);
+            opened.sign_up("bob").await.unwrap();
+            set(full, true);
+            opened.sign_up("bob").await.unwrap_err();
+        }
+    })
+    .await;
+    let warnings: Vec<_> = log.lines().collect();
+    assert_eq!(warnings.len(), 2, "{log}");
+    assert!(warnings[0].contains("store.failures=1"), "{log}");
+    assert!(warnings[1].contains("store.failures=50"), "{log}");
 }

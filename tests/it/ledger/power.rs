@@ -112,7 +112,8 @@ impl PowerFiles {
     pub(crate) fn cut(&self) {
         let disk = &mut *self.disk();
         for kept in std::mem::take(&mut disk.kept) {
-            if !kept.is_gone {
+            // What was removed stays so.
+            if !kept.is_gone && kept.path.exists() {
                 let new = fs::read(&kept.path).unwrap();
                 fs::write(&kept.path, disk.mix(&kept.synced, &new)).unwrap();
             }

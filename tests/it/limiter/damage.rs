@@ -2,14 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-use landing_api::adapters::limiter::{LimiterOpenError, SledRateLimiter};
-use landing_api::adapters::memory::ManualClock;
+use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use landing_api::domain::policy::PolicyName;
 
-use super::{Data, QUOTA, counted};
-use crate::fixtures::{START, charge, is_admitted, policies};
+use super::{Data, QUOTA, counted, sweep};
+use crate::fixtures::{START, admitted, charge, is_admitted, logged, make_fifo, policies};
 
 #[tokio::test]
 async fn damaged_windows_are_set_aside_and_the_service_starts_empty() {
@@ -88,7 +86,8 @@ async fn values_that_are_no_windows_are_skipped() {
     drop(limiter);
     let config = sled::Config::new().segment_size(64 * 1024);
     let db = config.path(data.windows()).open().unwrap();
-    assert_eq!(db.len(), 1);
+    // The window, and the entry that is always there.
+    assert_eq!(db.len(), 2);
     let other = charge(PolicyName::Ip, QUOTA, 2);
     let good = db.get(charged.key.as_bytes()).unwrap().unwrap();
     db.insert(charged.key.as_bytes(), b"garbage").unwrap();
@@ -102,13 +101,108 @@ async fn values_that_are_no_windows_are_skipped() {
     assert_eq!(data.open(QUOTA, START).stats().windows, 0);
 }
 
-#[test]
-fn a_place_that_takes_no_store_is_an_error_at_the_start() {
+#[tokio::test]
+async fn a_place_that_takes_no_store_leaves_the_limits_in_memory_until_it_does() {
     let data = Data::new();
-    let file = data.windows();
+    let file = data.0.path().join("file");
     fs::write(&file, "a file").unwrap();
     let below_a_file = file.join("windows");
-    let clock = Arc::new(ManualClock::new(START));
-    let opened = SledRateLimiter::open(&below_a_file, &policies(QUOTA), clock);
-    assert!(matches!(opened, Err(LimiterOpenError::Store(_))));
+    let by_ip = charge(PolicyName::Ip, QUOTA, 1);
+    let open = || {
+        let store = Box::new(SledWindowStore::new(&below_a_file));
+        SledRateLimiter::without_thread(store, &policies(QUOTA), START, WINDOWS_MAX)
+    };
+    let (limiter, log) = logged(open);
+    assert!(
+        log.contains("limits hold, but a restart forgets them"),
+        "{log}"
+    );
+    assert_eq!(admitted(&limiter, &[by_ip], START, 10).await, 3);
+    limiter.tick(START);
+    assert!(limiter.stats().is_store_failing);
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    sweep(&limiter, START);
+    assert!(!limiter.stats().is_store_failing);
+    drop(limiter);
+    assert_eq!(counted(&open(), by_ip, START).await, 3);
+}
+
+#[tokio::test]
+async fn what_is_no_file_of_a_store_neither_hangs_the_start_nor_comes_back() {
+    for place in [
+        "windows",
+        "windows.old",
+        "windows/db",
+        "windows/conf",
+        "windows/clean",
+        "windows.old/db",
+    ] {
+        let data = Data::new();
+        let by_ip = charge(PolicyName::Ip, QUOTA, 1);
+        let limiter = data.open(QUOTA, START);
+        assert!(is_admitted(&limiter, &[by_ip], START).await);
+        drop(limiter);
+        let path = data.0.path().join(place);
+        let _ = fs::remove_file(&path);
+        if place == "windows" {
+            fs::remove_dir_all(&path).unwrap();
+        }
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        make_fifo(&path);
+        let limiter = data.open(QUOTA, START);
+        assert!(!limiter.stats().is_store_failing, "{place}");
+        let entries = data.entries();
+        match place {
+            "windows.old" => assert_eq!(entries, ["windows"]),
+            _ => assert_eq!(entries, ["windows", "windows.damaged"], "{place}"),
+        }
+        assert!(is_admitted(&limiter, &[by_ip], START).await);
+    }
+}
+
+#[tokio::test]
+async fn a_flipped_bit_in_a_store_is_noticed_and_what_can_be_read_is_kept() {
+    let data = Data::new();
+    let limiter = data.open(QUOTA, START);
+    for host in 0..20 {
+        assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, host)], START).await);
+    }
+    drop(limiter);
+    let (whole, log) = logged(|| data.as_if_killed().open(QUOTA, START));
+    assert!(!log.contains("WARN"), "{log}");
+    assert_eq!(whole.stats().windows, 20);
+    let bytes = fs::read(data.windows().join("db")).unwrap();
+    let mut kept = 0;
+    for part in 0..40 {
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() * part / 40] ^= 4;
+        let copy = data.as_if_killed();
+        fs::write(copy.windows().join("db"), flipped).unwrap();
+        let (limiter, log) = logged(|| copy.open(QUOTA, START));
+        assert!(log.contains("WARN"), "{part}: {log}");
+        assert!(
+            log.contains("not as the last stop left them"),
+            "{part}: {log}"
+        );
+        kept += limiter.stats().windows;
+    }
+    assert!(kept > 0);
+}
+
+#[tokio::test]
+async fn a_store_that_lost_everything_in_a_crash_is_noticed() {
+    let data = Data::new();
+    let limiter = data.open(QUOTA, START);
+    assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, 1)], START).await);
+    limiter.tick(START);
+    let killed = data.as_if_killed();
+    let db = killed.windows().join("db");
+    let mut bytes = fs::read(&db).unwrap();
+    let first = bytes.iter().position(|byte| *byte != 0).unwrap();
+    bytes[first] ^= 4;
+    fs::write(&db, bytes).unwrap();
+    let (limiter, log) = logged(|| killed.open(QUOTA, START));
+    assert!(log.contains("limiter windows are lost"), "{log}");
+    assert_eq!(limiter.stats().windows, 0);
 }

@@ -84,7 +84,7 @@ fn scripted() -> (SledRateLimiter, ScriptedStore) {
     let store = ScriptedStore::default();
     let boxed = Box::new(store.clone());
     let limiter = SledRateLimiter::without_thread(boxed, &policies(QUOTA), START, WINDOWS_MAX);
-    (limiter.unwrap(), store)
+    (limiter, store)
 }
 
 #[tokio::test]

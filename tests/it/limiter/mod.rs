@@ -18,8 +18,8 @@ use crate::fixtures::{peek, policies};
 
 const QUOTA: &str = "3/60s";
 
-/// More ticks than a sweep of the whole table takes.
-const TICKS_PER_SWEEP: usize = 40;
+/// More ticks than a sweep of the whole table takes, and until a store that failed is tried again.
+const TICKS_PER_SWEEP: usize = 100;
 
 /// A data directory.
 struct Data(TempDir);
@@ -48,7 +48,7 @@ impl Data {
 
     fn open_with(&self, quota: &str, now: Timestamp, windows_max: usize) -> SledRateLimiter {
         let store = Box::new(SledWindowStore::new(&self.windows()));
-        SledRateLimiter::without_thread(store, &policies(quota), now, windows_max).unwrap()
+        SledRateLimiter::without_thread(store, &policies(quota), now, windows_max)
     }
 
     /// What a process leaves behind that is killed now.

@@ -94,7 +94,7 @@ async fn windows_of_a_policy_that_is_off_are_not_kept() {
     let mut off = policies(QUOTA);
     off.set(PolicyName::Keys, None);
     let store = Box::new(SledWindowStore::new(&data.windows()));
-    let limiter = SledRateLimiter::without_thread(store, &off, START, WINDOWS_MAX).unwrap();
+    let limiter = SledRateLimiter::without_thread(store, &off, START, WINDOWS_MAX);
     assert_eq!((limiter.stats().windows, limiter.stats().stored), (0, 0));
 }
 

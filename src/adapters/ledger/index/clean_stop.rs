@@ -6,15 +6,16 @@
 //! lost something.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::adapters::files::{
-    BUFFER_BYTES, Files as _, SystemFiles, is_irregular, remove_for_good, sync_parent, write_whole,
+    Files as _, SystemFiles, is_irregular, remove_for_good, sync_parent, write_whole,
 };
 use crate::adapters::ledger::record::{CRC_OPEN, Stamp, checked, seal};
+use crate::adapters::sled_db::{checksum, files};
 
 const MARKER: &str = "clean";
 
@@ -101,44 +102,4 @@ impl CleanStop {
 /// Removes the marker, if there is one.
 pub(crate) fn remove(root: &Path) -> io::Result<()> {
     remove_for_good(&root.join(MARKER))
-}
-
-/// Every file under `directory`, sorted.
-fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            found.extend(files(&entry.path())?);
-        } else if kind.is_file() {
-            found.push(entry.path());
-        } else {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-/// CRC-32 of the names, lengths and contents of `files`.
-fn checksum(directory: &Path, files: &[PathBuf]) -> io::Result<u32> {
-    let mut hasher = crc32fast::Hasher::new();
-    for path in files {
-        let name = path.strip_prefix(directory).unwrap_or(path);
-        hasher.update(name.as_os_str().as_encoded_bytes());
-        let file = File::open(path)?;
-        hasher.update(&file.metadata()?.len().to_be_bytes());
-        let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
-        loop {
-            let bytes = reader.fill_buf()?;
-            if bytes.is_empty() {
-                break;
-            }
-            hasher.update(bytes);
-            let taken = bytes.len();
-            reader.consume(taken);
-        }
-    }
-    Ok(hasher.finalize())
 }

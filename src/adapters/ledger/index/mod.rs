@@ -6,11 +6,14 @@
 //! | `sled_index` | buckets in sled |
 //! | `clean_stop` | the marker of a clean stop, the only thing that makes an index trusted |
 //! | `rebuild` | makes an index from the record |
+//! | `credentials` | keys and revocations in memory, when it cannot be made |
 
 mod bucket;
 pub(crate) mod clean_stop;
+mod credentials;
 mod rebuild;
 mod sled_index;
 
-pub(crate) use rebuild::rebuild;
+pub(crate) use credentials::Credentials;
+pub(crate) use rebuild::{RebuildError, rebuild};
 pub(crate) use sled_index::{Index, IndexError, events, wipe};

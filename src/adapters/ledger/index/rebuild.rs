@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::adapters::ledger::record::{Entry, Flaw, Ledger, each_event};
-use crate::adapters::sled_db;
 use crate::domain::secret::MacKey;
+use crate::ports::StoreError;
 
-use super::sled_index::{Index, IndexError};
+use super::sled_index::{Index, IndexError, wipe};
 
 /// How many events are held in memory, some 120 MiB, before they are folded into the index in the
 /// order of its buckets. With fewer, each bucket is written more often.
@@ -24,7 +24,17 @@ pub(crate) enum RebuildError {
     Ledger(#[from] Flaw),
 }
 
-/// Makes an index of `ledger` under `root`, in a directory of its own.
+impl From<&RebuildError> for StoreError {
+    fn from(error: &RebuildError) -> Self {
+        match error {
+            RebuildError::Index(error) => error.clone().into(),
+            RebuildError::Ledger(_) => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+/// Makes an index of `ledger` under `root`, in a directory of its own, in place of all others. After
+/// an error nothing is left of any: they take room, and may be what fills the disk.
 pub(crate) fn rebuild(
     root: &Path,
     hash_key: &MacKey,
@@ -32,19 +42,25 @@ pub(crate) fn rebuild(
 ) -> Result<Arc<Index>, RebuildError> {
     let total = ledger.sequence();
     tracing::info!(index.events = total, "rebuilding the index from the ledger");
-    let index = Index::create(root, hash_key)?;
-    let directory = index.directory().to_owned();
-    match fill(&index, ledger.path(), total) {
-        Ok(()) => Ok(index),
-        Err(error) => {
-            index.abandon();
-            // On a full disk each try would leave one more.
-            if let Err(error) = sled_db::remove(&directory) {
-                tracing::warn!(%error, "an index that could not be made cannot be removed");
+    let made = Index::create(root, hash_key).map_err(RebuildError::from);
+    let made = made.and_then(|index| {
+        let filled = wipe(root, Some(index.directory()))
+            .map_err(|error| IndexError::from(error).into())
+            .and_then(|()| fill(&index, ledger.path(), total));
+        match filled {
+            Ok(()) => Ok(index),
+            Err(error) => {
+                index.abandon();
+                Err(error)
             }
-            Err(error)
         }
+    });
+    if made.is_err()
+        && let Err(error) = wipe(root, None)
+    {
+        tracing::warn!(%error, "an index that could not be made cannot be removed");
     }
+    made
 }
 
 fn fill(index: &Index, path: &Path, total: u64) -> Result<(), RebuildError> {

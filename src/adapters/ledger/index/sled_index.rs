@@ -15,10 +15,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::adapters::files::PRIVATE_DIRECTORY;
+use crate::adapters::files::{PRIVATE_DIRECTORY, is_full};
 use crate::adapters::ledger::record::{Entry, Event, Identity, Kept};
 use crate::adapters::sled_db::{self, Panicked, guarded};
 use crate::domain::secret::MacKey;
+use crate::ports::StoreError;
 
 use super::bucket;
 
@@ -27,24 +28,58 @@ const CACHE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The index failed. It has to be made again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("index: {0}")]
-pub(crate) struct IndexError(pub(crate) String);
+#[error("index: {reason}")]
+pub(crate) struct IndexError {
+    reason: String,
+    /// For want of room.
+    is_full: bool,
+}
+
+impl IndexError {
+    pub(crate) fn new(reason: impl ToString) -> Self {
+        Self {
+            reason: reason.to_string(),
+            is_full: false,
+        }
+    }
+}
 
 impl From<io::Error> for IndexError {
     fn from(error: io::Error) -> Self {
-        Self(error.to_string())
+        Self {
+            is_full: is_full(&error),
+            ..Self::new(error)
+        }
+    }
+}
+
+impl From<sled::Error> for IndexError {
+    fn from(error: sled::Error) -> Self {
+        Self {
+            is_full: matches!(&error, sled::Error::Io(error) if is_full(error)),
+            ..Self::new(error)
+        }
     }
 }
 
 impl From<Panicked> for IndexError {
     fn from(panicked: Panicked) -> Self {
-        Self(panicked.to_string())
+        Self::new(panicked)
+    }
+}
+
+impl From<IndexError> for StoreError {
+    fn from(error: IndexError) -> Self {
+        match error.is_full {
+            true => Self::Full(error.to_string()),
+            false => Self::Unavailable(error.to_string()),
+        }
     }
 }
 
 /// Runs sled, and makes an error of a panic.
 fn run<T>(work: impl FnOnce() -> sled::Result<T>) -> Result<T, IndexError> {
-    guarded(|| work().map_err(|error| IndexError(error.to_string())))
+    guarded(|| Ok(work()?))
 }
 
 /// Which bucket an identity is in: 17 bits of a hash.
@@ -79,7 +114,7 @@ impl Index {
         let directory = (1_u32..)
             .map(|number| root.join(number.to_string()))
             .find(|directory| directory.symlink_metadata().is_err())
-            .ok_or_else(|| IndexError("no directory is free".to_owned()))?;
+            .ok_or_else(|| IndexError::new("no directory is free"))?;
         DirBuilder::new()
             .recursive(true)
             .mode(PRIVATE_DIRECTORY)
@@ -179,7 +214,9 @@ pub(crate) fn events(kept: &Kept<Box<[u8]>>) -> Result<Kept<Event>, IndexError> 
     let event = |json| {
         serde_json::from_slice(json)
             // Only the position: the parser's message could quote an address.
-            .map_err(|error| IndexError(format!("unreadable event (column {})", error.column())))
+            .map_err(|error| {
+                IndexError::new(format_args!("unreadable event (column {})", error.column()))
+            })
     };
     Ok(Kept {
         first: event(&kept.first)?,

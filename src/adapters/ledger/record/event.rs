@@ -194,6 +194,10 @@ impl Identity {
         Self(format!("r{}", HEXLOWER.encode_display(fingerprint)).into())
     }
 
+    pub(crate) fn is_contact(&self) -> bool {
+        self.0.starts_with('c')
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }

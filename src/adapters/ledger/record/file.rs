@@ -15,9 +15,9 @@ use super::head::Head;
 use super::line::Line;
 use super::reader::{Verified, may_be_superfluous};
 
-/// What [`Ledger::repair`] writes to find out whether the disk takes writes again: more than fits
-/// into the block that the file ends in.
-const PROBE: [u8; 4096] = [b'\n'; 4096];
+/// What is written to find out whether the disk takes writes: more than fits into the block that a
+/// file ends in.
+pub(crate) const PROBE: [u8; 4096] = [b'\n'; 4096];
 
 /// More than most lines take.
 const LINE_CAPACITY: usize = 256;
@@ -234,6 +234,11 @@ impl Ledger {
         }
     }
 
+    /// Has [`Ledger::repair`] find out whether the disk takes writes.
+    pub(crate) fn distrust(&mut self) {
+        self.state = State::Failed;
+    }
+
     /// Makes the ledger fit for appending again after a failure: truncates it to its acknowledged
     /// end and tries a write.
     pub(crate) fn repair(&mut self) -> io::Result<()> {
@@ -286,7 +291,7 @@ fn keep_end(path: &Path, length: u64) -> io::Result<PathBuf> {
 }
 
 /// Appends all of `bytes` with one write.
-fn append_whole(file: &mut dyn AppendFile, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn append_whole(file: &mut dyn AppendFile, bytes: &[u8]) -> io::Result<()> {
     let taken = file.append(bytes)?;
     if taken == bytes.len() {
         return Ok(());

@@ -32,8 +32,8 @@ mod reader;
 
 pub(crate) use compaction::{compact, create};
 pub(crate) use event::{Event, Identity, Signer};
-pub(crate) use file::{Ledger, unfinished};
-pub(crate) use fold::{Entry, Kept};
+pub(crate) use file::{Ledger, PROBE, append_whole, unfinished};
+pub(crate) use fold::{Entry, Kept, fold};
 pub(crate) use head::FORMAT;
 pub(crate) use line::{CRC_OPEN, checked, seal};
 pub(crate) use old_journal::{old_journal, take_over};

@@ -1,0 +1,35 @@
+//! The keys and the revoked registrations in memory, for as long as no index can be made: requests
+//! with a credential must not depend on it. Meanwhile nothing is recorded, so it stays true.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::adapters::ledger::record::{Event, Flaw, Identity, Kept, each_event, fold};
+use crate::domain::time::Timestamp;
+
+/// What the ledger keeps of everything but contacts. A key takes about 450 bytes.
+pub(crate) struct Credentials(HashMap<Identity, Kept<Event>>);
+
+impl Credentials {
+    /// Reads what has not expired at `now` from the ledger at `path`.
+    pub(crate) fn read(path: &Path, now: Timestamp) -> Result<Self, Flaw> {
+        let mut credentials = HashMap::new();
+        each_event(path, |_place, event, _json| {
+            let identity = event.identity();
+            let has_expired = event.expires_at().is_some_and(|at| at <= now);
+            if !identity.is_contact() && !has_expired {
+                let before = credentials.remove(&identity);
+                if let Some(after) = fold(before, event, event.clone()) {
+                    credentials.insert(identity, after);
+                }
+            }
+            Ok::<_, Flaw>(())
+        })?;
+        Ok(Self(credentials))
+    }
+
+    /// What is kept of `identity`.
+    pub(crate) fn find(&self, identity: &Identity) -> Option<Kept<Event>> {
+        self.0.get(identity).cloned()
+    }
+}
