@@ -27,6 +27,7 @@
 //! | an earlier format, a new secret, a forgotten address | the ledger is compacted |
 //! | the marker of a clean stop that fits ledger and index | the index is used |
 //! | anything else | the index is made again from the ledger |
+//! | no room for an index | changes are refused until there is; credentials are looked up in memory |
 //!
 //! **A compaction** writes a new generation of the ledger with the lines that still count. It is due
 //! when the lines that may have become superfluous since the last one outnumber those it began with.

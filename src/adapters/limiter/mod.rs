@@ -9,9 +9,10 @@
 //! | `record` | the stored form of a window |
 //!
 //! All live windows are in memory from the start, so no request waits for the store, and its
-//! failures change no decision. A killed process loses the decisions that were not written yet: those
-//! of 100 ms, or of the time that a store of very many windows takes to start over. A closed one
-//! loses none.
+//! failures change no decision: where nothing can be stored, windows are in memory only until it can.
+//! A killed process loses the decisions that were not written yet: those of 100 ms, or of the time
+//! that a store of very many windows takes to start over (400,000: half a second). A closed one loses
+//! none.
 
 mod persistence;
 mod record;
