@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::adapters::ledger::record::{Event, Flaw, Identity, Kept, each_event, fold};
 use crate::domain::time::Timestamp;
 
-/// What the ledger keeps of everything but contacts. A key takes about 450 bytes.
+/// What the ledger keeps of everything but contacts. A key takes some 300 bytes.
 pub(crate) struct Credentials(HashMap<Identity, Kept<Event>>);
 
 impl Credentials {
