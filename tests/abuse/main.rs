@@ -8,11 +8,14 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::cast_precision_loss,
     clippy::disallowed_methods,
     reason = "a program that meets the unexpected has failed, and one that measures reads the clock"
 )]
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
+mod attack;
 mod fuzz;
 
 use std::process::ExitCode;
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
     let is_asked = |name: &str| names.iter().any(|asked| name.starts_with(asked.as_str()));
     let asked = PROGRAMS
         .iter()
+        .chain(attack::PROGRAMS)
         .filter(|(name, _)| names.is_empty() || is_asked(name));
     let (mut ran, mut failed) = (0, 0);
     for (name, program) in asked {
@@ -65,7 +69,11 @@ fn main() -> ExitCode {
     if ran == 0 {
         println!(
             "no such program: there are {:?}",
-            PROGRAMS.iter().map(|it| it.0).collect::<Vec<_>>()
+            PROGRAMS
+                .iter()
+                .chain(attack::PROGRAMS)
+                .map(|it| it.0)
+                .collect::<Vec<_>>()
         );
     }
     ExitCode::from(u8::from(failed > 0 || ran == 0))

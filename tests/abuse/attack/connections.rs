@@ -1,0 +1,112 @@
+//! Connections that are held, and heads that do not end.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::harness::{ATTACKER, Pace, Trial, Verdict};
+use super::wire::{HEALTH, Wire};
+use crate::Run;
+
+const CONNECTIONS_MAX: usize = 2048;
+/// What one address may hold of them.
+const SHARE: usize = CONNECTIONS_MAX / 8;
+const CONNECTIONS: &str = "--max-connections=2048";
+
+/// Opens that many connections, and says something on some of them. Those that are refused count, too.
+async fn open(trial: &Trial, from: IpAddr, count: usize, held: &mut Vec<Wire>) {
+    let said = ["", "GET / HTTP/1.1\r\nHost: loc", HEALTH];
+    let mut pace = Pace::of(1000);
+    for number in 0..count {
+        pace.step().await;
+        // The service may reset it at once.
+        if let Ok(mut wire) = Wire::connect(from, trial.address).await
+            && wire.send(said[number % said.len()]).await.is_ok()
+        {
+            held.push(wire);
+        }
+    }
+}
+
+/// One address opens more connections than there are, silent, amid a head and kept alive.
+pub(crate) async fn one_address(run: Run) -> Verdict {
+    let trial = Trial::begin(&[CONNECTIONS, "--limit=default=600/5s"]).await;
+    let mut held = Vec::new();
+    let mut pace = Pace::of(1);
+    while pace.is_within(run.length()) {
+        open(&trial, ATTACKER, CONNECTIONS_MAX + SHARE, &mut held).await;
+        let its = trial.held_by(ATTACKER);
+        assert!(its <= SHARE, "{its} of {CONNECTIONS_MAX} are held");
+        pace.step().await;
+    }
+    drop(held);
+    trial.end().await
+}
+
+/// Requests that are refused keep their connections.
+pub(crate) async fn refused(run: Run) -> Verdict {
+    let trial = Trial::begin(&[CONNECTIONS, "--limit=default=200/10s"]).await;
+    let mut held = Vec::new();
+    for _ in 0..SHARE / 2 {
+        held.push(trial.connect(ATTACKER).await);
+    }
+    let mut refused = 0;
+    let mut pace = Pace::of(500);
+    while pace.is_within(run.length()) {
+        for wire in &mut held {
+            pace.step().await;
+            refused += usize::from(wire.ask(HEALTH).await.unwrap().status == 429);
+        }
+    }
+    assert!(refused > 0);
+    drop(held);
+    trial.end().await
+}
+
+/// Seven addresses hold their shares: what idles is closed soon, until a quarter is free.
+pub(crate) async fn crowd() -> Verdict {
+    let trial = Trial::begin(&[CONNECTIONS]).await;
+    let attackers = (2..9).map(|host| IpAddr::V4(Ipv4Addr::new(127, 0, 0, host)));
+    let mut held = Vec::new();
+    for attacker in attackers.clone() {
+        open(&trial, attacker, SHARE, &mut held).await;
+    }
+    let all = || attackers.clone().map(|it| trial.held_by(it)).sum::<usize>();
+    let mut seconds = 0;
+    while all() > CONNECTIONS_MAX * 3 / 4 {
+        assert!(seconds < 12, "{} are still held", all());
+        seconds += 1;
+        sleep(Duration::from_secs(1)).await;
+    }
+    drop(held);
+    trial.end().await
+}
+
+/// Heads that come byte by byte.
+pub(crate) async fn slow_heads(run: Run) -> Verdict {
+    let trial = Trial::begin(&[CONNECTIONS]).await;
+    let mut held = Vec::new();
+    for _ in 0..SHARE {
+        held.push(trial.connect(ATTACKER).await);
+    }
+    let mut head = "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+        .bytes()
+        .chain(std::iter::repeat(b'x'));
+    let mut pace = Pace::of(1000);
+    while pace.is_within(run.length()) && !held.is_empty() {
+        let byte = [head.next().unwrap()];
+        let mut open = Vec::new();
+        for mut wire in held {
+            pace.step().await;
+            if wire.send(byte).await.is_ok() {
+                open.push(wire);
+            }
+        }
+        held = open;
+    }
+    // The deadline of a head has passed.
+    assert!(!run.is_long || held.is_empty(), "{} are held", held.len());
+    drop(held);
+    trial.end().await
+}

@@ -1,0 +1,287 @@
+//! A trial: the program, honest clients without and with the attack, and what is asked of both.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::honest::{Honest, Load, Visits};
+use super::program::{Program, command};
+use super::wire::{HEALTH, Wire};
+use crate::Run;
+
+/// The attacker. All of 127.0.0.0/8 is this machine.
+pub(crate) const ATTACKER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+/// Somebody else, who comes without a proxy.
+pub(crate) const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 250));
+/// The one trusted proxy, through which the honest clients come.
+pub(crate) const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+const MEMORY_MIB_MAX: f64 = 256.0;
+/// Below that, a 99th percentile is a matter of the machine.
+const P99_FLOOR: Duration = Duration::from_millis(50);
+/// How long the service may take to notice that its clients have gone.
+const GONE_MAX: Duration = Duration::from_secs(20);
+
+/// How long the attacker's address may be refused for what it did. The limits of trials have windows of
+/// a few seconds where attackers run into them.
+const SERVED_AGAIN: Duration = Duration::from_secs(20);
+/// What README promises for a stop; nothing is in flight that may take longer.
+const STOP_MAX: Duration = Duration::from_secs(11);
+/// How long the quiet is measured.
+const QUIET: Duration = Duration::from_secs(2);
+
+impl Run {
+    /// The extent of an attack.
+    pub(super) fn of<T>(self, short: T, long: T) -> T {
+        if self.is_long { long } else { short }
+    }
+
+    /// How long an attack goes on.
+    pub(super) fn length(self) -> Duration {
+        Duration::from_secs(self.of(4, 60))
+    }
+}
+
+/// A program, its honest clients and how they fared before.
+pub(crate) struct Trial {
+    program: Program,
+    pub(crate) address: SocketAddr,
+    data_dir: TempDir,
+    quiet: Load,
+    honest: Honest,
+}
+
+impl Trial {
+    /// Starts the program with these flags, has honest clients use it in peace, and sends them on their
+    /// way again for the attack.
+    pub(crate) async fn begin(flags: &[&str]) -> Self {
+        Self::begin_with(flags, Visits::All).await
+    }
+
+    pub(crate) async fn begin_with(flags: &[&str], visits: Visits) -> Self {
+        let data_dir = tempfile::tempdir().unwrap();
+        let log = File::create(data_dir.path().join("log")).unwrap();
+        let flags = [&["--log-level=warn"], flags].concat();
+        Self::begin_logging(data_dir, &flags, visits, log.into()).await
+    }
+
+    /// The same with a log of the attack's choice.
+    pub(crate) async fn begin_logging(
+        data_dir: TempDir,
+        flags: &[&str],
+        visits: Visits,
+        log: Stdio,
+    ) -> Self {
+        let mut command = command(&data_dir.path().join("data"));
+        command.arg(format!("--trusted-proxy={PROXY}"));
+        if visits == Visits::All {
+            command.arg("--limit=newsletter-all=off");
+        }
+        let program = Program::start(command.args(flags).stderr(log));
+        let address = program.address.parse().unwrap();
+        // The first requests find nothing in memory.
+        Honest::begin(address, visits).end();
+        let honest = Honest::begin(address, visits);
+        sleep(QUIET).await;
+        let quiet = honest.end();
+        Self {
+            honest: Honest::begin(address, visits),
+            program,
+            address,
+            data_dir,
+            quiet,
+        }
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.data_dir.path()
+    }
+
+    /// A connection from that address.
+    pub(crate) async fn connect(&self, from: IpAddr) -> Wire {
+        Wire::connect(from, self.address).await.unwrap()
+    }
+
+    /// How many connections from that address the service holds.
+    pub(crate) fn held_by(&self, from: IpAddr) -> usize {
+        held(self.address, Some(from))
+    }
+
+    /// Waits until at most `most` connections from that address are held.
+    pub(crate) async fn wait_until_held(&self, most: usize, from: IpAddr, longest: Duration) {
+        wait_until_held(self.address, most, Some(from), longest).await;
+    }
+
+    /// Ends the attack, whose connections are closed by now: everything has to be as before.
+    pub(crate) async fn end(self) -> Verdict {
+        let attacked = self.honest.end();
+        wait_until_held(self.address, 0, None, GONE_MAX).await;
+        let served = timeout(SERVED_AGAIN, async {
+            let mut attacker = Wire::connect(ATTACKER, self.address).await.unwrap();
+            while attacker.ask(HEALTH).await.unwrap().status != 200 {
+                sleep(Duration::from_millis(500)).await;
+            }
+        });
+        served
+            .await
+            .expect("the attacker's address is served again");
+        let verdict = Verdict {
+            peak_mib: peak_mib(self.program.pid()),
+            quiet: self.quiet,
+            attacked,
+        };
+        stop(self.program).await;
+        if let Ok(log) = fs::read_to_string(self.data_dir.path().join("log")) {
+            assert!(!log.contains("panicked"), "{log}");
+        }
+        verdict
+    }
+}
+
+/// How many connections of the service at `address` a process holds.
+fn held(address: SocketAddr, from: Option<IpAddr>) -> usize {
+    const LISTENING: &str = "0A";
+    let service = format!(":{:04X}", address.port());
+    let from = from.map(|from| match from {
+        IpAddr::V4(from) => format!("{:08X}:", u32::from_le_bytes(from.octets())),
+        IpAddr::V6(_) => panic!("the service listens on IPv4"),
+    });
+    let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
+    let is_held = |line: &&str| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let (local, remote, state, inode) = (fields[1], fields[2], fields[3], fields[9]);
+        // Without an inode it is the kernel's.
+        local.ends_with(&service)
+            && state != LISTENING
+            && inode != "0"
+            && from.as_ref().is_none_or(|from| remote.starts_with(from))
+    };
+    sockets.lines().skip(1).filter(is_held).count()
+}
+
+async fn wait_until_held(
+    address: SocketAddr,
+    most: usize,
+    from: Option<IpAddr>,
+    longest: Duration,
+) {
+    let waiting = timeout(longest, async {
+        while held(address, from) > most {
+            sleep(Duration::from_millis(200)).await;
+        }
+    });
+    let is_over = waiting.await.is_err();
+    assert!(
+        !is_over,
+        "{} connections are still held",
+        held(address, from)
+    );
+}
+
+/// Asks the program to stop, which it has to do well and within its promise.
+async fn stop(program: Program) {
+    let process = program.pid();
+    let stopping = std::thread::spawn(move || program.status_after(Signal::TERM));
+    let stopped = timeout(STOP_MAX, async {
+        while !stopping.is_finished() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    });
+    if stopped.await.is_err() {
+        kill_process(process, Signal::KILL).unwrap();
+        panic!("no stop within {STOP_MAX:?}");
+    }
+    assert_eq!(stopping.join().unwrap(), Some(0));
+}
+
+/// The most memory that the process ever had.
+fn peak_mib(process: Pid) -> f64 {
+    let process = process.as_raw_nonzero();
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib = line
+        .and_then(|line| line.split_whitespace().nth(1))
+        .unwrap();
+    kib.parse::<f64>().unwrap() / 1024.0
+}
+
+/// What came of an attack.
+pub(crate) struct Verdict {
+    quiet: Load,
+    attacked: Load,
+    peak_mib: f64,
+}
+
+impl Verdict {
+    /// What is not as it should be.
+    fn faults(&self) -> Vec<&str> {
+        let (quiet, attacked) = (&self.quiet, &self.attacked);
+        let p99_max = (quiet.p99 * 10).max(P99_FLOOR);
+        let faults = [
+            (attacked.per_second < quiet.per_second / 2.0, "throughput"),
+            (attacked.p99 > p99_max, "p99"),
+            (self.peak_mib > MEMORY_MIB_MAX, "memory"),
+        ];
+        let faults = faults.into_iter().filter(|(is_so, _)| *is_so);
+        let refusals = quiet.refusals.iter().chain(&attacked.refusals);
+        let faults = faults.map(|(_, fault)| fault);
+        faults.chain(refusals.map(String::as_str)).collect()
+    }
+
+    pub(crate) fn is_good(&self) -> bool {
+        self.faults().is_empty()
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (quiet, attacked) = (&self.quiet, &self.attacked);
+        write!(
+            f,
+            "quiet {:>5.0}/s p99 {:>5.1} ms  attacked {:>5.0}/s p99 {:>5.1} ms  peak {:>4.0} MiB",
+            quiet.per_second,
+            quiet.p99.as_secs_f64() * 1e3,
+            attacked.per_second,
+            attacked.p99.as_secs_f64() * 1e3,
+            self.peak_mib,
+        )?;
+        let faults = self.faults();
+        faults.iter().try_for_each(|fault| write!(f, "  {fault}"))
+    }
+}
+
+/// Keeps an attacker to so many steps a second.
+pub(crate) struct Pace {
+    began: Instant,
+    per_second: u32,
+    steps: u32,
+}
+
+impl Pace {
+    pub(crate) fn of(per_second: u32) -> Self {
+        Self {
+            began: Instant::now(),
+            per_second,
+            steps: 0,
+        }
+    }
+
+    /// Waits for the next step.
+    pub(crate) async fn step(&mut self) {
+        self.steps += 1;
+        let due = f64::from(self.steps) / f64::from(self.per_second);
+        sleep_until(self.began + Duration::from_secs_f64(due)).await;
+    }
+
+    /// Whether it has been going on for less than that.
+    pub(crate) fn is_within(&self, length: Duration) -> bool {
+        self.began.elapsed() < length
+    }
+}

@@ -1,0 +1,195 @@
+//! HTTP/2 frame by frame (RFC 9113): clients that a well-behaved library would not be.
+
+use std::time::Duration;
+
+use super::harness::{ATTACKER, Pace, Trial, Verdict};
+use super::wire::Wire;
+use crate::Run;
+
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const WINDOW_UPDATE: u8 = 8;
+const CONTINUATION: u8 = 9;
+
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+/// The largest that a client may send unless it is told otherwise.
+const PAYLOAD_MAX: usize = 16 * 1024;
+
+/// No limit of requests hides what the connections do.
+const UNLIMITED: [&str; 2] = ["--limit=default=off", "--limit=ip=off"];
+
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, a, b, c] = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let head = [a, b, c, kind, flags];
+    [&head[..], &stream.to_be_bytes(), payload].concat()
+}
+
+/// The block of a GET of the home page, in HPACK without Huffman's code (RFC 7541).
+pub(crate) const HOME: &[u8] = b"\x82\x86\x84\x01\x09localhost";
+
+/// A header of 4,000 bytes, which [`REPEATED`] repeats from then on.
+fn repeatable() -> Vec<u8> {
+    // Into the dynamic table: a name of a byte, and a value whose length takes three.
+    let mut field = b"\x40\x01x\x7f\xa1\x1e".to_vec();
+    field.resize(field.len() + 4000, b'x');
+    field
+}
+
+const REPEATED: u8 = 0xBE;
+
+/// The preface, and settings by which each stream takes `window` bytes.
+pub(crate) fn preface(window: u32) -> Vec<u8> {
+    let window = [&[0, 4][..], &window.to_be_bytes()].concat();
+    let settings = frame(SETTINGS, 0, 0, &window);
+    [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings].concat()
+}
+
+/// A request of the home page.
+pub(crate) fn get(stream: u32) -> Vec<u8> {
+    frame(HEADERS, END_STREAM | END_HEADERS, stream, HOME)
+}
+
+/// Says hello on that many connections.
+async fn connect(trial: &Trial, count: usize, window: u32, buffered: Option<u32>) -> Vec<Wire> {
+    let mut wires = Vec::new();
+    let mut pace = Pace::of(500);
+    for _ in 0..count {
+        pace.step().await;
+        let wire = Wire::connect_reading(ATTACKER, trial.address, buffered).await;
+        let mut wire = wire.unwrap();
+        wire.send(preface(window)).await.unwrap();
+        wires.push(wire);
+    }
+    wires
+}
+
+/// 32 MB of heads that never end. Each byte of them repeats a header of 4,000.
+pub(crate) async fn unfinished_heads(run: Run) -> Verdict {
+    const FRAMES: usize = 4;
+    let mut block = HOME.to_vec();
+    block.extend_from_slice(&repeatable());
+    block.resize(FRAMES * PAYLOAD_MAX, REPEATED);
+    let mut frames: Vec<_> = block.chunks(PAYLOAD_MAX).collect();
+    let first = frame(HEADERS, END_STREAM, 1, frames.remove(0));
+
+    let trial = Trial::begin(&UNLIMITED).await;
+    let mut wires = connect(&trial, run.of(500, 2000), 65_535, None).await;
+    let mut pace = Pace::of(500);
+    for wire in &mut wires {
+        pace.step().await;
+        let mut is_open = wire.send(&first).await.is_ok();
+        for payload in &frames {
+            is_open = is_open && wire.send(frame(CONTINUATION, 0, 1, payload)).await.is_ok();
+        }
+    }
+    if run.is_long {
+        let deadline = Duration::from_secs(40);
+        trial.wait_until_held(0, ATTACKER, deadline).await;
+    }
+    drop(wires);
+    trial.end().await
+}
+
+/// Whole heads of 16 kB, a few bytes each on the wire, whose bodies do not come.
+pub(crate) async fn waiting_heads(run: Run) -> Verdict {
+    const STREAMS: u32 = 100;
+    const CHAT: &[u8] = b"\x83\x86\x04\x16/api/v1/assistant/chat\x01\x09localhost";
+    let trial = Trial::begin(&UNLIMITED).await;
+    let mut wires = connect(&trial, run.of(100, 1000), 65_535, None).await;
+    let mut pace = Pace::of(2000);
+    for wire in &mut wires {
+        for number in 0..STREAMS {
+            pace.step().await;
+            let repeated = if number == 0 {
+                repeatable()
+            } else {
+                vec![REPEATED]
+            };
+            let block = [CHAT, &repeated, &[REPEATED; 2]].concat();
+            let request = frame(HEADERS, END_HEADERS, 2 * number + 1, &block);
+            if wire.send(request).await.is_err() {
+                break;
+            }
+        }
+    }
+    drop(wires);
+    trial.end().await
+}
+
+/// Requests that are taken back at once (CVE-2023-44487).
+pub(crate) async fn resets(run: Run) -> Verdict {
+    const CANCEL: [u8; 4] = [0, 0, 0, 8];
+    let trial = Trial::begin(&UNLIMITED).await;
+    let mut pace = Pace::of(40);
+    let mut ended = 0;
+    while pace.is_within(run.length()) {
+        pace.step().await;
+        let mut wire = connect(&trial, 1, 65_535, None).await.remove(0);
+        let pairs = (0..100).map(|number| 2 * number + 1);
+        let pairs =
+            pairs.flat_map(|stream| [get(stream), frame(RST_STREAM, 0, stream, &CANCEL)].concat());
+        // The service may hang up on the way.
+        let _ = wire.send(pairs.collect::<Vec<u8>>()).await;
+        ended += 1;
+    }
+    assert!(ended > 10, "{ended}");
+    trial.end().await
+}
+
+/// Clients that ask for much and read nothing, or a byte now and then.
+pub(crate) async fn readers(run: Run) -> Verdict {
+    const STREAMS: u32 = 100;
+    const BUFFERED: Option<u32> = Some(4096);
+    let trial = Trial::begin(&UNLIMITED).await;
+    let half = run.of(20, 100);
+    let mut stuck = connect(&trial, half, 1 << 20, BUFFERED).await;
+    let mut dripping = connect(&trial, half, 0, BUFFERED).await;
+    let mut pace = Pace::of(1000);
+    for number in 0..STREAMS {
+        for wire in stuck.iter_mut().chain(&mut dripping) {
+            pace.step().await;
+            wire.send(get(2 * number + 1)).await.unwrap();
+        }
+    }
+    for wire in &mut stuck {
+        let window = (1_u32 << 30).to_be_bytes();
+        wire.send(frame(WINDOW_UPDATE, 0, 0, &window))
+            .await
+            .unwrap();
+    }
+    let mut ticks = Pace::of(1);
+    // All of them are let go in the end.
+    let longest = Duration::from_secs(run.of(4, 240));
+    while ticks.is_within(longest) && trial.held_by(ATTACKER) > 0 {
+        ticks.step().await;
+        for wire in &mut dripping {
+            let _ = wire.send(frame(WINDOW_UPDATE, 0, 1, &[0, 0, 0, 1])).await;
+        }
+    }
+    let held = trial.held_by(ATTACKER);
+    assert!(!run.is_long || held == 0, "{held} are held");
+    drop((stuck, dripping));
+    trial.end().await
+}
+
+/// Frames that want an answer, which nobody reads.
+pub(crate) async fn pings(run: Run) -> Verdict {
+    let trial = Trial::begin(&[]).await;
+    let mut wires = connect(&trial, 20, 65_535, Some(4096)).await;
+    let burst = [frame(PING, 0, 0, &[0; 8]), frame(SETTINGS, 0, 0, &[])].concat();
+    let burst = burst.repeat(10);
+    let mut pace = Pace::of(400);
+    while pace.is_within(run.length()) {
+        for wire in &mut wires {
+            pace.step().await;
+            // It does not wait for a service that reads no more.
+            let _ = wire.stream.try_write(&burst);
+        }
+    }
+    drop(wires);
+    trial.end().await
+}

@@ -1,0 +1,77 @@
+//! The log: nobody reads it, or somebody wants it to be long.
+
+use std::fs::{self, File};
+use std::io::{Read as _, pipe};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::time::Instant;
+
+use super::harness::{ATTACKER, Pace, Trial, Verdict};
+use super::honest::Visits;
+use super::wire::HEALTH;
+use crate::Run;
+
+/// Somebody stops reading standard error, whose every request is a line.
+pub(crate) async fn unread(run: Run) -> Verdict {
+    let (mut reader, writer) = pipe().unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&is_over);
+    let reading = std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while !over.load(Ordering::Relaxed) && reader.read(&mut bytes).unwrap() > 0 {}
+        reader
+    });
+    let data_dir = tempfile::tempdir().unwrap();
+    let flags = ["--limit=default=600/5s"];
+    let trial = Trial::begin_logging(data_dir, &flags, Visits::All, writer.into()).await;
+    is_over.store(true, Ordering::Relaxed);
+    let unread = reading.join().unwrap();
+    let mut wire = trial.connect(ATTACKER).await;
+    let mut pace = Pace::of(500);
+    while pace.is_within(run.length()) {
+        pace.step().await;
+        wire.ask(HEALTH).await.unwrap();
+    }
+    drop(wire);
+    let verdict = trial.end().await;
+    drop(unread);
+    verdict
+}
+
+/// Requests that are refused, each of which would be a line.
+pub(crate) async fn volume(run: Run) -> Verdict {
+    const PER_SECOND: u32 = 3000;
+    /// Sent at once, so that the attack costs little beside what it causes.
+    const BURST: u32 = 50;
+    const LINES_PER_SECOND: f64 = 1000.0;
+    let data_dir = tempfile::tempdir().unwrap();
+    let log = data_dir.path().join("requests");
+    let file = File::create(&log).unwrap();
+    let flags = ["--limit=default=100/10s"];
+    let trial = Trial::begin_logging(data_dir, &flags, Visits::All, file.into()).await;
+    let mut wire = trial.connect(ATTACKER).await;
+    let mut pace = Pace::of(PER_SECOND / BURST);
+    let began = Instant::now();
+    let mut refused = 0;
+    while pace.is_within(run.length()) {
+        pace.step().await;
+        wire.send(HEALTH.repeat(BURST as usize)).await.unwrap();
+        for _ in 0..BURST {
+            refused += usize::from(wire.answer().await.unwrap().status == 429);
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let text = fs::read_to_string(&log).unwrap();
+    let lines = text.lines().filter(|line| line.contains("status=429"));
+    let lines = lines.count();
+    // The clock's seconds may begin amid the attack's.
+    let most = LINES_PER_SECOND * (seconds + 1.0);
+    assert!(lines as f64 <= most, "{lines} lines in {seconds:.1} s");
+    assert!(
+        lines < refused,
+        "{refused} were refused: too few to be left out"
+    );
+    drop(wire);
+    trial.end().await
+}

@@ -1,0 +1,159 @@
+//! Valid requests with changes by chance: whatever comes, no request is a fault of the service.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use memchr::memmem;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::harness::{Pace, Trial, Verdict};
+use super::http2;
+use super::wire::{HEALTH, Wire, chat, post, sign_up};
+use crate::Run;
+
+/// Requests at once.
+const AT_ONCE: usize = 32;
+
+/// Follows each request, so that the service hangs up if it finds it.
+const LAST: &str = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+fn valid() -> Vec<Vec<u8>> {
+    let form = "grant_type=client_credentials&client_id=reg_AGRJ&client_secret=las_IKB5";
+    let get = |path, headers| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+    let mut requests: Vec<Vec<u8>> = [
+        HEALTH.to_owned(),
+        get("/docs.md?a=%20", "Accept: text/markdown;q=0.5, */*\r\n"),
+        get("/", "If-None-Match: \"abc\", W/\"d\"\r\nRange: bytes=0-1\r\n"),
+        get("/api/v1/health", "X-API-Key: lak_56FLwnCX5al1JYneNjbtuTOvfA8nMJ1aa4jI\r\n"),
+        get("/api/v1/assistant/chat", "Cookie: assistant_quota=v1.aaaa.bbbb; b=\"c\"\r\n"),
+        get("/api/v1/keys", "X-Forwarded-For: 192.0.2.1, [2001:db8::1]:80\r\nOrigin: null\r\n"),
+        sign_up("Authorization: Bearer lat_AGRJ\r\n", "ada.l+1@ex\u{e4}mple.com"),
+        chat("Accept: text/event-stream\r\n", "How do I get a key? \\ud83d\\ude00"),
+        post("/api/v1/sandbox/echo", "", r#"{"message":"hello","echo_headers":true}"#),
+        post("/api/v1/keys", "Expect: 100-continue\r\n", "{}"),
+        post("/agent/auth", "", r#"{"type":"anonymous","label":"price-watcher"}"#),
+        post(
+            "/mcp",
+            "Accept: application/json, text/event-stream\r\n",
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}}"#,
+        ),
+        format!(
+            "POST /oauth2/token HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic cmVnOnNlYw==\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{form}",
+            form.len()
+        ),
+        "POST /api/v1/newsletter HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n\
+         10\r\n{\"email\":\"a@b.cd\r\n2;x=y\r\n\"}\r\n0\r\nA: b\r\n\r\n"
+            .to_owned(),
+        "OPTIONS /api/v1/keys HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\n\
+         Access-Control-Request-Method: POST\r\n\r\n"
+            .to_owned(),
+    ]
+    .into_iter()
+    .map(String::into_bytes)
+    .collect();
+    requests.push([http2::preface(65_535), http2::get(1), http2::get(3)].concat());
+    requests
+}
+
+/// Numbers by chance: xorshift64 (Marsaglia 2003).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 11).unwrap() % end.max(1)
+    }
+
+    /// One to four changes of one of `requests`.
+    fn mutated(&mut self, requests: &[Vec<u8>]) -> Vec<u8> {
+        const SPECIAL: &[u8] = b"\0\r\n :;,\"\\%/?#{}[]=\x7f\x1b\x80\xff09";
+        let mut request = requests[self.below(requests.len())].clone();
+        for _ in 0..=self.below(4) {
+            let at = self.below(request.len());
+            let end = at + self.below((request.len() - at).min(40));
+            let byte = SPECIAL[self.below(SPECIAL.len())];
+            match self.below(7) {
+                0 => request[at] ^= 1 << self.below(8),
+                1 => request[at] = byte,
+                2 => request.insert(at, byte),
+                3 => drop(request.drain(at..end)),
+                4 => {
+                    let twice = request[at..end].to_vec();
+                    request.splice(at..at, twice);
+                }
+                5 => {
+                    let other = &requests[self.below(requests.len())];
+                    let from = self.below(other.len());
+                    let to = (from + 1 + self.below(60)).min(other.len());
+                    request.splice(at..end, other[from..to].iter().copied());
+                }
+                _ => {
+                    let many = vec![byte; self.below(2000)];
+                    request.splice(at..at, many);
+                }
+            }
+            if request.is_empty() {
+                request.push(byte);
+            }
+        }
+        request
+    }
+}
+
+pub(crate) async fn requests(run: Run) -> Verdict {
+    let limits = [
+        "default",
+        "ip",
+        "keys",
+        "agents",
+        "newsletter",
+        "newsletter-ip",
+        "assistant",
+        "assistant-ip",
+        "keys-all",
+    ];
+    let limits = limits.map(|policy| format!("--limit={policy}=off"));
+    let trial = Trial::begin(&limits.each_ref().map(String::as_str)).await;
+    let (valid, mut chance) = (
+        valid(),
+        Chance(run.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).max(1)),
+    );
+    let slots = Arc::new(Semaphore::new(AT_ONCE));
+    let mut asking = JoinSet::new();
+    let mut pace = Pace::of(500);
+    for number in 0..run.of(2500, 100_000_u32) {
+        pace.step().await;
+        let mut request = chance.mutated(&valid);
+        request.extend_from_slice(LAST.as_bytes());
+        let slot = Arc::clone(&slots).acquire_owned().await.unwrap();
+        let host = u8::try_from(number % 200).unwrap();
+        let (from, address) = (IpAddr::V4(Ipv4Addr::new(127, 0, 1, host)), trial.address);
+        asking.spawn(async move {
+            let _slot = slot;
+            let mut wire = Wire::connect(from, address).await.unwrap();
+            // A refusal may come before all of it is sent.
+            let _ = wire.send(&request).await;
+            let answers = wire.rest(Duration::from_millis(300)).await;
+            let fault = memmem::find(&answers, b"HTTP/1.1 5");
+            let (request, said) = (request.escape_ascii(), answers.escape_ascii());
+            assert!(fault.is_none(), "mutation {number}: {request}\n{said}");
+            // The class of the first answer's status.
+            answers.get(b"HTTP/1.1 ".len()).copied()
+        });
+    }
+    let classes = asking.join_all().await;
+    for class in *b"24" {
+        let count = classes.iter().filter(|it| **it == Some(class)).count();
+        assert!(
+            count > classes.len() / 10,
+            "few of class {}",
+            char::from(class)
+        );
+    }
+    trial.end().await
+}

@@ -1,0 +1,127 @@
+//! Bytes on a socket: requests as clients send them, answers as they read them.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+pub(crate) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/// How long anything may take on the wire. It is longer than any deadline for bodies.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A connection.
+pub(crate) struct Wire {
+    pub(crate) stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+/// An answer.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+impl Wire {
+    /// A connection from one address to another.
+    pub(crate) async fn connect(from: IpAddr, to: SocketAddr) -> io::Result<Self> {
+        Self::connect_reading(from, to, None).await
+    }
+
+    /// The same; so many bytes at most wait in the kernel to be read.
+    pub(crate) async fn connect_reading(
+        from: IpAddr,
+        to: SocketAddr,
+        buffered_bytes: Option<u32>,
+    ) -> io::Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        if let Some(bytes) = buffered_bytes {
+            socket.set_recv_buffer_size(bytes)?;
+        }
+        socket.bind(SocketAddr::new(from, 0))?;
+        let stream = within(socket.connect(to)).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            buffer: Vec::new(),
+        })
+    }
+
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        within(self.stream.write_all(bytes.as_ref())).await
+    }
+
+    /// Sends a request and reads its answer.
+    pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> io::Result<Answer> {
+        self.send(request).await?;
+        within(self.answer()).await
+    }
+
+    /// The next answer, of HTTP/1.1 and with a length.
+    pub(crate) async fn answer(&mut self) -> io::Result<Answer> {
+        loop {
+            if let Some((answer, length)) = parse(&self.buffer) {
+                self.buffer.drain(..length);
+                return Ok(answer);
+            }
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// All that comes until the end, or until nothing more does for a while.
+    pub(crate) async fn rest(&mut self, patience: Duration) -> Vec<u8> {
+        let mut rest = std::mem::take(&mut self.buffer);
+        while let Ok(Ok(1..)) = timeout(patience, self.stream.read_buf(&mut rest)).await {}
+        rest
+    }
+}
+
+async fn within<T>(step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let step = timeout(PATIENCE, step).await;
+    step.unwrap_or_else(|_elapsed| Err(ErrorKind::TimedOut.into()))
+}
+
+/// The answer at the start of `bytes`, and its length there, if all of it has come.
+fn parse(bytes: &[u8]) -> Option<(Answer, usize)> {
+    let head_length = memmem::find(bytes, b"\r\n\r\n")? + 4;
+    let (head, rest) = bytes.split_at(head_length);
+    let head = String::from_utf8_lossy(head);
+    let mut lines = head.lines();
+    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+    let length = lines.find_map(|line| line.strip_prefix("content-length: "));
+    let length = length.map_or(0, |length| length.parse().unwrap());
+    let body = String::from_utf8_lossy(rest.get(..length)?).into_owned();
+    Some((Answer { status, body }, head_length + length))
+}
+
+/// A request with a body of JSON. `headers` end with their lines.
+pub(crate) fn post(path: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// A sign-up.
+pub(crate) fn sign_up(headers: &str, email: &str) -> String {
+    let body = format!("{{\"email\":\"{email}\"}}");
+    post("/api/v1/newsletter", headers, &body)
+}
+
+/// A turn of the assistant.
+pub(crate) fn chat(headers: &str, text: &str) -> String {
+    let body = format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}]}}");
+    post("/api/v1/assistant/chat", headers, &body)
+}
+
+/// What a proxy says of a client.
+pub(crate) fn forwarded_for(client: impl std::fmt::Display) -> String {
+    format!("X-Forwarded-For: {client}\r\n")
+}
