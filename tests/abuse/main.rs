@@ -1,7 +1,7 @@
 //! What somebody can do to the service, done to it: programs that run for as long as one likes.
 //!
 //! `cargo test --test abuse` runs all of them for some seconds each; `-- fuzz` those whose name begins
-//! with that, `-- long` for hours, which wants `--release`. `-- seed=N` repeats a run.
+//! with that, `-- long` for hours, which wants `--release`. `-- seed=N` makes other inputs.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,7 +16,32 @@
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
 mod attack;
+#[path = "../it/fixtures.rs"]
+#[allow(dead_code, reason = "no program needs all of it")]
+mod fixtures;
 mod fuzz;
+#[path = "../it/harness.rs"]
+#[allow(dead_code, reason = "no program needs all of it")]
+mod harness;
+#[path = "../it/openapi_contract"]
+#[allow(dead_code, reason = "no program needs all of it")]
+mod openapi_contract {
+    pub(crate) mod contract;
+}
+#[path = "../it/ledger/power.rs"]
+#[allow(dead_code, reason = "no program needs all of it")]
+mod power;
+#[path = "../it/program.rs"]
+#[allow(dead_code, reason = "no program needs all of it")]
+mod program;
+mod random;
+#[path = "../it/site.rs"]
+#[allow(dead_code, unused_imports, reason = "its tests are not built")]
+mod site;
+mod storage;
+#[path = "../it/transport.rs"]
+#[allow(dead_code, unused_imports, reason = "its tests are not built")]
+mod transport;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -32,7 +57,23 @@ pub(crate) struct Run {
 /// Its name, and what it does: it returns what it has done, or what went wrong.
 type Program = (&'static str, fn(Run) -> Result<String, String>);
 
-const PROGRAMS: &[Program] = &[("fuzz-targets", fuzz::targets)];
+const PROGRAMS: &[Program] = &[
+    ("fuzz-targets", fuzz::requests::targets),
+    ("fuzz-headers", fuzz::requests::headers),
+    ("fuzz-forms", fuzz::requests::forms),
+    ("fuzz-json", fuzz::requests::json),
+    ("fuzz-cookies", fuzz::requests::cookies),
+    ("fuzz-credentials", fuzz::requests::credentials),
+    ("fuzz-emails", fuzz::requests::emails),
+    ("fuzz-forwarding", fuzz::requests::forwarding),
+    ("fuzz-heads", fuzz::heads::heads),
+    ("fuzz-upstream", fuzz::upstream::upstream),
+    ("fuzz-windows", fuzz::windows::windows),
+    ("fuzz-ledger", fuzz::ledger::ledger),
+    ("storage-power", storage::power::power),
+    ("storage-flips", storage::flips::flips),
+    ("storage-kill", storage::kill::kill),
+];
 
 fn main() -> ExitCode {
     let mut run = Run {

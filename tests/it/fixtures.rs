@@ -53,7 +53,10 @@ pub(crate) struct Opened {
 
 impl House {
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        Self::within(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn within(root: TempDir) -> Self {
         let path = root.path().join("data");
         Self { _root: root, path }
     }

@@ -303,12 +303,12 @@ impl TestApp {
 
     /// Sends a request and checks what every answer must fulfil.
     pub(crate) async fn send(&self, call: Call) -> Reply {
-        let (method, path) = (call.method.clone(), call.path.clone());
         let mut request = Request::builder().method(call.method).uri(&call.path);
         for (name, value) in &call.headers {
             request = request.header(name, value.as_slice());
         }
         let request = request.body(Full::new(call.body)).unwrap();
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let peer = call.peer;
         let response = self.service.respond(peer, request).await;
         let (mut parts, body) = response.into_parts();

@@ -12,9 +12,9 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::honest::{Honest, Load, Visits};
-use super::program::{Program, command};
 use super::wire::{HEALTH, Wire};
 use crate::Run;
+use crate::program::{Program, command};
 
 /// The attacker. All of 127.0.0.0/8 is this machine.
 pub(crate) const ATTACKER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));

@@ -13,9 +13,6 @@ mod http2;
 mod log;
 mod model;
 mod mutations;
-#[path = "../../it/program.rs"]
-#[allow(dead_code, reason = "the other tests do more with it")]
-mod program;
 mod quotas;
 mod wire;
 

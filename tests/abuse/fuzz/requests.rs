@@ -1,0 +1,463 @@
+//! Requests through the whole pipeline in memory. The harness of the tests holds every answer against
+//! the description of the API.
+
+use hyper::header::HeaderValue;
+use hyper::{Method, StatusCode, Uri};
+
+use super::{Parts, Trace, runtime};
+use crate::Run;
+use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::random::Random;
+
+/// Inputs before the service starts anew: so few that a failure can be looked at, so many that its
+/// tables fill.
+const INPUTS: u64 = 512;
+
+const HEALTH: &str = "/api/v1/health";
+const CHAT: &str = "/api/v1/assistant/chat";
+const NEWSLETTER: &str = "/api/v1/newsletter";
+const TOKEN: &str = "/oauth2/token";
+const REVOKE: &str = "/agent/auth/revoke";
+
+/// A good input, and the path or the header that it is for.
+type Sample = (&'static str, Vec<u8>);
+
+/// What is mutated.
+struct Target {
+    name: &'static str,
+    samples: fn(&Good) -> Vec<Sample>,
+    /// None if what comes out could not be a request in memory.
+    call: fn(&mut Random, &'static str, &[u8]) -> Option<Call>,
+    /// What must be true of an answer beyond what is of all.
+    check: fn(&Good, &str, &[u8], &Reply),
+}
+
+/// What a service has given out.
+struct Good {
+    key: String,
+    token: String,
+    client_id: String,
+    client_secret: String,
+    /// Which has paid for one message.
+    cookie: String,
+}
+
+impl Good {
+    async fn of(app: &TestApp) -> Self {
+        let text = |reply: &Reply, name: &str| reply.json()[name].as_str().unwrap().to_owned();
+        let key = app.send(Call::post("/api/v1/keys", "{}")).await;
+        let agent = Call::post("/agent/auth", r#"{"type":"anonymous"}"#);
+        let agent = app.send(agent).await;
+        let chat = Call::post(CHAT, r#"{"messages":[{"role":"user","content":"hello"}]}"#);
+        Self {
+            key: text(&key, "api_key"),
+            token: text(&agent, "access_token"),
+            client_id: text(&agent, "client_id"),
+            client_secret: text(&agent, "client_secret"),
+            cookie: app.send(chat).await.cookie(),
+        }
+    }
+}
+
+fn of<const N: usize>(samples: [(&'static str, &str); N]) -> Vec<Sample> {
+    let sample = |(at, text): (_, &str)| (at, text.as_bytes().to_vec());
+    samples.map(sample).into()
+}
+
+fn nothing_more(_: &Good, _: &str, _: &[u8], _: &Reply) {}
+
+pub(crate) fn targets(run: Run) -> Result<String, String> {
+    fuzz(
+        run,
+        &Target {
+            name: "targets",
+            samples: |_| {
+                of([
+                    ("", "/"),
+                    ("", "*"),
+                    ("", "/index.md"),
+                    ("", "/docs"),
+                    ("", "/docs.md?a=b#c"),
+                    ("", "/problems/rate_limited"),
+                    ("", "/problems/not_found.md"),
+                    ("", "/style.css?v=1"),
+                    ("", "/script/page.js"),
+                    ("", "/openapi.json"),
+                    ("", "/.well-known/mcp/server-card.json"),
+                    ("", "/api/v1/health?probe=1"),
+                    ("", "/api/health"),
+                    ("", CHAT),
+                    ("", NEWSLETTER),
+                    ("", TOKEN),
+                    ("", REVOKE),
+                    ("", "/mcp"),
+                    ("", "/agent/auth?response_type=token"),
+                    ("", "http://landing.example/api/v1/health"),
+                    ("", "landing.example:443"),
+                ])
+            },
+            call: |random, _, bytes| {
+                let methods = [
+                    "GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT",
+                    "get", "M-SEARCH",
+                ];
+                let target = std::str::from_utf8(bytes).ok()?;
+                target.parse::<Uri>().ok()?;
+                let is_read = random.once_in(2);
+                let method = if is_read {
+                    "GET"
+                } else {
+                    random.pick(&methods)
+                };
+                Some(Call::new(method.parse().unwrap(), target))
+            },
+            check: nothing_more,
+        },
+    )
+}
+
+pub(crate) fn forms(run: Run) -> Result<String, String> {
+    fuzz(
+        run,
+        &Target {
+            name: "forms",
+            samples: |good| {
+                let (id, secret) = (&good.client_id, &good.client_secret);
+                let grant = "grant_type=client_credentials";
+                let token = &good.token;
+                of([
+                    (
+                        TOKEN,
+                        &format!("{grant}&client_id={id}&client_secret={secret}"),
+                    ),
+                    (TOKEN, &format!("{grant}&scope=public&client_id={id}")),
+                    (
+                        TOKEN,
+                        &format!("client_id={id}&client%5Fsecret={secret}&{grant}"),
+                    ),
+                    (
+                        REVOKE,
+                        &format!("token={token}&token_type_hint=access_token"),
+                    ),
+                    (REVOKE, &format!("token={}", good.key)),
+                    ("/oauth2/revoke", &format!("a+b=%41&token={token}")),
+                ])
+            },
+            call: |_, path, bytes| Some(Call::form(path, bytes.to_vec())),
+            check: nothing_more,
+        },
+    )
+}
+
+pub(crate) fn json(run: Run) -> Result<String, String> {
+    fuzz(
+        run,
+        &Target {
+            name: "json",
+            samples: |_| {
+                of([
+                    (NEWSLETTER, r#"{"email":"ada@example.com"}"#),
+                    ("/api/newsletter", r#"{"email":"Ada@M\u00fcnchen.de"}"#),
+                    (CHAT, r#"{"messages":[{"role":"user","content":"hello"}]}"#),
+                    (
+                        CHAT,
+                        r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant",
+                        "content":"\ud83d\ude00"},{"role":"user","content":"c"}],"locale":"de",
+                        "context":{"page":"/"}}"#,
+                    ),
+                    (
+                        "/api/v1/sandbox/echo",
+                        r#"{"message":"hello","echo_headers":true}"#,
+                    ),
+                    ("/api/v1/keys", r#"{"label":"probe"}"#),
+                    (
+                        "/agent/auth",
+                        r#"{"type":"anonymous","label":"watcher","requested_credential_type":"access_token"}"#,
+                    ),
+                    (
+                        "/agent/auth",
+                        r#"{"type":"identity_assertion","assertion":"e30.e30."}"#,
+                    ),
+                    (
+                        "/mcp",
+                        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":
+                        "2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+                    ),
+                    (
+                        "/mcp",
+                        r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#,
+                    ),
+                    (
+                        "/mcp",
+                        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+                    ),
+                    (
+                        "/mcp",
+                        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":
+                        "subscribe_newsletter","arguments":{"email":"ada@example.com"}}}"#,
+                    ),
+                ])
+            },
+            call: |random, path, bytes| {
+                let call = Call::post(path, bytes.to_vec());
+                Some(match random.below(4) {
+                    0 => call.header("accept", "text/event-stream"),
+                    1 => call.header("accept", "application/json, text/event-stream"),
+                    _ => call,
+                })
+            },
+            check: nothing_more,
+        },
+    )
+}
+
+pub(crate) fn emails(run: Run) -> Result<String, String> {
+    fuzz(
+        run,
+        &Target {
+            name: "emails",
+            samples: |_| {
+                of([
+                    ("", "ada@example.com"),
+                    ("", "Ada.Lovelace+tag@sub.Example.COM"),
+                    ("", "o'neill@m\u{fc}nchen.de"),
+                    ("", "a@xn--mnchen-3ya.de"),
+                    ("", "a@\u{65e5}\u{672c}.jp"),
+                    ("", "{{7*7}}@x.com"),
+                    ("", "a@\u{ff45}xample.com"),
+                    ("", "\"a b\"@c.com"),
+                    ("", "a@[127.0.0.1]"),
+                    ("", "a@\u{ffd2}.\u{2d00}"),
+                ])
+            },
+            call: |_, _, bytes| {
+                let text = String::from_utf8_lossy(bytes);
+                let body = serde_json::json!({ "email": text });
+                Some(Call::post(NEWSLETTER, body.to_string()))
+            },
+            check: |_, _, input, reply| {
+                // Nothing that could end a line or a field of a mail's head.
+                let is_plain = |byte: &u8| !byte.is_ascii_control() && !b" ,;<>()\"".contains(byte);
+                if reply.status == StatusCode::OK {
+                    assert!(input.iter().all(is_plain));
+                    assert_eq!(input.iter().filter(|byte| **byte == b'@').count(), 1);
+                }
+            },
+        },
+    )
+}
+
+/// Makes of bytes what can be the value of a header in memory.
+fn value(bytes: &[u8]) -> Vec<u8> {
+    let legal = |byte: &u8| match byte {
+        b'\t' | 0x20..=0x7e | 0x80..=0xff => *byte,
+        _ => b'x',
+    };
+    bytes.iter().map(legal).collect()
+}
+
+pub(crate) fn cookies(run: Run) -> Result<String, String> {
+    fuzz(
+        run,
+        &Target {
+            name: "cookies",
+            samples: |good| {
+                of([
+                    ("", &good.cookie),
+                    ("", &format!("a=b; {}; theme=dark", good.cookie)),
+                    ("", &format!("assistant=; {}", good.cookie)),
+                    ("", "assistant=AAAA; __Host-assistant=\"x\""),
+                ])
+            },
+            call: |_, _, bytes| Some(Call::get(CHAT).header("cookie", value(bytes))),
+            check: |good, _, input, reply| {
+                let is_known = reply.status == StatusCode::OK && reply.json()["used"] == 1;
+                let cookie = good.cookie.as_bytes();
+                let is_there = input.windows(cookie.len()).any(|part| part == cookie);
+                assert!(!is_known || is_there, "a forged cookie");
+            },
+        },
+    )
+}
+
+pub(crate) fn credentials(run: Run) -> Result<String, String> {
+    fuzz(
+        run,
+        &Target {
+            name: "credentials",
+            samples: |good| {
+                of([
+                    ("x-api-key", &good.key),
+                    ("x-api-key", &good.token),
+                    ("authorization", &format!("Bearer {}", good.key)),
+                    ("authorization", &format!("bearer  {}", good.token)),
+                    ("authorization", "Basic cmVnXzE6bGFzXzE="),
+                    ("authorization", "Digest username=\"a\""),
+                ])
+            },
+            call: |_, header, bytes| Some(Call::get(HEALTH).header(header, value(bytes))),
+            check: |good, header, input, reply| {
+                let scheme = input.get(..7).unwrap_or_default().to_ascii_lowercase();
+                let is_ours = header == "x-api-key" || scheme == b"bearer ";
+                if is_ours && reply.status == StatusCode::OK {
+                    let text = String::from_utf8_lossy(input);
+                    let last = text.split_whitespace().last();
+                    let is_good = last.is_some_and(|last| *last == good.key || *last == good.token);
+                    assert!(is_good, "a forged credential");
+                }
+            },
+        },
+    )
+}
+
+pub(crate) fn forwarding(run: Run) -> Result<String, String> {
+    fuzz(
+        run,
+        &Target {
+            name: "forwarding",
+            samples: |_| {
+                of([
+                    ("x-forwarded-for", "203.0.113.7"),
+                    ("x-forwarded-for", "203.0.113.7, 10.0.0.2, 10.0.0.3"),
+                    ("x-forwarded-for", "2001:db8::1, \"[2001:db8::2]:443\""),
+                    (
+                        "x-forwarded-for",
+                        "::ffff:203.0.113.7, unknown, 10.1.1.1:80",
+                    ),
+                    ("forwarded", "for=203.0.113.7;proto=https;by=10.0.0.1"),
+                    (
+                        "forwarded",
+                        "for=\"[2001:db8::1]:80\", for=_hidden, for=unknown",
+                    ),
+                    ("x-real-ip", "203.0.113.7"),
+                ])
+            },
+            call: |random, header, bytes| {
+                let peer = *random.pick(&["10.0.0.1", "10.255.0.1", "192.0.2.1", "2001:db8::1"]);
+                let mut call = Call::get(HEALTH).from(peer).header(header, value(bytes));
+                if random.once_in(4) {
+                    call = call.header("x-forwarded-for", "203.0.113.9");
+                }
+                Some(call)
+            },
+            check: |_, _, _, reply| {
+                // Whoever it is: counted, and served.
+                assert!(reply.headers.contains_key("ratelimit"));
+            },
+        },
+    )
+}
+
+pub(crate) fn headers(run: Run) -> Result<String, String> {
+    fuzz(
+        run,
+        &Target {
+            name: "headers",
+            samples: |_| {
+                of([
+                    ("accept", "text/markdown;q=0.9, text/html;q=0.1, */*;q=0"),
+                    ("accept", "text/event-stream"),
+                    ("accept", "application/problem+json"),
+                    ("content-type", "application/json; charset=utf-8"),
+                    ("content-type", "application/x-www-form-urlencoded"),
+                    ("content-length", "2"),
+                    ("content-encoding", "gzip"),
+                    ("origin", "https://www.example.com"),
+                    ("origin", "null"),
+                    ("access-control-request-method", "POST"),
+                    ("access-control-request-headers", "content-type, x-api-key"),
+                    ("if-none-match", "W/\"abc\", \"def\""),
+                    ("if-none-match", "*"),
+                    ("service-api-version", "v1"),
+                    ("host", "landing.example:8080"),
+                    ("user-agent", "curl/7.88.1"),
+                    ("mcp-protocol-version", "2025-11-25"),
+                    ("mcp-method", "tools/list"),
+                    ("mcp-session-id", "1"),
+                    ("expect", "100-continue"),
+                    ("range", "bytes=0-1"),
+                    ("sec-fetch-site", "cross-site"),
+                ])
+            },
+            call: |random, header, bytes| {
+                let path = *random.pick(&[
+                    HEALTH,
+                    "/",
+                    "/docs",
+                    "/openapi.json",
+                    CHAT,
+                    NEWSLETTER,
+                    TOKEN,
+                    "/mcp",
+                    "/api/v1/sandbox/echo",
+                ]);
+                let method = [Method::GET, Method::OPTIONS, Method::POST, Method::HEAD];
+                let call = Call::new(random.pick(&method).clone(), path);
+                let call = call.body(*random.pick(&["", "{}", "{\"message\":\"a\"}"]));
+                let value = value(bytes);
+                HeaderValue::from_bytes(&value).ok()?;
+                Some(call.header(header, value))
+            },
+            check: nothing_more,
+        },
+    )
+}
+
+fn fuzz(run: Run, target: &Target) -> Result<String, String> {
+    let inputs = if run.is_long { 1_000_000 } else { 4_000 };
+    super::run(
+        run,
+        target.name,
+        Parts::of(inputs, INPUTS),
+        |random, trace| {
+            runtime().block_on(part(target, random, trace));
+        },
+    )
+}
+
+async fn part(target: &Target, random: &mut Random, trace: &Trace) {
+    let app = app(random);
+    let good = Good::of(&app).await;
+    let samples = (target.samples)(&good);
+    let others: Vec<_> = samples.iter().map(|(_, bytes)| bytes).collect();
+    for _ in 0..INPUTS {
+        let (at, sample) = random.pick(&samples);
+        let input = random.mutated(sample, &others);
+        trace.begin(&input);
+        let Some(mut call) = (target.call)(random, at, &input) else {
+            continue;
+        };
+        if random.once_in(2) && target.name != "forwarding" {
+            call = call.from(&format!("192.0.2.{}", random.below(256)));
+        }
+        let reply = app.send(call).await;
+        assert!(!reply.status.is_server_error(), "{}", reply.status);
+        (target.check)(&good, at, &input, &reply);
+        assert_eq!((app.service.held(), app.service.unfinished()), ((0, 0), 0));
+    }
+}
+
+/// A service with limits so wide that they hide nothing; now and then with those that hold by default.
+fn app(random: &mut Random) -> TestApp {
+    let mut setup = Setup {
+        allowed_origins: &["https://www.example.com"],
+        trusted_proxies: &["10.0.0.0/8", "fd00::/8"],
+        ..Setup::default()
+    };
+    if !random.once_in(8) {
+        for policy in [
+            "default",
+            "ip",
+            "keys",
+            "agents",
+            "newsletter",
+            "newsletter-ip",
+        ] {
+            setup = setup.limit(policy, "1000000/60s");
+        }
+        for policy in ["assistant", "assistant-ip"] {
+            setup = setup.limit(policy, "1000000/60s");
+        }
+    }
+    setup.start()
+}

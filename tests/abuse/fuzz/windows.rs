@@ -1,0 +1,152 @@
+//! Records of windows that are not as they were written: each is read or skipped, and those beside it
+//! stay.
+
+use std::fs;
+use std::path::Path;
+
+use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
+use landing_api::domain::policy::PolicyName;
+use landing_api::domain::time::Timestamp;
+use landing_api::domain::window::LATE_ARRIVAL_MS_MAX;
+
+use super::{Parts, Trace, runtime};
+use crate::Run;
+use crate::fixtures::{START, acquire, charge, is_admitted, peek, policies};
+use crate::random::Random;
+use crate::storage::directory;
+
+const INPUTS: u64 = 1024;
+
+/// An exact one, and one whose buckets hold several admissions.
+const QUOTAS: [&str; 2] = ["3/60s", "1000/60s"];
+
+/// One record in so many stays as it is.
+const GOOD: u32 = 8;
+
+pub(crate) fn windows(run: Run) -> Result<String, String> {
+    let inputs = if run.is_long { 1_100_000 } else { 4_096 };
+    super::run(
+        run,
+        "windows",
+        Parts::of(inputs, INPUTS),
+        |random, trace| {
+            runtime().block_on(part(random, trace));
+        },
+    )
+}
+
+async fn part(random: &mut Random, trace: &Trace) {
+    let quota = *random.pick(&QUOTAS);
+    let root = directory();
+    let samples = samples(&root.path().join("made"), quota).await;
+    let made = root.path().join("changed");
+    let db = sled::Config::new().segment_size(64 * 1024).path(&made);
+    let db = db.open().unwrap();
+    let mut good = Vec::new();
+    for host in 0..u32::try_from(INPUTS).unwrap() {
+        let key = charge(PolicyName::Ip, quota, host).key;
+        let (counted, sample) = random.pick(&samples);
+        if host % GOOD == 0 {
+            good.push((host, *counted));
+            db.insert(key.as_bytes(), sample.as_slice()).unwrap();
+            continue;
+        }
+        let others: Vec<_> = samples.iter().map(|(_, bytes)| bytes).collect();
+        let input = random.mutated(sample, &others);
+        trace.begin(&input);
+        // A longer key is a batch of changes, as an earlier version wrote them.
+        let key = key.as_bytes();
+        let key = if random.once_in(8) {
+            &[key.as_slice(), key].concat()
+        } else {
+            key.as_slice()
+        };
+        let batch = [&[1], &key[..16], &[9], &input].concat();
+        let value = if key.len() > 16 { batch } else { input };
+        db.insert(key, value).unwrap();
+    }
+    db.flush().unwrap();
+    // sled releases its files some time after it is dropped.
+    let copied = root.path().join("copied");
+    copy_dir(&made, &copied);
+    check(&copied, quota, &good).await;
+}
+
+/// Each host has its own window, of the stored ones or a new one, and the next start has them all.
+async fn check(dir: &Path, quota: &str, good: &[(u32, u32)]) {
+    let most: u32 = quota.split('/').next().unwrap().parse().unwrap();
+    let hosts = 0..u32::try_from(INPUTS).unwrap();
+    let limiter = open(dir, quota);
+    assert!(limiter.stats().windows <= hosts.len());
+    for (host, counted) in good {
+        let usage = peek(&limiter, charge(PolicyName::Ip, quota, *host), START).await;
+        assert_eq!(usage.0, *counted, "{host}");
+    }
+    let mut before = Vec::new();
+    for host in hosts.clone() {
+        let charge = charge(PolicyName::Ip, quota, host);
+        let (counted, reset_ms) = peek(&limiter, charge, START).await;
+        assert!(reset_ms <= 60_000, "{host}: {reset_ms}");
+        let admission = acquire(&limiter, &[charge], START).await;
+        assert_eq!(
+            admission.decision.is_refused(),
+            counted >= most,
+            "{host}: {counted} {reset_ms} {quota}"
+        );
+        before.push(peek(&limiter, charge, START).await);
+    }
+    limiter.close();
+    drop(limiter);
+    let limiter = open(dir, quota);
+    for host in hosts {
+        let charge = charge(PolicyName::Ip, quota, host);
+        let after = peek(&limiter, charge, START).await;
+        assert_eq!(after, before[host as usize], "{host}");
+        // Whatever was stored, nobody waits longer than a window. Late arrivals move its begin.
+        let later = START.plus_ms(60_000 + LATE_ARRIVAL_MS_MAX);
+        assert!(is_admitted(&limiter, &[charge], later).await, "{host}");
+    }
+}
+
+/// What a limiter writes for some windows, and how many each counts.
+async fn samples(dir: &Path, quota: &str) -> Vec<(u32, Vec<u8>)> {
+    let limiter = open(dir, quota);
+    let mut counts = Vec::new();
+    for host in 0..3 {
+        for step in 0..=host {
+            let charge = charge(PolicyName::Ip, quota, host);
+            let at = Timestamp::from_ms(START.as_ms() - 10 + u64::from(step));
+            assert!(is_admitted(&limiter, &[charge], at).await);
+        }
+        counts.push(host + 1);
+    }
+    limiter.close();
+    drop(limiter);
+    let db = sled::Config::new().segment_size(64 * 1024).path(dir);
+    let db = db.open().unwrap();
+    let value = |host| {
+        let key = charge(PolicyName::Ip, quota, host).key;
+        db.get(key.as_bytes()).unwrap().unwrap().to_vec()
+    };
+    std::iter::zip(counts, 0..)
+        .map(|(count, host)| (count, value(host)))
+        .collect()
+}
+
+fn open(dir: &Path, quota: &str) -> SledRateLimiter {
+    let store = Box::new(SledWindowStore::new(dir));
+    SledRateLimiter::without_thread(store, &policies(quota), START, WINDOWS_MAX)
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A data directory as a process left it, and starts with something else in it.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use futures_util::future::join_all;
+use landing_api::adapters::ledger::Tuning;
+use landing_api::ports::KeyIssuer;
+
+use crate::fixtures::{House, Opened, START, key_record};
+use crate::random::Random;
+
+use super::house;
+
+/// What a process left.
+pub(crate) struct Left {
+    house: House,
+    is_clean: bool,
+    pub(crate) ledger: Vec<u8>,
+    /// Each with the offset of the end of its batch, its last newline not included.
+    contacts: Vec<(String, usize)>,
+}
+
+impl Left {
+    /// Some batches, by a process that was killed or that stopped.
+    pub(crate) async fn new(random: &mut Random, is_clean: bool) -> Self {
+        let house = house();
+        let opened = house.open();
+        let mut names = Vec::new();
+        for group in 0..2 + random.below(6) {
+            let together: Vec<_> = (0..=random.below(5))
+                .map(|number| format!("n{group}-{number}"))
+                .collect();
+            let answers = join_all(together.iter().map(|name| opened.sign_up(name))).await;
+            assert!(answers.iter().all(Result::is_ok));
+            names.extend(together);
+            match random.below(5) {
+                0 => assert!(opened.sign_up(random.pick::<String>(&names)).await.is_ok()),
+                1 => {
+                    opened.sign_up("gone").await.unwrap();
+                    opened.forget("gone").await.unwrap();
+                }
+                2 => {
+                    let mut record = key_record(u8::try_from(group).unwrap(), Some("label"));
+                    record.expires_at = START.plus_ms(1_000);
+                    opened.store.issue(record).await.unwrap();
+                }
+                _ => {}
+            }
+        }
+        opened.end(!is_clean);
+        let ledger = house.ledger();
+        let end_of = |name: &String| {
+            let subscribed = format!("\"contact_subscribed\":{{\"email\":\"{name}@example.com\"");
+            let text = std::str::from_utf8(&ledger).unwrap();
+            let at = text.find(&subscribed).unwrap();
+            let begin = text[..at].rfind('\n').unwrap() + 1;
+            let left = begin + text[begin..].find("\"left\":0,").unwrap();
+            left + text[left..].find('\n').unwrap()
+        };
+        let contacts = names.iter().map(|name| (name.clone(), end_of(name)));
+        Self {
+            contacts: contacts.collect(),
+            is_clean,
+            ledger,
+            house,
+        }
+    }
+
+    /// Where its last batch begins.
+    pub(crate) fn last_batch(&self) -> usize {
+        let text = std::str::from_utf8(&self.ledger).unwrap().trim_end();
+        let before = text.rfind("\"left\":0,").unwrap();
+        let last_but_one = text[..before].rfind("\"left\":0,").unwrap();
+        last_but_one + text[last_but_one..].find('\n').unwrap() + 1
+    }
+
+    /// A copy of the directory, whose files may be changed.
+    pub(crate) fn copy(&self) -> House {
+        let copy = house();
+        copy_dir(&self.house.path, &copy.path);
+        copy
+    }
+
+    /// Starts in a copy whose ledger is `bytes`: what cannot have been lost without a fault is there,
+    /// and what is not is in a file that was kept. `is_forged` if lines in it are others with a right
+    /// checksum.
+    pub(crate) async fn check(&self, bytes: &[u8], is_forged: bool) {
+        let copy = self.copy();
+        copy.write_ledger(bytes);
+        let Some(opened) = start(&copy) else {
+            assert!(bytes != self.ledger, "refused as it was");
+            return;
+        };
+        let same = std::iter::zip(bytes, &self.ledger);
+        let same = same.take_while(|(one, other)| one == other).count();
+        let head = self.ledger.iter().position(|byte| *byte == b'\n').unwrap();
+        assert!(is_forged || same >= head, "a head that is not as written");
+        let changed = String::from_utf8_lossy(&bytes[same..]);
+        let mut missing = Vec::new();
+        for (name, end) in &self.contacts {
+            if !opened.has(name).await {
+                let is_touched = is_forged && changed.contains(&format!("{name}@"));
+                // A last newline that is missing is no change, and one that is something else is.
+                let has_changed = *end > same || *end == same && *end < bytes.len();
+                assert!(
+                    has_changed || is_touched,
+                    "{name} stood before what was changed"
+                );
+                missing.push(name);
+            }
+        }
+        opened.crash();
+        if is_forged || missing.is_empty() {
+            return;
+        }
+        assert!(!self.is_clean, "{missing:?} lost behind a clean stop");
+        // Whole batches that are missing at the end were never there, as far as anybody can tell.
+        let kept = copy.kept("cut");
+        let is_kept = kept.last().is_some_and(|cut| bytes.ends_with(cut));
+        assert!(
+            is_kept || self.ledger.starts_with(bytes),
+            "{missing:?} lost silently"
+        );
+    }
+
+    /// Starts in `copy`, which is as it was but for a file beside the ledger: everything is there, or
+    /// the start is refused.
+    pub(crate) async fn check_all(&self, copy: &House) {
+        if let Some(opened) = start(copy) {
+            for (name, _) in &self.contacts {
+                assert!(opened.has(name).await, "{name} is missing");
+            }
+            opened.crash();
+        }
+    }
+}
+
+/// The store, unless the start is refused, with one line that tells no address.
+fn start(house: &House) -> Option<Opened> {
+    match house.try_open(Tuning::default()) {
+        Ok(opened) => Some(opened),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(
+                !text.contains('\n') && !text.contains("example.com"),
+                "{text}"
+            );
+            None
+        }
+    }
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    DirBuilder::new().mode(0o700).create(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Disks, power and processes that fail: what was acknowledged is there afterwards, or the start says
+//! what is not.
+
+pub(crate) mod flips;
+pub(crate) mod kill;
+pub(crate) mod left;
+pub(crate) mod power;
+
+use tempfile::TempDir;
+
+use crate::fixtures::House;
+
+/// A directory in memory, if there is any: nobody cuts the power for real, and a sync costs nothing.
+pub(crate) fn directory() -> TempDir {
+    let in_memory = tempfile::tempdir_in("/dev/shm");
+    in_memory.unwrap_or_else(|_| tempfile::tempdir().unwrap())
+}
+
+fn house() -> House {
+    House::within(directory())
+}
