@@ -45,7 +45,8 @@ pub struct ServerLimits {
     pub idle_deadline: Duration,
     /// How long requests may take to finish after the stop signal, before they are interrupted.
     pub drain_deadline: Duration,
-    /// The largest request head on HTTP/1.1, in bytes.
+    /// The largest request head on HTTP/1.1, in bytes. Each connection may hold an unfinished one, which
+    /// is not counted anywhere.
     pub head_bytes_max: usize,
     /// Most concurrent streams of an HTTP/2 connection.
     pub streams_max: u32,
@@ -75,7 +76,7 @@ impl Default for ServerLimits {
             head_deadline: Duration::from_secs(30),
             idle_deadline: Duration::from_secs(75),
             drain_deadline: Duration::from_secs(10),
-            head_bytes_max: 64 * 1024,
+            head_bytes_max: 16 * 1024,
             streams_max: 128,
             streams_per_network: 1024,
         }

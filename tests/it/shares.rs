@@ -31,7 +31,7 @@ const FEW: ServerLimits = ServerLimits {
     head_deadline: Duration::from_secs(30),
     idle_deadline: Duration::from_secs(75),
     drain_deadline: Duration::from_secs(10),
-    head_bytes_max: 64 * 1024,
+    head_bytes_max: 16 * 1024,
     streams_max: 128,
     streams_per_network: 1024,
 };

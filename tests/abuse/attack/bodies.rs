@@ -77,11 +77,11 @@ pub(crate) async fn slow(run: Run) -> Verdict {
     trial.end().await
 }
 
-/// Whole heads of 60 KiB, 40 MB of them, whose bodies do not come.
+/// Whole heads of 15 KiB, 11 MB of them, whose bodies do not come.
 pub(crate) async fn waiting_heads(run: Run) -> Verdict {
     let trial = Trial::begin(&[]).await;
     let request = |number| {
-        let padding = "x".repeat(60 * 1024);
+        let padding = "x".repeat(15 * 1024);
         let headers = format!("{}X-Padding: {padding}\r\n", forwarded_for(home(number)));
         let mut request = chat(&headers, "hello").into_bytes();
         request.truncate(request.len() - 10);
