@@ -9,9 +9,9 @@ use crate::ports::StoreError;
 
 use super::sled_index::{Index, IndexError, wipe};
 
-/// How many events are held in memory, some 120 MiB, before they are folded into the index in the
-/// order of its buckets. With fewer, each bucket is written more often.
-const EVENTS_MAX: usize = 500_000;
+/// How many bytes of events are held, in some 120 MiB of memory, before they are folded into the index
+/// in the order of its buckets: half a million short ones. With fewer, each bucket is written more often.
+const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const EVENTS_PER_PROGRESS: u64 = 250_000;
 
@@ -64,9 +64,10 @@ pub(crate) fn rebuild(
 }
 
 fn fill(index: &Index, path: &Path, total: u64) -> Result<(), RebuildError> {
-    let mut entries = Vec::new();
+    let (mut entries, mut bytes) = (Vec::new(), 0);
     each_event(path, |place, event, json| {
         entries.push(Entry::recorded(event, json));
+        bytes += json.len();
         if place % EVENTS_PER_PROGRESS == 0 {
             tracing::info!(
                 index.done = place,
@@ -74,8 +75,9 @@ fn fill(index: &Index, path: &Path, total: u64) -> Result<(), RebuildError> {
                 "rebuilding the index"
             );
         }
-        if entries.len() == EVENTS_MAX {
+        if bytes >= BYTES_MAX {
             index.apply(std::mem::take(&mut entries))?;
+            bytes = 0;
         }
         Ok::<_, RebuildError>(())
     })?;
