@@ -91,8 +91,8 @@ impl PolicyName {
         }
     }
 
-    /// Whether it counts by network alone. Its charges are never refunded, which bounds the refunds
-    /// under every other policy.
+    /// Whether it counts by network alone. When a model or a provider fails, its charges are not
+    /// refunded, which bounds the refunds under every other policy.
     #[must_use]
     pub const fn counts_networks(self) -> bool {
         matches!(self.counted_by(), CountedBy::Network)

@@ -118,7 +118,7 @@ impl LedgerWriter {
         // What another file says does not count.
         let is_displaced = matches!(made, Err(StoreError::Displaced(_)));
         if made.is_err() && !is_displaced && !self.shared.has_credentials() {
-            match Credentials::read(self.ledger.path(), self.now) {
+            match Credentials::read(self.ledger.path()) {
                 Ok(credentials) => self.shared.set_credentials(credentials),
                 Err(error) => tracing::error!(%error, "credentials cannot be looked up"),
             }

@@ -5,19 +5,18 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::adapters::ledger::record::{Event, Flaw, Identity, Kept, each_event, fold};
-use crate::domain::time::Timestamp;
 
 /// What the ledger keeps of everything but contacts. A key takes some 300 bytes.
 pub(crate) struct Credentials(HashMap<Identity, Kept<Event>>);
 
 impl Credentials {
-    /// Reads what has not expired at `now` from the ledger at `path`.
-    pub(crate) fn read(path: &Path, now: Timestamp) -> Result<Self, Flaw> {
+    /// Reads them from the ledger at `path`. What has expired is among them, as in the index: a clock
+    /// that was wrong once must not make a revoked token good again.
+    pub(crate) fn read(path: &Path) -> Result<Self, Flaw> {
         let mut credentials = HashMap::new();
         each_event(path, |_place, event, _json| {
             let identity = event.identity();
-            let has_expired = event.expires_at().is_some_and(|at| at <= now);
-            if !identity.is_contact() && !has_expired {
+            if !identity.is_contact() {
                 let before = credentials.remove(&identity);
                 if let Some(after) = fold(before, event, event.clone()) {
                     credentials.insert(identity, after);
