@@ -159,7 +159,9 @@ fn open_ledger(
             let generation = record::glimpse(&path).map_err(OpenError::io("read", &path))?;
             let generation = generation.map_or(0, |glimpse| glimpse.generation) + 1;
             let now = Timestamp::default();
-            let keep = || fs::hard_link(&path, &kept);
+            // Not every file system has hard links.
+            let copy = |_error| fs::copy(&path, &kept).map(drop);
+            let keep = || fs::hard_link(&path, &kept).or_else(copy);
             let (ledger, _expired) = record::compact(files, &path, generation, &secret, now, keep)
                 .map_err(|flaw| flawed(data_dir, flaw))?;
             Ok((ledger, false, Err("damage was accepted".to_owned())))
