@@ -14,6 +14,7 @@
 //! | [`data_dir`] | the data directory: lock and secret |
 //! | [`files`] | file operations, replaceable for fault injection |
 //! | [`open_error`] | why a data directory cannot be opened |
+//! | `mutex` | locking without poisoning |
 //! | `sled_db` | opening and closing sled, with its panics as errors |
 //! | [`outbound`] | the HTTP client |
 //! | [`site_dir`] | the operator's files for the site |
@@ -25,6 +26,7 @@ pub mod ledger;
 pub mod limiter;
 pub mod memory;
 pub mod model;
+mod mutex;
 pub mod open_error;
 pub mod operator_file;
 pub mod outbound;

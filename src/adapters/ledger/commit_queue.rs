@@ -1,11 +1,12 @@
 //! The bounded queue of changes, and the one thread that commits them.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::adapters::mutex::lock;
 use crate::ports::StoreError;
 
 use super::draft::Draft;
@@ -92,8 +93,4 @@ fn run(mut writer: LedgerWriter, mut receiver: mpsc::Receiver<PendingChange>) ->
         writer.compact_if_due();
     }
     writer
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::adapters::files::FileId;
+use crate::adapters::mutex::lock;
 use crate::ports::StoreError;
 
 use super::index::{Credentials, Index, IndexError};
@@ -135,7 +136,7 @@ impl SharedState {
         }
         drop(state);
         if before.is_some() && self.is_sound() {
-            let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut outage = lock(&self.outage);
             if std::mem::take(&mut outage.is_announced) {
                 let failures = std::mem::take(&mut outage.failures);
                 tracing::info!(store.failures = failures, "the store works again");
@@ -145,7 +146,7 @@ impl SharedState {
 
     /// Counts a request that failed for `error`, and logs that once a minute.
     pub(super) fn count_failure(&self, error: &StoreError) {
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outage = lock(&self.outage);
         outage.failures += 1;
         let is_due = |logged: Instant| logged.elapsed() >= PAUSE_BETWEEN_WARNINGS;
         if outage.logged.is_none_or(is_due) {

@@ -23,12 +23,13 @@ mod writer;
 use std::io;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::adapters::mutex::lock;
 use crate::domain::decision::Decision;
 use crate::domain::policy::Policies;
 use crate::domain::time::Timestamp;
@@ -174,9 +175,4 @@ impl std::fmt::Debug for SledRateLimiter {
             .field("windows", &self.table.count())
             .finish_non_exhaustive()
     }
-}
-
-/// Ignores poisoning: a change that was not written stays in the list.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

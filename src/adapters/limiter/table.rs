@@ -10,10 +10,11 @@
 //! these bounds by their own charges.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use arrayvec::ArrayVec;
 
+use crate::adapters::mutex::lock;
 use crate::domain::client::LimitKey;
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::time::Timestamp;
@@ -188,8 +189,7 @@ impl Table {
             .shards
             .get(index)
             .expect("there is a shard for every index");
-        // A panic elsewhere leaves a shard consistent: each window is changed in one step.
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(shard)
     }
 }
 

@@ -10,7 +10,7 @@ mod rate_limiter;
 mod revocation_list;
 mod subscription_notifier;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use super::mutex::lock;
 
 pub use clock::ManualClock;
 pub use contact_store::MemoryContactStore;
@@ -20,8 +20,3 @@ pub use model_client::{MemoryAnswerSink, ScriptedModelClient};
 pub use rate_limiter::MemoryRateLimiter;
 pub use revocation_list::MemoryRevocationList;
 pub use subscription_notifier::ScriptedSubscriptionNotifier;
-
-/// Locks and ignores poisoning: no critical section in here can panic half-way.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

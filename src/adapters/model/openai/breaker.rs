@@ -1,10 +1,12 @@
 //! A circuit breaker: after repeated failures the upstream is not asked for a while, so that
 //! visitors do not each wait for the same failure.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::adapters::mutex::lock;
 
 /// Consecutive failures that open the breaker.
 const FAILURES_MAX: u32 = 5;
@@ -69,7 +71,7 @@ impl Breaker {
     }
 
     fn lock(&self) -> MutexGuard<'_, BreakerState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
