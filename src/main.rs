@@ -11,9 +11,8 @@ use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::adapters::model::openai::SLOW_READER_GRACE;
-use landing_api::adapters::system::{
-    Job, SystemClock, SystemEntropy, check_threads, fit_connections, run_within, write_to_pipe,
-};
+use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
+use landing_api::adapters::threads::{Job, check_threads, run_within, write_to_pipe};
 use landing_api::adapters::webhook;
 use landing_api::app::App;
 use landing_api::config::{Args, LogFormat, RequestDeadlines};
@@ -120,11 +119,11 @@ struct Stores {
 }
 
 impl Stores {
-    /// The next start need not rebuild what is closed well. A disk that does not answer is not
-    /// waited for: everything acknowledged is synced.
+    /// Closes the stores, so that the next start does not have to rebuild the index. Does not wait
+    /// long for a disk that does not answer: everything acknowledged is synced already.
     ///
     /// # Errors
-    /// When the next start would not find what was recorded, or has to rebuild for such a disk.
+    /// When the next start would not find what was recorded, or when the disk does not answer.
     fn close(self) -> Result<(), Failure> {
         let Self { limiter, ledger } = self;
         let close_limiter: Job<Result<(), StoreError>> = Box::new(move || {

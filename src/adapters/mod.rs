@@ -16,6 +16,7 @@
 //! | [`open_error`] | why a data directory cannot be opened |
 //! | `mutex` | locking without poisoning |
 //! | `sled_db` | opening and closing sled, with its panics as errors |
+//! | [`threads`] | whether the system grants enough threads, and work with a deadline |
 //! | [`outbound`] | the HTTP client |
 //! | [`site_dir`] | the operator's files for the site |
 //! | [`operator_file`] | files named by flags, such as secrets |
@@ -33,4 +34,5 @@ pub mod outbound;
 pub mod site_dir;
 mod sled_db;
 pub mod system;
+pub mod threads;
 pub mod webhook;
