@@ -15,7 +15,7 @@ use super::files::{
     Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, is_irregular, remove_for_good,
     sync_parent, write_whole,
 };
-use super::ledger::record::{self, Glimpse, LEDGER, glimpse, old_journal};
+use super::ledger::record::{self, LEDGER, Preview, old_journal, preview};
 use super::open_error::OpenError;
 
 /// How often, and after what pause, a lock that is taken is tried again: a process that is ending or
@@ -46,8 +46,8 @@ impl DataDir {
     /// every store opened on it are dropped. A new directory gets an empty ledger and a secret.
     ///
     /// # Errors
-    /// [`OpenError`] when another process has the lock, or when the ledger is lost, or when the secret
-    /// cannot be read or created or is not the ledger's. Existing files are unchanged then.
+    /// [`OpenError`] when another process has the lock, when the ledger is lost, or when the secret cannot
+    /// be read or created or is not the ledger's. Existing files are unchanged then.
     pub fn open(path: &Path, entropy: &dyn Entropy) -> Result<Self, OpenError> {
         create_private(path).map_err(OpenError::io("create", path))?;
         refuse_irregular(path)?;
@@ -115,19 +115,19 @@ impl DataDir {
         Ok(())
     }
 
-    /// The ledger's secret, created if no event depends on one yet. The ledger is begun first if there
-    /// is none: a secret without a ledger tells that one was lost, and an empty ledger takes any secret.
+    /// The ledger's secret, created if no event depends on one yet. A missing ledger is created before
+    /// the secret: a secret without a ledger means that the ledger was lost.
     fn secret_of(directory: &Path, entropy: &dyn Entropy) -> Result<Secret, OpenError> {
         let path = directory.join(SECRET);
         let accept = directory.join(ACCEPT_NEW_SECRET);
         let ledger = directory.join(LEDGER);
-        let glimpse = glimpse(&ledger).map_err(OpenError::io("read", &ledger))?;
-        if glimpse.is_none() {
+        let preview = preview(&ledger).map_err(OpenError::io("read", &ledger))?;
+        if preview.is_none() {
             refuse_if_lost(directory)?;
         }
-        let is_begun = glimpse.is_some();
+        let is_begun = preview.is_some();
         let is_accepted = exists(&accept)?;
-        let bound = glimpse.filter(|glimpse| glimpse.has_events && !is_accepted);
+        let bound = preview.filter(|preview| preview.has_events && !is_accepted);
         let found = read_secret(&path)?;
         let secret = match (&found, bound) {
             (None, Some(_)) => {
@@ -139,7 +139,7 @@ impl DataDir {
             (None, None) => new_secret(entropy)?,
             (
                 Some(secret),
-                Some(Glimpse {
+                Some(Preview {
                     secret: Some(id), ..
                 }),
             ) if id != secret.id() => {
@@ -163,20 +163,20 @@ impl DataDir {
     }
 }
 
-/// Fails if something tells that there was a ledger, unless its loss is accepted.
+/// Fails if something shows that there was a ledger, unless the operator accepted its loss.
 fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
     let ledger = directory.join(LEDGER);
     let accept = directory.join(ACCEPT_EMPTY);
-    let proofs = [
+    let traces = [
         directory.join(SECRET),
         directory.join(INDEX),
         old_journal(&ledger),
     ];
-    let proof = proofs.into_iter().find(|it| it.symlink_metadata().is_ok());
-    match proof {
-        Some(proof) if !exists(&accept)? => Err(OpenError::LedgerMissing {
+    let evidence = traces.into_iter().find(|it| it.symlink_metadata().is_ok());
+    match evidence {
+        Some(evidence) if !exists(&accept)? => Err(OpenError::LedgerMissing {
             ledger,
-            proof,
+            evidence,
             accept,
         }),
         Some(_) => {
@@ -187,7 +187,8 @@ fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Fails if what is about to be opened is no file, or the directory is none.
+/// Fails if `directory` is not a directory, or if something in it that is opened later is not a regular
+/// file.
 fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
     if !directory.is_dir() {
         let error = io::ErrorKind::NotADirectory.into();
@@ -220,8 +221,9 @@ fn create_private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks the directory, because a file in it can be removed and made anew, and the file `lock`, which
-/// is all that earlier versions lock, and that file systems can lock that lock no directories.
+/// Locks the directory and the file `lock` in it. The directory, because `lock` can be removed and
+/// created again; the file, because earlier versions lock only that, and because some file systems
+/// cannot lock directories.
 fn lock(path: &Path) -> Result<[File; 2], OpenError> {
     let directory = File::open(path).map_err(OpenError::io("open", path))?;
     match take(&directory) {
@@ -253,7 +255,7 @@ fn take(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
-fn exists(path: &Path) -> Result<bool, OpenError> {
+pub(super) fn exists(path: &Path) -> Result<bool, OpenError> {
     path.try_exists().map_err(OpenError::io("look at", path))
 }
 

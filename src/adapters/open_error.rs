@@ -21,22 +21,22 @@ pub enum OpenError {
         /// What the operating system said.
         source: io::Error,
     },
-    /// There is no ledger, but something that only stands beside one.
+    /// There is no ledger, but a file or directory that is only made beside one.
     #[error(
-        "{0} is missing or empty, but {1} tells that there was one: is the volume mounted? Restore it \
+        "{0} is missing or empty, but {1} shows that there was one: is the volume mounted? Restore it \
          from a backup, or begin an empty one with `touch {2}` and start again (all contacts and keys \
          are gone then)",
-        .ledger.display(), .proof.display(), .accept.display()
+        .ledger.display(), .evidence.display(), .accept.display()
     )]
     LedgerMissing {
         /// The ledger's path.
         ledger: PathBuf,
-        /// What tells that there was one.
-        proof: PathBuf,
+        /// What shows that there was one.
+        evidence: PathBuf,
         /// The file that accepts the loss.
         accept: PathBuf,
     },
-    /// A FIFO, a directory, a device or a socket is where a file should be.
+    /// There is a FIFO, a directory, a device or a socket where a file is expected.
     #[error("{} is no regular file: move it away and start again", .0.display())]
     Irregular(PathBuf),
     /// There is no secret, but there are events that were recorded under one.
@@ -101,7 +101,7 @@ pub enum OpenError {
     },
     /// The ledger lost something that was acknowledged.
     #[error(
-        "{0} is damaged at line {line}: {what}; restore it from a backup, or keep every line that is \
+        "{0} is damaged at line {line}: {reason}; restore it from a backup, or keep every line that is \
          whole and give up the rest with `touch {1}` and start again",
         .path.display(), .accept.display()
     )]
@@ -111,7 +111,7 @@ pub enum OpenError {
         /// The first damaged line; the head is line 1.
         line: u64,
         /// What is wrong with it.
-        what: String,
+        reason: String,
         /// The file that accepts the loss.
         accept: PathBuf,
     },

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::adapters::data_dir::DataDir;
+use crate::adapters::data_dir::{DataDir, exists};
 use crate::adapters::files::{Files, SystemFiles, is_full, numbered, remove_for_good, sync_parent};
 use crate::adapters::open_error::OpenError;
 use crate::domain::secret::MacKey;
@@ -47,7 +47,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     let index_root = data_dir.index();
     let hash_key = data_dir.secret().keys().index;
     let secret = data_dir.secret().id();
-    let (ledger, has_forgotten, left) = open_ledger(data_dir, &tuning.files)?;
+    let (ledger, has_forgotten, marker) = open_ledger(data_dir, &tuning.files)?;
     let is_new_secret = ledger.head().secret != secret;
     if is_new_secret && ledger.sequence() > 0 {
         tracing::warn!(
@@ -55,14 +55,14 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
              are void"
         );
     }
-    let left = match left {
+    let marker = match marker {
         // Buckets depend on the secret.
         Ok(_) if is_new_secret => Err("the secret is new".to_owned()),
-        left => left,
+        marker => marker,
     };
     let shared = SharedState::default();
     shared.set_file(ledger.id().ok());
-    let trusted = left.and_then(|left| open_trusted(&index_root, left, &hash_key, &ledger));
+    let trusted = marker.and_then(|marker| open_trusted(&index_root, marker, &hash_key, &ledger));
     let mut writer = LedgerWriter {
         ledger,
         index_root,
@@ -71,14 +71,14 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         index_failure: None,
         growth_min: tuning.growth_min,
         put_off: 0,
-        // Nothing expires before an event of this process tells the time.
+        // Until the first event of this process nothing expires.
         now: Timestamp::default(),
     };
     match trusted {
         Ok(index) => writer.shared.set_index(index),
-        Err(reason) => make_index(&mut writer, &reason).map_err(|flaw| flawed(data_dir, flaw))?,
+        Err(reason) => build_index(&mut writer, &reason).map_err(|flaw| flawed(data_dir, flaw))?,
     }
-    // A line of a later format in a file of an earlier one would pass for damage.
+    // A line of a later format in a file of an earlier one would count as damage.
     let is_outdated = writer.ledger.head().format < FORMAT;
     if is_new_secret || is_outdated || has_forgotten {
         match writer.compact(&secret) {
@@ -96,17 +96,17 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     let repaired = writer.ledger.repair();
     repaired.map_err(OpenError::io("write", writer.ledger.path()))?;
     data_dir.withdraw_acceptance()?;
-    if let Err(error) = try_room(data_dir, tuning.files.as_ref()) {
-        // Nothing may be written for long: health must tell before.
+    if let Err(error) = probe_disk(data_dir, tuning.files.as_ref()) {
+        // Health must show this before the first write is tried.
         tracing::error!(%error, "nothing can be written to the data directory");
-        writer.ledger.distrust();
-        writer.shared.set_trouble(Some(ledger_failed(error)));
+        writer.ledger.mark_failed();
+        writer.shared.set_write_error(Some(ledger_failed(error)));
     }
     Ok(writer)
 }
 
-/// Writes a little beside the ledger, which itself stays as it is.
-fn try_room(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
+/// Writes a file beside the ledger and removes it.
+fn probe_disk(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
     let path = data_dir.path().join(LEDGER).with_extension("jsonl.room");
     let written = files
         .create(&path)
@@ -115,8 +115,8 @@ fn try_room(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
     written.and(removed)
 }
 
-/// Opens the ledger. Also returns whether it has addresses that were forgotten, and what the last stop
-/// left, if that was a clean one.
+/// Opens the ledger. Also returns whether it has addresses that were forgotten, and the marker of the
+/// last clean stop or why there is none.
 fn open_ledger(
     data_dir: &DataDir,
     files: &Arc<dyn Files>,
@@ -129,35 +129,37 @@ fn open_ledger(
     remove_for_good(&unfinished).map_err(OpenError::io("remove", &unfinished))?;
     record::take_over(files.as_ref(), &path)
         .map_err(OpenError::io("take over the journal of", &path))?;
-    let left = clean_stop::read(&index_root);
-    // It was another ledger, if an empty one was accepted instead.
+    let marker = clean_stop::read(&index_root);
+    // Once an empty ledger is accepted, the marker is that of another ledger.
     let is_empty_accepted = exists(&data_dir.accept_empty())?;
-    let proof = left.as_ref().ok().filter(|_| !is_empty_accepted);
-    let proof = proof.and_then(CleanStop::proof);
-    let synced = left.as_ref().ok().map(|left| &left.stamp);
-    let opened = match verify_and_open(files, &path, proof, synced) {
+    let clean_stop = marker.as_ref().ok();
+    let required = clean_stop.filter(|_| !is_empty_accepted);
+    let required = required.and_then(CleanStop::required_state);
+    let synced = clean_stop.map(|clean_stop| &clean_stop.stamp);
+    let opened = match verify_and_open(files, &path, required, synced) {
         Err(Flaw::Io(error)) => {
             // The first sync also reports what the last process wrote and the disk then lost. It
             // reports that once, and the last batch must be written again, even after a clean stop.
             tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
-            verify_and_open(files, &path, proof, None)
+            verify_and_open(files, &path, required, None)
         }
         opened => opened,
     };
     match opened {
-        Ok((ledger, verified)) => Ok((ledger, verified.has_forgotten, left)),
-        Err(Flaw::Damaged { line, what }) if exists(&data_dir.accept_damage())? => {
+        Ok((ledger, verified)) => Ok((ledger, verified.has_forgotten, marker)),
+        Err(Flaw::Damaged { line, reason }) if exists(&data_dir.accept_damage())? => {
             let kept = numbered(&path, "damaged");
             tracing::warn!(
                 ledger.line = line,
-                what = what + &others(&path),
+                reason = reason + &list_bad_lines(&path),
                 kept = %kept.display(),
                 "damage was accepted: going on with what is whole, and keeping the file as it was"
             );
-            // The generation may be what is damaged, and the number that follows one of an index.
+            // The damage may be in the generation number. The next number could then be one that an index
+            // names.
             remove_index(&index_root)?;
-            let generation = record::glimpse(&path).map_err(OpenError::io("read", &path))?;
-            let generation = generation.map_or(0, |glimpse| glimpse.generation) + 1;
+            let generation = record::preview(&path).map_err(OpenError::io("read", &path))?;
+            let generation = generation.map_or(0, |preview| preview.generation) + 1;
             let now = Timestamp::default();
             // Not every file system has hard links.
             let copy = |_error| fs::copy(&path, &kept).map(drop);
@@ -170,15 +172,15 @@ fn open_ledger(
     }
 }
 
-/// Opens the ledger that the last process left. What is in `proof` must be there. If `synced` is its
-/// state, all of it was synced.
+/// Verifies and opens the ledger. The events of `required` must be there. If `synced` is its state, all
+/// of it was synced.
 fn verify_and_open(
     files: &Arc<dyn Files>,
     path: &Path,
-    proof: Option<&Stamp>,
+    required: Option<&Stamp>,
     synced: Option<&Stamp>,
 ) -> Result<(Ledger, Verified), Flaw> {
-    let verified = record::verify(path, proof)?;
+    let verified = record::verify(path, required)?;
     let is_synced = synced.is_some_and(|stamp| {
         stamp.generation == verified.head.generation && stamp.length == verified.length
     });
@@ -186,15 +188,15 @@ fn verify_and_open(
     Ok((ledger, verified))
 }
 
-/// Makes the index from the ledger. Without one the store starts all the same: it may lack nothing
-/// but room.
-fn make_index(writer: &mut LedgerWriter, reason: &str) -> Result<(), Flaw> {
+/// Builds the index from the ledger. The store starts without one if that fails: only disk space may
+/// be missing.
+fn build_index(writer: &mut LedgerWriter, reason: &str) -> Result<(), Flaw> {
     if writer.ledger.sequence() > 0 {
         tracing::info!(reason, "the index cannot be used");
     }
-    // What cannot be removed makes the next step fail.
+    // If this fails, so does the next step.
     let _ = remove_index(&writer.index_root);
-    match writer.make_index() {
+    match writer.build_index() {
         Ok(()) => Ok(()),
         Err(RebuildError::Index(error)) => {
             tracing::error!(
@@ -207,9 +209,10 @@ fn make_index(writer: &mut LedgerWriter, reason: &str) -> Result<(), Flaw> {
     }
 }
 
-/// Removes every index. Its marker goes durably: a later start would hold it against another ledger.
+/// Removes every index and, durably, the marker: a later start would compare it with another ledger.
 fn remove_index(root: &Path) -> Result<(), OpenError> {
-    // First, so that an index that is removed in part is not trusted. It goes in any case.
+    // The marker first, so that an index that is removed in part is not trusted. An error is ignored,
+    // because `wipe` removes the marker, too.
     let _ = clean_stop::remove(root);
     index::wipe(root, None)
         .and_then(|()| sync_parent(root))
@@ -219,20 +222,16 @@ fn remove_index(root: &Path) -> Result<(), OpenError> {
 /// Opens the index that a clean stop left, or returns why it cannot be trusted.
 fn open_trusted(
     root: &Path,
-    left: CleanStop,
+    marker: CleanStop,
     hash_key: &MacKey,
     ledger: &Ledger,
 ) -> Result<Arc<Index>, String> {
-    if left.stamp != stamp(ledger) {
+    if marker.stamp != stamp(ledger) {
         return Err("it is of another state of the ledger".to_owned());
     }
-    let directory = left.redeem(root)?;
+    let directory = marker.redeem(root)?;
     index::wipe(root, Some(&directory)).map_err(|error| error.to_string())?;
     Index::open(&directory, hash_key).map_err(|error| error.to_string())
-}
-
-fn exists(path: &Path) -> Result<bool, OpenError> {
-    path.try_exists().map_err(OpenError::io("look at", path))
 }
 
 fn flawed(data_dir: &DataDir, flaw: Flaw) -> OpenError {
@@ -244,17 +243,17 @@ fn flawed(data_dir: &DataDir, flaw: Flaw) -> OpenError {
             format,
             newest: FORMAT,
         },
-        Flaw::Damaged { line, what } => OpenError::Damaged {
+        Flaw::Damaged { line, reason } => OpenError::Damaged {
             line,
-            what: what + &others(&path),
+            reason: reason + &list_bad_lines(&path),
             path,
             accept: data_dir.accept_damage(),
         },
     }
 }
 
-/// Names the bad lines of the ledger at `path`, if there are several.
-fn others(path: &Path) -> String {
+/// Lists the bad lines of the ledger at `path`, if there are several.
+fn list_bad_lines(path: &Path) -> String {
     let (first, count) = record::bad_lines(path, LINES_NAMED_MAX).unwrap_or_default();
     if count < 2 {
         return String::new();

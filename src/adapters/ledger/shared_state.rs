@@ -10,24 +10,24 @@ use crate::adapters::files::FileId;
 use crate::adapters::mutex::lock;
 use crate::ports::StoreError;
 
-use super::index::{Credentials, Index, IndexError};
+use super::index::{CredentialMap, Index, IndexError};
 use super::record::{Event, Identity, Kept};
 
-/// How often a failing store is logged.
-const PAUSE_BETWEEN_WARNINGS: Duration = Duration::from_secs(60);
+/// The shortest time between two log lines about a failing store.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Where look-ups are made, and whether changes can be kept.
+/// Where look-ups are answered from, and whether changes can be kept.
 #[derive(Default)]
 pub(super) struct SharedState {
-    state: RwLock<State>,
+    inner: RwLock<Inner>,
     outage: Mutex<Outage>,
 }
 
 #[derive(Default)]
-struct State {
+struct Inner {
     lookups: Lookups,
     /// Why writes fail, if they do.
-    trouble: Option<StoreError>,
+    write_error: Option<StoreError>,
     /// The ledger's file.
     file: Option<FileId>,
 }
@@ -39,24 +39,24 @@ enum Lookups {
     Nowhere,
     Index(Arc<Index>),
     /// No index can be made at the moment.
-    Credentials(Arc<Credentials>),
+    Credentials(Arc<CredentialMap>),
 }
 
-/// What is logged of an outage.
+/// What is logged about an outage.
 #[derive(Default)]
 struct Outage {
-    /// Requests that failed since it was last logged.
+    /// Requests that failed since the last log line.
     failures: u64,
-    logged: Option<Instant>,
-    /// It was logged, its end was not.
+    logged_at: Option<Instant>,
+    /// Whether the outage was logged and its end was not.
     is_announced: bool,
 }
 
 impl SharedState {
     /// Whether changes can be kept, as far as is known.
     pub(super) fn is_sound(&self) -> bool {
-        let state = self.read();
-        matches!(state.lookups, Lookups::Index(_)) && state.trouble.is_none()
+        let inner = self.read();
+        matches!(inner.lookups, Lookups::Index(_)) && inner.write_error.is_none()
     }
 
     /// The ledger's file.
@@ -83,26 +83,26 @@ impl SharedState {
         matches!(self.read().lookups, Lookups::Credentials(_))
     }
 
-    /// Until there is an index, credentials are looked up here.
-    pub(super) fn set_credentials(&self, credentials: Credentials) {
+    /// Sets where credentials are looked up until there is an index.
+    pub(super) fn set_credentials(&self, credentials: CredentialMap) {
         self.write().lookups = Lookups::Credentials(Arc::new(credentials));
     }
 
     pub(super) fn take_index(&self) -> Option<Arc<Index>> {
-        let mut state = self.write();
-        match std::mem::take(&mut state.lookups) {
+        let mut inner = self.write();
+        match std::mem::take(&mut inner.lookups) {
             Lookups::Index(index) => Some(index),
             Lookups::Nowhere | Lookups::Credentials(_) => None,
         }
     }
 
-    /// Gives the index up after it has failed.
-    pub(super) fn give_index_up(&self, error: &IndexError) {
+    /// Logs that the index failed, and abandons it.
+    pub(super) fn fail_index(&self, error: &IndexError) {
         tracing::error!(%error, "the index failed and has to be made again");
         self.abandon_index();
     }
 
-    /// Gives the index up. It has to be made again.
+    /// Drops the index, which has to be built again.
     pub(super) fn abandon_index(&self) {
         let index = self.take_index();
         if let Some(index) = index {
@@ -110,7 +110,7 @@ impl SharedState {
         }
     }
 
-    /// What is kept of `identity`. `None` if there is nowhere to look.
+    /// The kept events of `identity`. `None` if there is nowhere to look.
     pub(super) fn find(
         &self,
         identity: &Identity,
@@ -125,16 +125,17 @@ impl SharedState {
         }
     }
 
-    /// Notes why writes fail, or that they work.
-    pub(super) fn set_trouble(&self, trouble: Option<StoreError>) {
-        let is_displaced = |trouble: &Option<_>| matches!(trouble, Some(StoreError::Displaced(_)));
-        let mut state = self.write();
-        let before = std::mem::replace(&mut state.trouble, trouble);
-        // A person has to act, and soon.
-        if is_displaced(&state.trouble) && !is_displaced(&before) {
-            tracing::error!(reason = ?state.trouble, "the store takes no writes");
+    /// Sets why writes fail, or that they work.
+    pub(super) fn set_write_error(&self, write_error: Option<StoreError>) {
+        let is_displaced =
+            |write_error: &Option<_>| matches!(write_error, Some(StoreError::Displaced(_)));
+        let mut inner = self.write();
+        let before = std::mem::replace(&mut inner.write_error, write_error);
+        // Logged at once, because the operator has to act.
+        if is_displaced(&inner.write_error) && !is_displaced(&before) {
+            tracing::error!(reason = ?inner.write_error, "the store takes no writes");
         }
-        drop(state);
+        drop(inner);
         if before.is_some() && self.is_sound() {
             let mut outage = lock(&self.outage);
             if std::mem::take(&mut outage.is_announced) {
@@ -144,17 +145,17 @@ impl SharedState {
         }
     }
 
-    /// Counts a request that failed for `error`, and logs that once a minute.
+    /// Counts a request that failed with `error`. Logs failures once a minute.
     pub(super) fn count_failure(&self, error: &StoreError) {
         let mut outage = lock(&self.outage);
         outage.failures += 1;
-        let is_due = |logged: Instant| logged.elapsed() >= PAUSE_BETWEEN_WARNINGS;
-        if outage.logged.is_none_or(is_due) {
+        let is_due = |at: Instant| at.elapsed() >= WARNING_INTERVAL;
+        if outage.logged_at.is_none_or(is_due) {
             let failures = outage.failures;
             tracing::warn!(%error, store.failures = failures, "requests fail for the store");
             *outage = Outage {
                 failures: 0,
-                logged: Some(Instant::now()),
+                logged_at: Some(Instant::now()),
                 is_announced: true,
             };
         }
@@ -162,16 +163,16 @@ impl SharedState {
 
     /// The error when a change was given up or there is nowhere to look.
     pub(super) fn unavailable(&self) -> StoreError {
-        let trouble = self.read().trouble.clone();
-        trouble.unwrap_or_else(|| StoreError::Unavailable("the change was given up".to_owned()))
+        let write_error = self.read().write_error.clone();
+        write_error.unwrap_or_else(|| StoreError::Unavailable("the change was given up".to_owned()))
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -108,7 +108,7 @@ impl LedgerStore {
     ) -> Result<Option<Kept<Event>>, StoreError> {
         match self.shared.find(identity) {
             Some(Ok(found)) => return Ok(found),
-            Some(Err(error)) => self.shared.give_index_up(&error),
+            Some(Err(error)) => self.shared.fail_index(&error),
             None => {}
         }
         // The writer makes an index, or reads the credentials.

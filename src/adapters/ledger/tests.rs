@@ -20,7 +20,7 @@ use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, KeyIssuer, RevocationList, StoreError};
 
-use super::index::{Credentials, IndexError};
+use super::index::{CredentialMap, IndexError};
 use super::record::{CRC_OPEN, Event, LEDGER};
 use super::store::LedgerStore;
 
@@ -119,7 +119,7 @@ async fn credentials_are_looked_up_without_an_index_until_there_is_one() {
     for is_indexed in [true, false] {
         if !is_indexed {
             store.shared.abandon_index();
-            let credentials = Credentials::read(&root.path().join(LEDGER)).unwrap();
+            let credentials = CredentialMap::read(&root.path().join(LEDGER)).unwrap();
             store.shared.set_credentials(credentials);
         }
         for key in &keys {

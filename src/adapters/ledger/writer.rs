@@ -16,7 +16,7 @@ use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
 
 use super::draft::Draft;
-use super::index::{Credentials, Index, IndexError, RebuildError, clean_stop, rebuild};
+use super::index::{CredentialMap, Index, IndexError, RebuildError, clean_stop, rebuild};
 use super::record::{self, Entry, Flaw, Ledger, Stamp};
 use super::shared_state::SharedState;
 
@@ -27,8 +27,8 @@ pub(super) type PendingChange =
 /// Answers one decided change.
 pub(super) type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
-/// How many times as long as it took the making of an index that failed is put off: each try may
-/// fill the disk while it lasts.
+/// After an index could not be built, the pause before the next try is this many times as long as the
+/// try took: each try may fill the disk meanwhile.
 const PAUSE_FACTOR: u32 = 10;
 
 /// What the writer works on.
@@ -37,7 +37,7 @@ pub(super) struct LedgerWriter {
     pub(super) index_root: PathBuf,
     pub(super) hash_key: MacKey,
     pub(super) shared: Arc<SharedState>,
-    /// Why no index could be made, and when it is worth a further try.
+    /// When to try again to build an index, and why the last try failed.
     pub(super) index_failure: Option<(Instant, StoreError)>,
     /// Fewer new lines than this are never worth a compaction.
     pub(super) growth_min: u64,
@@ -64,8 +64,8 @@ impl LedgerWriter {
             }
             Err(StoreError::Unavailable("panic".to_owned()))
         });
-        self.shared.set_trouble(outcome.as_ref().err().cloned());
-        // Those that were not decided are told this trouble.
+        self.shared.set_write_error(outcome.as_ref().err().cloned());
+        // Changes that were not decided are answered with this error.
         drop(changes);
         for reply in replies {
             reply(outcome.clone());
@@ -83,7 +83,7 @@ impl LedgerWriter {
         let entries = match decide(&index, changes, replies) {
             Ok(entries) => entries,
             Err(error) => {
-                self.shared.give_index_up(&error);
+                self.shared.fail_index(&error);
                 return Err(error.into());
             }
         };
@@ -99,26 +99,26 @@ impl LedgerWriter {
         self.now = last;
         // The batch is in the record: it counts, whatever becomes of the index.
         if let Err(error) = index.apply(entries) {
-            self.shared.give_index_up(&error);
+            self.shared.fail_index(&error);
         }
         Ok(())
     }
 
-    /// Makes ledger and index fit for the next batch. Returns why that is impossible.
+    /// Makes ledger and index ready for the next batch, or returns why that is impossible.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
-        // First: behind its acknowledged end may be what was never acknowledged.
+        // First, because lines that were never acknowledged may follow the acknowledged end.
         let repaired = self.repair_ledger();
         if self.shared.index().is_some() {
             return repaired;
         }
         let made = repaired.and_then(|()| match &self.index_failure {
             Some((due, error)) if Instant::now() < *due => Err(error.clone()),
-            Some(_) | None => self.make_index().map_err(|error| (&error).into()),
+            Some(_) | None => self.build_index().map_err(|error| (&error).into()),
         });
-        // What another file says does not count.
+        // A file that replaced the ledger is not read.
         let is_displaced = matches!(made, Err(StoreError::Displaced(_)));
         if made.is_err() && !is_displaced && !self.shared.has_credentials() {
-            match Credentials::read(self.ledger.path()) {
+            match CredentialMap::read(self.ledger.path()) {
                 Ok(credentials) => self.shared.set_credentials(credentials),
                 Err(error) => tracing::error!(%error, "credentials cannot be looked up"),
             }
@@ -126,8 +126,8 @@ impl LedgerWriter {
         made
     }
 
-    /// Makes an index from the ledger.
-    pub(super) fn make_index(&mut self) -> Result<(), RebuildError> {
+    /// Builds an index from the ledger.
+    pub(super) fn build_index(&mut self) -> Result<(), RebuildError> {
         let began = Instant::now();
         match rebuild(&self.index_root, &self.hash_key, &self.ledger) {
             Ok(index) => {
@@ -178,7 +178,7 @@ impl LedgerWriter {
         }
         // The new generation may not have its name for good.
         let trouble = self.repair().err();
-        self.shared.set_trouble(trouble);
+        self.shared.set_write_error(trouble);
     }
 
     fn put_compaction_off(&mut self, error: &str) {
@@ -199,7 +199,7 @@ impl LedgerWriter {
         if let Some(index) = self.shared.index()
             && let Err(error) = index.remove(expired)
         {
-            self.shared.give_index_up(&error);
+            self.shared.fail_index(&error);
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 //! checksum of its files, because sled does not notice every changed byte.
 //!
 //! It is written last, after the files were synced, and removed before anything is changed. So an
-//! index without it, or that it does not fit, is not trusted; and a ledger that it does not fit has
-//! lost something.
+//! index without a marker, or with one that does not match, is not trusted. A ledger that has not
+//! reached the state in the marker has lost events.
 
 use std::fs::{self, File};
 use std::io;
@@ -28,7 +28,7 @@ pub(crate) struct CleanStop {
     directory: PathBuf,
     /// CRC-32 of its files.
     checksum: u32,
-    /// Whether a checksum says that this is what was written. Earlier versions wrote none.
+    /// Whether the marker has a checksum that matches. Earlier versions wrote none.
     #[serde(skip)]
     is_sealed: bool,
 }
@@ -76,18 +76,21 @@ fn parse(bytes: &[u8]) -> Result<CleanStop, String> {
     if !is_sealed && line.starts_with(CRC_OPEN) {
         return Err("it is not as it was written".to_owned());
     }
-    let left = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    Ok(CleanStop { is_sealed, ..left })
+    let marker = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    Ok(CleanStop {
+        is_sealed,
+        ..marker
+    })
 }
 
 impl CleanStop {
-    /// The state that the ledger must have reached, if that is certain.
-    pub(crate) fn proof(&self) -> Option<&Stamp> {
+    /// The state that the ledger must have reached, if the marker has a checksum.
+    pub(crate) fn required_state(&self) -> Option<&Stamp> {
         self.is_sealed.then_some(&self.stamp)
     }
 
-    /// The directory of the index, if its files are as they were left. The marker is removed: it
-    /// holds for one start.
+    /// The directory of the index, if its files have not changed. Removes the marker, which is valid for
+    /// one start.
     pub(crate) fn redeem(self, root: &Path) -> Result<PathBuf, String> {
         let directory = root.join(self.directory);
         let found = files(&directory).and_then(|files| checksum(&directory, &files));

@@ -6,14 +6,14 @@
 //! | `sled_index` | buckets in sled |
 //! | `clean_stop` | the marker of a clean stop, the only thing that makes an index trusted |
 //! | `rebuild` | makes an index from the record |
-//! | `credentials` | keys and revocations in memory, when it cannot be made |
+//! | `credential_map` | keys and revocations in memory while there is no index |
 
 mod bucket;
 pub(crate) mod clean_stop;
-mod credentials;
+mod credential_map;
 mod rebuild;
 mod sled_index;
 
-pub(crate) use credentials::Credentials;
+pub(crate) use credential_map::CredentialMap;
 pub(crate) use rebuild::{RebuildError, rebuild};
 pub(crate) use sled_index::{Index, IndexError, events, wipe};

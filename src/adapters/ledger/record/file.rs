@@ -15,8 +15,8 @@ use super::head::Head;
 use super::line::Line;
 use super::reader::{Verified, may_be_superfluous};
 
-/// What is written to find out whether the disk takes writes: more than fits into the block that a
-/// file ends in.
+/// What is written to test whether the disk accepts writes: more than fits into the last block of a
+/// file.
 pub(crate) const PROBE: [u8; 4096] = [b'\n'; 4096];
 
 /// More than most lines take.
@@ -52,9 +52,9 @@ enum State {
 }
 
 impl Ledger {
-    /// Opens a ledger, adds the newline that its last line may lack, and truncates its torn end. Unless
-    /// it `is_synced`, its last batch is written again in place first: the process before may have been
-    /// killed in a sync that lost it, and a later sync would not cover it.
+    /// Opens a ledger, terminates its last line, and truncates its torn end. Unless it `is_synced`, its
+    /// last batch is written again in place first: the last process may have been killed during a sync
+    /// that lost it, and a later sync would not cover it.
     pub(crate) fn open(
         files: &Arc<dyn Files>,
         path: &Path,
@@ -62,14 +62,15 @@ impl Ledger {
         is_synced: bool,
     ) -> io::Result<Self> {
         let mut file = files.open(path)?;
-        if verified.is_unended {
+        if verified.is_unterminated {
             append_whole(file.as_mut(), b"\n")?;
         }
         if !is_synced {
             write_again(file.as_mut(), path, verified.batch_begin, verified.length)?;
         }
         if let Some(torn) = &verified.torn {
-            // What was never acknowledged is not worth a start that fails, on a full disk say.
+            // Keeping a copy may fail, on a full disk for example. The start goes on: nothing in it was
+            // acknowledged.
             let kept = keep_end(path, verified.length).map_or_else(
                 |error| format!("nowhere: {error}"),
                 |kept| kept.display().to_string(),
@@ -151,23 +152,23 @@ impl Ledger {
         self.growth
     }
 
-    /// Which file it is.
+    /// The id of the open file.
     pub(crate) fn id(&self) -> io::Result<FileId> {
         Ok(file_id(&self.file.as_file().metadata()?))
     }
 
-    /// Whether the file at the ledger's path is the open one, and as long as this ledger left it.
+    /// Checks that the file at the ledger's path is the open one and has the expected length.
     ///
     /// # Errors
-    /// With what the operator can do, when it was removed, replaced or changed by somebody else.
+    /// When another program removed, replaced or changed it. The text says what the operator can do.
     pub(crate) fn check_place(&self) -> io::Result<()> {
         let open = self.file.as_file().metadata()?;
         let is_there = fs::metadata(&self.path).is_ok_and(|it| file_id(&it) == file_id(&open));
-        let is_as_left = match self.state {
+        let has_length = match self.state {
             State::Sound | State::Unnamed => open.len() == self.length,
             State::Failed => open.len() >= self.length,
         };
-        if is_there && is_as_left {
+        if is_there && has_length {
             return Ok(());
         }
         Err(io::Error::other(format!(
@@ -234,8 +235,8 @@ impl Ledger {
         }
     }
 
-    /// Has [`Ledger::repair`] find out whether the disk takes writes.
-    pub(crate) fn distrust(&mut self) {
+    /// Makes the next [`Ledger::repair`] test whether the disk accepts writes.
+    pub(crate) fn mark_failed(&mut self) {
         self.state = State::Failed;
     }
 
@@ -275,7 +276,7 @@ fn write_again(file: &mut dyn AppendFile, path: &Path, begin: u64, end: u64) -> 
     Ok(())
 }
 
-/// Copies what follows `length` in the ledger at `path` into a file beside it.
+/// Copies the ledger at `path` from `length` on into a file beside it, and returns that file's path.
 fn keep_end(path: &Path, length: u64) -> io::Result<PathBuf> {
     let kept = numbered(path, "cut");
     let mut end = File::open(path)?;

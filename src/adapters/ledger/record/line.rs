@@ -138,7 +138,7 @@ pub(super) enum Found {
     /// A line that ended in a newline. The buffer holds it without the newline.
     Whole,
     /// The last line, which has no newline.
-    Unended,
+    Unterminated,
     /// Bytes up to the next newline or the end that cannot be a line.
     Bad,
     /// Nothing: the end of the file.
@@ -161,7 +161,7 @@ pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Re
         return Ok((Found::Whole, taken));
     }
     if taken < LINE_BYTES_MAX as u64 {
-        return Ok((Found::Unended, taken));
+        return Ok((Found::Unterminated, taken));
     }
     taken += reader.skip_until(b'\n')? as u64;
     Ok((Found::Bad, taken))

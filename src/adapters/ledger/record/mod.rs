@@ -37,7 +37,7 @@ pub(crate) use fold::{Entry, Kept, fold};
 pub(crate) use head::FORMAT;
 pub(crate) use line::{CRC_OPEN, checked, seal};
 pub(crate) use old_journal::{old_journal, take_over};
-pub(crate) use reader::{Flaw, Glimpse, Stamp, Verified, bad_lines, each_event, glimpse, verify};
+pub(crate) use reader::{Flaw, Preview, Stamp, Verified, bad_lines, each_event, preview, verify};
 
 /// The ledger's name in the data directory.
 pub(crate) const LEDGER: &str = "ledger.jsonl";

@@ -1,9 +1,9 @@
 //! Reading a ledger: its head, whether every line is as it was written, and its events.
 //!
 //! A batch is acknowledged after all its lines were synced, and batches are synced one after the
-//! other. So a bad line that a line of a later batch follows was acknowledged: that is damage. So is
-//! one that a clean stop left, whatever follows. Any other bad line is the torn end of a batch that
-//! was never acknowledged. A line that lacks only its newline is whole.
+//! other. So a bad line was acknowledged, and is damage, if a line of a later batch follows or if the
+//! marker of the last clean stop covers it. Any other bad line is the torn end of a batch that was
+//! never acknowledged. A last line that lacks only its newline is good.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -36,11 +36,11 @@ pub(crate) enum Flaw {
     Io(#[from] io::Error),
     #[error("format {0} is newer than this version")]
     Newer(u64),
-    #[error("line {line}: {what}")]
-    Damaged { line: u64, what: String },
+    #[error("line {line}: {reason}")]
+    Damaged { line: u64, reason: String },
 }
 
-/// A state of the ledger. What was synced in it stays until the next generation.
+/// A state that the ledger was synced in. Its events stay in the file until the next generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     pub(crate) secret: String,
@@ -51,16 +51,16 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// How many events a ledger with this head must have, if it once was in this state.
+    /// The least number of events in a ledger with this head that was in this state before.
     fn sequence_min(&self, head: &Head) -> Result<u64, Flaw> {
         if self.secret != head.secret || self.generation < head.generation {
-            // It is of another ledger, or of a generation that was replaced.
+            // The stamp is of another ledger, or of an earlier generation.
             return Ok(0);
         }
         if self.generation > head.generation {
             return Err(Flaw::Damaged {
                 line: 1,
-                what: format!(
+                reason: format!(
                     "the last stop left generation {}, and this is generation {}: an earlier copy",
                     self.generation, head.generation
                 ),
@@ -80,10 +80,10 @@ pub(crate) struct Verified {
     pub(crate) batch: u64,
     /// Offset of that batch's first line.
     pub(crate) batch_begin: u64,
-    /// Offset of its end, a newline that is missing there included.
+    /// Offset of its end, including a newline that is still missing.
     pub(crate) length: u64,
     /// Whether the last line has no newline.
-    pub(crate) is_unended: bool,
+    pub(crate) is_unterminated: bool,
     /// How many lines since the generation began may be superfluous.
     pub(crate) growth: u64,
     /// Whether a contact was forgotten, whose address is still in the file.
@@ -131,20 +131,21 @@ impl Chain {
     }
 }
 
-/// Verifies every line, without changing anything. What the last clean stop `left` must be there.
-pub(crate) fn verify(path: &Path, left: Option<&Stamp>) -> Result<Verified, Flaw> {
+/// Verifies every line, without changing anything. The events of `required`, the state at the last
+/// clean stop, must all be there.
+pub(crate) fn verify(path: &Path, required: Option<&Stamp>) -> Result<Verified, Flaw> {
     let mut reader = Reader::open(path)?;
     let (head, found) = reader.head()?;
-    let left = left.map_or(Ok(0), |left| left.sequence_min(&head))?;
-    let is_unended = found == Found::Unended;
-    let head_bytes = reader.offset + u64::from(is_unended);
+    let sequence_min = required.map_or(Ok(0), |stamp| stamp.sequence_min(&head))?;
+    let is_unterminated = found == Found::Unterminated;
+    let head_bytes = reader.offset + u64::from(is_unterminated);
     let mut verified = Verified {
         head,
         sequence: 0,
         batch: 0,
         batch_begin: head_bytes,
         length: head_bytes,
-        is_unended,
+        is_unterminated,
         growth: 0,
         has_forgotten: false,
         torn: None,
@@ -153,12 +154,12 @@ pub(crate) fn verify(path: &Path, left: Option<&Stamp>) -> Result<Verified, Flaw
     loop {
         let found = reader.next()?;
         let Some(line) = reader.line(found) else {
-            return finish(verified, reader, found, left);
+            return finish(verified, reader, found, sequence_min);
         };
         if !chain.fits(&line) {
             return Err(Flaw::Damaged {
                 line: reader.number,
-                what: format!(
+                reason: format!(
                     "entry {} of batch {} was expected, but entry {} of batch {} is there: lines \
                      are missing or out of order",
                     chain.sequence + 1,
@@ -175,19 +176,19 @@ pub(crate) fn verify(path: &Path, left: Option<&Stamp>) -> Result<Verified, Flaw
             verified.sequence = chain.sequence;
             verified.batch = chain.batch;
             verified.batch_begin = verified.length;
-            verified.is_unended = found == Found::Unended;
-            verified.length = reader.offset + u64::from(verified.is_unended);
+            verified.is_unterminated = found == Found::Unterminated;
+            verified.length = reader.offset + u64::from(verified.is_unterminated);
         }
     }
 }
 
-/// Judges what follows the last good line: the end, a torn end, or damage. The last clean stop `left`
-/// so many events.
+/// Judges what follows the last good line: the end, a torn end, or damage. `sequence_min` events were
+/// there at the last clean stop.
 fn finish(
     mut verified: Verified,
     mut reader: Reader,
     found: Found,
-    left: u64,
+    sequence_min: u64,
 ) -> Result<Verified, Flaw> {
     let flaw_line = reader.number;
     let mut next = found;
@@ -196,17 +197,19 @@ fn finish(
         if reader.latest_batch() > verified.batch + 1 {
             return Err(Flaw::Damaged {
                 line: flaw_line,
-                what: "it is not as it was written, and later lines were acknowledged".to_owned(),
+                reason: "it is not as it was written, and later lines were acknowledged".to_owned(),
             });
         }
         next = reader.next()?;
     }
-    let (begun, sequence) = (verified.head.base, verified.sequence);
-    for (entries, cause) in [(begun, "file was begun with"), (left, "last stop left")] {
-        if sequence < entries {
+    for (entries, cause) in [
+        (verified.head.base, "file was begun with"),
+        (sequence_min, "last stop left"),
+    ] {
+        if verified.sequence < entries {
             return Err(Flaw::Damaged {
                 line: flaw_line,
-                what: format!(
+                reason: format!(
                     "the {cause} {entries} entries, and not all are there as they were written"
                 ),
             });
@@ -220,12 +223,12 @@ fn finish(
     Ok(verified)
 }
 
-/// The numbers of the first bad lines, at most `max`, and how many there are. A good line that does
-/// not follow the one before counts.
+/// The numbers of the first bad lines, at most `max`, and the count of all. A good line that does not
+/// continue the one before counts as bad.
 pub(crate) fn bad_lines(path: &Path, max: usize) -> io::Result<(Vec<u64>, u64)> {
     let mut reader = Reader::open(path)?;
     let (mut first, mut count) = (Vec::new(), 0);
-    // Unknown behind a bad line.
+    // The next sequence number; unknown after a bad line.
     let mut expected = Some(1);
     loop {
         let found = reader.next()?;
@@ -279,7 +282,7 @@ pub(crate) fn each_event<E: From<Flaw>>(
         let event = serde_json::from_slice(line.event).map_err(|error| Flaw::Damaged {
             line: place + 1,
             // Only the position: the parser's message could quote an address.
-            what: format!(
+            reason: format!(
                 "its event is unknown to this version (column {} of the event)",
                 error.column()
             ),
@@ -290,7 +293,7 @@ pub(crate) fn each_event<E: From<Flaw>>(
 
 /// What is read from a ledger before verification.
 #[derive(Debug)]
-pub(crate) struct Glimpse {
+pub(crate) struct Preview {
     /// The secret that its head names, if that can be read.
     pub(crate) secret: Option<String>,
     /// Its generation, or 0.
@@ -300,7 +303,7 @@ pub(crate) struct Glimpse {
 }
 
 /// Reads a ledger's head. `None` if there is no ledger, or nothing in it.
-pub(crate) fn glimpse(path: &Path) -> io::Result<Option<Glimpse>> {
+pub(crate) fn preview(path: &Path) -> io::Result<Option<Preview>> {
     match fs::metadata(path) {
         Ok(found) if found.len() == 0 => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -312,7 +315,7 @@ pub(crate) fn glimpse(path: &Path) -> io::Result<Option<Glimpse>> {
         Err(Flaw::Io(error)) => return Err(error),
         Err(Flaw::Newer(_) | Flaw::Damaged { .. }) => None,
     };
-    Ok(Some(Glimpse {
+    Ok(Some(Preview {
         generation: head.as_ref().map_or(0, |head| head.generation),
         secret: head.map(|head| head.secret),
         has_events: reader.next()? != Found::End,
@@ -352,7 +355,7 @@ impl Reader {
     /// The line last read, if it is good.
     pub(super) fn line(&self, found: Found) -> Option<Line<'_>> {
         match found {
-            Found::Whole | Found::Unended => Line::parse(&self.buffer),
+            Found::Whole | Found::Unterminated => Line::parse(&self.buffer),
             Found::Bad | Found::End => None,
         }
     }
@@ -380,7 +383,7 @@ impl Reader {
             Ok(head) => Ok((head, found)),
             Err(HeadFlaw::Damaged) => Err(Flaw::Damaged {
                 line: 1,
-                what: "the head is not as it was written".to_owned(),
+                reason: "the head is not as it was written".to_owned(),
             }),
         }
     }

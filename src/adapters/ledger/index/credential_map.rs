@@ -1,17 +1,17 @@
-//! The keys and the revoked registrations in memory, for as long as no index can be made: requests
-//! with a credential must not depend on it. Meanwhile nothing is recorded, so it stays true.
+//! Keys and revoked registrations in memory, while no index can be built. Requests with a credential
+//! are then still answered. Nothing is recorded meanwhile, so the map stays correct.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use crate::adapters::ledger::record::{Event, Flaw, Identity, Kept, each_event, fold};
 
-/// What the ledger keeps of everything but contacts. A key takes some 300 bytes.
-pub(crate) struct Credentials(HashMap<Identity, Kept<Event>>);
+/// The kept events of everything but contacts. A key takes about 300 bytes.
+pub(crate) struct CredentialMap(HashMap<Identity, Kept<Event>>);
 
-impl Credentials {
-    /// Reads them from the ledger at `path`. What has expired is among them, as in the index: a clock
-    /// that was wrong once must not make a revoked token good again.
+impl CredentialMap {
+    /// Reads the ledger at `path`. Expired entries are included, as in the index: a clock that was wrong
+    /// once must not make a revoked token valid again.
     pub(crate) fn read(path: &Path) -> Result<Self, Flaw> {
         let mut credentials = HashMap::new();
         each_event(path, |_place, event, _json| {
