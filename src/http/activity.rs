@@ -12,12 +12,12 @@ use tokio::time::Instant;
 use super::reply::ReplyBody;
 use super::sse::BrokenOff;
 
-/// How many bytes of answers are progress, if no answer is sent to its end: a client that takes them
-/// byte by byte is as good as one that does not read.
+/// How many bytes of an unfinished answer count as progress. A client that reads byte by byte makes
+/// none.
 const PROGRESS_BYTES: usize = 4096;
 
-/// The counters of one connection, and the time of its last progress: a request answered, an answer or
-/// an event of it sent, or [`PROGRESS_BYTES`] of answers.
+/// The counters of one connection, and the time of its last progress. Progress is a request answered, an
+/// answer or one of its events sent, or [`PROGRESS_BYTES`] of answers sent.
 #[derive(Debug)]
 pub(super) struct Activity {
     opened: Instant,
@@ -27,7 +27,7 @@ pub(super) struct Activity {
     in_flight: AtomicUsize,
     /// Bodies and pieces of bodies that have not been sent.
     unsent: AtomicUsize,
-    /// Bytes sent since the last progress, of pieces that are not sent yet.
+    /// Bytes sent since the last progress, of pieces that are partly sent.
     sent_bytes: AtomicUsize,
 }
 

@@ -16,25 +16,25 @@ use crate::domain::client::Network;
 use super::cors::AllowedOrigins;
 use super::endpoint::BodyRule;
 use super::problem::{Code, Problem};
-use super::shares::{NoPlace, Share, Shares};
+use super::shares::{NoPermit, Share, Shares};
 
 /// An error of a body or of what reads it.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The memory of larger bodies that are being read, in bytes.
 const LARGE_BYTES: usize = 64 * 1024 * 1024;
-/// The memory of small bodies that are being read, and of all heads that wait for a body, in bytes.
-/// It is apart, so that large bodies that come slowly cannot take the room of every small one.
+/// The memory of small bodies that are being read, and of all heads that wait for a body, in bytes. It
+/// is separate, so that slow large bodies cannot use it up.
 const SMALL_BYTES: usize = 32 * 1024 * 1024;
 /// The largest small body.
 const SMALL_BODY_MAX: usize = 8 * 1024;
 
-/// What a request takes that waits for its body, beside its head.
+/// The memory of a request that waits for its body, without its head, in bytes.
 const WAITING_BYTES: usize = 4 * 1024;
-/// What a header takes, beside its name and value.
+/// The memory of a header, without its name and value, in bytes.
 const HEADER_BYTES: usize = 128;
 
-/// Reads bodies within a common memory budget. It is charged for what has arrived, never for what is
+/// Reads bodies within a common memory budget. Only bytes that have arrived count, not those that are
 /// announced.
 #[derive(Debug)]
 pub(crate) struct BodyReader {
@@ -53,12 +53,12 @@ impl BodyReader {
         }
     }
 
-    /// The bytes that are charged now.
+    /// The bytes that count now.
     pub(crate) fn held(&self) -> usize {
         self.small.held() + self.large.held()
     }
 
-    /// Reads all of `body`, which comes from `network` after a head of `head_bytes` ([`weight`]).
+    /// Reads all of `body`, which comes from `network` after a head of [`head_bytes`].
     ///
     /// # Errors
     /// A problem when it is larger than `bytes_max`, slower than the deadline, broken off, or over
@@ -70,12 +70,12 @@ impl BodyReader {
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
         bytes_max: usize,
     ) -> Result<Bytes, Problem> {
-        let mut room = Room {
+        let mut memory = RequestMemory {
             head_bytes,
             small: self.small.of(network),
             large: self.large.of(network),
         };
-        match timeout(self.deadline, collect(body, bytes_max, &mut room)).await {
+        match timeout(self.deadline, collect(body, bytes_max, &mut memory)).await {
             Ok(Ok(bytes)) => Ok(bytes),
             Ok(Err(ReadError::TooLarge)) => Err(Problem::new(
                 Code::PayloadTooLarge,
@@ -99,23 +99,23 @@ impl BodyReader {
 }
 
 /// The memory that a request with this head takes while it waits for its body, in bytes.
-pub(crate) fn weight(head: &Parts) -> usize {
+pub(crate) fn head_bytes(head: &Parts) -> usize {
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| HEADER_BYTES + name.as_str().len() + value.len());
     let target = head.uri.path_and_query().map_or(0, |it| it.as_str().len());
     WAITING_BYTES + target + headers.sum::<usize>()
 }
 
-/// The memory that one request is charged.
-struct Room {
+/// The memory that one request holds.
+struct RequestMemory {
     head_bytes: usize,
     small: Share,
     large: Share,
 }
 
-impl Room {
-    /// Makes room for a body of `bytes`.
-    fn grow_to(&mut self, bytes: usize) -> Result<(), NoPlace> {
+impl RequestMemory {
+    /// Takes memory for a body of `bytes`.
+    fn grow_to(&mut self, bytes: usize) -> Result<(), NoPermit> {
         if bytes > SMALL_BODY_MAX {
             self.large.grow_to(bytes)
         } else {
@@ -127,23 +127,23 @@ impl Room {
 /// Why a body was not read to its end.
 enum ReadError {
     TooLarge,
-    OverBudget(NoPlace),
+    OverBudget(NoPermit),
     Broken(BodyError),
 }
 
-/// Copies a body into one buffer, charged to `room`. Frames are not kept: one of a byte would keep
+/// Copies a body into one buffer, counted in `memory`. Frames are not kept: one of a byte would keep
 /// the whole read buffer alive.
 async fn collect(
     body: impl Body<Data = Bytes, Error: Into<BodyError>>,
     bytes_max: usize,
-    room: &mut Room,
+    memory: &mut RequestMemory,
 ) -> Result<Bytes, ReadError> {
     let announced = body.size_hint();
     // A body that is announced too large is not read.
     if announced.lower() > bytes_max as u64 {
         return Err(ReadError::TooLarge);
     }
-    room.grow_to(0).map_err(ReadError::OverBudget)?;
+    memory.grow_to(0).map_err(ReadError::OverBudget)?;
     let mut body = pin!(body);
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -163,7 +163,7 @@ async fn collect(
             let capacity = (2 * bytes.capacity())
                 .min(most.unwrap_or(bytes_max))
                 .max(len);
-            room.grow_to(capacity).map_err(ReadError::OverBudget)?;
+            memory.grow_to(capacity).map_err(ReadError::OverBudget)?;
             bytes.reserve_exact(capacity - bytes.len());
         }
         bytes.extend_from_slice(&data);
@@ -336,7 +336,10 @@ mod tests {
     fn a_head_weighs_what_it_takes() {
         let request = hyper::Request::post("/chat?a=1").header("cookie", "x".repeat(1000));
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        assert_eq!(weight(&parts), WAITING_BYTES + 9 + HEADER_BYTES + 6 + 1000);
+        assert_eq!(
+            head_bytes(&parts),
+            WAITING_BYTES + 9 + HEADER_BYTES + 6 + 1000
+        );
     }
 
     #[test]

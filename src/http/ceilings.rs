@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::domain::decision::{Decision, Standing};
 use crate::domain::policy::{CountedBy, PolicyName};
 
-/// Tells the operator that a policy on everybody is nearly or wholly used up: once for each of the
-/// two, until less than half is used again.
+/// Warns when a policy that counts all clients together is used to 80 % and to 100 %. Each warning comes
+/// once, until the use has fallen below 50 %.
 #[derive(Debug, Default)]
 pub(super) struct CeilingWarnings {
-    /// The share of each policy, in percent, that was last warned of.
+    /// The percentage of each policy in its last warning, or 0.
     warned: [AtomicU8; PolicyName::ALL.len()],
 }
 
@@ -28,7 +28,7 @@ impl CeilingWarnings {
         };
         let (used, count) = (standing.used(), standing.quota.count());
         let percent = u64::from(used) * 100 / u64::from(count);
-        let share = match percent {
+        let threshold = match percent {
             0..50 => {
                 warned.store(0, Ordering::Relaxed);
                 return;
@@ -37,13 +37,13 @@ impl CeilingWarnings {
             80..100 => 80,
             100.. => 100,
         };
-        if warned.fetch_max(share, Ordering::Relaxed) < share {
+        if warned.fetch_max(threshold, Ordering::Relaxed) < threshold {
             tracing::warn!(
                 policy = standing.policy.as_str(),
                 limit = %standing.quota,
                 used,
                 "{}",
-                if share == 100 {
+                if threshold == 100 {
                     "all clients together have used up a policy: everybody is refused until places \
                      are free. If they are genuine, raise it with --limit"
                 } else {

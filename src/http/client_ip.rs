@@ -43,9 +43,9 @@ pub(crate) enum Forwarding {
 }
 
 impl ClientIp {
-    /// The network that the request counts under. Requests that cannot be told apart have one of
-    /// their own: under the address of their proxy, they could use up the window of its health
-    /// probes.
+    /// The network that the request counts under. Requests with unusable headers share a network of
+    /// their own. If they counted under their proxy's address, they could use up the window of its
+    /// health probes.
     pub(crate) fn network(&self) -> Network {
         match self.forwarding {
             Forwarding::Unusable => Network::Unknown,

@@ -34,7 +34,7 @@ pub(crate) struct ServerState {
     pub(crate) health: Bytes,
     /// Handlers with effects and streamed answers that have begun. A stop waits for them.
     pub(crate) unfinished: TaskTracker,
-    /// The turns that the model answers at once, if that is bounded.
+    /// Permits for the turns that the model answers at once, if their number is bounded.
     pub(crate) turns: Option<Arc<Shares>>,
 }
 

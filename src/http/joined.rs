@@ -1,7 +1,7 @@
-//! Short answers as one buffer. hyper writes an answer as a list of buffers, its head and its body,
-//! and the kernel takes one buffer for less than a list. hyper itself joins them only for a socket
-//! without vectored writes; then it would copy large bodies, too, and release a body before it is
-//! sent, which [`super::activity`] relies on.
+//! Writes short answers as one buffer. hyper passes an answer's head and body as a list of buffers, and
+//! writing one buffer costs less than writing a list. hyper can join them itself, but then it also
+//! copies large bodies, and it releases a body before it is sent. [`super::activity`] needs bodies to
+//! be released after.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use arrayvec::ArrayVec;
 use hyper::rt::{Read, ReadBufCursor, Write};
 
-/// The largest list that is joined, in bytes. Copying more costs what it saves.
+/// The largest list that is joined, in bytes. Copying more costs as much as it saves.
 const JOINED_MAX: usize = 4096;
 
 /// A socket that writes short lists of buffers as one buffer.

@@ -12,53 +12,53 @@ use super::problem::{Code, Problem};
 use super::reply::Reply;
 use super::request_id::RequestId;
 
-/// Lines a second about requests that are refused or free, which nothing else limits.
-const UNPAID_LINES_PER_SECOND: u64 = 1000;
+/// Most lines a second about requests that are refused or free, whose number no policy limits.
+const LINES_PER_SECOND_MAX: u64 = 1000;
 
-/// Bounds the lines about requests that are refused or free. Those beyond it are one line a second,
-/// with their number.
+/// Limits the lines about requests that are refused or free. The lines above the limit are replaced by
+/// one line a second with their number.
 #[derive(Debug)]
-pub(super) struct UnpaidLines {
+pub(super) struct LogThrottle {
     began: Instant,
-    /// The second since `began` of the newest line in the upper half, and the lines of that second in
-    /// the lower.
+    /// The upper half: the second of the newest line, counted from `began`. The lower half: the lines in
+    /// that second.
     current: AtomicU64,
-    /// Lines that were left out and not yet reported.
-    left_out: AtomicU64,
+    /// Lines that were suppressed and not yet reported.
+    suppressed: AtomicU64,
 }
 
-impl UnpaidLines {
+impl LogThrottle {
     pub(super) fn new() -> Self {
         Self {
             began: Instant::now(),
             current: AtomicU64::new(0),
-            left_out: AtomicU64::new(0),
+            suppressed: AtomicU64::new(0),
         }
     }
 
-    /// Takes room for a line, or counts it as left out.
-    fn has_room(&self) -> bool {
+    /// Whether a line may be written. Counts it in either case.
+    fn admit(&self) -> bool {
         let second = self.began.elapsed().as_secs();
         let taken = self.current.fetch_update(Relaxed, Relaxed, |current| {
             if second > current >> 32 {
                 Some((second << 32) + 1)
             } else {
                 let lines = current & u64::from(u32::MAX);
-                (lines < UNPAID_LINES_PER_SECOND).then_some(current + 1)
+                (lines < LINES_PER_SECOND_MAX).then_some(current + 1)
             }
         });
         if taken.is_err() {
-            self.left_out.fetch_add(1, Relaxed);
+            self.suppressed.fetch_add(1, Relaxed);
         }
         taken.is_ok()
     }
 
-    /// Reports what was left out in a second that is over. Every line asks.
+    /// Reports the lines that were suppressed in a second that is over. Called before every line.
     fn report(&self) {
-        if self.left_out.load(Relaxed) > 0
+        if self.suppressed.load(Relaxed) > 0
             && self.began.elapsed().as_secs() > self.current.load(Relaxed) >> 32
         {
-            let count = self.left_out.swap(0, Relaxed);
+            let count = self.suppressed.swap(0, Relaxed);
             if count > 0 {
                 tracing::info!(count, "further requests were refused or free");
             }
@@ -71,7 +71,7 @@ pub(super) const PREFLIGHT: &str = "preflight";
 
 /// The line of a request. It holds no personal data: no path, query, address or credential.
 pub(super) struct LogLine<'a> {
-    unpaid: &'a UnpaidLines,
+    throttle: &'a LogThrottle,
     id: RequestId,
     pub(super) endpoint: &'static str,
     arrived: Instant,
@@ -84,9 +84,9 @@ pub(super) fn elapsed_ms(start: Instant) -> f64 {
 }
 
 impl<'a> LogLine<'a> {
-    pub(super) fn begin(id: RequestId, unpaid: &'a UnpaidLines) -> Self {
+    pub(super) fn begin(id: RequestId, throttle: &'a LogThrottle) -> Self {
         Self {
-            unpaid,
+            throttle,
             id,
             endpoint: "unknown",
             arrived: Instant::now(),
@@ -112,10 +112,10 @@ impl<'a> LogLine<'a> {
         if !is_fault && !tracing::enabled!(Level::INFO) {
             return;
         }
-        self.unpaid.report();
+        self.throttle.report();
         let is_refused = (400..500).contains(&status)
             || problem.is_some_and(|problem| problem.code == Code::Overloaded);
-        if (is_refused || self.endpoint == PREFLIGHT) && !self.unpaid.has_room() {
+        if (is_refused || self.endpoint == PREFLIGHT) && !self.throttle.admit() {
             return;
         }
         let (id, endpoint, duration_ms) = (self.id, self.endpoint, elapsed_ms(self.arrived));
@@ -138,7 +138,7 @@ impl<'a> LogLine<'a> {
 /// A client that hangs up drops its request, which has no status then.
 impl Drop for LogLine<'_> {
     fn drop(&mut self) {
-        if !self.is_written && self.unpaid.has_room() {
+        if !self.is_written && self.throttle.admit() {
             let (id, endpoint, duration_ms) = (self.id, self.endpoint, elapsed_ms(self.arrived));
             tracing::info!(request.id = %id, endpoint, duration_ms, "client hung up");
         }

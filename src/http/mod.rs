@@ -3,14 +3,14 @@
 //! | Module | Holds |
 //! |---|---|
 //! | [`server`], `slots`, `activity`, `joined` | connections: caps, deadlines, drain, writes |
-//! | `shares` | what one network may hold of connections, bodies and turns |
+//! | `shares` | the share of connections, bodies and turns that one network may hold |
 //! | [`service`], `pipeline`, `context` | what is set at start, the path of every request, what it carries |
 //! | [`area`], [`endpoint`], [`endpoints`] | what is declared of an endpoint, and the table of all |
 //! | `handlers` | a handler each, with its row |
 //! | `mcp` | the same handlers as tools of the Model Context Protocol |
 //! | `identity`, [`client_ip`], [`cors`], `version` | credentials, addresses, origins, versions |
 //! | `body`, `wire`, `form`, `cookie` | reading bodies, the JSON or form in them, cookies |
-//! | `ceilings` | warnings when everybody together reaches a limit |
+//! | `ceilings` | warnings when all clients together reach a limit |
 //! | `documents`, `negotiate` | the site's documents as answers |
 //! | [`problem`] | failures as problem details (RFC 9457) |
 //! | `reply`, `sse`, `render`, `headers`, [`ratelimit`] | writing answers |

@@ -50,12 +50,12 @@ impl LandingService {
         let id = self.ids.next();
         let (parts, body) = request.into_parts();
         let (is_head, area) = (parts.method == Method::HEAD, Area::of(parts.uri.path()));
-        let mut log_line = LogLine::begin(id, &self.unpaid_lines);
+        let mut log_line = LogLine::begin(id, &self.log_throttle);
         let mut decision = Decision::default();
         let parts = Arc::new(parts);
         let exchange = self.exchange(id, peer, parts, body, &mut decision, &mut log_line);
-        // Boxed, because hyper moves the future of a request before it is polled. Catches all
-        // panics except those of spawned handlers, which have a `JoinHandle`.
+        // Boxed, because hyper moves a request's future before it polls it. All panics are caught here
+        // except those of spawned handlers, which have a `JoinHandle`.
         match catch_panic(Box::pin(exchange)).await {
             Ok(response) => response,
             Err(panic) => {
@@ -148,7 +148,7 @@ impl LandingService {
         let mut bytes = Bytes::new();
         if let Some(rule) = endpoint.body {
             body::check_refused(rule, headers)?;
-            let (network, head_bytes) = (context.client.network, body::weight(&context.parts));
+            let (network, head_bytes) = (context.client.network, body::head_bytes(&context.parts));
             let read = self.bodies.read(network, head_bytes, body, rule.bytes_max);
             bytes = Box::pin(read).await?;
             let (media_type, is_empty) = (rule.media_type, bytes.is_empty());

@@ -38,10 +38,11 @@ pub struct ServerLimits {
     pub connections_per_network: Option<usize>,
     /// How long a request's head may take on HTTP/1.1, counted from the previous answer or from the
     /// start of the connection. So it is also the keep-alive timeout. While three quarters of the
-    /// connections are taken, all keep-alive timeouts are [`CROWDED_REST`].
+    /// connections are taken, all keep-alive timeouts are [`CROWDED_KEEP_ALIVE`].
     pub head_deadline: Duration,
-    /// How long a connection may make no progress on an answer that is being sent: it closes
-    /// connections whose client does not read, or reads less than 4 KiB in this time. On HTTP/2 it is also the keep-alive timeout.
+    /// How long a connection may make no progress on an answer that is being sent. A client that does
+    /// not read, or reads less than 4 KiB in this time, makes none. On HTTP/2 this is also the
+    /// keep-alive timeout.
     pub idle_deadline: Duration,
     /// How long requests may take to finish after the stop signal, before they are interrupted.
     pub drain_deadline: Duration,
@@ -50,14 +51,14 @@ pub struct ServerLimits {
     pub head_bytes_max: usize,
     /// Most concurrent streams of an HTTP/2 connection.
     pub streams_max: u32,
-    /// Divided by the connections of a network, most concurrent streams of the newest. With none left
-    /// it has to speak HTTP/1.1: a stream can take 10 KiB before it is counted as a request, and an
-    /// unfinished head 100 KiB.
+    /// Divided by the number of a network's connections, this is the most concurrent streams of its
+    /// newest connection. If that is 0, the connection has to speak HTTP/1.1. A stream can take 10 KiB
+    /// before it counts as a request, and an unfinished head 100 KiB.
     pub streams_per_network: u32,
 }
 
 impl ServerLimits {
-    /// The limits of a connection that is the last of so many of its network.
+    /// The limits of a new connection, with which its network has `of_network`.
     fn of_connection(self, of_network: Option<usize>) -> Self {
         let connections = of_network.and_then(|count| u32::try_from(count).ok());
         let streams = connections.and_then(|count| self.streams_per_network.checked_div(count));
@@ -83,9 +84,9 @@ impl Default for ServerLimits {
     }
 }
 
-/// How long a connection may idle while three quarters of all are taken, and how often a connection
-/// checks that.
-pub const CROWDED_REST: Duration = Duration::from_secs(5);
+/// The longest keep-alive timeout while three quarters of the connections are taken, and how often a
+/// connection checks that.
+pub const CROWDED_KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// Most headers of a request.
 const HEADERS_MAX: usize = 100;
@@ -171,8 +172,8 @@ async fn accept_loop(
         match listener.accept().await {
             Ok((stream, peer)) => {
                 let Some(slot) = slots.assign(free, peer.ip()) else {
-                    // Reset, so that refused connections do not linger in the kernel. A failure
-                    // leaves an ordinary close.
+                    // A reset, so that the refused connection does not linger in the kernel. If this
+                    // fails, it is closed in the ordinary way.
                     let _ = stream.set_zero_linger();
                     continue;
                 };
@@ -244,7 +245,7 @@ impl Connection {
         stream.set_nodelay(true)?;
         let is_http2 = tokio::select! {
             first = speaks_http2(&stream) => first?,
-            () = self.silence() => return Err(ConnectionError::Idle),
+            () = self.first_byte_timeout() => return Err(ConnectionError::Idle),
             // No request has begun.
             _ = stopped.wait_for(|&stopped| stopped) => return Ok(()),
         };
@@ -257,28 +258,28 @@ impl Connection {
             }
             let mut connection = pin!(self.http2().serve_connection(io, answer));
             let shut_down = http2::Connection::graceful_shutdown;
-            let rest = self.limits.idle_deadline;
-            self.drive(connection.as_mut(), shut_down, stopped, rest)
+            let keep_alive = self.limits.idle_deadline;
+            self.drive(connection.as_mut(), shut_down, stopped, keep_alive)
                 .await
         } else {
             let mut connection = pin!(self.http1().serve_connection(io, answer));
             let shut_down = http1::Connection::graceful_shutdown;
-            let rest = self.limits.head_deadline;
-            self.drive(connection.as_mut(), shut_down, stopped, rest)
+            let keep_alive = self.limits.head_deadline;
+            self.drive(connection.as_mut(), shut_down, stopped, keep_alive)
                 .await
         }
     }
 
-    /// Resolves once a connection that has said nothing has had its time.
-    async fn silence(&self) {
-        let mut left = self.limits.head_deadline;
-        while !left.is_zero() {
-            let step = left.min(CROWDED_REST);
+    /// Resolves when a connection that has sent nothing has to be closed.
+    async fn first_byte_timeout(&self) {
+        let mut remaining = self.limits.head_deadline;
+        while !remaining.is_zero() {
+            let step = remaining.min(CROWDED_KEEP_ALIVE);
             sleep(step).await;
             if self.gauge.is_crowded() {
                 return;
             }
-            left -= step;
+            remaining -= step;
         }
     }
 
@@ -303,7 +304,8 @@ impl Connection {
             // Rapid reset (CVE-2023-44487).
             .max_pending_accept_reset_streams(20)
             .max_local_error_reset_streams(256)
-            // A client amid a header block cannot answer: this is the deadline of the block, too.
+            // A client in the middle of a header block cannot answer a ping, so this is also the
+            // deadline of the block.
             .keep_alive_interval(Some(Duration::from_secs(20)))
             .keep_alive_timeout(Duration::from_secs(10));
         builder
@@ -317,7 +319,7 @@ impl Connection {
         let in_flight = self.activity.begin();
         async move {
             let response = if request.headers().len() > HEADERS_MAX {
-                // hyper's answer on HTTP/1.1, where it counts them itself.
+                // The same answer as hyper's on HTTP/1.1, where hyper counts the headers.
                 let mut refusal = Response::new(ReplyBody::default());
                 *refusal.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
                 refusal
@@ -330,14 +332,14 @@ impl Connection {
         }
     }
 
-    /// Runs the connection until it ends, is idle for too long, or has drained after the stop. `rest`
-    /// is its keep-alive timeout.
+    /// Runs the connection until it ends, is idle for too long, or has drained after the stop.
+    /// `keep_alive` is its keep-alive timeout.
     async fn drive<C: Future<Output = hyper::Result<()>>>(
         &self,
         mut connection: Pin<&mut C>,
         shut_down: impl Fn(Pin<&mut C>),
         mut stopped: watch::Receiver<bool>,
-        mut rest: Duration,
+        mut keep_alive: Duration,
     ) -> Result<(), ConnectionError> {
         let mut stop = pin!(async move {
             // An error means that the sender is gone, which is a stop, too.
@@ -345,7 +347,7 @@ impl Connection {
         });
         let mut is_stopping = false;
         // Not reset by each request: when it fires, the activity knows when the last one was.
-        let mut idle = pin!(sleep(rest.min(CROWDED_REST)));
+        let mut idle = pin!(sleep(keep_alive.min(CROWDED_KEEP_ALIVE)));
         loop {
             tokio::select! {
                 // The stop first: a connection that is always ready would hide it.
@@ -354,14 +356,17 @@ impl Connection {
                     is_stopping = true;
                     shut_down(connection.as_mut());
                     // A request whose head is not complete by then is not waited for.
-                    rest = STOP_GRACE;
-                    idle.as_mut().reset(Instant::now() + rest);
+                    keep_alive = STOP_GRACE;
+                    idle.as_mut().reset(Instant::now() + keep_alive);
                 }
                 () = &mut idle => {
-                    let rest = if self.gauge.is_crowded() { rest.min(CROWDED_REST) } else { rest };
-                    let next = self.activity.next_look(rest, self.limits.idle_deadline);
+                    let keep_alive = match self.gauge.is_crowded() {
+                        true => keep_alive.min(CROWDED_KEEP_ALIVE),
+                        false => keep_alive,
+                    };
+                    let next = self.activity.next_look(keep_alive, self.limits.idle_deadline);
                     let next = next.ok_or(ConnectionError::Idle)?;
-                    idle.as_mut().reset(next.min(Instant::now() + CROWDED_REST));
+                    idle.as_mut().reset(next.min(Instant::now() + CROWDED_KEEP_ALIVE));
                 }
                 ended = &mut connection => return Ok(ended?),
             }

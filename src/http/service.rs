@@ -13,7 +13,7 @@ use super::client_ip::{ProxyWarnings, TrustedProxies};
 use super::context::ServerState;
 use super::cors::AllowedOrigins;
 use super::endpoints::DEPRECATIONS;
-use super::log::UnpaidLines;
+use super::log::LogThrottle;
 use super::render::Renderer;
 use super::request_id::RequestIds;
 
@@ -28,7 +28,7 @@ pub struct LandingService {
     pub(super) proxies: TrustedProxies,
     pub(super) proxy_warnings: ProxyWarnings,
     pub(super) ceiling_warnings: CeilingWarnings,
-    pub(super) unpaid_lines: UnpaidLines,
+    pub(super) log_throttle: LogThrottle,
     pub(super) renderer: Renderer,
 }
 
@@ -47,7 +47,7 @@ impl LandingService {
             proxies: TrustedProxies::default(),
             proxy_warnings: ProxyWarnings::default(),
             ceiling_warnings: CeilingWarnings::default(),
-            unpaid_lines: UnpaidLines::new(),
+            log_throttle: LogThrottle::new(),
         }
     }
 
@@ -72,8 +72,8 @@ impl LandingService {
         self
     }
 
-    /// What clients hold now: bytes of bodies that are being read and of heads that wait for one, and
-    /// turns of the model.
+    /// What clients hold now: the bytes of bodies that are being read and of heads that wait for a body,
+    /// and the turns of the model.
     #[must_use]
     pub fn held(&self) -> (usize, usize) {
         let turns = self.state.turns.as_ref().map(|turns| turns.held());

@@ -1,8 +1,8 @@
-//! Places that clients hold for a while, of which one network may hold a share only: connections,
-//! bytes of request bodies, turns of the model.
+//! Counting semaphores of which one network holds at most a share: for connections, for bytes of
+//! request bodies, for turns of the model.
 //!
-//! A network is an IPv4 address or an IPv6 /56. A place is granted or refused at once: what waited
-//! for others while it held places could deadlock.
+//! A network is an IPv4 address or an IPv6 /56. Nothing waits for permits: a holder of some that waited
+//! for more could deadlock.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,138 +10,138 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::client::Network;
 
-/// A number of places.
+/// A semaphore with a bound for each network.
 #[derive(Debug)]
 pub(crate) struct Shares {
-    places: usize,
+    permits: usize,
     per_network: usize,
     held: Mutex<Held>,
 }
 
 #[derive(Debug, Default)]
 struct Held {
-    places: usize,
-    /// Without networks that hold none.
+    permits: usize,
+    /// Networks that hold none are absent.
     by_network: HashMap<Network, usize>,
 }
 
-/// There is no place left.
+/// Not enough permits are free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoPlace {
-    #[error("no place is left for anybody")]
+pub(crate) enum NoPermit {
+    #[error("no permits are free")]
     ForAnybody,
     #[error("the network holds its whole share")]
     ForNetwork,
 }
 
 impl Shares {
-    /// So many places, of which one network may hold an eighth, but always one.
-    pub(super) fn new(places: usize) -> Arc<Self> {
-        Self::with_share(places, eighth(places))
+    /// A semaphore with `permits`, of which one network may hold an eighth, but at least one.
+    pub(super) fn new(permits: usize) -> Arc<Self> {
+        Self::with_share(permits, eighth(permits))
     }
 
-    /// So many places, of which one network may hold `per_network`.
-    pub(super) fn with_share(places: usize, per_network: usize) -> Arc<Self> {
+    /// A semaphore with `permits`, of which one network may hold `per_network`.
+    pub(super) fn with_share(permits: usize, per_network: usize) -> Arc<Self> {
         Arc::new(Self {
-            places,
+            permits,
             per_network,
             held: Mutex::default(),
         })
     }
 
-    /// A share of `network` that holds nothing yet.
+    /// An empty share of `network`.
     pub(super) fn of(self: &Arc<Self>, network: Network) -> Share {
         Share {
             shares: Arc::clone(self),
             network: network.end_site(),
-            places: 0,
+            permits: 0,
         }
     }
 
-    /// One place for `network`.
+    /// Takes one permit for `network`.
     ///
     /// # Errors
-    /// [`NoPlace`] when none is left.
-    pub(super) fn take(self: &Arc<Self>, network: Network) -> Result<Share, NoPlace> {
+    /// [`NoPermit`] when none is free.
+    pub(super) fn take(self: &Arc<Self>, network: Network) -> Result<Share, NoPermit> {
         let mut share = self.of(network);
         share.grow_to(1)?;
         Ok(share)
     }
 
-    /// How many places `network` holds.
+    /// The number of permits that `network` holds.
     pub(super) fn held_by(&self, network: Network) -> usize {
         let held = self.lock();
-        let places = held.by_network.get(&network.end_site());
-        places.copied().unwrap_or(0)
+        let permits = held.by_network.get(&network.end_site());
+        permits.copied().unwrap_or(0)
     }
 
-    /// How many places are held.
+    /// The number of permits that are held.
     pub(super) fn held(&self) -> usize {
-        self.lock().places
+        self.lock().permits
     }
 
-    /// The network that holds most places, and how many. It looks at all networks.
+    /// The network that holds most permits, and their number. Looks at all networks.
     pub(super) fn busiest(&self) -> Option<(Network, usize)> {
         let held = self.lock();
-        let busiest = held.by_network.iter().max_by_key(|&(_, places)| *places);
-        busiest.map(|(network, places)| (*network, *places))
+        let busiest = held.by_network.iter().max_by_key(|&(_, permits)| *permits);
+        busiest.map(|(network, permits)| (*network, *permits))
     }
 
-    /// A poisoned lock is fine: no panic can come between two changes.
+    /// Ignores poisoning: no panic can come between two changes.
     fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// An eighth of `places`, but at least one.
-pub(super) fn eighth(places: usize) -> usize {
-    (places / 8).max(1)
+/// An eighth of `permits`, but at least one.
+pub(super) fn eighth(permits: usize) -> usize {
+    (permits / 8).max(1)
 }
 
-/// Places that are held until it is dropped.
+/// The permits of one holder, released on drop.
 #[derive(Debug)]
 pub(crate) struct Share {
     shares: Arc<Shares>,
     network: Network,
-    places: usize,
+    permits: usize,
 }
 
 impl Share {
-    /// Grows to `places`; one that holds as many already stays as it is.
+    /// Takes permits until it holds `permits`. Never releases any.
     ///
     /// # Errors
-    /// [`NoPlace`] when not as many are left. The share stays as it was.
-    pub(super) fn grow_to(&mut self, places: usize) -> Result<(), NoPlace> {
-        let more = places.saturating_sub(self.places);
+    /// [`NoPermit`] when not enough are free. The share is unchanged then.
+    pub(super) fn grow_to(&mut self, permits: usize) -> Result<(), NoPermit> {
+        let more = permits.saturating_sub(self.permits);
         if more == 0 {
             return Ok(());
         }
         let mut held = self.shares.lock();
         let of_network = held.by_network.get(&self.network).copied();
         let of_network = of_network.unwrap_or(0).saturating_add(more);
-        let of_all = held.places.saturating_add(more);
+        let of_all = held.permits.saturating_add(more);
         if of_network > self.shares.per_network {
-            return Err(NoPlace::ForNetwork);
+            return Err(NoPermit::ForNetwork);
         }
-        if of_all > self.shares.places {
-            return Err(NoPlace::ForAnybody);
+        if of_all > self.shares.permits {
+            return Err(NoPermit::ForAnybody);
         }
-        held.places = of_all;
+        held.permits = of_all;
         held.by_network.insert(self.network, of_network);
-        self.places += more;
+        self.permits += more;
         Ok(())
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        if self.places == 0 {
+        if self.permits == 0 {
             return;
         }
         let mut held = self.shares.lock();
-        held.places -= self.places;
+        held.permits -= self.permits;
         if let Entry::Occupied(mut of_network) = held.by_network.entry(self.network) {
-            *of_network.get_mut() -= self.places;
+            *of_network.get_mut() -= self.permits;
             if *of_network.get() == 0 {
                 of_network.remove();
             }
@@ -164,9 +164,9 @@ mod tests {
         let shares = Shares::new(800);
         let (mut one, mut two) = (shares.of(network(1)), shares.of(network(1)));
         assert_eq!(one.grow_to(60), Ok(()));
-        assert_eq!(two.grow_to(41), Err(NoPlace::ForNetwork));
+        assert_eq!(two.grow_to(41), Err(NoPermit::ForNetwork));
         assert_eq!(two.grow_to(40), Ok(()));
-        assert_eq!(one.grow_to(61), Err(NoPlace::ForNetwork));
+        assert_eq!(one.grow_to(61), Err(NoPermit::ForNetwork));
         assert_eq!(one.grow_to(60), Ok(()), "these are its own already");
         assert_eq!(shares.busiest(), Some((network(1), 100)));
         assert_eq!(
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(neighbour.grow_to(100), Ok(()));
         drop(one);
         assert_eq!(two.grow_to(100), Ok(()));
-        assert_eq!(two.grow_to(usize::MAX), Err(NoPlace::ForNetwork));
+        assert_eq!(two.grow_to(usize::MAX), Err(NoPermit::ForNetwork));
     }
 
     #[test]
@@ -188,20 +188,20 @@ mod tests {
             assert_eq!(share.grow_to(99), Ok(()));
         }
         let mut late = shares.of(network(9));
-        assert_eq!(late.grow_to(9), Err(NoPlace::ForAnybody));
+        assert_eq!(late.grow_to(9), Err(NoPermit::ForAnybody));
         assert_eq!(late.grow_to(8), Ok(()));
         held.pop();
         assert_eq!(late.grow_to(100), Ok(()));
     }
 
     #[test]
-    fn a_network_is_an_ipv4_address_or_a_56_and_may_always_hold_one_place() {
+    fn a_network_is_an_ipv4_address_or_a_56_and_may_always_hold_one_permit() {
         let shares = Shares::new(4);
         let of = |address: &str| Network::from(address.parse::<std::net::IpAddr>().unwrap());
         let home = shares.take(of("2001:db8:0:ff00::1"));
         assert!(home.is_ok());
         let its_other_64 = shares.take(of("2001:db8:0:ffff::1"));
-        assert_eq!(its_other_64.unwrap_err(), NoPlace::ForNetwork);
+        assert_eq!(its_other_64.unwrap_err(), NoPermit::ForNetwork);
         assert!(shares.take(of("2001:db8:0:fe00::1")).is_ok());
         let address = shares.take(of("192.0.2.1"));
         assert!(address.is_ok());
@@ -215,19 +215,19 @@ mod tests {
         fn no_network_ever_holds_more_than_its_share(
             steps in prop::collection::vec((0_u8..6, 0_usize..12, 0_usize..30), 1..200),
         ) {
-            const PLACES: usize = 80;
-            let shares = Shares::new(PLACES);
+            const PERMITS: usize = 80;
+            let shares = Shares::new(PERMITS);
             let mut held: [Vec<Share>; 6] = Default::default();
-            for (host, index, places) in steps {
+            for (host, index, permits) in steps {
                 let of_host = &mut held[usize::from(host)];
                 match of_host.get_mut(index) {
-                    Some(_) if places == 0 => drop(of_host.remove(index)),
-                    Some(share) => drop(share.grow_to(places)),
+                    Some(_) if permits == 0 => drop(of_host.remove(index)),
+                    Some(share) => drop(share.grow_to(permits)),
                     None => of_host.push(shares.of(network(host))),
                 }
-                let sums = held.iter().map(|it| it.iter().map(|share| share.places).sum());
+                let sums = held.iter().map(|it| it.iter().map(|share| share.permits).sum());
                 let sums: Vec<usize> = sums.collect();
-                prop_assert!(sums.iter().all(|&sum| sum <= PLACES / 8), "{sums:?}");
+                prop_assert!(sums.iter().all(|&sum| sum <= PERMITS / 8), "{sums:?}");
                 prop_assert_eq!(shares.held(), sums.iter().sum::<usize>());
                 let networks = sums.iter().filter(|&&sum| sum > 0).count();
                 prop_assert_eq!(shares.lock().by_network.len(), networks);

@@ -1,4 +1,4 @@
-//! Which connections are accepted: so many in all, of which one network may hold a share.
+//! Slots for connections: a number of them in all, of which one network may hold a share.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::domain::client::Network;
 use super::service::LandingService;
 use super::shares::{Share, Shares, eighth};
 
-/// The shortest time between two log lines about connections that are refused or wait.
+/// The shortest time between two log lines about connections that wait or are refused.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The slots for connections, as the acceptor sees them.
+/// The slots, for the accept loop.
 pub(super) struct Slots {
     service: Arc<LandingService>,
     gauge: Gauge,
@@ -25,17 +25,17 @@ pub(super) struct Slots {
     warned_at: Option<Instant>,
 }
 
-/// The slot of a connection, given back on drop.
+/// The slot of a connection, released on drop.
 pub(super) struct Slot {
-    // In this order: who gets the permit finds the share given back.
+    // Released in this order: whoever gets the permit finds the share released.
     share: Option<Share>,
     _permit: OwnedSemaphorePermit,
-    /// How many connections its network has, this one included; none for a trusted proxy.
+    /// The connections of its network, including this one. `None` for a trusted proxy.
     pub(super) of_network: Option<usize>,
 }
 
 impl Slots {
-    /// `connections_max` slots, of which one network may hold `per_network`, or an eighth.
+    /// `connections_max` slots, of which one network may hold `per_network`; by default an eighth.
     pub(super) fn new(
         service: &Arc<LandingService>,
         connections_max: usize,
@@ -58,7 +58,7 @@ impl Slots {
         self.gauge.clone()
     }
 
-    /// Waits for a free slot. `None` never comes, because nobody closes the semaphore.
+    /// Waits for a free slot. Never returns `None`, because the semaphore is never closed.
     pub(super) async fn free(&mut self) -> Option<OwnedSemaphorePermit> {
         if self.gauge.free.available_permits() == 0 {
             self.warn(
@@ -70,8 +70,8 @@ impl Slots {
         free.await.ok()
     }
 
-    /// Gives `free` to a connection from `peer`, unless the network of `peer` holds its share. Trusted
-    /// proxies have no share: their connections are many clients'.
+    /// Gives `free` to a connection from `peer`, unless the network of `peer` holds its whole share. A
+    /// trusted proxy has no share, because its connections are those of many clients.
     pub(super) fn assign(&mut self, free: OwnedSemaphorePermit, peer: IpAddr) -> Option<Slot> {
         let mut slot = Slot {
             share: None,
@@ -97,8 +97,8 @@ impl Slots {
         None
     }
 
-    /// Logs `what`, unless a line was logged a moment ago.
-    fn warn(&mut self, what: &'static str) {
+    /// Logs `message`, unless a line was logged within the interval.
+    fn warn(&mut self, message: &'static str) {
         let is_recent = |at: Instant| at.elapsed() < WARNING_INTERVAL;
         if self.warned_at.is_some_and(is_recent) {
             return;
@@ -106,19 +106,18 @@ impl Slots {
         self.warned_at = Some(Instant::now());
         let busiest = self.shares.busiest();
         let key = &self.service.state.app.secrets.limiter;
-        // Equal in all lines, and tells nobody the address.
         let network = busiest.map(|(network, _)| network.pseudonym(key));
         tracing::warn!(
             connections = self.gauge.taken(),
             refused = std::mem::take(&mut self.refused),
             busiest.network = network,
-            busiest.connections = busiest.map(|(_, places)| places),
-            "{what}"
+            busiest.connections = busiest.map(|(_, permits)| permits),
+            "{message}"
         );
     }
 }
 
-/// How many slots are taken, as connections see it.
+/// How many slots are taken, for the connections.
 #[derive(Clone)]
 pub(super) struct Gauge {
     free: Arc<Semaphore>,
@@ -131,7 +130,8 @@ impl Gauge {
             .saturating_sub(self.free.available_permits())
     }
 
-    /// Whether three quarters are taken, and the one that the acceptor holds for the next connection.
+    /// Whether more than three quarters are taken, including the one that the accept loop holds for the next
+    /// connection.
     pub(super) fn is_crowded(&self) -> bool {
         self.taken() * 4 > self.connections_max * 3
     }

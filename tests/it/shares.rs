@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{OpenAiSettings, Roots};
-use landing_api::http::server::{CROWDED_REST, ServerLimits};
+use landing_api::http::server::{CROWDED_KEEP_ALIVE, ServerLimits};
 use serde_json::Value;
 use tokio::io::BufReader;
 use tokio::net::TcpSocket;
@@ -153,7 +153,7 @@ async fn while_most_connections_are_taken_idle_ones_are_closed_soon() {
             let first = ended.into_iter().min().unwrap();
             let rest = limits.head_deadline;
             let expected = if is_crowded {
-                CROWDED_REST..=2 * CROWDED_REST
+                CROWDED_KEEP_ALIVE..=2 * CROWDED_KEEP_ALIVE
             } else {
                 rest..=3 * rest
             };

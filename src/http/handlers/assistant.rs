@@ -81,12 +81,12 @@ async fn take_turn(
     identity: ChatIdentity,
     conversation: &Conversation,
 ) -> Result<Answered, Problem> {
-    let (_place, turn) = chat_wire::reserve(context, identity).await?;
+    let (_share, turn) = chat_wire::reserve(context, identity).await?;
     let app = context.app();
     let answer = usecase::answer(app.assistant(), app.meter(), turn, conversation, &NullSink);
     tokio::select! {
         answered = answer => answered.map_err(|error| chat_wire::problem(context, error)),
-        // Dropping the answer ends the model's work. The turn stays charged.
+        // Dropping the answer stops the model. The turn stays charged.
         () = context.abandoned() => Err(chat_wire::abandoned()),
     }
 }

@@ -63,16 +63,16 @@ impl From<Allowance> for QuotaResponse {
     }
 }
 
-/// Takes a place among the turns of the client's network, then charges a turn. The place is given back
-/// when the share is dropped.
+/// Takes one of the turns that the client's network may have at once, then charges a turn. Dropping the
+/// share releases the former.
 pub(super) async fn reserve(
     context: &RequestContext,
     identity: ChatIdentity,
 ) -> Result<(Option<Share>, Turn), Problem> {
     let (app, client) = (context.app(), &context.client);
     let turns = context.state.turns.as_ref();
-    let place = match turns.map(|turns| turns.take(client.network)).transpose() {
-        Ok(place) => place,
+    let share = match turns.map(|turns| turns.take(client.network)).transpose() {
+        Ok(share) => share,
         Err(cause) => {
             let decision = usecase::quota(app.meter(), context.now, client, identity).await?;
             let detail = "As many questions from this network are being answered as one may have.";
@@ -84,13 +84,13 @@ pub(super) async fn reserve(
     let (assistant, meter) = (app.assistant(), app.meter());
     usecase::reserve(assistant, meter, context.now, client, identity)
         .await
-        .map(|turn| (place, turn))
+        .map(|turn| (share, turn))
         .map_err(|error| problem(context, error))
 }
 
-/// Nobody waits for the answer any more, so that nobody reads this.
+/// The outcome of a request whose client hung up. Nobody reads it.
 pub(super) fn abandoned() -> Problem {
-    Problem::of(Code::InternalError).because("nobody waits")
+    Problem::of(Code::InternalError).because("the client hung up")
 }
 
 /// An answer as spec 2.11 has it.

@@ -14,12 +14,16 @@ use crate::usecases::subscribe::SubscribeError;
 const DISK_FULL: &str = "The disk is full: sign-ups, keys and revocations cannot be kept until the \
     operator has made room. Everything else works.";
 
+/// What clients learn of [`StoreError::Displaced`].
+const DISPLACED: &str = "The store's file was removed, replaced or changed under the running service. \
+     Its operator has to act; the log says how.";
+
 /// A failure after the request was charged: the decision shows that it was.
 fn charged(code: Code, decision: Decision, cause: impl ToString) -> Problem {
     Problem::of(code).with_decision(decision).because(cause)
 }
 
-/// A store's failure. It has no cause for the log: the store itself logs its failures, with their
+/// A store's failure. Its cause is not logged here: the store logs its failures itself, with their
 /// count, so that an outage does not fill the log.
 fn store_failed(code: Code, error: &StoreError) -> Problem {
     match error {
@@ -34,10 +38,6 @@ impl From<StoreError> for Problem {
         store_failed(Code::StoreUnavailable, &error)
     }
 }
-
-/// What clients may know of [`StoreError::Displaced`].
-const DISPLACED: &str = "The store's file was removed, replaced or changed under the running service. \
-     Its operator has to act; the log says how.";
 
 impl From<ChargeError> for Problem {
     fn from(error: ChargeError) -> Self {

@@ -40,7 +40,7 @@ pub(super) async fn chat(
     context: RequestContext,
     conversation: Conversation,
 ) -> Result<Reply, Problem> {
-    let (place, turn) = reserve(&context, context.visitor()).await?;
+    let (share, turn) = reserve(&context, context.visitor()).await?;
     let decision = turn.decision.clone();
     let cookie = set_cookie(&context, turn.visitor);
     let (events, stream) = sse::channel();
@@ -52,7 +52,7 @@ pub(super) async fn chat(
     let unfinished = &context.state.unfinished;
     let writer = write_stream(context.clone(), turn, conversation, sink);
     unfinished.spawn(async move {
-        let _place = place;
+        let _share = share;
         writer.await;
     });
     let begun = tokio::select! {
