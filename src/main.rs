@@ -101,7 +101,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints why.
+/// Prints the error, and returns the exit status.
 fn failed(failure: Failure) -> ExitCode {
     let (status, line) = match failure {
         Failure::Flag(line) => (2, line),

@@ -1,8 +1,8 @@
 //! The log: one line an event on standard error, as text or JSON.
 //!
 //! A thread of its own writes. Lines wait for it in a bounded queue; a line that finds the queue full
-//! is dropped and counted, so that a reader of standard error that has stopped reading holds up
-//! neither a request nor a stop. Panics are lines, too: the standard hook would wait for the reader.
+//! is dropped and counted. So a reader of standard error that has stopped reading blocks neither a
+//! request nor a stop. Panics are logged, too: the standard hook would block on such a reader.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, BufWriter, IsTerminal as _, Stderr, Write, stderr};
@@ -22,8 +22,8 @@ const QUEUE_LINES: usize = 8192;
 /// Lines are gathered up to this size when the queue holds several.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The running log. Dropping it writes the lines in the queue. It waits about a second for the reader
-/// of standard error; if the queue is full even then, it says so on standard output.
+/// The running log. Dropping it writes the lines in the queue, and waits about a second for the reader of
+/// standard error. If the queue is still full then, `tracing_appender` says so on standard output.
 #[derive(Debug)]
 #[must_use = "lines in the queue are written when it is dropped"]
 pub struct Log {
@@ -59,7 +59,7 @@ impl Write for Lines {
         self.out.write(line)
     }
 
-    /// The queue has just been found empty, so there is room for a line about those that were dropped.
+    /// Called when the queue is empty, so that it has room for a line about the dropped ones.
     fn flush(&mut self) -> io::Result<()> {
         let dropped = dropped_lines(&self.dropped);
         if dropped > self.dropped_reported {
@@ -67,7 +67,7 @@ impl Write for Lines {
                 log.dropped = dropped,
                 "log lines were dropped, as standard error was not read: this many since the start"
             );
-            // If it changed, that line may be among them.
+            // If the number has changed, that line may have been dropped.
             if dropped_lines(&self.dropped) == dropped {
                 self.dropped_reported = dropped;
             }

@@ -16,7 +16,7 @@ pub(crate) const PRIVATE_DIRECTORY: u32 = 0o700;
 /// How much is read or written at a time.
 pub(crate) const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Whether the file system refused for want of room: on the disk, or under a quota or limit.
+/// Whether there was no space: on the disk, or under a quota or a limit on file size.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
@@ -77,7 +77,7 @@ pub trait AppendFile: Debug + Send {
     /// When the file may still be longer.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 
-    /// The open file, to be told from another one that has its path now.
+    /// The open file. Another file may have its path by now.
     fn as_file(&self) -> &File;
 }
 
@@ -88,7 +88,7 @@ pub struct SystemFiles;
 impl Files for SystemFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         if is_irregular(path) {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         let file = OpenOptions::new()
             .write(true)
@@ -147,20 +147,20 @@ impl AppendFile for SystemFile {
     }
 }
 
-/// What tells a file from every other one: its device and its inode.
+/// A file's identity: its device and its inode.
 pub(crate) type FileId = (u64, u64);
 
-/// The id of the file that `metadata` is of.
+/// The id of the file with this `metadata`.
 pub(crate) fn file_id(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
-/// Whether something is at `path` that is no regular file. Opening it could wait for ever.
+/// Whether there is something at `path` that is not a regular file. Opening it could block for ever.
 pub(crate) fn is_irregular(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
 }
 
-/// `path` with `extension` and the lowest number that is free.
+/// `path` with `extension` and the lowest unused number.
 pub(crate) fn numbered(path: &Path, extension: &str) -> PathBuf {
     let name = |number: u32| path.with_extension(format!("{extension}.{number}"));
     let free = (1..).map(name).find(|it| it.symlink_metadata().is_err());

@@ -30,8 +30,8 @@ pub enum SiteDirError {
     /// A symbolic link leads out of the folder.
     #[error("{}: leads out of the folder", shown(.0))]
     Outside(PathBuf),
-    /// A file has another name, which may stand anywhere: whoever may write to the folder can so
-    /// publish a file of others.
+    /// A file has another name, which may be in any folder. Otherwise whoever can write to this folder
+    /// could publish files that only the service may read.
     #[error("{}: is a hard link; put a copy in its place", shown(.0))]
     HardLink(PathBuf),
     /// A file is too large.

@@ -43,7 +43,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 /// Every file of the database in `directory`, sorted.
 ///
 /// # Errors
-/// When anything there is neither a file nor a directory: opening a FIFO would wait for ever.
+/// When there is something else than files and directories: opening a FIFO could block for ever.
 pub(super) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -86,8 +86,8 @@ pub(super) fn checksum(directory: &Path, files: &[PathBuf]) -> io::Result<u32> {
 
 /// Closes the database in `directory`, of which `db` is the last handle, and waits until sled has
 /// stopped writing. Its threads go on for a moment after the last handle is dropped; they share the
-/// lock on the file `db`, so taking that lock waits for them. Dropping the handle may never end:
-/// sled waits for its flusher, even for one that has panicked.
+/// lock on the file `db`, so taking that lock waits for them. Dropping the handle may block for
+/// ever, because sled waits for its flusher even if that has panicked.
 ///
 /// # Errors
 /// When the file cannot be locked within ten seconds, or sled panics.

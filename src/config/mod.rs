@@ -296,7 +296,7 @@ impl Args {
                 format!("--model-param names {key} twice"),
             ));
         }
-        // Merged, so that two halves are seen to be all.
+        // Merged, because several networks can cover all addresses together.
         let trusted = IpNet::aggregate(&self.trusted_proxies);
         if trusted.iter().any(|network| network.prefix_len() == 0) {
             return Err(command().error(

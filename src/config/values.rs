@@ -131,7 +131,8 @@ pub(super) fn network(text: &str) -> Result<IpNet, String> {
     Ok(canonical(network.trunc()))
 }
 
-/// A network of IPv4-mapped addresses is the IPv4 network it maps: so are peers written.
+/// Converts a network of IPv4-mapped addresses to IPv4, which is the form of the addresses it is compared
+/// with.
 fn canonical(network: IpNet) -> IpNet {
     const MAPPED_BITS: u8 = 96;
     let IpNet::V6(v6) = network else {

@@ -20,7 +20,7 @@ pub enum Network {
     V4([u8; 4]),
     /// An IPv6 /64.
     V6([u8; 8]),
-    /// Whatever proxies forward without saying for whom: one network, so that it is not the proxy's.
+    /// The network of requests that a proxy forwards without a usable client address.
     Unknown,
 }
 
@@ -46,8 +46,8 @@ impl Network {
         key.hash16(&[b"network", self.as_bytes()])
     }
 
-    /// The network that one end site has: the IPv4 address, or the IPv6 /56 around the /64. Providers
-    /// assign homes up to a /56, which holds 256 of them (RFC 6177).
+    /// The network of the whole end site: the IPv4 address, or the IPv6 /56 that contains the /64.
+    /// Providers assign an end site up to a /56, which contains 256 /64s (RFC 6177).
     #[must_use]
     pub const fn end_site(self) -> Self {
         match self {
@@ -56,8 +56,7 @@ impl Network {
         }
     }
 
-    /// A short name for log lines: a keyed hash, so that it is the same in all of them and does not
-    /// tell the address.
+    /// A short name for log lines: a keyed hash, which is the same in all lines and hides the address.
     #[must_use]
     pub fn pseudonym(&self, key: &MacKey) -> String {
         let hash = key.hash(&[b"pseudonym", self.as_bytes()]);
@@ -106,7 +105,7 @@ fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// A group of neighbouring networks ([`Network::group`]), known by its keyed hash alone.
+/// A group of neighbouring networks ([`Network::group`]), identified by a keyed hash.
 #[derive(Clone, Copy)]
 pub struct ClientGroup<'a> {
     network: Network,
@@ -114,7 +113,7 @@ pub struct ClientGroup<'a> {
 }
 
 impl ClientGroup<'_> {
-    /// The hash. It is computed here, because most requests need none.
+    /// The hash. Computed on demand, because most requests do not need it.
     #[must_use]
     pub fn hashed(&self) -> [u8; 16] {
         let network = self.network.as_bytes();

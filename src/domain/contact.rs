@@ -25,9 +25,8 @@ pub struct Origin {
     pub credential: Option<OriginHash>,
 }
 
-/// The first 8 bytes of a keyed hash. They are enough: without the key nobody can search for two
-/// inputs that share them, and a sign-up is compared with at most 8 of them, so the probability that
-/// one is equal by chance is 2^-61.
+/// The first 8 bytes of a keyed hash. Collisions cannot be searched for without the key. A sign-up is
+/// compared with at most 8 hashes, so the probability of a collision by chance is 2^-61.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginHash([u8; 8]);
 
@@ -60,17 +59,16 @@ impl Origin {
     }
 }
 
-/// The clients that signed a contact up last, at most four, the newest at the end.
+/// The last four clients that signed a contact up, the newest at the end.
 ///
-/// Others who signed it up before a client did cannot push that client out: whether it is still
-/// among the four depends only on who came after. So a client cannot learn from its own sign-ups
-/// whether the contact existed before the first of them.
+/// Whether a client is among the four depends only on the sign-ups after its own. So a client cannot
+/// learn from its own sign-ups whether the contact existed before the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signers(ArrayVec<Origin, 4>);
 
 impl Signers {
-    /// Makes `origin` the newest, in place of the oldest if there are four others. Returns whether
-    /// its client was among them.
+    /// Adds `origin` as the newest, and removes the oldest if there are four others. Returns whether its
+    /// client was among them.
     pub fn renew(&mut self, origin: Origin) -> bool {
         let was_among = self.0.iter().any(|signer| signer.is_shared_with(&origin));
         self.0.retain(|signer| *signer != origin);
@@ -125,7 +123,7 @@ pub struct Notice {
 pub struct Contact {
     /// The address.
     pub email: EmailAddress,
-    /// The clients that signed it up last.
+    /// The last clients that signed it up.
     pub signers: Signers,
     /// When it was first signed up.
     pub subscribed_at: Timestamp,
@@ -133,12 +131,12 @@ pub struct Contact {
     pub last_seen_at: Timestamp,
 }
 
-/// Who learns that an address was signed up before. Whoever does not is answered as for a new one.
+/// Who learns that an address was signed up before. Others get the same answer as for a new address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevealExisting {
     /// Nobody.
     Never,
-    /// The clients that signed it up themselves, of whom the last four are remembered.
+    /// The last four clients that signed it up.
     SameClient,
     /// Everybody.
     Always,

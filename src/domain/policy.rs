@@ -21,13 +21,13 @@ pub enum PolicyName {
     NewsletterIp = 5,
     /// The chat quota, by visitor; of programs, by credential or network.
     Assistant = 6,
-    /// Chat turns, by end site: bounds what a visitor gains by posing as a new one.
+    /// Chat turns, by end site: bounds what a visitor gains by dropping the cookie.
     AssistantIp = 7,
     /// Chat turns of all clients that cost the operator money.
     AssistantAll = 8,
-    /// Newsletter sign-ups of all clients: bounds what somebody with many networks can store.
+    /// Newsletter sign-ups of all clients: bounds what a client with many networks can store.
     NewsletterAll = 9,
-    /// Keys issued to all clients: likewise.
+    /// Keys issued to all clients: bounds the same.
     KeysAll = 10,
 }
 
@@ -77,7 +77,7 @@ impl PolicyName {
         self as u8
     }
 
-    /// What has a window of its own.
+    /// Which requests share a window.
     #[must_use]
     pub const fn counted_by(self) -> CountedBy {
         match self {
@@ -112,8 +112,8 @@ impl PolicyName {
             Self::Assistant => (10, 24 * HOUR_MS),
             Self::AssistantIp => (200, 24 * HOUR_MS),
             Self::AssistantAll => (5000, 24 * HOUR_MS),
-            // More than the first day of a site that everybody talks about, and less than one
-            // IPv6 /48 could send. The window is short: who uses it up locks the others out.
+            // More than a very busy launch day needs, and less than one IPv6 /48 could send. The window
+            // is short, because a client that uses it up locks all others out.
             Self::NewsletterAll => (10_000, HOUR_MS),
             Self::KeysAll => (5000, HOUR_MS),
         };
@@ -121,7 +121,7 @@ impl PolicyName {
     }
 }
 
-/// What a policy counts together.
+/// Which requests a policy counts together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountedBy {
     /// The requests of one credential, or of one network without any.

@@ -46,8 +46,8 @@ impl<const MAX: usize> Text<MAX> {
         Ok(Self(text))
     }
 
-    /// Takes `text` unchanged, as a name that people read in a list or on a terminal: no character may
-    /// begin another line or change how the text around it is shown.
+    /// Takes `text` unchanged, as a name that is shown in a list or on a terminal. No character may begin
+    /// a new line or change how the text around it is shown.
     ///
     /// # Errors
     /// [`TextError`], also when it has such a character.
@@ -66,8 +66,7 @@ impl<const MAX: usize> Text<MAX> {
     }
 }
 
-/// Controls (C0, DEL, C1), the line and paragraph separators, and what directs bidirectional text
-/// (Unicode's `Bidi_Control`).
+/// Control characters (C0, DEL, C1), line and paragraph separators, and Unicode's `Bidi_Control`.
 fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')

@@ -28,11 +28,11 @@ pub enum StoreError {
     /// It cannot be read or written. The text is for the log, never for a client.
     #[error("store unavailable: {0}")]
     Unavailable(String),
-    /// Its file was removed, replaced or changed by somebody else, and only a person can tell which one
-    /// is right. The text is for the log, never for a client.
+    /// Its file was removed, replaced or changed by another program, and the operator has to decide which
+    /// one is right. The text is for the log, never for a client.
     #[error("store unavailable: {0}")]
     Displaced(String),
-    /// There is no room left to keep anything. The text is for the log, never for a client.
+    /// The disk is full. The text is for the log, never for a client.
     #[error("store full: {0}")]
     Full(String),
     /// Its queue is full.

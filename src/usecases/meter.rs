@@ -17,7 +17,7 @@ pub type Charges<'a> = ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX>;
 pub struct Meter<'a> {
     /// Counts the charges.
     pub limiter: &'a dyn RateLimiter,
-    /// Read when an operation has failed, which may take long.
+    /// Read after an operation has failed, because it may have taken long.
     pub clock: &'a dyn Clock,
     /// The quota of each policy.
     pub policies: &'a Policies,
@@ -74,9 +74,9 @@ impl<'a> Meter<'a> {
         self.remove(receipt, decision, now).await
     }
 
-    /// Refunds all charges of an operation that this service's own store failed, and returns
-    /// `decision` with the standings afterwards. The policies of every request bound how often it
-    /// can be repeated.
+    /// Refunds all charges of an operation that failed because of this service's own store, and returns
+    /// the decision with the standings afterwards. The policies on all requests bound how often a client
+    /// can repeat it.
     ///
     /// # Errors
     /// [`LimiterError`] when the limiter cannot decide.

@@ -76,8 +76,8 @@ pub enum SubscribeError {
     /// The contact could not be stored. Every charge was refunded.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// The provider did not accept it. The charges to `newsletter` and `newsletter-all` were
-    /// refunded, the one to `newsletter-ip` was not ([`Meter::refund`]): the client may retry within the latter.
+    /// The provider did not accept it. The charges to `newsletter` and `newsletter-all` were refunded.
+    /// The one to `newsletter-ip` was not ([`Meter::refund`]), so it bounds how often a client can retry.
     #[error("{1}")]
     Provider(Decision, NotifyError),
     /// No random bytes for the notice's id.
@@ -183,7 +183,7 @@ async fn pass_on(
 fn origin(key: &MacKey, client: &Client) -> Origin {
     let mut network = client.network.hashed(key);
     if client.may_be_shared {
-        // Whoever comes from the proxy's own network is not the client behind it.
+        // A client in the proxy's own network is not the same as a client behind the proxy.
         network = key.hash16(&[b"behind a proxy", &network]);
     }
     let credential = client.credential.as_ref();

@@ -64,7 +64,7 @@ fn contact(email: EmailAddress, kept: &Kept<Event>) -> Option<Contact> {
     })
 }
 
-/// The clients that signed the contact up last, from its kept events.
+/// The last clients that signed the contact up, from its kept events.
 fn signers(kept: &Kept<Event>) -> Option<Signers> {
     let Event::ContactSubscribed {
         network,

@@ -9,17 +9,17 @@
 //! (`draft`), appends their events to the ledger, syncs once, changes the index, and then answers
 //! them. So a change is answered after it is durable, and changes that come together share a sync. A
 //! write or sync that fails is never taken for success: the ledger is truncated to its last
-//! acknowledged length, and every change is refused until that and a trial write succeed. The same
-//! while the file at the ledger's path is not the open one, as it was left: somebody moved, replaced or
-//! edited it, and what is appended would be lost.
+//! acknowledged length, and every change is refused until that and a trial write succeed. Changes are
+//! also refused while the ledger's file was moved, replaced or edited by another program, because what is
+//! appended would be lost.
 //!
-//! **A start** (`open`) verifies every line of the ledger and then looks at the index. What it cuts off or
-//! gives up is kept in a file beside the ledger, `ledger.cut.1` or `ledger.damaged.1`:
+//! **A start** (`open`) verifies every line of the ledger and then looks at the index. Bytes that
+//! it cuts off are kept beside the ledger in `ledger.cut.1`, a damaged ledger in `ledger.damaged.1`:
 //!
 //! | Found | Done |
 //! |---|---|
 //! | a last line without its newline | the newline is added |
-//! | a bad or missing line that the last clean stop left | damage, as below |
+//! | a line is bad or missing that was there at the last clean stop | damage, as below |
 //! | a bad line, and no line of a later batch | it was never acknowledged: truncated, with a warning |
 //! | a bad line, and lines of later batches | damage: the start is refused, with the lines and what to do; once accepted, all good lines are kept |
 //! | an unfinished compaction | removed; the ledger is complete without it |
@@ -27,7 +27,7 @@
 //! | an earlier format, a new secret, a forgotten address | the ledger is compacted |
 //! | the marker of a clean stop that fits ledger and index | the index is used |
 //! | anything else | the index is made again from the ledger |
-//! | no room for an index | changes are refused until there is; credentials are looked up in memory |
+//! | no disk space for an index | changes are refused until there is; credentials are looked up in memory |
 //!
 //! **A compaction** writes a new generation of the ledger with the lines that still count. It is due
 //! when the lines that may have become superfluous since the last one outnumber those it began with.

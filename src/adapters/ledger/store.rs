@@ -27,7 +27,7 @@ pub struct LedgerStore {
     /// Where the ledger should be.
     path: PathBuf,
     opened: Instant,
-    /// The second since then, counted from 1, in which a check last looked there.
+    /// When a check last looked there, in seconds since `opened`, counted from 1.
     checked: AtomicU64,
     /// Held until the writer is gone, which [`Drop`] waits for.
     _lock: Arc<[File; 2]>,
@@ -67,23 +67,23 @@ impl LedgerStore {
     /// disk takes.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when the index cannot be left good: no change is lost then.
-    /// [`StoreError::Displaced`] when the next start would not find what was recorded.
+    /// [`StoreError::Unavailable`] when no good index can be left; no change is lost then.
+    /// [`StoreError::Displaced`] when the next start would not find the recorded changes.
     pub fn close(&self) -> Result<(), StoreError> {
         let finished = self.queue.close().map_or(Ok(()), |writer| writer.finish());
         self.shared.abandon_index();
         finished
     }
 
-    /// Whether changes can be kept. A file that was put in the ledger's place is found within a
-    /// second: the system is asked no more often.
+    /// Whether changes can be kept. The ledger's path is checked once a second at most, so a file that
+    /// replaced the ledger is noticed within a second.
     pub(super) async fn check_writes(&self) -> Result<(), StoreError> {
         let second = self.opened.elapsed().as_secs() + 1;
         let was_checked = self.checked.swap(second, Ordering::Relaxed) == second;
         if self.shared.is_sound() && (was_checked || self.is_in_place()) {
             return Ok(());
         }
-        // An empty change has the writer repair what it can.
+        // An empty change makes the writer repair what it can.
         self.commit(|_draft| Ok(())).await
     }
 
@@ -101,7 +101,7 @@ impl LedgerStore {
         committed.inspect_err(|error| self.shared.count_failure(error))
     }
 
-    /// What is kept of `identity` after the last answered change.
+    /// The kept events of `identity` after the last answered change.
     pub(super) async fn look_up(
         &self,
         identity: &Identity,
@@ -111,7 +111,7 @@ impl LedgerStore {
             Some(Err(error)) => self.shared.fail_index(&error),
             None => {}
         }
-        // The writer makes an index, or reads the credentials.
+        // An empty change makes the writer build an index, or read the credentials.
         let made = self.queue.commit(&self.shared, |_draft| Ok(())).await;
         let found = match self.shared.find(identity) {
             Some(found) => found.map_err(StoreError::from),

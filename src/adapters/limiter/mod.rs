@@ -9,10 +9,9 @@
 //! | `record` | the stored form of a window |
 //!
 //! All live windows are in memory from the start, so no request waits for the store, and its
-//! failures change no decision: where nothing can be stored, windows are in memory only until it can.
-//! A killed process loses the decisions that were not written yet: those of 100 ms, or of the time
-//! that a store of very many windows takes to start over (400,000: half a second). A closed one loses
-//! none.
+//! failures change no decision: while nothing can be stored, windows are in memory only. A killed
+//! process loses the decisions that were not written yet: those of the last 100 ms, or those since the
+//! store began to be written anew (half a second for 400,000 windows). A closed limiter loses none.
 
 mod persistence;
 mod record;
@@ -69,9 +68,8 @@ pub struct LimiterStats {
 }
 
 impl SledRateLimiter {
-    /// Opens the windows in `dir`, whose parent must exist, and starts the thread that writes. Where
-    /// nothing can be stored, for want of room or whatever reason, windows are in memory only until
-    /// it can.
+    /// Opens the windows in `dir`, whose parent must exist, and starts the thread that writes. While
+    /// nothing can be stored, for example on a full disk, windows are in memory only.
     ///
     /// # Errors
     /// When the system cannot start a thread.

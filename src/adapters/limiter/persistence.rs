@@ -18,8 +18,8 @@ use super::record;
 /// The marker of a clean stop.
 const CLEAN: &str = "clean";
 
-/// The entry that is always there: a store without it has lost everything. It passes for an empty
-/// batch of [`record::decode_batch`].
+/// An entry that every store has: a store without it has lost its content. For
+/// [`record::decode_batch`] it is an empty batch.
 const FIRST_ENTRY: (&[u8], &[u8]) = (b"first", &[record::VERSION]);
 
 /// A window's current version; none to remove it.
@@ -64,7 +64,7 @@ pub trait WindowStore: Send {
 #[error("{0}")]
 pub struct WindowStoreError(pub String);
 
-/// Windows in sled, an entry for each, and one that is always there.
+/// Windows in sled: an entry for each, and [`FIRST_ENTRY`].
 ///
 /// | Directory | Content |
 /// |---|---|
@@ -72,7 +72,7 @@ pub struct WindowStoreError(pub String);
 /// | `windows.old` | the previous store, while the new one is being filled |
 /// | `windows.damaged` | the last store that could not be read |
 ///
-/// After a clean stop a store has a file `clean`, with the CRC-32 of the others.
+/// A clean stop adds a file `clean` with the CRC-32 of the other files.
 #[derive(Debug)]
 pub struct SledWindowStore {
     dir: PathBuf,
@@ -124,7 +124,7 @@ impl SledWindowStore {
         Ok(())
     }
 
-    /// Closes the database for good.
+    /// Closes the database and writes the marker of a clean stop.
     fn stop(&mut self) -> Result<(), WindowStoreError> {
         if !self.close()? {
             return Ok(());
@@ -132,20 +132,20 @@ impl SledWindowStore {
         attempt("cannot mark", &self.dir, || {
             let (checksum, marker) = (checksum(&self.dir)?, self.dir.join(CLEAN));
             let marked = fs::write(&marker, checksum.to_string());
-            // Not all of it may be there.
+            // Part of it may have been written.
             Ok(marked.inspect_err(|_| drop(fs::remove_file(&marker)))?)
         })
     }
 }
 
-/// CRC-32 of the files that sled left in `dir`.
+/// CRC-32 of the files in `dir`, without the marker.
 fn checksum(dir: &Path) -> io::Result<u32> {
     let mut files = sled_db::files(dir)?;
     files.retain(|path| !path.ends_with(CLEAN));
     sled_db::checksum(dir, &files)
 }
 
-/// Warns of a store that is not as a clean stop left it.
+/// Warns if the files have changed since a clean stop. Removes the marker.
 fn check(dir: &Path) -> io::Result<()> {
     let found = checksum(dir)?;
     let marker = dir.join(CLEAN);
@@ -182,11 +182,11 @@ impl WindowStore for SledWindowStore {
         if dir.symlink_metadata().is_err() {
             return Ok(());
         }
-        let mut is_without_room = false;
+        let mut is_disk_full = false;
         let loaded = attempt("cannot read", &dir, || {
             check(&dir)?;
             let db = open(&dir).inspect_err(|error| {
-                is_without_room = matches!(error, sled::Error::Io(error) if is_full(error));
+                is_disk_full = matches!(error, sled::Error::Io(error) if is_full(error));
             })?;
             if db.is_empty() {
                 tracing::warn!("limiter windows are lost: limits count afresh");
@@ -211,8 +211,9 @@ impl WindowStore for SledWindowStore {
             // The directory is moved soon: sled's threads must have stopped writing to it.
             Ok(sled_db::close(db, &dir)?)
         });
-        // Without room it may still be whole: the next start reads it, or a later write replaces it.
-        if loaded.is_err() && !is_without_room {
+        // On a full disk the store may be undamaged: the next start reads it, or a later write replaces
+        // it.
+        if loaded.is_err() && !is_disk_full {
             let damaged = self.beside(".damaged");
             attempt("cannot set aside", &dir, || {
                 sled_db::remove(&damaged)?;
@@ -241,7 +242,7 @@ impl WindowStore for SledWindowStore {
         })?;
         let filled = self.fill(windows);
         if filled.is_err() {
-            // It takes room, and may be what fills the disk.
+            // The unfinished store takes space, and may be what fills the disk.
             let _ = self.close();
             let _ = sled_db::remove(&self.dir);
             return filled;

@@ -95,7 +95,7 @@ impl Table {
         decision
     }
 
-    /// Whether a newcomer shares a window.
+    /// Whether newcomers share the windows of their groups.
     pub(super) fn is_full(&self) -> bool {
         self.count() >= self.windows_max
     }

@@ -19,8 +19,8 @@ const BATCH: usize = 4096;
 /// Bounds how long a request waits for a shard while its changes are copied.
 const KEYS_PER_LOCK: usize = 64;
 
-/// A store that failed is tried again every ten seconds, because each try may fill the disk. It is
-/// logged once a minute, and so is a full table.
+/// A store that failed is tried again every ten seconds. Not more often, because each try may fill the
+/// disk. A failing store and a full table are each logged once a minute.
 const TICKS_PER_RETRY: u64 = 100;
 const TICKS_PER_WARNING: u64 = 600;
 
@@ -46,7 +46,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Fills the table from the store, and writes the store anew if that is possible now.
+    /// Fills the table from the store, and writes the store anew. If that fails, a tick tries it again.
     pub(super) fn open(
         table: Arc<Table>,
         policies: Policies,
@@ -74,7 +74,7 @@ impl Writer {
             ticks: 0,
             full_warned_at: None,
             is_failing: false,
-            // So that all of it is written anew.
+            // Every start writes the store anew.
             is_mostly_garbage: true,
             next_shard: 0,
             live_bytes: 0,

@@ -33,8 +33,8 @@ impl From<&RebuildError> for StoreError {
     }
 }
 
-/// Makes an index of `ledger` under `root`, in a directory of its own, in place of all others. After
-/// an error nothing is left of any: they take room, and may be what fills the disk.
+/// Builds an index of `ledger` under `root`, in a new directory, and removes all others. After an error
+/// none is left: indexes take space, and may be what fills the disk.
 pub(crate) fn rebuild(
     root: &Path,
     hash_key: &MacKey,

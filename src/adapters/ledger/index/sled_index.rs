@@ -31,7 +31,7 @@ const CACHE_BYTES: u64 = 8 * 1024 * 1024;
 #[error("index: {reason}")]
 pub(crate) struct IndexError {
     reason: String,
-    /// For want of room.
+    /// Whether the cause is a full disk.
     is_full: bool,
 }
 

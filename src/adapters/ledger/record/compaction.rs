@@ -1,10 +1,10 @@
 //! Compaction: writes a new generation of the ledger with the lines that still count. Left out are
-//! all but the last sighting of a contact, everything about a forgotten one, and, [`RETENTION_MS`] after
-//! they expired, keys with their revocations and revocations of tokens.
+//! all but the last "seen" event of a contact, and everything about a forgotten contact. Keys with their
+//! revocations, and revocations of tokens, are left out [`RETENTION_MS`] after they expired.
 //!
-//! A clock that is wrong must not cost a key that is good, or make a revoked token work again. So time
-//! is that of the last event, not the clock's, and what has expired stays for longer than clocks are
-//! usually wrong by. It does no harm meanwhile.
+//! A wrong clock must not delete a valid key or make a revoked token valid again. So the time is that of
+//! the last event, not the clock's, and expired entries are kept for longer than a clock is likely to be
+//! wrong.
 //!
 //! The generation is written beside the old one, synced, and renamed over it: a crash at any point
 //! leaves one complete ledger under the name. It is made from the old ledger alone, so that a fault
@@ -28,8 +28,8 @@ use super::reader::{Flaw, each_event, each_line};
 /// How many lines are written at a time, as one batch.
 const BATCH_LINES: usize = 1024;
 
-/// How long what has expired stays in the ledger: 400 days, because a wrong year is the usual error of
-/// a clock that people set.
+/// How long expired entries stay in the ledger: 400 days, because the usual error of a clock that is set
+/// by hand is a wrong year.
 const RETENTION_MS: u64 = 400 * 86_400_000;
 
 /// Writes the first generation. It must be repaired before it takes events.
@@ -41,7 +41,7 @@ pub(crate) fn create(files: &Arc<dyn Files>, path: &Path, secret: &str) -> io::R
 
 /// Writes `generation` with every good line of the ledger at `path` that counts at `now`, and
 /// returns it with the identities that have expired. Bad lines of a damaged ledger are left out.
-/// `before_switch` is called when the generation is about to replace that ledger.
+/// `before_switch` is called just before the generation replaces that ledger.
 ///
 /// The generation must be repaired before it takes events.
 pub(crate) fn compact(

@@ -24,8 +24,8 @@ pub(crate) enum Event {
     },
     ContactSeen {
         email: String,
-        /// The last ones, this one and the first included, so that the line says all that the ones
-        /// before it did. Since format 3.
+        /// The last clients, including this one and the first, so that the lines before this one are
+        /// not needed. Since format 3.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         signers: Vec<Signer>,
         #[serde(with = "milliseconds")]
