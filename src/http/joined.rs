@@ -1,7 +1,7 @@
 //! Writes short answers as one buffer. hyper passes an answer's head and body as a list of buffers, and
 //! writing one buffer costs less than writing a list. hyper can join them itself, but then it also
-//! copies large bodies, and it releases a body before it is sent. [`super::activity`] needs bodies to
-//! be released after.
+//! copies large bodies, and it releases a body before it is sent. [`super::activity`] relies on the
+//! release after the sending.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -93,7 +93,7 @@ fn x_forwarded_for_is_walked_from_the_right() {
             vec!["6.6.6.6, 1.1.1.1", "", "10.8.8.8", "10.9.9.9, 10.7.7.7"],
             known("1.1.1.1"),
         ),
-        // An element that cannot be parsed ends the walk, and nobody knows the client.
+        // An element that cannot be parsed ends the walk, and the client is unknown.
         (vec!["1.1.1.1, nonsense"], unusable(PROXY)),
         (vec!["1.1.1.1, nonsense, 10.9.9.9"], unusable("10.9.9.9")),
         (vec!["1.1.1.1", "unknown"], unusable(PROXY)),
