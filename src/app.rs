@@ -65,7 +65,6 @@ impl App {
         match &self.notifier {
             Some(notifier) => Newsletter::Provider {
                 notifier: &**notifier,
-                clock: &*self.clock,
                 entropy: &*self.entropy,
             },
             None => Newsletter::Contacts {
@@ -81,7 +80,6 @@ impl App {
     pub fn assistant(&self) -> Assistant<'_> {
         Assistant {
             model: &*self.model,
-            clock: &*self.clock,
             entropy: &*self.entropy,
         }
     }

@@ -7,8 +7,8 @@ use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::quota_token::QuotaToken;
 use crate::domain::time::Timestamp;
 use crate::ports::{
-    AnswerSink, Clock, Entropy, EntropyError, LimiterError, ModelClient, ModelError, ModelPermit,
-    Receipt,
+    Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
+    ModelPermit, Receipt,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -75,8 +75,6 @@ pub enum ChatError {
 pub struct Assistant<'a> {
     /// The model.
     pub model: &'a dyn ModelClient,
-    /// Read for the time of a refund, after the model has failed.
-    pub clock: &'a dyn Clock,
     /// Generates the ids of new visitors.
     pub entropy: &'a dyn Entropy,
 }
@@ -183,11 +181,7 @@ pub async fn answer(
             };
             let charged = visitor.filter(|_| refundable.is_none());
             let decision = match refundable {
-                Some(receipt) => {
-                    meter
-                        .refund(receipt, decision, assistant.clock.now())
-                        .await?
-                }
+                Some(receipt) => meter.refund(Admission { decision, receipt }).await?,
                 None => decision,
             };
             Err(ChatError::Model {

@@ -71,8 +71,7 @@ pub async fn issue_key(
             decision: charged.decision,
         }),
         Err(error) => {
-            let decision = meter.refund_all(charged).await;
-            let decision = decision.map_err(ChargeError::from)?;
+            let decision = meter.refund_all(charged).await?;
             Err(IssueKeyError::Store(decision, error))
         }
     }

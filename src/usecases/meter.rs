@@ -7,7 +7,7 @@ use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::policy::{Policies, PolicyName};
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter, Receipt};
+use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter};
 
 /// The charges of one step of a request.
 pub type Charges<'a> = ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX>;
@@ -17,7 +17,7 @@ pub type Charges<'a> = ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX>;
 pub struct Meter<'a> {
     /// Counts the charges.
     pub limiter: &'a dyn RateLimiter,
-    /// Read after an operation has failed, because it may have taken long.
+    /// Read for the time of a refund: the operation that failed may have taken long.
     pub clock: &'a dyn Clock,
     /// The quota of each policy.
     pub policies: &'a Policies,
@@ -55,23 +55,19 @@ impl<'a> Meter<'a> {
         Ok(admission)
     }
 
-    /// Refunds the charges of an operation that failed, and returns `decision` with the standing of
-    /// its policies afterwards.
+    /// Refunds the charges of an operation that failed, and returns the decision with the standings
+    /// afterwards.
     ///
     /// Policies that count by network are not refunded: a failure does not use up the client's own
     /// quota, but a network may make no more failing attempts than successful ones. So failures can
     /// neither be used as an oracle nor be repeated without limit.
     ///
     /// # Errors
-    /// [`LimiterError`] when the limiter cannot decide.
-    pub async fn refund(
-        &self,
-        receipt: Receipt,
-        decision: Decision,
-        now: Timestamp,
-    ) -> Result<Decision, LimiterError> {
+    /// [`ChargeError::Limiter`] when the limiter cannot decide.
+    pub async fn refund(&self, admission: Admission) -> Result<Decision, ChargeError> {
+        let Admission { decision, receipt } = admission;
         let receipt = receipt.only(|policy| !policy.counts_networks());
-        self.remove(receipt, decision, now).await
+        self.refund_all(Admission { decision, receipt }).await
     }
 
     /// Refunds all charges of an operation that failed because of this service's own store, and returns
@@ -79,20 +75,15 @@ impl<'a> Meter<'a> {
     /// can repeat it.
     ///
     /// # Errors
-    /// [`LimiterError`] when the limiter cannot decide.
-    pub async fn refund_all(&self, admission: Admission) -> Result<Decision, LimiterError> {
-        let Admission { receipt, decision } = admission;
-        self.remove(receipt, decision, self.clock.now()).await
-    }
-
-    async fn remove(
-        &self,
-        receipt: Receipt,
-        mut decision: Decision,
-        now: Timestamp,
-    ) -> Result<Decision, LimiterError> {
+    /// [`ChargeError::Limiter`] when the limiter cannot decide.
+    pub async fn refund_all(&self, admission: Admission) -> Result<Decision, ChargeError> {
+        let Admission {
+            mut decision,
+            receipt,
+        } = admission;
         if !receipt.is_empty() {
-            decision.amend(&self.limiter.refund(receipt, now).await?);
+            let refunded = self.limiter.refund(receipt, self.clock.now()).await?;
+            decision.amend(&refunded);
         }
         Ok(decision)
     }

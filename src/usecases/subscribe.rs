@@ -8,8 +8,7 @@ use crate::domain::policy::PolicyName;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{
-    Admission, Clock, ContactStore, Entropy, EntropyError, NotifyError, StoreError,
-    SubscriptionNotifier,
+    Admission, ContactStore, Entropy, EntropyError, NotifyError, StoreError, SubscriptionNotifier,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -30,8 +29,6 @@ pub enum Newsletter<'a> {
     Provider {
         /// The provider's webhook.
         notifier: &'a dyn SubscriptionNotifier,
-        /// Read for the time of a refund, after the provider has failed.
-        clock: &'a dyn Clock,
         /// Generates the ids of notices.
         entropy: &'a dyn Entropy,
     },
@@ -121,15 +118,11 @@ pub async fn subscribe(
             };
             keep(contacts, rule, client, sign_up, meter, admission).await
         }
-        Newsletter::Provider {
-            notifier,
-            clock,
-            entropy,
-        } => {
+        Newsletter::Provider { notifier, entropy } => {
             let mut id = [0; 16];
             entropy.fill(&mut id)?;
             let notice = Notice { id, email, at: now };
-            pass_on(notifier, clock, meter, &notice, admission).await
+            pass_on(notifier, meter, &notice, admission).await
         }
     }
 }
@@ -151,8 +144,7 @@ async fn keep(
             decision: admission.decision,
         }),
         Err(error) => {
-            let decision = meter.refund_all(admission).await;
-            let decision = decision.map_err(ChargeError::from)?;
+            let decision = meter.refund_all(admission).await?;
             Err(SubscribeError::Store(decision, error))
         }
     }
@@ -161,20 +153,17 @@ async fn keep(
 /// Passes the sign-up on to the provider, and refunds it if that fails.
 async fn pass_on(
     notifier: &dyn SubscriptionNotifier,
-    clock: &dyn Clock,
     meter: Meter<'_>,
     notice: &Notice,
     admission: Admission,
 ) -> Result<Subscribed, SubscribeError> {
-    let Admission { receipt, decision } = admission;
     match notifier.notify(notice).await {
         Ok(()) => Ok(Subscribed {
             outcome: Outcome::PassedOn,
-            decision,
+            decision: admission.decision,
         }),
         Err(error) => {
-            let refunded = meter.refund(receipt, decision, clock.now()).await;
-            let decision = refunded.map_err(ChargeError::from)?;
+            let decision = meter.refund(admission).await?;
             Err(SubscribeError::Provider(decision, error))
         }
     }

@@ -62,7 +62,6 @@ impl Desk {
         let model = ScriptedModelClient::new([Err(error)]).metered();
         let assistant = Assistant {
             model: &model,
-            clock: &self.clock,
             entropy: &self.entropy,
         };
         let hello = Message {
@@ -88,7 +87,6 @@ impl Desk {
         notifier.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
         let newsletter = Newsletter::Provider {
             notifier: &notifier,
-            clock: &self.clock,
             entropy: &self.entropy,
         };
         let meter = self.meter(limiter);
