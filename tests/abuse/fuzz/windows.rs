@@ -1,7 +1,6 @@
 //! Records of windows that are not as they were written: each is read or skipped, and those beside it
 //! stay.
 
-use std::fs;
 use std::path::Path;
 
 use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
@@ -13,7 +12,7 @@ use super::{Parts, Trace, runtime};
 use crate::Run;
 use crate::fixtures::{START, acquire, charge, is_admitted, peek, policies};
 use crate::random::Random;
-use crate::storage::directory;
+use crate::storage::{copy_dir, directory};
 
 const INPUTS: u64 = 1024;
 
@@ -133,20 +132,7 @@ async fn samples(dir: &Path, quota: &str) -> Vec<(u32, Vec<u8>)> {
         .collect()
 }
 
-fn open(dir: &Path, quota: &str) -> SledRateLimiter {
+pub(crate) fn open(dir: &Path, quota: &str) -> SledRateLimiter {
     let store = Box::new(SledWindowStore::new(dir));
     SledRateLimiter::without_thread(store, &policies(quota), START, WINDOWS_MAX)
-}
-
-fn copy_dir(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_dir(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
 }

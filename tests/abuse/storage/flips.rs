@@ -3,16 +3,23 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use landing_api::domain::policy::PolicyName;
+
 use crate::Run;
+use crate::fixtures::{START, charge, is_admitted, logged, peek};
+use crate::fuzz::windows::open;
 use crate::fuzz::{Parts, Trace, run as run_parts, runtime};
 use crate::random::Random;
 
 use super::left::Left;
+use super::{copy_dir, directory};
 
 /// How many bytes outside the last batch are flipped for each data directory, and how many outside the
 /// ledger.
 const ELSEWHERE: usize = 64;
 const BESIDE: usize = 32;
+
+const QUOTA: &str = "3/60s";
 
 pub(crate) fn flips(run: Run) -> Result<String, String> {
     let directories = if run.is_long { 400 } else { 4 };
@@ -21,12 +28,12 @@ pub(crate) fn flips(run: Run) -> Result<String, String> {
         inputs: 1,
     };
     run_parts(run, "flips", parts, |random, trace| {
-        runtime().block_on(directory(random, trace));
+        runtime().block_on(data_directory(random, trace));
     })?;
     Ok(format!("{directories} directories"))
 }
 
-async fn directory(random: &mut Random, trace: &Trace) {
+async fn data_directory(random: &mut Random, trace: &Trace) {
     let is_clean = random.once_in(2);
     let left = Left::new(random, is_clean).await;
     let last_batch = left.last_batch();
@@ -43,37 +50,68 @@ async fn directory(random: &mut Random, trace: &Trace) {
     }
     for _ in 0..BESIDE {
         let copy = left.copy();
-        let mut files = Vec::new();
-        find_files(&copy.path, &mut files);
+        let mut files = files(&copy.path);
         files.retain(|path| !path.ends_with("ledger.jsonl"));
-        let path = random.pick(&files);
-        let mut bytes = fs::read(path).unwrap();
-        if bytes.is_empty() {
-            continue;
-        }
-        let at = random.below(bytes.len());
-        match random.below(4) {
-            0 => bytes.truncate(at),
-            1 => {
-                let end = bytes.len().min(at + 512);
-                bytes[at..end].fill(0);
-            }
-            _ => bytes[at] ^= 1 << random.below(8),
-        }
-        trace.begin(format!("{} at {at}", path.display()).as_bytes());
-        fs::write(path, bytes).unwrap();
+        damage(&files, random, trace);
         left.check_all(&copy).await;
+    }
+    windows(random, trace).await;
+}
+
+/// Windows that a limiter left: what is missing was warned of.
+async fn windows(random: &mut Random, trace: &Trace) {
+    let root = directory();
+    let made = root.path().join("made");
+    let limiter = open(&made, QUOTA);
+    let hosts = 0..1 + u32::try_from(random.below(300)).unwrap();
+    for host in hosts.clone() {
+        assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, host)], START).await);
+    }
+    limiter.close();
+    drop(limiter);
+    for number in 0..BESIDE {
+        let copy = root.path().join(number.to_string());
+        copy_dir(&made, &copy);
+        damage(&files(&copy), random, trace);
+        let (limiter, log) = logged(|| open(&copy, QUOTA));
+        for host in hosts.clone() {
+            let (counted, _) = peek(&limiter, charge(PolicyName::Ip, QUOTA, host), START).await;
+            assert!(counted == 1 || log.contains("WARN"), "{host}: {counted}");
+        }
     }
 }
 
-fn find_files(path: &Path, found: &mut Vec<PathBuf>) {
+/// Changes one of the files.
+fn damage(files: &[PathBuf], random: &mut Random, trace: &Trace) {
+    let path = random.pick(files);
+    let mut bytes = fs::read(path).unwrap();
+    if bytes.is_empty() {
+        return;
+    }
+    let at = random.below(bytes.len());
+    match random.below(4) {
+        0 => bytes.truncate(at),
+        1 => {
+            let end = bytes.len().min(at + 512);
+            bytes[at..end].fill(0);
+        }
+        _ => bytes[at] ^= 1 << random.below(8),
+    }
+    trace.begin(format!("{} at {at}", path.display()).as_bytes());
+    fs::write(path, bytes).unwrap();
+}
+
+/// All files under `path`, in order.
+fn files(path: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
     for entry in fs::read_dir(path).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            find_files(&path, found);
+            found.extend(files(&path));
         } else {
             found.push(path);
         }
     }
     found.sort();
+    found
 }

@@ -1,9 +1,5 @@
 //! A data directory as a process left it, and starts with something else in it.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
-
 use futures_util::future::join_all;
 use landing_api::adapters::ledger::Tuning;
 use landing_api::ports::KeyIssuer;
@@ -11,7 +7,7 @@ use landing_api::ports::KeyIssuer;
 use crate::fixtures::{House, Opened, START, key_record};
 use crate::random::Random;
 
-use super::house;
+use super::{copy_dir, house};
 
 /// What a process left.
 pub(crate) struct Left {
@@ -148,19 +144,6 @@ fn start(house: &House) -> Option<Opened> {
                 "{text}"
             );
             None
-        }
-    }
-}
-
-fn copy_dir(from: &Path, to: &Path) {
-    DirBuilder::new().mode(0o700).create(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_dir(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
         }
     }
 }
