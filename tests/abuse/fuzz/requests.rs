@@ -273,7 +273,9 @@ pub(crate) fn cookies(run: Run) -> Result<String, String> {
             check: |good, _, input, reply| {
                 let is_known = reply.status == StatusCode::OK && reply.json()["used"] == 1;
                 let cookie = good.cookie.as_bytes();
-                let is_there = input.windows(cookie.len()).any(|part| part == cookie);
+                let is_there = value(input)
+                    .windows(cookie.len())
+                    .any(|part| part == cookie);
                 assert!(!is_known || is_there, "a forged cookie");
             },
         },
@@ -297,10 +299,11 @@ pub(crate) fn credentials(run: Run) -> Result<String, String> {
             },
             call: |_, header, bytes| Some(Call::get(HEALTH).header(header, value(bytes))),
             check: |good, header, input, reply| {
+                let input = value(input);
                 let scheme = input.get(..7).unwrap_or_default().to_ascii_lowercase();
                 let is_ours = header == "x-api-key" || scheme == b"bearer ";
                 if is_ours && reply.status == StatusCode::OK {
-                    let text = String::from_utf8_lossy(input);
+                    let text = String::from_utf8_lossy(&input);
                     let last = text.split_whitespace().last();
                     let is_good = last.is_some_and(|last| *last == good.key || *last == good.token);
                     assert!(is_good, "a forged credential");

@@ -19,6 +19,14 @@ const INPUTS: u64 = 1024;
 /// An exact one, and one whose buckets hold several admissions.
 const QUOTAS: [&str; 2] = ["3/60s", "1000/60s"];
 
+/// The largest numbers of 64 and of 32 bits, and one more each.
+const NUMBERS: [&[u8]; 4] = [
+    b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",
+    b"\xff\xff\xff\xff\x0f",
+    b"\x80\x80\x80\x80\x10",
+];
+
 /// One record in so many stays as it is.
 const GOOD: u32 = 8;
 
@@ -50,7 +58,8 @@ async fn part(random: &mut Random, trace: &Trace) {
             db.insert(key.as_bytes(), sample.as_slice()).unwrap();
             continue;
         }
-        let others: Vec<_> = samples.iter().map(|(_, bytes)| bytes).collect();
+        let others = samples.iter().map(|(_, bytes)| bytes.as_slice());
+        let others: Vec<_> = others.chain(NUMBERS).collect();
         let input = random.mutated(sample, &others);
         trace.begin(&input);
         // A longer key is a batch of changes, as an earlier version wrote them.
