@@ -227,9 +227,11 @@ async fn listen(
     let bound = socket.local_addr()?;
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
+    let hsts_max_age_s = args.hsts_max_age_s(&app.settings);
     let service = LandingService::new(Arc::new(app), site, id_seed, DEADLINES.body)
         .allowing(AllowedOrigins::new(args.allowed_origins.clone()))
-        .behind(TrustedProxies::new(args.trusted_proxies.clone()));
+        .behind(TrustedProxies::new(args.trusted_proxies.clone()))
+        .insisting_on_https(hsts_max_age_s);
     let limits = ServerLimits {
         connections_max,
         connections_per_network: args.connections_per_network.map(|most| most as usize),

@@ -119,6 +119,11 @@ pub struct Args {
     )]
     pub trusted_proxies: Vec<IpNet>,
 
+    /// How long browsers insist on https once they have been here (HSTS), a number with s, m, h or d;
+    /// sent only if --base-url is an https URL
+    #[arg(long, value_name = "TIME|off", default_value = "365d", value_parser = values::hsts_max_age)]
+    hsts: values::HstsMaxAge,
+
     /// Address that every sign-up is posted to; the service then keeps no contacts itself
     #[arg(long, hide_env_values = true, value_name = "URL", value_parser = values::webhook_url)]
     pub newsletter_webhook: Option<WebhookUrl>,
@@ -332,6 +337,12 @@ impl Args {
             key_lifetime_ms: self.key_lifetime_ms,
             reveal_existing: self.reveal_existing,
         }
+    }
+
+    /// How long browsers are to insist on `https`, in seconds, if `settings` say that clients use it.
+    #[must_use]
+    pub fn hsts_max_age_s(&self, settings: &Settings) -> Option<u64> {
+        self.hsts.filter(|_| settings.is_https())
     }
 
     /// How long requests in flight may take to finish at a stop: as long as the longest may take,

@@ -34,6 +34,44 @@ fn the_data_directory_alone_is_enough() {
     assert!(args.allowed_origins.is_empty());
     assert!(args.trusted_proxies.is_empty());
     assert_eq!(args.newsletter_webhook, None);
+    let settings = args.settings(args.listen);
+    assert_eq!(args.hsts_max_age_s(&settings), None, "not on http");
+}
+
+#[test]
+fn browsers_insist_on_https_where_clients_use_it_unless_that_is_off() {
+    const YEAR: u64 = 365 * 86_400;
+    for (base_url, flags, max_age_s) in [
+        ("https://a.example", &[][..], Some(YEAR)),
+        ("https://a.example", &["--hsts", "5m"], Some(300)),
+        ("https://a.example", &["--hsts", "0s"], Some(0)),
+        (
+            "https://a.example",
+            &["--hsts", "3660d"],
+            Some(3660 * 86_400),
+        ),
+        ("https://a.example", &["--hsts", "off"], None),
+        ("http://a.example", &[], None),
+        ("http://a.example", &["--hsts", "5m"], None),
+    ] {
+        let args = load(&[&["--base-url", base_url], flags].concat()).unwrap();
+        let settings = args.settings(args.listen);
+        assert_eq!(args.hsts_max_age_s(&settings), max_age_s, "{flags:?}");
+    }
+    for value in [
+        "",
+        "on",
+        "Off",
+        "31536000",
+        "-1s",
+        "+1s",
+        "3661d",
+        "99999999999999999999s",
+        "1d; includeSubDomains",
+    ] {
+        let message = refusal(&[&format!("--hsts={value}")]);
+        assert!(message.contains("--hsts"), "{value}: {message}");
+    }
 }
 
 #[test]

@@ -179,6 +179,20 @@ pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
     }
 }
 
+/// How long browsers are told to insist on `https`, in seconds; `None` tells them nothing.
+pub(super) type HstsMaxAge = Option<u64>;
+
+pub(super) fn hsts_max_age(text: &str) -> Result<HstsMaxAge, String> {
+    const MAX_MS: u64 = 3660 * 24 * 60 * 60 * 1000;
+    if text == "off" {
+        return Ok(None);
+    }
+    parse_duration_ms(text)
+        .filter(|&max_age_ms| max_age_ms <= MAX_MS)
+        .map(|max_age_ms| Some(max_age_ms / 1000))
+        .ok_or_else(|| "must be off or a number with s, m, h or d, up to 3660d".to_owned())
+}
+
 pub(super) fn key_lifetime_ms(text: &str) -> Result<u64, String> {
     const RANGE_MS: std::ops::RangeInclusive<u64> = 60_000..=3660 * 24 * 60 * 60 * 1000;
     parse_duration_ms(text)

@@ -6,15 +6,20 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::{Body, Buf, Bytes, Frame, SizeHint};
+use hyper::body::{Body, Buf, Bytes, Frame, Incoming, SizeHint};
 use tokio::time::Instant;
 
+use super::body::BodyError;
 use super::reply::ReplyBody;
 use super::sse::BrokenOff;
 
 /// How many bytes of an unfinished answer count as progress. A client that reads byte by byte makes
 /// none.
 const PROGRESS_BYTES: usize = 4096;
+
+/// How long the answer to a client that has half-closed may make no progress. Such a client may have
+/// gone: only a write to it shows that.
+pub(super) const HALF_CLOSED_REST: Duration = Duration::from_secs(4);
 
 /// The counters of one connection, and the time of its last progress. Progress is a request answered, an
 /// answer or one of its events sent, or [`PROGRESS_BYTES`] of answers sent.
@@ -29,6 +34,9 @@ pub(super) struct Activity {
     unsent: AtomicUsize,
     /// Bytes sent since the last progress, of pieces that are partly sent.
     sent_bytes: AtomicUsize,
+    /// When the client was found to send no more while an answer was due to it, in milliseconds after
+    /// `opened`; `u64::MAX` until then.
+    half_closed_ms: AtomicU64,
 }
 
 impl Activity {
@@ -39,12 +47,21 @@ impl Activity {
             in_flight: AtomicUsize::new(0),
             unsent: AtomicUsize::new(0),
             sent_bytes: AtomicUsize::new(0),
+            half_closed_ms: AtomicU64::new(u64::MAX),
         })
     }
 
+    fn age_ms(&self) -> u64 {
+        u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
     fn touch(&self) {
-        let ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last_ms.store(ms, Ordering::Relaxed);
+        self.last_ms.store(self.age_ms(), Ordering::Relaxed);
+    }
+
+    /// Whether an end of what the client sends was held back.
+    pub(super) fn is_half_closed(&self) -> bool {
+        self.half_closed_ms.load(Ordering::Relaxed) != u64::MAX
     }
 
     fn sent(&self, bytes: usize) {
@@ -59,16 +76,45 @@ impl Activity {
         Counted::new(self, |activity| &activity.in_flight)
     }
 
+    fn is_waiting(&self) -> bool {
+        self.in_flight.load(Ordering::Acquire) > 0
+    }
+
+    fn is_sending(&self) -> bool {
+        self.unsent.load(Ordering::Acquire) > 0
+    }
+
+    /// Called when the client sends no more. Whether an answer is due, until whose end that is not told.
+    pub(super) fn holds_end(&self) -> bool {
+        let is_due = self.is_waiting() || self.is_sending();
+        if is_due {
+            self.half_closed_ms
+                .fetch_min(self.age_ms(), Ordering::Relaxed);
+        }
+        is_due
+    }
+
+    /// Whether the answer is sent that an end was held back for.
+    pub(super) fn releases_end(&self) -> bool {
+        self.is_half_closed() && !self.is_waiting() && !self.is_sending()
+    }
+
     /// When to check again. `rest` is the deadline between two requests, `stall` that while an answer is
     /// being sent. `None` once it has passed.
     pub(super) fn next_look(&self, rest: Duration, stall: Duration) -> Option<Instant> {
         let now = Instant::now();
-        if self.in_flight.load(Ordering::Acquire) > 0 {
+        let mut last_ms = self.last_ms.load(Ordering::Relaxed);
+        let allowed = if self.is_half_closed() {
+            last_ms = last_ms.max(self.half_closed_ms.load(Ordering::Relaxed));
+            HALF_CLOSED_REST.min(rest)
+        } else if self.is_waiting() {
             return Some(now + rest);
-        }
-        let is_sending = self.unsent.load(Ordering::Acquire) > 0;
-        let last = self.opened + Duration::from_millis(self.last_ms.load(Ordering::Relaxed));
-        let deadline = last + if is_sending { stall } else { rest };
+        } else if self.is_sending() {
+            stall
+        } else {
+            rest
+        };
+        let deadline = self.opened + Duration::from_millis(last_ms) + allowed;
         // Once the answer is sent, `rest` applies.
         (deadline > now).then(|| deadline.min(now + rest))
     }
@@ -93,6 +139,48 @@ impl Drop for Counted {
     fn drop(&mut self) {
         self.activity.touch();
         (self.counter)(&self.activity).fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// The body of a request. Once the client sends no more, what is missing from it is an error: hyper is
+/// not told and would wait for it.
+pub(super) struct ReceivedBody {
+    body: Incoming,
+    /// Absent if there is no body.
+    activity: Option<Arc<Activity>>,
+}
+
+impl ReceivedBody {
+    pub(super) fn new(body: Incoming, activity: &Arc<Activity>) -> Self {
+        let activity = (!body.is_end_stream()).then(|| Arc::clone(activity));
+        Self { body, activity }
+    }
+}
+
+impl Body for ReceivedBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = self.get_mut();
+        let is_cut = |it: &Arc<Activity>| it.is_half_closed();
+        match Pin::new(&mut this.body).poll_frame(context) {
+            Poll::Pending if this.activity.as_ref().is_some_and(is_cut) => {
+                Poll::Ready(Some(Err("the client sends no more".into())))
+            }
+            polled @ (Poll::Ready(_) | Poll::Pending) => polled.map_err(Into::into),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -240,6 +328,34 @@ mod tests {
             piece.advance(1);
         }
         assert_eq!(activity.next_look(REST, STALL), Some(Instant::now() + REST));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_to_a_client_that_sends_no_more_has_to_make_progress() {
+        let activity = Activity::new();
+        assert!(!activity.holds_end(), "no answer is due");
+        let request = activity.begin();
+        advance(10 * STALL).await;
+        assert!(activity.holds_end());
+        let end = Instant::now() + HALF_CLOSED_REST;
+        assert_eq!(activity.next_look(REST, STALL), Some(end));
+        advance(Duration::from_secs(3)).await;
+        assert!(activity.holds_end());
+        assert_eq!(activity.next_look(REST, STALL), Some(end));
+        // The answer begins, and goes on.
+        let mut piece = piece(&activity);
+        drop(request);
+        for _ in 0..2 {
+            let end = Instant::now() + HALF_CLOSED_REST;
+            assert_eq!(activity.next_look(REST, STALL), Some(end));
+            advance(Duration::from_secs(3)).await;
+            piece.advance(PROGRESS_BYTES);
+        }
+        assert!(activity.holds_end() && !activity.releases_end());
+        advance(HALF_CLOSED_REST).await;
+        assert_eq!(activity.next_look(REST, STALL), None);
+        drop(piece);
+        assert!(!activity.holds_end() && activity.releases_end());
     }
 
     #[tokio::test(start_paused = true)]

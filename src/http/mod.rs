@@ -2,14 +2,14 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`server`], `slots`, `activity`, `joined` | connections: caps, deadlines, drain, writes |
+//! | [`server`], `slots`, `activity`, `socket` | connections: caps, deadlines, drain, half-closes, writes |
 //! | `shares` | the share of connections, bodies and turns that one network may hold |
 //! | [`service`], `pipeline`, `context` | what is set at start, the path of every request, what it carries |
 //! | [`area`], [`endpoint`], [`endpoints`] | what is declared of an endpoint, and the table of all |
 //! | `handlers` | a handler each, with its row |
 //! | `mcp` | the same handlers as tools of the Model Context Protocol |
 //! | `identity`, [`client_ip`], [`cors`], `version` | credentials, addresses, origins, versions |
-//! | `body`, `wire`, `form`, `cookie` | reading bodies, the JSON or form in them, cookies |
+//! | `head`, `body`, `wire`, `form`, `cookie` | checking heads, reading bodies, the JSON or form in them, cookies |
 //! | `ceilings` | warnings when all clients together reach a limit |
 //! | `documents`, `negotiate` | the site's documents as answers |
 //! | [`problem`] | failures as problem details (RFC 9457) |
@@ -29,9 +29,9 @@ pub mod endpoint;
 pub mod endpoints;
 mod form;
 mod handlers;
+mod head;
 mod headers;
 mod identity;
-mod joined;
 mod log;
 mod mcp;
 mod negotiate;
@@ -46,6 +46,7 @@ pub mod server;
 pub mod service;
 mod shares;
 mod slots;
+mod socket;
 mod sse;
 mod version;
 mod wire;

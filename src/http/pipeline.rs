@@ -2,7 +2,7 @@
 //!
 //! 1. A CORS preflight is answered and costs nothing.
 //! 2. The credential is looked up and the request is charged to the policies `default` and `ip`.
-//! 3. A bad credential, an unknown path or a wrong method ends the request.
+//! 3. A malformed head, a bad credential, an unknown path or a wrong method ends the request.
 //! 4. An unknown version or a foreign origin ends it.
 //! 5. The body is read under a cap and a deadline.
 //! 6. The handler runs under its deadline. One with effects is spawned, so that it finishes even if
@@ -14,8 +14,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::body::{Body, Bytes};
+use hyper::header::{CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 
 use crate::app::App;
 use crate::domain::decision::Decision;
@@ -29,6 +30,7 @@ use super::cors;
 use super::endpoint::{Endpoint, Route};
 use super::endpoints;
 use super::handlers::health::HEALTH;
+use super::head;
 use super::headers::X_REQUEST_ID;
 use super::identity;
 use super::log::{LogLine, PREFLIGHT};
@@ -82,7 +84,10 @@ impl LandingService {
         let is_document = |path: &str| self.state.documents.contains(path);
         let route = endpoints::find(&parts.method, parts.uri.path(), is_document);
         log_line.endpoint = route.name();
-        if let Some(headers) = self.origins.preflight(&parts, route) {
+        let head = head::check(&parts);
+        if head.is_ok()
+            && let Some(headers) = self.origins.preflight(&parts, route)
+        {
             log_line.endpoint = PREFLIGHT;
             let response = preflight(id, headers);
             log_line.write(response.status(), &Ok(Reply::empty()), decision);
@@ -93,9 +98,14 @@ impl LandingService {
         let forwarding = client_ip.forwarding;
         self.proxy_warnings.observe(peer, forwarding, is_probe);
         let mut context = RequestContext::new(Arc::clone(&self.state), id, parts, client_ip);
-        let mut outcome = self.answer(&mut context, route, body, decision).await;
+        let answer = self.answer(&mut context, head, route, body, decision);
+        let mut outcome = answer.await;
         let mut response = self.renderer.render(&context, &mut outcome, decision);
         self.mark(&context, route, response.headers_mut());
+        if head.is_err() && context.parts.version < Version::HTTP_2 {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
         self.ceiling_warnings.observe(decision);
         log_line.write(response.status(), &outcome, decision);
         response
@@ -106,6 +116,7 @@ impl LandingService {
     async fn answer(
         &self,
         context: &mut RequestContext,
+        head: Result<(), &'static str>,
         route: Route,
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
         decision: &mut Decision,
@@ -120,6 +131,7 @@ impl LandingService {
         if decision.is_refused() {
             return Err(Problem::refused(Code::RateLimited, decision));
         }
+        head.map_err(|detail| Problem::new(Code::MalformedHead, detail))?;
         credential?;
         let endpoint = route.endpoint()?;
         match self.operate(endpoint, context, body).await {
@@ -160,8 +172,11 @@ impl LandingService {
         endpoint.run(handler, context.clone(), bytes).await
     }
 
-    /// Adds the headers on versions, removal and CORS.
+    /// Adds the headers on versions, removal, `https` and CORS.
     fn mark(&self, context: &RequestContext, route: Route, headers: &mut HeaderMap) {
+        if let Some(hsts) = &self.hsts {
+            headers.insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+        }
         context.wanted.confirm(headers);
         if let Route::Found(endpoint) = route {
             let is_meant = |it: &&Deprecation| {

@@ -5,10 +5,12 @@
 //! explicitly here.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -22,11 +24,11 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::activity::{ActiveBody, Activity};
-use super::joined::Joined;
+use super::activity::{ActiveBody, Activity, HALF_CLOSED_REST, ReceivedBody};
 use super::reply::ReplyBody;
 use super::service::LandingService;
 use super::slots::{Gauge, Slots};
+use super::socket::Socket;
 
 /// Limits of the server.
 #[derive(Clone, Copy, Debug)]
@@ -249,19 +251,21 @@ impl Connection {
             // No request has begun.
             _ = stopped.wait_for(|&stopped| stopped) => return Ok(()),
         };
-        let io = Joined(TokioIo::new(stream));
         let this = Arc::clone(&self);
         let answer = service_fn(move |request| Arc::clone(&this).answer(request));
         if is_http2 {
             if self.limits.streams_max == 0 {
                 return Err(ConnectionError::NoStreams);
             }
+            let io = TokioIo::new(Socket::new(stream, None));
             let mut connection = pin!(self.http2().serve_connection(io, answer));
             let shut_down = http2::Connection::graceful_shutdown;
             let keep_alive = self.limits.idle_deadline;
             self.drive(connection.as_mut(), shut_down, stopped, keep_alive)
                 .await
         } else {
+            let activity = Some(Arc::clone(&self.activity));
+            let io = TokioIo::new(Socket::new(stream, activity));
             let mut connection = pin!(self.http1().serve_connection(io, answer));
             let shut_down = http1::Connection::graceful_shutdown;
             let keep_alive = self.limits.head_deadline;
@@ -291,6 +295,7 @@ impl Connection {
             .max_headers(HEADERS_MAX)
             .max_buf_size(self.limits.head_bytes_max)
             .keep_alive(true)
+            // hyper would no longer notice clients that have gone; `Socket` lets them half-close.
             .half_close(false);
         builder
     }
@@ -324,6 +329,7 @@ impl Connection {
                 *refusal.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
                 refusal
             } else {
+                let request = request.map(|body| ReceivedBody::new(body, &self.activity));
                 self.service.respond(self.peer, request).await
             };
             let response = response.map(|body| ActiveBody::new(body, &self.activity));
@@ -345,7 +351,11 @@ impl Connection {
             // An error means that the sender is gone, which is a stop, too.
             let _ = stopped.wait_for(|&stopped| stopped).await;
         });
-        let mut is_stopping = false;
+        let (mut is_stopping, mut is_half_closed) = (false, false);
+        let half_closed = |_: &mut Context<'_>| match self.activity.is_half_closed() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        };
         // Not reset by each request: when it fires, the activity knows when the last one was.
         let mut idle = pin!(sleep(keep_alive.min(CROWDED_KEEP_ALIVE)));
         loop {
@@ -369,6 +379,11 @@ impl Connection {
                     idle.as_mut().reset(next.min(Instant::now() + CROWDED_KEEP_ALIVE));
                 }
                 ended = &mut connection => return Ok(ended?),
+                // After the connection, which is what finds out.
+                () = poll_fn(half_closed), if !is_half_closed => {
+                    is_half_closed = true;
+                    idle.as_mut().reset(Instant::now() + HALF_CLOSED_REST.min(keep_alive));
+                }
             }
         }
     }

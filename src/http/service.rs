@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::HeaderValue;
+
 use crate::app::App;
 use crate::domain::deprecation::Deprecation;
 use crate::site::Site;
@@ -30,6 +32,8 @@ pub struct LandingService {
     pub(super) ceiling_warnings: CeilingWarnings,
     pub(super) log_throttle: LogThrottle,
     pub(super) renderer: Renderer,
+    /// `Strict-Transport-Security`, if it is sent.
+    pub(super) hsts: Option<HeaderValue>,
 }
 
 impl LandingService {
@@ -48,6 +52,7 @@ impl LandingService {
             proxy_warnings: ProxyWarnings::default(),
             ceiling_warnings: CeilingWarnings::default(),
             log_throttle: LogThrottle::new(),
+            hsts: None,
         }
     }
 
@@ -69,6 +74,15 @@ impl LandingService {
     #[must_use]
     pub fn behind(mut self, proxies: TrustedProxies) -> Self {
         self.proxies = proxies;
+        self
+    }
+
+    /// The same service, whose answers tell browsers to use `https` alone for this many seconds
+    /// (RFC 6797).
+    #[must_use]
+    pub fn insisting_on_https(mut self, max_age_s: Option<u64>) -> Self {
+        let value = max_age_s.map(|max_age_s| format!("max-age={max_age_s}"));
+        self.hsts = value.and_then(|value| HeaderValue::try_from(value).ok());
         self
     }
 

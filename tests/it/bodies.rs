@@ -60,7 +60,7 @@ fn send_slowly(app: &Arc<TestApp>, peer: &str, sent: usize, is_announced: bool) 
         announced: is_announced.then_some(LARGEST as u64),
         sent: Some(Bytes::from(vec![b' '; sent])),
     };
-    let request = Request::post(CHAT).body(body).unwrap();
+    let request = Request::post(CHAT).header("host", "a").body(body).unwrap();
     tokio::spawn(async move {
         let peer = peer;
         let response = app.service.respond(peer, request).await;
@@ -146,7 +146,9 @@ async fn heads_that_wait_for_a_body_take_room() {
             announced: Some(100),
             sent: None,
         };
-        let request = Request::post(ECHO).header("cookie", "x".repeat(60 * 1024));
+        let request = Request::post(ECHO)
+            .header("host", "a")
+            .header("cookie", "x".repeat(60 * 1024));
         let request = request.body(body).unwrap();
         tokio::spawn(async move {
             let peer = peer;

@@ -51,6 +51,7 @@ pub(crate) struct Setup {
     pub(crate) trusted_proxies: &'static [&'static str],
     pub(crate) site_files: Vec<SiteFile>,
     pub(crate) deprecations: &'static [Deprecation],
+    pub(crate) hsts_max_age_s: Option<u64>,
     /// In place of the one that a test sets.
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
@@ -68,6 +69,7 @@ impl Default for Setup {
             trusted_proxies: &[],
             site_files: Vec::new(),
             deprecations: &[],
+            hsts_max_age_s: None,
             clock: None,
         }
     }
@@ -128,7 +130,8 @@ impl Setup {
         let service = LandingService::new(app, &site, [1; 16], Duration::from_secs(10))
             .deprecating(self.deprecations)
             .allowing(AllowedOrigins::new(origins))
-            .behind(TrustedProxies::new(proxies));
+            .behind(TrustedProxies::new(proxies))
+            .insisting_on_https(self.hsts_max_age_s);
         TestApp {
             base_url: self.base_url,
             has_own_pages: !self.site_files.is_empty(),
@@ -183,7 +186,7 @@ impl Call {
             method,
             path: path.to_owned(),
             peer: VISITOR.parse().unwrap(),
-            headers: Vec::new(),
+            headers: vec![("host".to_owned(), b"landing.example".to_vec())],
             body: Bytes::new(),
         }
     }
@@ -404,7 +407,7 @@ fn check_oauth(is_oauth: bool, is_head: bool, reply: &Reply) {
 
 /// No header leaves the service unnoticed.
 fn check_headers(reply: &Reply) {
-    const ALLOWED: [&str; 32] = [
+    const ALLOWED: [&str; 34] = [
         "access-control-allow-credentials",
         "access-control-allow-headers",
         "access-control-allow-methods",
@@ -413,6 +416,7 @@ fn check_headers(reply: &Reply) {
         "access-control-max-age",
         "allow",
         "cache-control",
+        "connection",
         "content-length",
         "content-security-policy",
         "content-type",
@@ -431,6 +435,7 @@ fn check_headers(reply: &Reply) {
         "retry-after",
         "service-api-version",
         "set-cookie",
+        "strict-transport-security",
         "sunset",
         "vary",
         "www-authenticate",

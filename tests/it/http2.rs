@@ -113,6 +113,53 @@ async fn a_head_has_as_many_headers_as_on_http_1_and_16_kib_of_them() {
     }
 }
 
+/// The name `host` as a literal that is never indexed.
+fn host(value: &str) -> Vec<u8> {
+    let length = u8::try_from(value.len()).unwrap();
+    [&[0x10, 4][..], b"host", &[length], value.as_bytes()].concat()
+}
+
+#[tokio::test]
+async fn a_request_says_which_host_it_is_for_and_once() {
+    const OK: u8 = 0x88;
+    const BAD_REQUEST: u8 = 0x8c;
+    let authority = get("/api/v1/health");
+    // Without its last field.
+    let none = authority.strip_suffix(b"\x01\x01a").unwrap().to_vec();
+    let [a, upper, b, bad, empty] = ["a", "A", "b", "a b", ""].map(host);
+    for (block, status) in [
+        (authority.clone(), OK),
+        ([&*authority, &a].concat(), OK),
+        ([&*authority, &upper].concat(), OK),
+        ([&*none, &b].concat(), OK),
+        (none.clone(), BAD_REQUEST),
+        ([&*none, &bad].concat(), BAD_REQUEST),
+        ([&*none, &empty].concat(), BAD_REQUEST),
+        ([&*none, &a, &a].concat(), BAD_REQUEST),
+        ([&*authority, &b].concat(), BAD_REQUEST),
+        ([&*authority, &a, &a].concat(), BAD_REQUEST),
+        ([&*none, b"\x01\x03x@a"].concat(), BAD_REQUEST),
+    ] {
+        let server = server().await;
+        let mut connection = Connection::begin(&server, 65_535).await;
+        let mut head = frame(HEADERS, END_HEADERS | END_STREAM, 1, &block);
+        for _ in 0..2 {
+            connection.send(&head).await;
+            let payload = loop {
+                let (kind, _, _, payload) = connection.frame().await.unwrap();
+                if kind == HEADERS {
+                    break payload;
+                }
+            };
+            // The first field, after what may resize the table.
+            let first = payload.iter().find(|&&byte| byte & 0xe0 != 0x20);
+            assert_eq!(first, Some(&status), "{block:x?}: {payload:x?}");
+            // The connection lives on.
+            head[8] += 2;
+        }
+    }
+}
+
 /// The literal `:status: 431`, its digits in Huffman's code.
 const TOO_LARGE: &[u8] = b"\x48\x83\x69\x90\xff";
 

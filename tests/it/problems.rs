@@ -304,6 +304,7 @@ async fn without_a_limiter_nothing_is_served() {
         .start();
         // There are no numbers to show, so this goes past the harness's checks.
         let request = hyper::Request::get("/api/v1/health")
+            .header("host", "a")
             .body(String::new())
             .unwrap();
         let peer = "192.0.2.1".parse().unwrap();
@@ -346,7 +347,7 @@ async fn what_panics_before_the_door_is_a_problem_too() {
         ..Setup::default()
     }
     .start();
-    let request = hyper::Request::get("/api/v1/health");
+    let request = hyper::Request::get("/api/v1/health").header("host", "a");
     let request = request.body(String::new()).unwrap();
     let peer = "192.0.2.1".parse().unwrap();
     let response = app.service.respond(peer, request).await;
@@ -394,6 +395,7 @@ async fn what_panics_behind_the_operation_is_a_problem_too() {
         (Method::POST, "/api/v1/sandbox/echo", true),
     ] {
         let request = hyper::Request::builder().method(method).uri(path);
+        let request = request.header("host", "a");
         let request = request.header("content-type", "application/json");
         let request = request.body(r#"{"message":"hello"}"#.to_owned()).unwrap();
         let peer = "192.0.2.1".parse().unwrap();

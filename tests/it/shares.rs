@@ -276,7 +276,7 @@ fn mcp() -> String {
     post("/mcp", &message.replace("PARAMS", &params))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_network_has_no_more_turns_than_its_share_however_it_asks() {
     for asked in [hello(), ask_on_the_wire(), mcp()] {
         let upstream = Upstream::start([Script::silent()]).await;

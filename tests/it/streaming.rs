@@ -13,7 +13,7 @@ use landing_api::domain::passage::Passage;
 use landing_api::http::server::ServerLimits;
 use landing_api::ports::{AnswerSink, ModelClient, ModelError};
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
@@ -310,7 +310,7 @@ async fn a_piece_is_there_before_the_next_is_made() {
     assert!(connection.receive().await.2.contains("four"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reader_that_leaves_ends_the_models_work_and_stays_charged() {
     let (server, model, steps) = puppet_server().await;
     let mut connection = server.connect().await;
@@ -333,7 +333,7 @@ async fn a_reader_that_leaves_ends_the_models_work_and_stays_charged() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reader_that_leaves_before_the_first_piece_ends_the_models_work_and_stays_charged() {
     let (model, steps) = puppet();
     let setup = Setup {
@@ -352,6 +352,23 @@ async fn a_reader_that_leaves_before_the_first_piece_ends_the_models_work_and_st
     connection.send(hello()).await;
     assert_eq!(connection.receive().await.0, 429, "the turn stays charged");
     drop(steps);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_sends_no_more_gets_the_stream_to_its_end() {
+    let (server, _model, steps) = puppet_server().await;
+    let mut connection = server.connect().await;
+    connection.send(ask_on_the_wire()).await;
+    connection.0.get_mut().shutdown().await.unwrap();
+    for word in ["one", "two", "three", "four"] {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        steps.send(say(word)).await.ok().unwrap();
+        connection.until(&format!(r#"{{"text":"{word}"}}"#)).await;
+    }
+    steps.send(Step::Finish).await.ok().unwrap();
+    let rest = String::from_utf8(connection.rest().await).unwrap();
+    assert!(rest.contains("event: message"), "{rest}");
+    assert!(rest.ends_with("\r\n0\r\n\r\n"), "{rest}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -174,6 +174,16 @@ codes! {
          decoded.",
         resolution: "Send a form such as grant_type=client_credentials, percent-encoded in UTF-8.",
     }
+    MalformedHead {
+        name: "malformed_head",
+        status: BAD_REQUEST,
+        oauth: "invalid_request",
+        title: "Head of the request not valid",
+        meaning: "The Host of the request is missing, there twice or no name of a host, it differs \
+         from HTTP/2's :authority, or there is another transfer coding than chunked.",
+        resolution: "Send one Host, such as example.com or example.com:8080, and the body with \
+         Content-Length or as chunked.",
+    }
     MalformedJson {
         name: "malformed_json",
         status: BAD_REQUEST,

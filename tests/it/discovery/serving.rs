@@ -190,6 +190,7 @@ async fn what_a_request_says_of_its_host_changes_nothing() {
     for &(path, _) in DOCUMENTS.iter().chain(&[(SKILL, "")]) {
         let plain = get(&app, path).await;
         let call = Call::get(path)
+            .without("host")
             .header("host", "evil.example")
             .header("x-forwarded-host", "evil.example")
             .header("x-forwarded-proto", "gopher")

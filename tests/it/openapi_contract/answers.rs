@@ -103,6 +103,8 @@ async fn see_any(seen: &mut Seen, operation: &Described) {
     }
     seen.send(&app, operation, call.clone().bearer("nonsense"))
         .await;
+    seen.send(&app, operation, call.clone().without("host"))
+        .await;
     let conflicting = call.clone().bearer("one").header("x-api-key", "another");
     seen.send(&app, operation, conflicting).await;
     if is_api(&operation.path) {
@@ -247,7 +249,8 @@ where
 {
     let mut request = Request::builder()
         .method(operation.method.clone())
-        .uri(path(operation));
+        .uri(path(operation))
+        .header("host", "a");
     if is_api(&operation.path) {
         request = request.header("service-api-version", "v1");
     }

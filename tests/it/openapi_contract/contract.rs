@@ -16,15 +16,17 @@ pub(crate) static CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::of(&
 
 /// What any answer of any server may have, and what the description tells in words: whom CORS
 /// serves, and the notice of a removal.
-const HEADERS_OF_ANY_ANSWER: [&str; 11] = [
+const HEADERS_OF_ANY_ANSWER: [&str; 13] = [
     "access-control-allow-credentials",
     "access-control-allow-origin",
     "access-control-expose-headers",
     "allow",
+    "connection",
     "content-length",
     "content-type",
     "date",
     "deprecation",
+    "strict-transport-security",
     "sunset",
     "vary",
     "x-content-type-options",

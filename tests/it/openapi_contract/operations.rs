@@ -68,6 +68,7 @@ fn codes(path: &str, endpoint: &Endpoint) -> BTreeSet<&'static str> {
         Code::HandlerTimeout,
         Code::InternalError,
         Code::LimiterUnavailable,
+        Code::MalformedHead,
         Code::RateLimited,
         Code::StoreUnavailable,
     ];

@@ -1,0 +1,207 @@
+//! Heads that hyper takes and HTTP does not: without one good Host, or with a doubtful framing
+//! (RFC 9112, sections 3.2 and 6.1).
+
+use hyper::{Method, StatusCode};
+use landing_api::http::server::ServerLimits;
+use serde_json::Value;
+
+use crate::harness::{Call, Setup, TestApp};
+use crate::transport::{HEALTH, Server};
+
+/// Sends `request` and a second one that asks for health. Gives all that comes back until the server
+/// closes, or until the second has been answered.
+async fn answers(request: &[u8]) -> String {
+    let setup = Setup::default().limit("default", "off").limit("ip", "off");
+    let server = Server::start(setup, ServerLimits::default()).await;
+    let mut connection = server.connect().await;
+    let last = HEALTH.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    connection.send([request, last.as_bytes()].concat()).await;
+    String::from_utf8(connection.rest().await).unwrap()
+}
+
+fn statuses(answers: &str) -> Vec<&str> {
+    let heads = answers.split("HTTP/1.").skip(1);
+    heads.map(|head| &head[2..5]).collect()
+}
+
+/// The only answer is a problem of the head, and closes the connection.
+fn check_refused(answers: &str, request: &str) {
+    assert_eq!(statuses(answers), ["400"], "{request}: {answers}");
+    let (head, body) = answers.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("\r\nconnection: close"), "{request}: {head}");
+    assert!(head.contains("\r\nx-request-id: "), "{request}: {head}");
+    let problem: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(problem["code"], "malformed_head", "{request}");
+    assert!(!body.contains("evil"), "{request}: {body}");
+}
+
+#[tokio::test]
+async fn a_request_of_http_1_has_one_good_host() {
+    for (line, hosts) in [
+        ("GET /api/v1/health HTTP/1.1", "Host: a\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "hOsT:[::1]:8080 \r\n"),
+        ("GET http://b/api/v1/health HTTP/1.1", "Host: a\r\n"),
+        (
+            "GET /api/v1/health HTTP/1.0",
+            "Host: a\r\nConnection: keep-alive\r\n",
+        ),
+        ("GET /api/v1/health HTTP/1.0", "Connection: keep-alive\r\n"),
+    ] {
+        let request = format!("{line}\r\n{hosts}\r\n");
+        let answers = answers(request.as_bytes()).await;
+        assert_eq!(statuses(&answers), ["200", "200"], "{request}: {answers}");
+    }
+    for (line, hosts) in [
+        ("GET /api/v1/health HTTP/1.1", ""),
+        ("GET / HTTP/1.1", ""),
+        ("GET /nowhere HTTP/1.1", ""),
+        ("GET http://b/api/v1/health HTTP/1.1", ""),
+        ("GET http://evil@b/api/v1/health HTTP/1.1", "Host: b\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host:\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host: a\r\nHost: a\r\n"),
+        (
+            "GET /api/v1/health HTTP/1.1",
+            "Host: a\r\nX: y\r\nHost: evil\r\n",
+        ),
+        ("GET /api/v1/health HTTP/1.0", "Host: a\r\nHost: a\r\n"),
+        ("GET /api/v1/health HTTP/1.0", "Host: a, evil\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host: a, evil\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host: a evil\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host: evil@a\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host: a:evil\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host: a:65536\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host: http://evil\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host: a/evil\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host: [evil]\r\n"),
+        ("GET /api/v1/health HTTP/1.1", "Host: \u{e9}vil\r\n"),
+    ] {
+        let request = format!("{line}\r\n{hosts}\r\n");
+        check_refused(&answers(request.as_bytes()).await, &request);
+    }
+}
+
+/// A POST with these headers on its framing and `body`.
+fn framed(version: &str, framing: &str, body: &str) -> String {
+    format!(
+        "POST /api/v1/sandbox/echo {version}\r\nHost: a\r\nContent-Type: application/json\r\n\
+         {framing}\r\n{body}"
+    )
+}
+
+const CHUNKED_HELLO: &str = "13\r\n{\"message\":\"hello\"}\r\n0\r\n\r\n";
+
+#[tokio::test]
+async fn the_only_transfer_coding_is_chunked_once() {
+    for coding in ["chunked", "Chunked", " CHUNKED "] {
+        let framing = format!("Transfer-Encoding:{coding}\r\n");
+        let request = framed("HTTP/1.1", &framing, CHUNKED_HELLO);
+        let answers = answers(request.as_bytes()).await;
+        assert_eq!(statuses(&answers), ["200", "200"], "{answers}");
+    }
+    for framing in [
+        "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: chunked, chunked\r\n",
+        "Transfer-Encoding: , chunked\r\n",
+        "Transfer-Encoding: identity, chunked\r\n",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: identity\r\nX: y\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: gzip, chunked\r\nContent-Length: 5\r\n",
+    ] {
+        for body in [CHUNKED_HELLO, "0\r\n\r\n"] {
+            let request = framed("HTTP/1.1", framing, body);
+            check_refused(&answers(request.as_bytes()).await, &request);
+        }
+    }
+}
+
+#[tokio::test]
+async fn codings_that_hyper_does_not_take_end_the_connection() {
+    for (version, framing) in [
+        ("HTTP/1.1", "Transfer-Encoding: gzip\r\n"),
+        ("HTTP/1.1", "Transfer-Encoding: identity\r\n"),
+        ("HTTP/1.1", "Transfer-Encoding: chunked;q=1\r\n"),
+        ("HTTP/1.1", "Transfer-Encoding: xchunked\r\n"),
+        ("HTTP/1.1", "Transfer-Encoding: \"chunked\"\r\n"),
+        ("HTTP/1.1", "Transfer-Encoding: chunked,\r\n"),
+        ("HTTP/1.1", "Transfer-Encoding:\r\n"),
+        (
+            "HTTP/1.1",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n",
+        ),
+        (
+            "HTTP/1.0",
+            "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n",
+        ),
+        ("HTTP/1.1", "Transfer-Encoding : chunked\r\n"),
+        ("HTTP/1.1", "Content-Length: 5\r\nContent-Length: 6\r\n"),
+        ("HTTP/1.1", "Content-Length: +5\r\n"),
+    ] {
+        let request = framed(version, framing, CHUNKED_HELLO);
+        let answers = answers(request.as_bytes()).await;
+        assert_eq!(statuses(&answers), ["400"], "{request}: {answers}");
+    }
+}
+
+#[tokio::test]
+async fn beside_chunked_a_length_is_ignored_and_the_connection_closed() {
+    // To a proxy that went by the length, the request for health would be part of the body.
+    for framing in [
+        "Content-Length: 1000\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 1000\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 0\r\nConnection: keep-alive\r\n",
+    ] {
+        let request = framed("HTTP/1.1", framing, CHUNKED_HELLO);
+        let answers = answers(request.as_bytes()).await;
+        assert_eq!(statuses(&answers), ["200"], "{request}: {answers}");
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_head_counts_like_any_request_and_does_nothing() {
+    let app = Setup::default().limit("default", "3/60s").start();
+    let sign_up = Call::post("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#);
+    let twice = sign_up.clone().header("host", "landing.example");
+    let reply = app.send(twice.clone()).await;
+    assert_eq!(reply.status, StatusCode::BAD_REQUEST);
+    assert_eq!(reply.code(), "malformed_head");
+    assert_eq!((reply.policy().as_str(), reply.remaining()), ("default", 2));
+    assert_eq!(reply.header("connection"), Some("close"));
+    // Its credential is not judged, and it is no preflight.
+    let reply = app.send(twice.clone().bearer("nonsense")).await;
+    assert_eq!(reply.code(), "malformed_head");
+    let preflight = Call::new(Method::OPTIONS, "/api/v1/newsletter")
+        .without("host")
+        .header("origin", "http://landing.example")
+        .header("access-control-request-method", "POST");
+    let reply = app.send(preflight).await;
+    assert_eq!(
+        (reply.code().as_str(), reply.remaining()),
+        ("malformed_head", 0)
+    );
+    let reply = app.send(twice).await;
+    assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(reply.header("connection"), Some("close"));
+    // Nothing was stored, and nothing counted under the endpoint's own limits.
+    app.clock.advance_ms(60_000);
+    let reply = app.send(sign_up).await;
+    assert_eq!(reply.json()["alreadyExists"], false);
+    assert_eq!(reply.header("connection"), None);
+    let reply = app
+        .send(Call::post(
+            "/api/v1/newsletter",
+            r#"{"email":"ada@example.com"}"#,
+        ))
+        .await;
+    assert_eq!((reply.policy().as_str(), reply.remaining()), ("default", 1));
+}
+
+#[tokio::test]
+async fn documents_need_a_host_too() {
+    let app = TestApp::new();
+    for path in ["/", "/docs", "/openapi.json", "/mcp", "/oauth2/token"] {
+        let reply = app.send(Call::get(path).without("host")).await;
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{path}");
+        assert_eq!(reply.code(), "malformed_head", "{path}");
+    }
+}

@@ -1,0 +1,65 @@
+//! `Strict-Transport-Security` (RFC 6797).
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use crate::harness::{Call, Setup};
+use crate::program::{Program, command};
+
+#[tokio::test]
+async fn every_answer_tells_browsers_to_insist_on_https_if_that_is_set() {
+    for (max_age_s, expected) in [
+        (Some(31_536_000), Some("max-age=31536000")),
+        (Some(0), Some("max-age=0")),
+        (None, None),
+    ] {
+        let app = Setup {
+            base_url: "https://landing.example",
+            hsts_max_age_s: max_age_s,
+            ..Setup::default()
+        }
+        .limit("default", "6/60s")
+        .start();
+        for (call, status) in [
+            (Call::get("/docs"), 200),
+            (Call::get("/docs").header("if-none-match", "*"), 304),
+            (Call::get("/api/v1/health"), 200),
+            (Call::get("/nowhere"), 404),
+            (Call::get("/api/v1/health").bearer("nonsense"), 401),
+            (Call::post("/api/v1/newsletter", "{}"), 400),
+            (Call::get("/"), 429),
+        ] {
+            let reply = app.send(call).await;
+            assert_eq!(reply.status, status);
+            assert_eq!(reply.header("strict-transport-security"), expected);
+        }
+    }
+}
+
+#[test]
+fn the_program_sends_it_where_its_base_url_is_https() {
+    for (flags, expected) in [
+        (&["--base-url", "https://a.example"][..], Some("31536000")),
+        (
+            &["--base-url", "https://a.example", "--hsts", "5m"],
+            Some("300"),
+        ),
+        (&["--base-url", "https://a.example", "--hsts", "off"], None),
+        (&["--base-url", "http://a.example", "--hsts", "5m"], None),
+        (&[], None),
+    ] {
+        let data_dir = tempfile::tempdir().unwrap();
+        let program = Program::start(command(data_dir.path()).args(flags));
+        let mut stream = TcpStream::connect(&program.address).unwrap();
+        let request = "GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, _) = answer.split_once("\r\n\r\n").unwrap();
+        let sent = head
+            .lines()
+            .find_map(|line| line.strip_prefix("strict-transport-security: "));
+        let expected = expected.map(|seconds| format!("max-age={seconds}"));
+        assert_eq!(sent, expected.as_deref(), "{flags:?}");
+    }
+}
