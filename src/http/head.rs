@@ -20,7 +20,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), &'static str> {
     if let Some(coding) = codings.next()
         && (codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
     {
-        return Err("The one transfer coding that is taken here is chunked, once.");
+        return Err("The only transfer coding accepted is a single chunked.");
     }
     let mut hosts = parts.headers.get_all(HOST).iter();
     let host = hosts.next();
@@ -29,14 +29,14 @@ pub(super) fn check(parts: &Parts) -> Result<(), &'static str> {
     }
     let host = match host.map(|host| host.to_str().unwrap_or_default()) {
         Some(host) if !is_host(host) => {
-            return Err("Host is no name or address of a host, with a port or without.");
+            return Err("Host must be a host name or an IP address, with an optional port.");
         }
         host => host,
     };
     // That of `:authority` on HTTP/2, and of a whole URL as the target on HTTP/1.
     let authority = parts.uri.authority().map(Authority::as_str);
     if authority.is_some_and(|authority| !is_host(authority)) {
-        return Err("The target's authority is no name or address of a host.");
+        return Err("The authority must be a host name or an IP address, with an optional port.");
     }
     match (parts.version, host, authority) {
         // RFC 9113, section 8.3.1.
@@ -44,7 +44,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), &'static str> {
             Err("Host and :authority differ.")
         }
         (Version::HTTP_11, None, _) | (Version::HTTP_2, None, None) => {
-            Err("The request does not say which host it is for.")
+            Err("The request names no host: Host is missing.")
         }
         _ => Ok(()),
     }

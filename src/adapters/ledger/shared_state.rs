@@ -127,13 +127,13 @@ impl SharedState {
 
     /// Sets why writes fail, or that they work.
     pub(super) fn set_write_error(&self, write_error: Option<StoreError>) {
-        let is_displaced =
-            |write_error: &Option<_>| matches!(write_error, Some(StoreError::Displaced(_)));
         let mut inner = self.write();
         let before = std::mem::replace(&mut inner.write_error, write_error);
         // Logged at once, because the operator has to act.
-        if is_displaced(&inner.write_error) && !is_displaced(&before) {
-            tracing::error!(reason = ?inner.write_error, "the store takes no writes");
+        if let Some(reason @ StoreError::Displaced(_)) = &inner.write_error
+            && !matches!(before, Some(StoreError::Displaced(_)))
+        {
+            tracing::error!(%reason, "the store takes no writes");
         }
         drop(inner);
         if before.is_some() && self.is_sound() {
