@@ -64,7 +64,7 @@ pub trait WindowStore: Send {
 #[error("{0}")]
 pub struct WindowStoreError(pub String);
 
-/// Windows in sled: an entry for each, and [`FIRST_ENTRY`].
+/// Windows in sled: an entry for each, and `FIRST_ENTRY`.
 ///
 /// | Directory | Content |
 /// |---|---|
