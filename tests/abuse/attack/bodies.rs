@@ -1,53 +1,51 @@
 //! Bodies that come slowly or not at all, from the 256 /64s of a home.
 
 use std::net::Ipv6Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
-use super::harness::{PROXY, Trial, Verdict};
-use super::wire::{Wire, chat, forwarded_for, post};
+use super::harness::{PROXY, Pace, Trial, Verdict};
+use super::wire::{Answer, Wire, chat, forwarded_for, post};
 use crate::Run;
 
 /// The attacker's /64 number `number` of one /56.
-pub(crate) fn home(number: usize) -> Ipv6Addr {
+pub(super) fn home(number: usize) -> Ipv6Addr {
     let number = u16::try_from(number % 256).unwrap();
     Ipv6Addr::new(0x2001, 0xdb8, 0xa77a, number, 0, 0, 0, 1)
 }
 
-/// Has `count` connections of a home send `request` again and again until the time is over, each waiting
-/// for its refusal. Returns how often the service was out of room for them.
-async fn hold(
-    trial: &Trial,
-    count: usize,
-    length: Duration,
-    request: impl Fn(usize) -> Vec<u8>,
-) -> JoinSet<usize> {
+/// Has `count` connections of a home send `request` again and again, each until it is refused, while a
+/// visitor is answered.
+async fn hold(trial: &Trial, count: usize, length: Duration, request: impl Fn(usize) -> Vec<u8>) {
     /// Between two requests of a connection, so that what is sent is bounded.
-    const PAUSE: Duration = Duration::from_secs(2);
-    let until = Instant::now() + length;
-    let address = trial.address;
+    const PAUSE: Duration = Duration::from_secs(3);
+    let over = Arc::new(AtomicUsize::new(0));
     let mut holders = JoinSet::new();
+    let mut pace = Pace::of(200);
     for number in 0..count {
-        let request = request(number);
-        // Not all at once.
-        sleep(Duration::from_millis(5)).await;
+        pace.step().await;
+        let (request, address, over) = (request(number), trial.address, Arc::clone(&over));
         holders.spawn(async move {
-            let mut refusals = 0;
-            while Instant::now() < until {
+            loop {
                 let mut wire = Wire::connect(PROXY, address).await.unwrap();
                 // The refusal may come first.
                 let _ = wire.send(&request).await;
-                if let Ok(answer) = wire.answer().await {
-                    refusals += usize::from(answer.status == 503);
+                if let Ok(Answer { status: 503, .. }) = wire.answer().await {
+                    over.fetch_add(1, Ordering::Relaxed);
                 }
                 sleep(PAUSE).await;
             }
-            refusals
         });
     }
-    holders
+    visit(trial).await;
+    sleep(length).await;
+    holders.shutdown().await;
+    let over = over.load(Ordering::Relaxed);
+    assert!(over > 0, "a home holds no more than its share");
 }
 
 /// A visitor whose body is of the larger ones.
@@ -60,25 +58,28 @@ async fn visit(trial: &Trial) {
     assert_eq!(answer.status, 200, "a visitor's chat: {}", answer.body);
 }
 
-/// 77 MB of bodies from eight /64s, none of which is ever whole.
-pub(crate) async fn slow(run: Run) -> Verdict {
-    const SENT: usize = 300 * 1024;
+/// 64 MiB of bodies from eight /64s, each of which lacks a byte.
+pub(super) async fn slow(run: Run) -> Verdict {
+    const KIB: usize = 1024;
     let trial = Trial::begin(&[]).await;
     let request = |number| {
         let forwarded = forwarded_for(home(number % 8));
-        let mut request = chat(&forwarded, &"x".repeat(SENT)).into_bytes();
-        request.truncate(SENT);
-        request
+        // As large as a body may be; the last of each /64 makes eight MiB full.
+        let length = if number < 8 * 25 {
+            320 * KIB
+        } else {
+            192 * KIB
+        };
+        let mut request = post("/api/v1/assistant/chat", &forwarded, &"x".repeat(length));
+        request.pop();
+        request.into_bytes()
     };
-    let holders = hold(&trial, 256, run.length(), request).await;
-    visit(&trial).await;
-    let refusals: usize = holders.join_all().await.into_iter().sum();
-    assert!(refusals > 0, "a home holds no more than its share");
+    hold(&trial, 8 * 26, run.length(), request).await;
     trial.end().await
 }
 
 /// Whole heads of 15 KiB, 11 MB of them, whose bodies do not come.
-pub(crate) async fn waiting_heads(run: Run) -> Verdict {
+pub(super) async fn waiting_heads(run: Run) -> Verdict {
     let trial = Trial::begin(&[]).await;
     let request = |number| {
         let padding = "x".repeat(15 * 1024);
@@ -87,9 +88,6 @@ pub(crate) async fn waiting_heads(run: Run) -> Verdict {
         request.truncate(request.len() - 10);
         request
     };
-    let holders = hold(&trial, 700, run.length(), request).await;
-    visit(&trial).await;
-    let refusals: usize = holders.join_all().await.into_iter().sum();
-    assert!(refusals > 0, "a home holds no more than its share");
+    hold(&trial, 700, run.length(), request).await;
     trial.end().await
 }

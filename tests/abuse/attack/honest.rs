@@ -25,7 +25,7 @@ const STRANGER_PAUSE: Duration = Duration::from_millis(250);
 
 /// What they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Visits {
+pub(super) enum Visits {
     /// Health, the home page and sign-ups.
     All,
     /// No sign-ups.
@@ -36,17 +36,17 @@ pub(crate) enum Visits {
 static VISITOR: AtomicU32 = AtomicU32::new(0);
 
 /// Clients at work, on a thread that no attacker shares.
-pub(crate) struct Honest {
+pub(super) struct Honest {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Load>,
 }
 
 /// What they were given.
-pub(crate) struct Load {
-    pub(crate) per_second: f64,
-    pub(crate) p99: Duration,
+pub(super) struct Load {
+    pub(super) per_second: f64,
+    pub(super) p99: Duration,
     /// What was no 200.
-    pub(crate) refusals: Vec<String>,
+    pub(super) refusals: Vec<String>,
 }
 
 /// What came of some requests.
@@ -57,7 +57,7 @@ struct Asked {
 }
 
 impl Honest {
-    pub(crate) fn begin(address: SocketAddr, visits: Visits) -> Self {
+    pub(super) fn begin(address: SocketAddr, visits: Visits) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -68,7 +68,7 @@ impl Honest {
     }
 
     /// Sends them home.
-    pub(crate) fn end(self) -> Load {
+    pub(super) fn end(self) -> Load {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }
@@ -104,7 +104,7 @@ async fn client(address: SocketAddr, visits: Visits, stop: Arc<AtomicBool>) -> A
             Ok(wire) => wire,
             Err(error) => {
                 asked.refusals.push(format!("connecting: {error}"));
-                continue;
+                return asked;
             }
         };
         for number in 0..REQUESTS_PER_CONNECTION {
@@ -148,7 +148,10 @@ async fn stranger(address: SocketAddr, stop: Arc<AtomicBool>) -> Asked {
         match asking.await {
             Ok(answer) if answer.status == 200 => {}
             Ok(answer) => asked.refusals.push(format!("stranger: {}", answer.body)),
-            Err(error) => asked.refusals.push(format!("stranger: {error}")),
+            Err(error) => {
+                asked.refusals.push(format!("stranger: {error}"));
+                return asked;
+            }
         }
         sleep(STRANGER_PAUSE).await;
     }

@@ -14,6 +14,9 @@ mod log;
 mod model;
 mod mutations;
 mod quotas;
+#[path = "../../it/openai/upstream.rs"]
+#[allow(dead_code, reason = "the other tests do more with it")]
+mod upstream;
 mod wire;
 
 use std::panic::{self, AssertUnwindSafe, catch_unwind};

@@ -10,7 +10,7 @@ use super::wire::{HEALTH, forwarded_for, sign_up};
 use crate::Run;
 
 /// Sign-ups from the 65,536 /64s of a /48.
-pub(crate) async fn sign_ups(run: Run) -> Verdict {
+pub(super) async fn sign_ups(run: Run) -> Verdict {
     /// What `newsletter-ip` grants.
     const OF_A_HOME: usize = 120;
     const OF_ALL: usize = 500;
@@ -46,7 +46,7 @@ pub(crate) async fn sign_ups(run: Run) -> Verdict {
         }
     }
     assert_eq!((of_a_home, of_all), (OF_A_HOME, OF_ALL));
-    let ledger = fs::read_to_string(trial.directory().join("data/ledger.jsonl")).unwrap();
+    let ledger = fs::read_to_string(trial.directory().join("ledger.jsonl")).unwrap();
     let stored = ledger.lines().filter(|line| line.contains("junk")).count();
     assert_eq!(stored, OF_ALL);
     drop(wire);
@@ -54,7 +54,7 @@ pub(crate) async fn sign_ups(run: Run) -> Verdict {
 }
 
 /// Clients behind the proxy who forge what it forwards: they take nothing from its own health checks.
-pub(crate) async fn forged_forwarding(run: Run) -> Verdict {
+pub(super) async fn forged_forwarding(run: Run) -> Verdict {
     const FORGED: [&str; 5] = [
         "X-Forwarded-For: unknown\r\n",
         "X-Forwarded-For: 192.0.2.1, for=192.0.2.2\r\n",

@@ -9,31 +9,31 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-pub(crate) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+pub(super) const HEALTH: &str = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// How long anything may take on the wire. It is longer than any deadline for bodies.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A connection.
-pub(crate) struct Wire {
-    pub(crate) stream: TcpStream,
+pub(super) struct Wire {
+    pub(super) stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 /// An answer.
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) body: String,
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) body: String,
 }
 
 impl Wire {
     /// A connection from one address to another.
-    pub(crate) async fn connect(from: IpAddr, to: SocketAddr) -> io::Result<Self> {
+    pub(super) async fn connect(from: IpAddr, to: SocketAddr) -> io::Result<Self> {
         Self::connect_reading(from, to, None).await
     }
 
     /// The same; so many bytes at most wait in the kernel to be read.
-    pub(crate) async fn connect_reading(
+    pub(super) async fn connect_reading(
         from: IpAddr,
         to: SocketAddr,
         buffered_bytes: Option<u32>,
@@ -51,18 +51,18 @@ impl Wire {
         })
     }
 
-    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    pub(super) async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         within(self.stream.write_all(bytes.as_ref())).await
     }
 
     /// Sends a request and reads its answer.
-    pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> io::Result<Answer> {
+    pub(super) async fn ask(&mut self, request: impl AsRef<[u8]>) -> io::Result<Answer> {
         self.send(request).await?;
         within(self.answer()).await
     }
 
     /// The next answer, of HTTP/1.1 and with a length.
-    pub(crate) async fn answer(&mut self) -> io::Result<Answer> {
+    pub(super) async fn answer(&mut self) -> io::Result<Answer> {
         loop {
             if let Some((answer, length)) = parse(&self.buffer) {
                 self.buffer.drain(..length);
@@ -75,7 +75,7 @@ impl Wire {
     }
 
     /// All that comes until the end, or until nothing more does for a while.
-    pub(crate) async fn rest(&mut self, patience: Duration) -> Vec<u8> {
+    pub(super) async fn rest(&mut self, patience: Duration) -> Vec<u8> {
         let mut rest = std::mem::take(&mut self.buffer);
         while let Ok(Ok(1..)) = timeout(patience, self.stream.read_buf(&mut rest)).await {}
         rest
@@ -101,7 +101,7 @@ fn parse(bytes: &[u8]) -> Option<(Answer, usize)> {
 }
 
 /// A request with a body of JSON. `headers` end with their lines.
-pub(crate) fn post(path: &str, headers: &str, body: &str) -> String {
+pub(super) fn post(path: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Type: application/json\r\n\
@@ -110,18 +110,18 @@ pub(crate) fn post(path: &str, headers: &str, body: &str) -> String {
 }
 
 /// A sign-up.
-pub(crate) fn sign_up(headers: &str, email: &str) -> String {
+pub(super) fn sign_up(headers: &str, email: &str) -> String {
     let body = format!("{{\"email\":\"{email}\"}}");
     post("/api/v1/newsletter", headers, &body)
 }
 
 /// A turn of the assistant.
-pub(crate) fn chat(headers: &str, text: &str) -> String {
+pub(super) fn chat(headers: &str, text: &str) -> String {
     let body = format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}]}}");
     post("/api/v1/assistant/chat", headers, &body)
 }
 
 /// What a proxy says of a client.
-pub(crate) fn forwarded_for(client: impl std::fmt::Display) -> String {
+pub(super) fn forwarded_for(client: impl std::fmt::Display) -> String {
     format!("X-Forwarded-For: {client}\r\n")
 }
