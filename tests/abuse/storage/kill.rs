@@ -18,15 +18,29 @@ use super::directory;
 /// Clients that sign up at once.
 const CLIENTS: usize = 4;
 
+/// Kills in one data directory: a start reads all of it.
+const KILLS: usize = 50;
+
 pub(crate) fn kill(run: Run) -> Result<String, String> {
     let kills = if run.is_long { 300 } else { 5 };
+    let mut random = Random::new(run.seed, "kill", 0);
+    let mut acknowledged = 0;
+    for first in (0..kills).step_by(KILLS) {
+        acknowledged += kill_often(KILLS.min(kills - first), &mut random)?;
+    }
+    Ok(format!(
+        "{kills} kills under load, {acknowledged} sign-ups acknowledged"
+    ))
+}
+
+/// Hands out how many sign-ups were acknowledged.
+fn kill_often(kills: usize, random: &mut Random) -> Result<usize, String> {
     let root = directory();
     let data_dir = root.path().join("data");
-    let mut random = Random::new(run.seed, "kill", 0);
     let mut acknowledged: Vec<String> = Vec::new();
     for round in 0..kills {
         if random.once_in(4) {
-            kill_in_the_start(&data_dir, &mut random);
+            kill_in_the_start(&data_dir, random);
         }
         let program = start(&data_dir);
         let before = acknowledged.len();
@@ -57,10 +71,7 @@ pub(crate) fn kill(run: Run) -> Result<String, String> {
     if status != Some(0) {
         return Err(format!("the last stop ended with {status:?}"));
     }
-    let count = acknowledged.len();
-    Ok(format!(
-        "{kills} kills under load, {count} sign-ups acknowledged"
-    ))
+    Ok(acknowledged.len())
 }
 
 fn start(data_dir: &Path) -> Program {
