@@ -174,9 +174,8 @@ impl Ledger {
         Err(io::Error::other(format!(
             "{} was removed, replaced or changed under the running service, which keeps nothing any \
              more: put back the file that was there, and restart the service if that does not \
-             suffice; while it runs, its own file can be copied from /proc/{}/fd/{}",
+             suffice; while it runs, its own file can be copied from /proc/PID/fd/{}",
             self.path.display(),
-            std::process::id(),
             self.file.as_file().as_raw_fd()
         )))
     }
