@@ -54,7 +54,7 @@ async fn a_visitor_asks_until_the_quota_is_used_up() {
         assert!(wait.contains("1 h") || wait.contains("59 min"), "{wait}");
         let said = page.text(STATUS).await;
         assert!(
-            said.starts_with("The policy \"assistant\" allows 2 in 3600 seconds."),
+            said.starts_with("The policy \"assistant\" allows 2 in 3600 seconds for each visitor."),
             "{said}"
         );
         assert!(said.ends_with("then send the message again."), "{said}");

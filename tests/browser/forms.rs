@@ -115,7 +115,7 @@ async fn who_was_too_fast_sees_when_to_try_again() {
             .await;
         let said = page.text("[data-form=key] .status").await;
         assert!(
-            said.starts_with("The policy \"keys\" allows 1 in 5 seconds."),
+            said.starts_with("The policy \"keys\" allows 1 in 5 seconds for each network."),
             "{said}"
         );
         assert!(said.ends_with("then send the request again."), "{said}");

@@ -95,7 +95,7 @@ async fn an_address_that_has_to_wait_holds_no_other() {
             .await;
         let said = page.text(SIGN_UP_STATUS).await;
         assert!(
-            said.starts_with("The policy \"newsletter\" allows 1 in 3600 seconds."),
+            said.starts_with("The policy \"newsletter\" allows 1 in 3600 seconds for each e-mail address and network."),
             "{said}"
         );
         assert_eq!(page.run(&held).await, "true");
@@ -131,7 +131,7 @@ async fn whoever_asks_too_much_of_everything_waits_in_the_docs_too() {
         }
         let said = page.text(TRY_STATUS).await;
         assert!(
-            said.starts_with("The policy \"default\" allows 20 in 3600 seconds."),
+            said.starts_with("The policy \"default\" allows 20 in 3600 seconds for each client."),
             "{said}"
         );
         page.until_text("[data-form=try-it] .countdown", "You can try again in 5")
