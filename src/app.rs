@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::domain::secret::SecretKeys;
 use crate::domain::settings::Settings;
+use crate::metrics::Metrics;
 use crate::ports::{
     Clock, ContactStore, Entropy, KeyIssuer, ModelClient, RateLimiter, RevocationList,
     SubscriptionNotifier,
@@ -35,6 +36,8 @@ pub struct App {
     pub secrets: SecretKeys,
     /// The operator's settings.
     pub settings: Settings,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
 }
 
 impl App {
@@ -46,6 +49,7 @@ impl App {
             clock: &*self.clock,
             policies: &self.settings.policies,
             key: &self.secrets.limiter,
+            metrics: &self.metrics,
         }
     }
 

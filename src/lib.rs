@@ -9,13 +9,14 @@
 //! |---|---|---|
 //! | [`domain`] | values that are valid by construction, and rules as pure functions; no I/O, no clock | |
 //! | [`ports`] | object-safe traits for what the use cases need, and their errors | `domain` |
-//! | [`usecases`] | what the service does, a function each | `domain`, `ports` |
-//! | [`app`] | the ports and the operator's settings in one value | `domain`, `ports`, `usecases` |
-//! | [`adapters`] | the ports over real technologies, and an implementation of each in memory | `domain`, `ports` |
+//! | [`usecases`] | what the service does, a function each | `domain`, `ports`, `metrics` |
+//! | [`app`] | the ports and the operator's settings in one value | `domain`, `ports`, `usecases`, `metrics` |
+//! | [`adapters`] | the ports over real technologies, and an implementation of each in memory | `domain`, `ports`, `metrics` |
 //! | [`site`] | the documents of `data/`, rendered once at start | `domain` |
-//! | [`http`] | the server: connections, the request pipeline, endpoints, errors | `domain`, `ports`, `usecases`, `app`, `site` |
+//! | [`http`] | the server: connections, the request pipeline, endpoints, errors | `domain`, `ports`, `usecases`, `app`, `site`, `metrics` |
 //! | [`config`] | the flags | `domain` |
 //! | [`telemetry`] | the log | |
+//! | [`metrics`] | what the process has counted | `domain` |
 //! | [`wiring`] | the adapters and files that flags name | `domain`, `ports`, `adapters`, `site`, `config` |
 //!
 //! The program, `src/main.rs`, imports all of them: it parses the flags, binds the socket, opens the
@@ -48,6 +49,7 @@ pub mod app;
 pub mod config;
 pub mod domain;
 pub mod http;
+pub mod metrics;
 pub mod ports;
 pub mod site;
 pub mod telemetry;

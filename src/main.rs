@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::data_dir::DataDir;
-use landing_api::adapters::ledger::LedgerStore;
+use landing_api::adapters::ledger::{LedgerStore, Tuning};
 use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::adapters::model::openai::SLOW_READER_GRACE;
 use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
@@ -19,11 +19,12 @@ use landing_api::config::{Args, LogFormat, RequestDeadlines};
 use landing_api::domain::settings::Settings;
 use landing_api::http::client_ip::TrustedProxies;
 use landing_api::http::cors::AllowedOrigins;
-use landing_api::http::endpoints::DEPRECATIONS;
+use landing_api::http::endpoints::{self, DEPRECATIONS};
 use landing_api::http::problem;
 use landing_api::http::server::{STOP_GRACE, ServerLimits, serve};
 use landing_api::http::service::LandingService;
-use landing_api::ports::{Entropy as _, StoreError};
+use landing_api::metrics::{LastError, Metrics};
+use landing_api::ports::{Clock as _, Entropy as _, StoreError};
 use landing_api::site::{Site, SiteFacts};
 use landing_api::{telemetry, wiring};
 use tikv_jemallocator::Jemalloc;
@@ -80,10 +81,17 @@ fn main() -> ExitCode {
     if let Err(error) = check_threads() {
         return failed(Failure::from(error));
     }
-    let log = telemetry::init(args.log_level, args.log_format == LogFormat::Json);
+    let metrics = Arc::new(Metrics::new(endpoints::names()));
+    let warned = Arc::clone(&metrics);
+    let on_warning = move |text| {
+        let at = SystemClock.now();
+        warned.set_last_error(LastError { at, text });
+    };
+    let is_json = args.log_format == LogFormat::Json;
+    let log = telemetry::init(args.log_level, is_json, on_warning);
     let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {
         let mut stores = Stores::default();
-        let ended = runtime.block_on(run(&args, &mut stores));
+        let ended = runtime.block_on(run(&args, metrics, &mut stores));
         // Dropping it would wait for every thread that looks a name up.
         runtime.shutdown_timeout(LOOK_UP_GRACE);
         // After the last task, which may have charged or recorded something.
@@ -155,7 +163,7 @@ impl Stores {
 
 /// Serves until asked to stop. The stores block the main thread while they open: no request is
 /// served then.
-async fn run(args: &Args, stores: &mut Stores) -> Result<(), Failure> {
+async fn run(args: &Args, metrics: Arc<Metrics>, stores: &mut Stores) -> Result<(), Failure> {
     // Raises the limit on open files, so it comes before any is opened.
     let connections_max = fit_connections(u64::from(args.connections_max));
     // An address in use is reported before the data directory is touched. Nobody can connect yet.
@@ -182,7 +190,11 @@ async fn run(args: &Args, stores: &mut Stores) -> Result<(), Failure> {
         Arc::new(SystemClock),
     )?);
     stores.limiter = Some(limiter.clone());
-    let store = Arc::new(LedgerStore::open(&data_dir)?);
+    let tuning = Tuning {
+        metrics: Arc::clone(&metrics),
+        ..Tuning::default()
+    };
+    let store = Arc::new(LedgerStore::open_with(&data_dir, &tuning)?);
     stores.ledger = Some(store.clone());
     let app = App {
         contacts: store.clone(),
@@ -195,6 +207,7 @@ async fn run(args: &Args, stores: &mut Stores) -> Result<(), Failure> {
         entropy: Arc::new(SystemEntropy),
         secrets,
         settings,
+        metrics,
     };
     listen(args, socket, connections_max, app, &site, interrupt).await
 }

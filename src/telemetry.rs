@@ -5,22 +5,27 @@
 //! request nor a stop. Panics are logged, too: the standard hook would block on such a reader.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::fmt::{Debug, Write as _};
 use std::io::{self, BufWriter, IsTerminal as _, Stderr, Write, stderr};
 use std::panic::{self, PanicHookInfo};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tracing::Level;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{Layer as _, fmt, registry};
+use tracing_subscriber::{Layer, fmt, registry};
 
 /// Capacity of the queue, in lines.
 const QUEUE_LINES: usize = 8192;
 
 /// Lines are gathered up to this size when the queue holds several.
 const WRITE_BYTES: usize = 64 * 1024;
+
+/// The longest text of a line that is passed on, in characters.
+const WARNING_CHARS_MAX: usize = 400;
 
 /// The running log. Dropping it writes the lines in the queue, and waits about a second for the reader of
 /// standard error. If the queue is still full then, `tracing_appender` says so on standard output.
@@ -88,9 +93,52 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     tracing::error!(location, backtrace, "panicked: {message}");
 }
 
+/// Passes the text of each line of level WARN or ERROR on.
+struct Warnings<F>(F);
+
+impl<S: Subscriber, F: Fn(String) + 'static> Layer<S> for Warnings<F> {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if *event.metadata().level() <= Level::WARN {
+            let mut text = LineText::default();
+            event.record(&mut text);
+            let LineText {
+                mut message,
+                fields,
+            } = text;
+            message.push_str(&fields);
+            if let Some((end, _)) = message.char_indices().nth(WARNING_CHARS_MAX) {
+                message.truncate(end);
+            }
+            (self.0)(message);
+        }
+    }
+}
+
+/// The message of a line, and its fields.
+#[derive(Default)]
+struct LineText {
+    message: String,
+    fields: String,
+}
+
+impl Visit for LineText {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        // Writing to a string does not fail.
+        let _ = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
+        };
+    }
+}
+
 /// Starts logging: events of the service from `level` up, events of its libraries from `WARN` up.
-/// Only the first call of a process has an effect.
-pub fn init(level: Level, is_json: bool) -> Log {
+/// `on_warning` is given the text of each of level WARN or ERROR. Only the first call of a process has an
+/// effect.
+pub fn init(
+    level: Level,
+    is_json: bool,
+    on_warning: impl Fn(String) + Send + Sync + 'static,
+) -> Log {
     let counter = DroppedLines::default();
     let (queue, writer) = NonBlockingBuilder::default()
         .lossy(true)
@@ -117,7 +165,8 @@ pub fn init(level: Level, is_json: bool) -> Log {
         lines.with_ansi(stderr().is_terminal()).boxed()
     };
     // Fails only if a subscriber is set already.
-    if registry().with(lines).with(filter).try_init().is_ok() {
+    let layers = registry().with(lines).with(Warnings(on_warning));
+    if layers.with(filter).try_init().is_ok() {
         panic::set_hook(Box::new(log_panic));
     }
     Log {
@@ -131,6 +180,20 @@ mod tests {
     use std::io::Read as _;
 
     use super::*;
+
+    #[test]
+    fn the_newest_warning_is_passed_on_in_one_short_text() {
+        let (sender, texts) = std::sync::mpsc::channel();
+        let layer = Warnings(move |text| sender.send(text).unwrap());
+        tracing::subscriber::with_default(registry().with(layer), || {
+            tracing::info!("all is well");
+            tracing::warn!(error = %"no room", count = 3, "store");
+            tracing::error!("{}", "é".repeat(1000));
+        });
+        let texts: Vec<_> = texts.iter().collect();
+        let long = "é".repeat(WARNING_CHARS_MAX);
+        assert_eq!(texts, ["store error=no room count=3", long.as_str()]);
+    }
 
     #[test]
     fn a_panic_is_a_line_that_names_its_place() {

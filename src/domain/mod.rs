@@ -16,6 +16,7 @@
 //! | [`policy`] | the named rate limits and how one is written on the command line |
 //! | [`window`] | the sliding window itself |
 //! | [`decision`] | what the limiter decided about one request |
+//! | [`hourly_counts`] | how much happened in each hour |
 //! | [`settings`] | what the operator decided |
 //! | [`deprecation`] | the notice that an operation will be removed |
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |
@@ -28,6 +29,7 @@ pub mod credential;
 pub mod decision;
 pub mod deprecation;
 pub mod email;
+pub mod hourly_counts;
 pub mod passage;
 pub mod policy;
 pub mod quota_token;

@@ -182,13 +182,16 @@ pub enum Route {
 }
 
 impl Route {
+    pub(crate) const WRONG_METHOD: &str = "wrong_method";
+    pub(crate) const UNKNOWN: &str = "unknown";
+
     /// Its name in the log.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Found(endpoint) => endpoint.name,
-            Self::WrongMethod { .. } => "wrong_method",
-            Self::Unknown => "unknown",
+            Self::WrongMethod { .. } => Self::WRONG_METHOD,
+            Self::Unknown => Self::UNKNOWN,
         }
     }
 

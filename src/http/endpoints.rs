@@ -15,6 +15,7 @@ use crate::site::tools::Tool;
 use super::context::RequestContext;
 use super::endpoint::{BodyRule, Endpoint, Route, Verb};
 use super::handlers::{agent, assistant, health, keys, newsletter, oauth, pages, sandbox};
+use super::log::PREFLIGHT;
 use super::mcp;
 use super::problem::{Code, Problem};
 use super::reply::Reply;
@@ -38,6 +39,12 @@ pub const ENDPOINTS: &[&Endpoint] = &[
     &MCP,
     &pages::DOCUMENT,
 ];
+
+/// The names that requests have in the log: those of the endpoints, and of requests that reach none.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let others = [Route::UNKNOWN, Route::WRONG_METHOD, PREFLIGHT];
+    ENDPOINTS.iter().map(|it| it.name).chain(others)
+}
 
 /// The endpoints that will be removed (spec 9). Answers and the description of the API say so.
 pub const DEPRECATIONS: &[Deprecation] = &[];

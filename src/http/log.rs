@@ -1,13 +1,16 @@
 //! The log line of a request.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use hyper::StatusCode;
 use tokio::time::Instant;
 use tracing::Level;
 
 use crate::domain::decision::Decision;
+use crate::metrics::Metrics;
 
+use super::endpoint::Route;
 use super::problem::{Code, Problem};
 use super::reply::Reply;
 use super::request_id::RequestId;
@@ -69,26 +72,28 @@ impl LogThrottle {
 /// The name of a preflight, which belongs to no endpoint.
 pub(super) const PREFLIGHT: &str = "preflight";
 
-/// The line of a request. It holds no personal data: no path, query, address or credential.
+/// The line of a request, and what the metrics count of it. The line holds no personal data: no path, query, address or credential.
 pub(super) struct LogLine<'a> {
     throttle: &'a LogThrottle,
+    metrics: &'a Metrics,
     id: RequestId,
     pub(super) endpoint: &'static str,
     arrived: Instant,
     is_written: bool,
 }
 
-/// The time since `start` in milliseconds, to the microsecond.
-pub(super) fn elapsed_ms(start: Instant) -> f64 {
-    (start.elapsed().as_secs_f64() * 1e6).round() / 1e3
+/// A duration in milliseconds, to the microsecond.
+pub(super) fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
 impl<'a> LogLine<'a> {
-    pub(super) fn begin(id: RequestId, throttle: &'a LogThrottle) -> Self {
+    pub(super) fn begin(id: RequestId, throttle: &'a LogThrottle, metrics: &'a Metrics) -> Self {
         Self {
             throttle,
+            metrics,
             id,
-            endpoint: "unknown",
+            endpoint: Route::UNKNOWN,
             arrived: Instant::now(),
             is_written: false,
         }
@@ -102,7 +107,9 @@ impl<'a> LogLine<'a> {
     ) {
         // First, so that a panic below does not look like a client that hung up.
         self.is_written = true;
-        let status = status.as_u16();
+        let (status, duration) = (status.as_u16(), self.arrived.elapsed());
+        self.metrics
+            .record_request(self.endpoint, Some(status), duration);
         let (tool, problem) = match outcome {
             Ok(reply) => (reply.log.tool, reply.log.problem.as_deref()),
             Err(problem) => (None, Some(problem)),
@@ -118,7 +125,7 @@ impl<'a> LogLine<'a> {
         if (is_refused || self.endpoint == PREFLIGHT) && !self.throttle.admit() {
             return;
         }
-        let (id, endpoint, duration_ms) = (self.id, self.endpoint, elapsed_ms(self.arrived));
+        let (id, endpoint, duration_ms) = (self.id, self.endpoint, milliseconds(duration));
         let code = problem.map(|problem| problem.code.kind().name);
         let violated = decision
             .binding()
@@ -138,8 +145,13 @@ impl<'a> LogLine<'a> {
 /// A client that hangs up drops its request, which has no status then.
 impl Drop for LogLine<'_> {
     fn drop(&mut self) {
-        if !self.is_written && self.throttle.admit() {
-            let (id, endpoint, duration_ms) = (self.id, self.endpoint, elapsed_ms(self.arrived));
+        if self.is_written {
+            return;
+        }
+        let duration = self.arrived.elapsed();
+        self.metrics.record_request(self.endpoint, None, duration);
+        if self.throttle.admit() {
+            let (id, endpoint, duration_ms) = (self.id, self.endpoint, milliseconds(duration));
             tracing::info!(request.id = %id, endpoint, duration_ms, "client hung up");
         }
     }

@@ -52,7 +52,7 @@ impl LandingService {
         let id = self.ids.next();
         let (parts, body) = request.into_parts();
         let (is_head, area) = (parts.method == Method::HEAD, Area::of(parts.uri.path()));
-        let mut log_line = LogLine::begin(id, &self.log_throttle);
+        let mut log_line = LogLine::begin(id, &self.log_throttle, &self.app().metrics);
         let mut decision = Decision::default();
         let parts = Arc::new(parts);
         let exchange = self.exchange(id, peer, parts, body, &mut decision, &mut log_line);

@@ -132,6 +132,12 @@ impl Receipt {
         &self.0
     }
 
+    /// The policies that were charged.
+    #[must_use]
+    pub fn policies(&self) -> ArrayVec<PolicyName, POLICIES_PER_REQUEST_MAX> {
+        self.0.iter().map(|entry| entry.policy).collect()
+    }
+
     /// Whether nothing was charged.
     #[must_use]
     pub fn is_empty(&self) -> bool {

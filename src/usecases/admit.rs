@@ -102,5 +102,5 @@ pub async fn admit(
         (ip, Subject::Network(client.network)),
     ];
     let charges = meter.charges(client.network, &subjects);
-    Ok(meter.limiter.acquire(&charges, now).await?.decision)
+    Ok(meter.acquire(&charges, now).await?.decision)
 }

@@ -6,6 +6,7 @@ use crate::domain::decision::Decision;
 use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::quota_token::QuotaToken;
 use crate::domain::time::Timestamp;
+use crate::metrics::Counter;
 use crate::ports::{
     Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
     ModelPermit, Receipt,
@@ -111,6 +112,7 @@ pub async fn reserve(
     let permit = match assistant.model.reserve() {
         Ok(permit) => permit,
         Err(error) => {
+            meter.metrics.model.not_started.increase();
             return Err(ChatError::Model {
                 decision: quota(meter, now, client, identity).await?,
                 charged: None,
@@ -145,6 +147,15 @@ pub async fn reserve(
     })
 }
 
+/// Counts how a turn ended, even if its future is dropped.
+struct ModelOutcome<'a>(&'a Counter);
+
+impl Drop for ModelOutcome<'_> {
+    fn drop(&mut self) {
+        self.0.increase();
+    }
+}
+
 /// Calls the model. A failed turn is refunded, as far as [`Meter::refund`] allows, unless the model
 /// worked on it or may have. If the future is dropped, the turn stays charged.
 ///
@@ -163,7 +174,16 @@ pub async fn answer(
         receipt,
         permit,
     } = turn;
+    let model = &meter.metrics.model;
+    let mut outcome = ModelOutcome(&model.abandoned);
     let reply = assistant.model.reply(conversation, sink).await;
+    outcome.0 = match &reply {
+        Ok(_) => &model.answered,
+        Err(ModelError::NotStarted(_)) => &model.not_started,
+        Err(ModelError::Unusable(_)) => &model.unusable,
+        Err(ModelError::Started(_)) => &model.failed,
+    };
+    drop(outcome);
     drop(permit);
     match reply {
         Ok(reply) => Ok(Answered {

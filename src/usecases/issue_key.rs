@@ -65,11 +65,14 @@ pub async fn issue_key(
         revoked_at: None,
     };
     match keys.issue(record.clone()).await {
-        Ok(()) => Ok(Issued {
-            key,
-            record,
-            decision: charged.decision,
-        }),
+        Ok(()) => {
+            meter.metrics.keys.increase();
+            Ok(Issued {
+                key,
+                record,
+                decision: charged.decision,
+            })
+        }
         Err(error) => {
             let decision = meter.refund_all(charged).await?;
             Err(IssueKeyError::Store(decision, error))

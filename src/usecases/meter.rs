@@ -7,6 +7,7 @@ use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::policy::{Policies, PolicyName};
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
+use crate::metrics::Metrics;
 use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter};
 
 /// The charges of one step of a request.
@@ -23,6 +24,8 @@ pub struct Meter<'a> {
     pub policies: &'a Policies,
     /// Hashes the subjects.
     pub key: &'a MacKey,
+    /// Records charges, refunds, and what use cases do with them.
+    pub metrics: &'a Metrics,
 }
 
 /// A request was not charged.
@@ -48,10 +51,24 @@ impl<'a> Meter<'a> {
         now: Timestamp,
     ) -> Result<Admission, ChargeError> {
         let charges = self.charges(network, subjects);
-        let admission = self.limiter.acquire(&charges, now).await?;
+        let admission = self.acquire(&charges, now).await?;
         if admission.decision.is_refused() {
             return Err(ChargeError::Refused(admission.decision));
         }
+        Ok(admission)
+    }
+
+    /// Makes all charges or none. A refusal is a decision, not an error.
+    ///
+    /// # Errors
+    /// [`LimiterError`] when the limiter cannot decide.
+    pub async fn acquire(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Result<Admission, LimiterError> {
+        let admission = self.limiter.acquire(charges, now).await?;
+        self.metrics.record_decision(&admission.decision);
         Ok(admission)
     }
 
@@ -82,7 +99,9 @@ impl<'a> Meter<'a> {
             receipt,
         } = admission;
         if !receipt.is_empty() {
+            let policies = receipt.policies();
             let refunded = self.limiter.refund(receipt, self.clock.now()).await?;
+            self.metrics.record_refund(policies.into_iter());
             decision.amend(&refunded);
         }
         Ok(decision)

@@ -48,6 +48,7 @@ pub async fn register_agent(
     if let Err(error) = entropy.fill(&mut random) {
         return Err(RegisterAgentError::Entropy(decision, error));
     }
+    meter.metrics.agents.increase();
     let registration = Registration::new(random, now);
     Ok(Registered {
         registration,

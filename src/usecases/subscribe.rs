@@ -137,12 +137,18 @@ async fn keep(
     admission: Admission,
 ) -> Result<Subscribed, SubscribeError> {
     match contacts.subscribe(sign_up).await {
-        Ok(subscription) => Ok(Subscribed {
-            outcome: Outcome::Kept {
-                already_exists: reveal(rule, client, subscription),
-            },
-            decision: admission.decision,
-        }),
+        Ok(subscription) => {
+            match subscription {
+                Subscription::Created => meter.metrics.sign_ups.increase(),
+                Subscription::Renewed { .. } => meter.metrics.renewals.increase(),
+            }
+            Ok(Subscribed {
+                outcome: Outcome::Kept {
+                    already_exists: reveal(rule, client, subscription),
+                },
+                decision: admission.decision,
+            })
+        }
         Err(error) => {
             let decision = meter.refund_all(admission).await?;
             Err(SubscribeError::Store(decision, error))
@@ -157,7 +163,14 @@ async fn pass_on(
     notice: &Notice,
     admission: Admission,
 ) -> Result<Subscribed, SubscribeError> {
-    match notifier.notify(notice).await {
+    let notified = notifier.notify(notice).await;
+    let webhook = &meter.metrics.webhook;
+    match &notified {
+        Ok(()) => webhook.delivered.increase(),
+        Err(NotifyError::Failed(_)) => webhook.failed.increase(),
+        Err(NotifyError::Overloaded) => webhook.overloaded.increase(),
+    }
+    match notified {
         Ok(()) => Ok(Subscribed {
             outcome: Outcome::PassedOn,
             decision: admission.decision,

@@ -5,18 +5,21 @@ use std::collections::BTreeSet;
 use crate::imports::{circles, imports, sources};
 
 /// The layers, each with the layers that it may import.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("domain", &["domain"]),
     ("ports", &["domain", "ports"]),
-    ("usecases", &["domain", "ports", "usecases"]),
-    ("app", &["domain", "ports", "usecases"]),
+    ("usecases", &["domain", "ports", "usecases", "metrics"]),
+    ("app", &["domain", "ports", "usecases", "metrics"]),
     ("site", &["domain", "site"]),
     ("config", &["domain", "config"]),
     ("telemetry", &[]),
-    ("adapters", &["domain", "ports", "adapters"]),
+    ("metrics", &["domain"]),
+    ("adapters", &["domain", "ports", "adapters", "metrics"]),
     (
         "http",
-        &["domain", "ports", "usecases", "app", "site", "http"],
+        &[
+            "domain", "ports", "usecases", "app", "site", "http", "metrics",
+        ],
     ),
     ("wiring", &["domain", "ports", "adapters", "config", "site"]),
     ("lib", &[]),

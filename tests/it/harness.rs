@@ -23,8 +23,10 @@ use landing_api::domain::settings::Settings;
 use landing_api::domain::time::Timestamp;
 use landing_api::http::client_ip::TrustedProxies;
 use landing_api::http::cors::AllowedOrigins;
+use landing_api::http::endpoints;
 use landing_api::http::problem;
 use landing_api::http::service::LandingService;
+use landing_api::metrics::Metrics;
 use landing_api::ports::{
     AnswerSink, Clock, ModelClient, ModelError, RateLimiter, SubscriptionNotifier,
 };
@@ -110,6 +112,7 @@ impl Setup {
             deprecated: self.deprecations,
         };
         let site = site(&facts, &self.site_files);
+        let metrics = Arc::new(Metrics::new(endpoints::names()));
         let app = Arc::new(App {
             contacts: contacts.clone(),
             notifier: self.notifier,
@@ -121,6 +124,7 @@ impl Setup {
             entropy: Arc::new(SeededEntropy::default()),
             secrets: Secret::new([7; 32]).keys(),
             settings,
+            metrics: metrics.clone(),
         });
         let origins = self.allowed_origins.iter().map(|&origin| origin.to_owned());
         let proxies = self
@@ -140,6 +144,7 @@ impl Setup {
             contacts,
             keys,
             revocations,
+            metrics,
             seen_ids: Mutex::default(),
         }
     }
@@ -167,6 +172,7 @@ pub(crate) struct TestApp {
     pub(crate) contacts: Arc<MemoryContactStore>,
     pub(crate) keys: Arc<MemoryKeyIssuer>,
     pub(crate) revocations: Arc<MemoryRevocationList>,
+    pub(crate) metrics: Arc<Metrics>,
     seen_ids: Mutex<HashSet<String>>,
 }
 

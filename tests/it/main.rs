@@ -33,6 +33,7 @@ mod ledger;
 mod limiter;
 mod limits;
 mod mcp;
+mod metrics;
 mod newsletter;
 mod notify;
 mod openai;

@@ -10,6 +10,7 @@ use crate::adapters::files::{Files, SystemFiles, is_full, numbered, remove_for_g
 use crate::adapters::open_error::OpenError;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
+use crate::metrics::Metrics;
 
 use super::index::clean_stop::{self, CleanStop};
 use super::index::{self, Index, RebuildError};
@@ -20,7 +21,7 @@ use super::writer::{LedgerWriter, ledger_failed, stamp};
 /// How many bad lines a message names.
 const LINES_NAMED_MAX: usize = 20;
 
-/// The store's numbers and files.
+/// The store's numbers, files and metrics.
 #[derive(Clone, Debug)]
 pub struct Tuning {
     /// Most changes that wait for the writer; one more is refused as overload.
@@ -30,6 +31,8 @@ pub struct Tuning {
     pub growth_min: u64,
     /// Where the ledger is kept.
     pub files: Arc<dyn Files>,
+    /// Counts the batches.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Default for Tuning {
@@ -38,6 +41,7 @@ impl Default for Tuning {
             waiting_changes_max: 8192,
             growth_min: 65_536,
             files: Arc::new(SystemFiles),
+            metrics: Arc::new(Metrics::new([])),
         }
     }
 }
@@ -68,6 +72,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         index_root,
         hash_key,
         shared: Arc::new(shared),
+        metrics: Arc::clone(&tuning.metrics),
         index_failure: None,
         growth_min: tuning.growth_min,
         put_off: 0,

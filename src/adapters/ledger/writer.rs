@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::adapters::files::is_full;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
+use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
 use super::draft::Draft;
@@ -37,6 +38,7 @@ pub(super) struct LedgerWriter {
     pub(super) index_root: PathBuf,
     pub(super) hash_key: MacKey,
     pub(super) shared: Arc<SharedState>,
+    pub(super) metrics: Arc<Metrics>,
     /// When to try again to build an index, and why the last try failed.
     pub(super) index_failure: Option<(Instant, StoreError)>,
     /// Fewer new lines than this are never worth a compaction.
@@ -50,7 +52,7 @@ pub(super) struct LedgerWriter {
 impl LedgerWriter {
     /// Commits `changes` as one batch and answers them. A panic fails the batch, not the writer.
     pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
-        let sequence = self.ledger.sequence();
+        let (began, sequence) = (Instant::now(), self.ledger.sequence());
         let mut replies = Vec::with_capacity(changes.len());
         let mut changes = changes.into_iter();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -64,6 +66,12 @@ impl LedgerWriter {
             }
             Err(StoreError::Unavailable("panic".to_owned()))
         });
+        match &outcome {
+            // An empty change only asks whether the store takes writes.
+            Ok(()) if self.ledger.sequence() == sequence => {}
+            Ok(()) => self.metrics.record_commit(replies.len(), began.elapsed()),
+            Err(_) => self.metrics.ledger.failed.increase(),
+        }
         self.shared.set_write_error(outcome.as_ref().err().cloned());
         // Changes that were not decided are answered with this error.
         drop(changes);

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout};
 use crate::domain::chat::Conversation;
 use crate::http::area::Area;
 use crate::http::context::RequestContext;
-use crate::http::log::elapsed_ms;
+use crate::http::log::milliseconds;
 use crate::http::panics::{catch_panic, panicked};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
@@ -202,7 +202,7 @@ impl Ended {
             Self::ReaderStalled => "reader stalled",
         };
         let endpoint = chat_wire::NAME;
-        let duration_ms = elapsed_ms(started);
+        let duration_ms = milliseconds(started.elapsed());
         let code = problem.map(|problem| problem.code.kind().name);
         let cause = problem.and_then(|problem| problem.cause.as_deref());
         match self {

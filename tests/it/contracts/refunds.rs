@@ -12,6 +12,7 @@ use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
+use landing_api::metrics::Metrics;
 use landing_api::ports::{ModelError, NotifyError, NullSink, RateLimiter, StoreError};
 use landing_api::usecases::ask_assistant::{self, Assistant, ChatError, ChatIdentity};
 use landing_api::usecases::issue_key::{IssueKeyError, issue_key};
@@ -30,6 +31,7 @@ struct Desk {
     key: MacKey,
     clock: ManualClock,
     entropy: SeededEntropy,
+    metrics: Metrics,
 }
 
 impl Desk {
@@ -39,6 +41,7 @@ impl Desk {
             key: mac_key().clone(),
             clock: ManualClock::new(START),
             entropy: SeededEntropy::default(),
+            metrics: Metrics::new([]),
         }
     }
 
@@ -48,6 +51,7 @@ impl Desk {
             clock: &self.clock,
             policies: &self.policies,
             key: &self.key,
+            metrics: &self.metrics,
         }
     }
 

@@ -1,0 +1,197 @@
+//! How much happened in each hour.
+
+use super::time::Timestamp;
+
+/// What is counted by the hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Counted {
+    /// Requests that were answered.
+    Requests = 0,
+    /// Those answered with an error of the client, refusals among them.
+    ClientErrors = 1,
+    /// Those answered with an error of the service.
+    ServerErrors = 2,
+    /// Charges that a policy refused.
+    Refusals = 3,
+    /// Sign-ups of new addresses, or those that a provider took.
+    SignUps = 4,
+    /// Sign-ups of addresses that were signed up already.
+    Renewals = 5,
+    /// Keys that were issued.
+    Keys = 6,
+    /// Agents that were registered.
+    Agents = 7,
+    /// Chat turns that were answered.
+    Chats = 8,
+    /// Chat turns without an answer.
+    FailedChats = 9,
+    /// Charges that were refunded.
+    Refunds = 10,
+}
+
+impl Counted {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 11] = [
+        Self::Requests,
+        Self::ClientErrors,
+        Self::ServerErrors,
+        Self::Refusals,
+        Self::SignUps,
+        Self::Renewals,
+        Self::Keys,
+        Self::Agents,
+        Self::Chats,
+        Self::FailedChats,
+        Self::Refunds,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::ClientErrors => "client_errors",
+            Self::ServerErrors => "server_errors",
+            Self::Refusals => "refusals",
+            Self::SignUps => "sign_ups",
+            Self::Renewals => "renewals",
+            Self::Keys => "keys",
+            Self::Agents => "agents",
+            Self::Chats => "chats",
+            Self::FailedChats => "failed_chats",
+            Self::Refunds => "refunds",
+        }
+    }
+
+    /// The one with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == name)
+    }
+}
+
+/// A number for each [`Counted`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts([u64; Counted::ALL.len()]);
+
+impl Counts {
+    /// The number of `counted`.
+    #[must_use]
+    pub fn get(&self, counted: Counted) -> u64 {
+        self.0.get(counted as usize).copied().unwrap_or(0)
+    }
+
+    /// Adds `number` to `counted`.
+    pub fn add(&mut self, counted: Counted, number: u64) {
+        if let Some(sum) = self.0.get_mut(counted as usize) {
+            *sum = sum.saturating_add(number);
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn add_all(&mut self, other: &Self) {
+        for (counted, number) in other.iter() {
+            self.add(counted, number);
+        }
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut difference = Self::default();
+        for (counted, number) in self.iter() {
+            difference.add(counted, number.saturating_sub(earlier.get(counted)));
+        }
+        difference
+    }
+
+    /// Whether all numbers are 0.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Every number.
+    pub fn iter(&self) -> impl Iterator<Item = (Counted, u64)> {
+        Counted::ALL.into_iter().zip(self.0)
+    }
+}
+
+/// An hour of UTC, in hours since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hour(u64);
+
+const HOUR_MS: u64 = 3_600_000;
+
+impl Hour {
+    /// The hour of an instant.
+    #[must_use]
+    pub const fn of(at: Timestamp) -> Self {
+        Self(at.as_ms() / HOUR_MS)
+    }
+
+    /// When it began.
+    #[must_use]
+    pub const fn start(self) -> Timestamp {
+        Timestamp::from_ms(self.0.saturating_mul(HOUR_MS))
+    }
+
+    /// The hour so many hours before.
+    #[must_use]
+    pub const fn minus(self, hours: u64) -> Self {
+        Self(self.0.saturating_sub(hours))
+    }
+}
+
+/// What was counted in one hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HourlyCounts {
+    /// The hour.
+    pub hour: Hour,
+    /// The numbers.
+    pub counts: Counts,
+}
+
+/// How long hourly counts are kept, in hours: 400 days.
+pub const KEPT_HOURS: u64 = 400 * 24;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_positions_in_the_table() {
+        for (index, counted) in Counted::ALL.into_iter().enumerate() {
+            assert_eq!(counted as usize, index);
+            assert_eq!(Counted::from_name(counted.as_str()), Some(counted));
+        }
+        assert_eq!(Counted::from_name("Requests"), None);
+    }
+
+    #[test]
+    fn differences_are_per_number_and_never_negative() {
+        let (mut earlier, mut later) = (Counts::default(), Counts::default());
+        earlier.add(Counted::Keys, 2);
+        earlier.add(Counted::Chats, 9);
+        later.add(Counted::Keys, 5);
+        let difference = later.since(&earlier);
+        assert_eq!(difference.get(Counted::Keys), 3);
+        assert_eq!(difference.get(Counted::Chats), 0);
+        assert!(later.since(&later).is_zero() && !difference.is_zero());
+        earlier.add_all(&difference);
+        assert_eq!(earlier.get(Counted::Keys), 5);
+        earlier.add(Counted::Keys, u64::MAX);
+        assert_eq!(earlier.get(Counted::Keys), u64::MAX);
+    }
+
+    #[test]
+    fn an_hour_begins_on_the_hour() {
+        let at = Timestamp::from_ms(7 * HOUR_MS + 1);
+        assert_eq!(Hour::of(at).start(), Timestamp::from_ms(7 * HOUR_MS));
+        let last = Timestamp::from_ms(8 * HOUR_MS - 1);
+        assert_eq!(Hour::of(last), Hour::of(at));
+        assert_eq!(Hour::of(at).minus(7).start(), Timestamp::default());
+        assert_eq!(Hour::of(at).minus(8).start(), Timestamp::default());
+    }
+}

@@ -1,0 +1,381 @@
+//! What the process has counted since its start: plain atomics, made once by `main`. The pipeline records
+//! requests; what else happens is recorded where it is known. `/metrics`, `status` and the hourly counts
+//! read it.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::domain::decision::Decision;
+use crate::domain::hourly_counts::{Counted, Counts};
+use crate::domain::policy::PolicyName;
+use crate::domain::time::Timestamp;
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds one.
+    pub fn increase(&self) {
+        self.add(1);
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    fn add(&self, number: u64) {
+        self.0.fetch_add(number, Relaxed);
+    }
+}
+
+const BOUNDS: usize = 11;
+
+/// Upper bounds of durations, in microseconds.
+const DURATION_BOUNDS_US: [u64; BOUNDS] = [
+    500, 1000, 2500, 5000, 10_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000, 60_000_000,
+];
+
+/// Upper bounds of batch sizes. No batch has more changes than the last.
+const BATCH_BOUNDS: [u64; BOUNDS] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+/// The distribution of a whole number.
+#[derive(Debug)]
+pub struct Histogram {
+    bounds: &'static [u64; BOUNDS],
+    /// The last one has no bound.
+    buckets: [Counter; BOUNDS + 1],
+    sum: Counter,
+}
+
+impl Histogram {
+    fn new(bounds: &'static [u64; BOUNDS]) -> Self {
+        Self {
+            bounds,
+            buckets: Default::default(),
+            sum: Counter::default(),
+        }
+    }
+
+    fn record(&self, value: u64) {
+        let index = self.bounds.iter().take_while(|it| **it < value).count();
+        if let Some(bucket) = self.buckets.get(index) {
+            bucket.increase();
+        }
+        self.sum.add(value);
+    }
+
+    fn record_duration(&self, duration: Duration) {
+        self.record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    /// The values in each bucket and its upper bound, which the last one does not have. Values count in
+    /// one bucket alone.
+    pub fn buckets(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
+        let bounds = self.bounds.iter().copied().map(Some).chain([None]);
+        bounds.zip(self.buckets.iter().map(Counter::get))
+    }
+
+    /// The number of values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets().map(|(_, count)| count).sum()
+    }
+
+    /// The sum of the values.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.sum.get()
+    }
+}
+
+/// How requests ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum StatusClass {
+    /// With a status from 200 on.
+    Success = 0,
+    /// With a status from 300 on.
+    Redirection = 1,
+    /// With a status from 400 on.
+    ClientError = 2,
+    /// With a status from 500 on.
+    ServerError = 3,
+    /// The client hung up before the answer.
+    HungUp = 4,
+}
+
+impl StatusClass {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 5] = [
+        Self::Success,
+        Self::Redirection,
+        Self::ClientError,
+        Self::ServerError,
+        Self::HungUp,
+    ];
+
+    /// The class of an answer's status.
+    const fn of(status: u16) -> Self {
+        match status {
+            0..300 => Self::Success,
+            300..400 => Self::Redirection,
+            400..500 => Self::ClientError,
+            500.. => Self::ServerError,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "2xx",
+            Self::Redirection => "3xx",
+            Self::ClientError => "4xx",
+            Self::ServerError => "5xx",
+            Self::HungUp => "none",
+        }
+    }
+}
+
+/// The requests to one endpoint.
+#[derive(Debug)]
+pub struct EndpointMetrics {
+    /// The endpoint's name in the log.
+    pub name: &'static str,
+    /// From the arrival of the head to the head of the answer, in microseconds.
+    pub durations: Histogram,
+    classes: [Counter; StatusClass::ALL.len()],
+}
+
+impl EndpointMetrics {
+    /// The requests that ended so.
+    #[must_use]
+    pub fn requests(&self, class: StatusClass) -> u64 {
+        self.classes.get(class as usize).map_or(0, Counter::get)
+    }
+}
+
+/// The charges to one policy.
+#[derive(Debug, Default)]
+pub struct PolicyMetrics {
+    /// Charges.
+    pub admitted: Counter,
+    /// Charges that were refused.
+    pub refused: Counter,
+    /// Charges that were taken back.
+    pub refunded: Counter,
+}
+
+/// Chat turns, by how they ended.
+#[derive(Debug, Default)]
+pub struct ModelMetrics {
+    /// Answered.
+    pub answered: Counter,
+    /// Not begun: too many turns at once, or the breaker is open.
+    pub not_started: Counter,
+    /// The upstream failed, or gave nothing usable.
+    pub unusable: Counter,
+    /// The model failed after it had begun.
+    pub failed: Counter,
+    /// The visitor left, or the deadline passed.
+    pub abandoned: Counter,
+}
+
+impl ModelMetrics {
+    /// Each number with the name of its outcome.
+    pub fn by_outcome(&self) -> impl Iterator<Item = (&'static str, &Counter)> {
+        [
+            ("answered", &self.answered),
+            ("not_started", &self.not_started),
+            ("unusable", &self.unusable),
+            ("failed", &self.failed),
+            ("abandoned", &self.abandoned),
+        ]
+        .into_iter()
+    }
+}
+
+/// Sign-ups that were passed on to a provider.
+#[derive(Debug, Default)]
+pub struct WebhookMetrics {
+    /// The provider took it.
+    pub delivered: Counter,
+    /// The provider failed.
+    pub failed: Counter,
+    /// Too many were on their way.
+    pub overloaded: Counter,
+}
+
+/// The ledger's batches.
+#[derive(Debug)]
+pub struct LedgerMetrics {
+    /// The changes of each batch.
+    pub batches: Histogram,
+    /// How long each batch took until it was durable, in microseconds.
+    pub durations: Histogram,
+    /// Batches that failed.
+    pub failed: Counter,
+}
+
+/// The newest line of the log of level WARN or ERROR.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastError {
+    /// When it was written.
+    pub at: Timestamp,
+    /// Its message and fields, which hold no personal data.
+    pub text: String,
+}
+
+/// Everything that is counted.
+#[derive(Debug)]
+pub struct Metrics {
+    endpoints: Box<[EndpointMetrics]>,
+    policies: [PolicyMetrics; PolicyName::ALL.len()],
+    /// Sign-ups that created a contact.
+    pub sign_ups: Counter,
+    /// Sign-ups of contacts that were there.
+    pub renewals: Counter,
+    /// Keys issued.
+    pub keys: Counter,
+    /// Agents registered.
+    pub agents: Counter,
+    /// Chat turns.
+    pub model: ModelMetrics,
+    /// Sign-ups passed on.
+    pub webhook: WebhookMetrics,
+    /// The ledger's batches.
+    pub ledger: LedgerMetrics,
+    last_error: Mutex<Option<LastError>>,
+}
+
+impl Metrics {
+    /// Zeros, for requests to endpoints of these names.
+    #[must_use]
+    pub fn new(endpoints: impl IntoIterator<Item = &'static str>) -> Self {
+        let endpoint = |name| EndpointMetrics {
+            name,
+            durations: Histogram::new(&DURATION_BOUNDS_US),
+            classes: Default::default(),
+        };
+        Self {
+            endpoints: endpoints.into_iter().map(endpoint).collect(),
+            policies: Default::default(),
+            sign_ups: Counter::default(),
+            renewals: Counter::default(),
+            keys: Counter::default(),
+            agents: Counter::default(),
+            model: ModelMetrics::default(),
+            webhook: WebhookMetrics::default(),
+            ledger: LedgerMetrics {
+                batches: Histogram::new(&BATCH_BOUNDS),
+                durations: Histogram::new(&DURATION_BOUNDS_US),
+                failed: Counter::default(),
+            },
+            last_error: Mutex::default(),
+        }
+    }
+
+    /// The requests to each endpoint.
+    #[must_use]
+    pub fn endpoints(&self) -> &[EndpointMetrics] {
+        &self.endpoints
+    }
+
+    /// The charges to each policy.
+    pub fn policies(&self) -> impl Iterator<Item = (PolicyName, &PolicyMetrics)> {
+        PolicyName::ALL.into_iter().zip(&self.policies)
+    }
+
+    /// Records a request to `endpoint` and the status of its answer, which it does not have if the client
+    /// hung up.
+    pub fn record_request(&self, endpoint: &str, status: Option<u16>, duration: Duration) {
+        let Some(endpoint) = self.endpoints.iter().find(|it| it.name == endpoint) else {
+            return;
+        };
+        let class = status.map_or(StatusClass::HungUp, StatusClass::of);
+        if let Some(requests) = endpoint.classes.get(class as usize) {
+            requests.increase();
+        }
+        endpoint.durations.record_duration(duration);
+    }
+
+    /// Records the charges of a request, or the policies that refused it.
+    pub fn record_decision(&self, decision: &Decision) {
+        let is_refused = decision.is_refused();
+        for standing in decision.standings() {
+            let policy = self.policies.get(usize::from(standing.policy.tag()));
+            match (policy, is_refused) {
+                (Some(policy), false) => policy.admitted.increase(),
+                (Some(policy), true) if standing.is_violated => policy.refused.increase(),
+                (Some(_) | None, _) => {}
+            }
+        }
+    }
+
+    /// Records charges to `policies` that were taken back.
+    pub fn record_refund(&self, policies: impl Iterator<Item = PolicyName>) {
+        for policy in policies {
+            if let Some(policy) = self.policies.get(usize::from(policy.tag())) {
+                policy.refunded.increase();
+            }
+        }
+    }
+
+    /// Records a batch of so many changes that the ledger has made durable.
+    pub fn record_commit(&self, changes: usize, duration: Duration) {
+        self.ledger.batches.record(changes as u64);
+        self.ledger.durations.record_duration(duration);
+    }
+
+    /// The newest line of level WARN or ERROR.
+    #[must_use]
+    pub fn last_error(&self) -> Option<LastError> {
+        let last = self.last_error.lock();
+        last.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces it.
+    pub fn set_last_error(&self, error: LastError) {
+        let mut last = self
+            .last_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *last = Some(error);
+    }
+
+    /// The numbers that are also counted by the hour.
+    #[must_use]
+    pub fn totals(&self) -> Counts {
+        let mut totals = Counts::default();
+        for endpoint in &self.endpoints {
+            for class in StatusClass::ALL {
+                let requests = endpoint.requests(class);
+                match class {
+                    StatusClass::Success | StatusClass::Redirection => {}
+                    StatusClass::ClientError => totals.add(Counted::ClientErrors, requests),
+                    StatusClass::ServerError => totals.add(Counted::ServerErrors, requests),
+                    StatusClass::HungUp => continue,
+                }
+                totals.add(Counted::Requests, requests);
+            }
+        }
+        for policy in &self.policies {
+            totals.add(Counted::Refusals, policy.refused.get());
+            totals.add(Counted::Refunds, policy.refunded.get());
+        }
+        let turns: u64 = self.model.by_outcome().map(|(_, it)| it.get()).sum();
+        let answered = self.model.answered.get();
+        totals.add(Counted::Chats, answered);
+        totals.add(Counted::FailedChats, turns.saturating_sub(answered));
+        let delivered = self.webhook.delivered.get();
+        totals.add(Counted::SignUps, self.sign_ups.get() + delivered);
+        totals.add(Counted::Renewals, self.renewals.get());
+        totals.add(Counted::Keys, self.keys.get());
+        totals.add(Counted::Agents, self.agents.get());
+        totals
+    }
+}

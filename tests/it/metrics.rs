@@ -1,0 +1,218 @@
+//! What the process counts.
+
+use std::sync::Arc;
+
+use landing_api::adapters::ledger::Tuning;
+use landing_api::adapters::memory::{ScriptedModelClient, ScriptedSubscriptionNotifier};
+use landing_api::domain::hourly_counts::Counted;
+use landing_api::domain::policy::PolicyName;
+use landing_api::http::endpoints;
+use landing_api::metrics::{Metrics, PolicyMetrics, StatusClass};
+use landing_api::ports::{ModelError, NotifyError, StoreError};
+use serde_json::json;
+
+use crate::fixtures::House;
+use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
+
+const HEALTH: &str = "/api/v1/health";
+
+fn sign_up(email: &str) -> Call {
+    Call::post("/api/v1/newsletter", json!({ "email": email }).to_string())
+}
+
+fn chat() -> Call {
+    let body = json!({"messages": [{"role": "user", "content": "hello"}]});
+    Call::post("/api/v1/assistant/chat", body.to_string())
+}
+
+/// The requests of one endpoint in the order of the classes.
+fn requests(metrics: &Metrics, name: &str) -> [u64; 5] {
+    let mut endpoints = metrics.endpoints().iter();
+    let endpoint = endpoints.find(|it| it.name == name).unwrap();
+    let requests = StatusClass::ALL.map(|class| endpoint.requests(class));
+    assert_eq!(endpoint.durations.count(), requests.iter().sum::<u64>());
+    requests
+}
+
+/// What a policy admitted, refused and refunded.
+fn charges(metrics: &Metrics, policy: PolicyName) -> (u64, u64, u64) {
+    let (_, found) = metrics
+        .policies()
+        .find(|(name, _)| *name == policy)
+        .unwrap();
+    let PolicyMetrics {
+        admitted,
+        refused,
+        refunded,
+    } = found;
+    (admitted.get(), refused.get(), refunded.get())
+}
+
+#[tokio::test]
+async fn every_request_counts_once_by_endpoint_and_status() {
+    let app = TestApp::new();
+    let metrics = &app.metrics;
+    app.send(Call::get(HEALTH)).await;
+    app.send(Call::new(hyper::Method::HEAD, HEALTH)).await;
+    app.send(Call::get(HEALTH).bearer("unknown")).await;
+    assert_eq!(requests(metrics, "health"), [2, 0, 1, 0, 0]);
+    app.send(sign_up("nothing")).await;
+    assert_eq!(requests(metrics, "newsletter.subscribe"), [0, 0, 1, 0, 0]);
+    app.send(Call::post(HEALTH, "")).await;
+    assert_eq!(requests(metrics, "wrong_method"), [0, 0, 1, 0, 0]);
+    app.send(Call::get("/secret/path")).await;
+    assert_eq!(requests(metrics, "unknown"), [0, 0, 1, 0, 0]);
+    let etag = app
+        .send(Call::get("/"))
+        .await
+        .header("etag")
+        .unwrap()
+        .to_owned();
+    app.send(Call::get("/").header("if-none-match", etag)).await;
+    assert_eq!(requests(metrics, "document"), [1, 1, 0, 0, 0]);
+    app.keys.fail_with(Some(StoreError::Overloaded));
+    app.send(Call::get(HEALTH)).await;
+    assert_eq!(requests(metrics, "health"), [2, 0, 1, 1, 0]);
+    let totals = metrics.totals();
+    assert_eq!(totals.get(Counted::Requests), 9);
+    assert_eq!(totals.get(Counted::ClientErrors), 4);
+    assert_eq!(totals.get(Counted::ServerErrors), 1);
+}
+
+#[tokio::test]
+async fn every_endpoint_and_what_is_none_has_its_numbers() {
+    let metrics = TestApp::new().metrics;
+    let names: Vec<_> = metrics.endpoints().iter().map(|it| it.name).collect();
+    for endpoint in endpoints::ENDPOINTS {
+        assert!(names.contains(&endpoint.name));
+    }
+    for other in ["unknown", "wrong_method", "preflight"] {
+        assert!(names.contains(&other));
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_a_request_that_failed() {
+    let app = Setup {
+        model: Arc::new(PanickingModelClient),
+        ..Setup::default()
+    }
+    .start();
+    app.send(chat()).await;
+    assert_eq!(requests(&app.metrics, "assistant.chat"), [0, 0, 0, 1, 0]);
+    let turns: Vec<_> = app
+        .metrics
+        .model
+        .by_outcome()
+        .map(|(_, it)| it.get())
+        .collect();
+    assert_eq!(turns, [0, 0, 0, 0, 1]);
+}
+
+#[tokio::test]
+async fn charges_refusals_and_refunds_count_by_policy() {
+    let app = Setup::default().limit("newsletter", "1/60s").start();
+    app.send(sign_up("ada@example.com")).await;
+    app.send(sign_up("ada@example.com")).await;
+    app.contacts.fail_with(Some(StoreError::Overloaded));
+    app.send(sign_up("bob@example.com")).await;
+    let metrics = &app.metrics;
+    assert_eq!(charges(metrics, PolicyName::Newsletter), (2, 1, 1));
+    // A refusal charges nothing.
+    assert_eq!(charges(metrics, PolicyName::NewsletterIp), (2, 0, 1));
+    assert_eq!(charges(metrics, PolicyName::NewsletterAll), (2, 0, 1));
+    assert_eq!(charges(metrics, PolicyName::Default), (3, 0, 0));
+    assert_eq!(charges(metrics, PolicyName::Assistant), (0, 0, 0));
+    let totals = metrics.totals();
+    assert_eq!(totals.get(Counted::Refusals), 1);
+    assert_eq!(totals.get(Counted::Refunds), 3);
+}
+
+#[tokio::test]
+async fn sign_ups_keys_and_agents_count_when_they_are_there() {
+    let app = TestApp::new();
+    app.send(sign_up("ada@example.com")).await;
+    app.send(sign_up("ada@example.com")).await;
+    app.contacts.fail_with(Some(StoreError::Overloaded));
+    app.send(sign_up("bob@example.com")).await;
+    app.send(Call::post("/api/v1/keys", "{}")).await;
+    app.keys.fail_with(Some(StoreError::Overloaded));
+    app.send(Call::post("/api/v1/keys", "{}")).await;
+    let body = json!({"type": "anonymous"}).to_string();
+    app.send(Call::post("/agent/auth", body)).await;
+    let totals = app.metrics.totals();
+    assert_eq!(totals.get(Counted::SignUps), 1);
+    assert_eq!(totals.get(Counted::Renewals), 1);
+    assert_eq!(totals.get(Counted::Keys), 1);
+    assert_eq!(totals.get(Counted::Agents), 1);
+}
+
+#[tokio::test]
+async fn what_the_provider_says_is_counted() {
+    let notifier = Arc::new(ScriptedSubscriptionNotifier::default());
+    let app = Setup {
+        notifier: Some(notifier.clone()),
+        ..Setup::default()
+    }
+    .start();
+    app.send(sign_up("ada@example.com")).await;
+    notifier.fail_with(Some(NotifyError::Overloaded));
+    app.send(sign_up("bob@example.com")).await;
+    notifier.fail_with(Some(NotifyError::Failed("no".to_owned())));
+    app.send(sign_up("bob@example.com")).await;
+    app.send(sign_up("bob@example.com")).await;
+    let webhook = &app.metrics.webhook;
+    assert_eq!(webhook.delivered.get(), 1);
+    assert_eq!(webhook.overloaded.get(), 1);
+    assert_eq!(webhook.failed.get(), 2);
+    assert_eq!(app.metrics.totals().get(Counted::SignUps), 1);
+}
+
+#[tokio::test]
+async fn turns_count_by_how_they_ended() {
+    let why = || "no".to_owned();
+    let model = ScriptedModelClient::new([
+        Ok("hello".to_owned()),
+        Err(ModelError::NotStarted(why())),
+        Err(ModelError::Unusable(why())),
+        Err(ModelError::Started(why())),
+    ]);
+    let app = Setup {
+        model: Arc::new(model),
+        ..Setup::default()
+    }
+    .start();
+    for _ in 0..4 {
+        app.send(chat()).await;
+    }
+    let turns: Vec<_> = app
+        .metrics
+        .model
+        .by_outcome()
+        .map(|(_, it)| it.get())
+        .collect();
+    assert_eq!(turns, [1, 1, 1, 1, 0]);
+    let totals = app.metrics.totals();
+    assert_eq!(totals.get(Counted::Chats), 1);
+    assert_eq!(totals.get(Counted::FailedChats), 3);
+}
+
+#[tokio::test]
+async fn the_ledger_counts_batches_that_recorded_something() {
+    let metrics = Arc::new(Metrics::new([]));
+    let tuning = Tuning {
+        metrics: Arc::clone(&metrics),
+        ..Tuning::default()
+    };
+    let house = House::new();
+    let opened = house.try_open(tuning).unwrap();
+    opened.sign_up("ada").await.unwrap();
+    opened.sign_up("ada").await.unwrap();
+    // Changes nothing.
+    assert!(!opened.forget("bob").await.unwrap());
+    let ledger = &metrics.ledger;
+    assert_eq!((ledger.batches.count(), ledger.batches.sum()), (2, 2));
+    assert_eq!(ledger.durations.count(), 2);
+    assert!(ledger.durations.sum() > 0);
+    assert_eq!(ledger.failed.get(), 0);
+}
