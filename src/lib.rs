@@ -14,10 +14,11 @@
 //! | [`adapters`] | the ports over real technologies, and an implementation of each in memory | `domain`, `ports`, `metrics` |
 //! | [`site`] | the documents of `data/`, rendered once at start | `domain` |
 //! | [`http`] | the server: connections, the request pipeline, endpoints, errors | `domain`, `ports`, `usecases`, `app`, `site`, `metrics` |
-//! | [`config`] | the flags | `domain` |
+//! | [`config`] | the flags and the operator's commands | `domain` |
 //! | [`telemetry`] | the log | |
 //! | [`metrics`] | what the process has counted | `domain` |
-//! | [`wiring`] | the adapters and files that flags name | `domain`, `ports`, `adapters`, `site`, `config` |
+//! | [`wiring`] | the adapters and files that flags name | `domain`, `ports`, `adapters`, `site`, `config`, `app`, `metrics` |
+//! | [`cli`] | runs the operator's commands | all but `ports`, `usecases` and `site` |
 //!
 //! The program, `src/main.rs`, imports all of them: it parses the flags, binds the socket, opens the
 //! stores, wires the ports into [`app::App`], serves, and flushes. No file imports another in a
@@ -46,6 +47,7 @@
 
 pub mod adapters;
 pub mod app;
+pub mod cli;
 pub mod config;
 pub mod domain;
 pub mod http;

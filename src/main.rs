@@ -1,22 +1,25 @@
-//! The program: parse, bind, open, wire, serve, flush.
+//! The program: parse; then bind, open, wire, serve and flush, or run a command of the operator.
 
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use landing_api::adapters::admin_socket::AdminSocket;
 use landing_api::adapters::data_dir::DataDir;
-use landing_api::adapters::ledger::{LedgerStore, Tuning};
-use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::adapters::model::openai::SLOW_READER_GRACE;
-use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections};
-use landing_api::adapters::threads::{Job, check_threads, run_within, write_to_pipe};
+use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
+use landing_api::adapters::threads::{check_threads, write_to_pipe};
 use landing_api::adapters::webhook;
 use landing_api::app::App;
-use landing_api::config::{Args, LogFormat, RequestDeadlines};
+use landing_api::cli::{self, CommandError};
+use landing_api::config::{Args, Command, Invocation, LogFormat, RequestDeadlines};
 use landing_api::domain::settings::Settings;
+use landing_api::http::admin::AdminService;
+use landing_api::http::admin::socket::serve_socket;
 use landing_api::http::client_ip::TrustedProxies;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::endpoints::{self, DEPRECATIONS};
@@ -24,14 +27,16 @@ use landing_api::http::problem;
 use landing_api::http::server::{STOP_GRACE, ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::metrics::{LastError, Metrics};
-use landing_api::ports::{Clock as _, Entropy as _, StoreError};
+use landing_api::ports::{Clock as _, Entropy as _};
 use landing_api::site::{Site, SiteFacts};
+use landing_api::wiring::stores::Stores;
 use landing_api::{telemetry, wiring};
 use tikv_jemallocator::Jemalloc;
-use tokio::net::TcpSocket;
+use tokio::net::{TcpSocket, UnixListener};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use tracing::Level;
 
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
@@ -49,10 +54,6 @@ const BACKLOG: u32 = 4096;
 /// How long a look-up of a name may delay the end of the process.
 const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
 
-/// How long the stores may take to close. With the longest drain and the graces, a stop takes no
-/// longer than the 90 s that systemd waits.
-const CLOSE_DEADLINE: Duration = Duration::from_secs(7);
-
 /// Why the program ends without success.
 enum Failure {
     /// A flag names something that cannot be used: exit status 2.
@@ -68,15 +69,37 @@ impl<E: Error + 'static> From<E> for Failure {
 }
 
 fn main() -> ExitCode {
-    let args = match Args::load(std::env::args_os()) {
-        Ok(args) => args,
+    match Invocation::load(std::env::args_os()) {
+        Ok(Invocation::Serve(args)) => serve_with(&args),
+        Ok(Invocation::Operate { command, args }) => operate(command, args.map(|args| *args)),
         Err(error) => {
             let status = u8::try_from(error.exit_code()).unwrap_or(2);
             // Fails only if nobody reads it.
             write_to_pipe(move || drop(error.print()));
-            return ExitCode::from(status);
+            ExitCode::from(status)
         }
-    };
+    }
+}
+
+/// Runs a command of the operator.
+fn operate(command: Command, args: Option<Args>) -> ExitCode {
+    let log = telemetry::init(Level::WARN, false, |_text| {});
+    let ended = Runtime::new()
+        .map_err(CommandError::from)
+        .and_then(|runtime| runtime.block_on(cli::run(command, args.as_ref())));
+    drop(log);
+    match ended {
+        Ok(done) => ExitCode::from(done.status()),
+        Err(error) => {
+            let status = error.status();
+            write_to_pipe(move || drop(writeln!(io::stderr().lock(), "error: {error}")));
+            ExitCode::from(status)
+        }
+    }
+}
+
+/// Runs the service.
+fn serve_with(args: &Args) -> ExitCode {
     // The log has a thread, too.
     if let Err(error) = check_threads() {
         return failed(Failure::from(error));
@@ -91,11 +114,11 @@ fn main() -> ExitCode {
     let log = telemetry::init(args.log_level, is_json, on_warning);
     let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {
         let mut stores = Stores::default();
-        let ended = runtime.block_on(run(&args, metrics, &mut stores));
+        let ended = runtime.block_on(run(args, metrics, &mut stores));
         // Dropping it would wait for every thread that looks a name up.
         runtime.shutdown_timeout(LOOK_UP_GRACE);
         // After the last task, which may have charged or recorded something.
-        let closed = stores.close();
+        let closed = stores.close().map_err(Failure::from);
         ended.and(closed)
     });
     if ended.is_ok() {
@@ -117,48 +140,6 @@ fn failed(failure: Failure) -> ExitCode {
     };
     write_to_pipe(move || drop(writeln!(io::stderr().lock(), "error: {line}")));
     ExitCode::from(status)
-}
-
-/// What has to be closed at the end, however that comes.
-#[derive(Default)]
-struct Stores {
-    limiter: Option<Arc<SledRateLimiter>>,
-    ledger: Option<Arc<LedgerStore>>,
-}
-
-impl Stores {
-    /// Closes the stores, so that the next start does not have to rebuild the index. Does not wait
-    /// long for a disk that does not answer: everything acknowledged is synced already.
-    ///
-    /// # Errors
-    /// When the next start would not find what was recorded, or when the disk does not answer.
-    fn close(self) -> Result<(), Failure> {
-        let Self { limiter, ledger } = self;
-        let close_limiter: Job<Result<(), StoreError>> = Box::new(move || {
-            if let Some(limiter) = limiter {
-                limiter.close();
-            }
-            Ok(())
-        });
-        let close_ledger: Job<Result<(), StoreError>> = Box::new(move || {
-            match ledger.map_or(Ok(()), |ledger| ledger.close()) {
-                Err(error @ StoreError::Displaced(_)) => Err(error),
-                Err(error) => {
-                    tracing::warn!(%error, "the next start rebuilds the index; nothing is lost");
-                    Ok(())
-                }
-                Ok(()) => Ok(()),
-            }
-        });
-        let closed = run_within(CLOSE_DEADLINE, [close_limiter, close_ledger])?;
-        let closed = closed.ok_or_else(|| {
-            io::Error::other(
-                "the disk does not answer: the stores are not closed; nothing acknowledged is lost, \
-                 and the next start rebuilds the index",
-            )
-        })?;
-        Ok(closed.into_iter().collect::<Result<(), _>>()?)
-    }
 }
 
 /// Serves until asked to stop. The stores block the main thread while they open: no request is
@@ -184,18 +165,8 @@ async fn run(args: &Args, metrics: Arc<Metrics>, stores: &mut Stores) -> Result<
 
     let data_dir = DataDir::open(&args.data_dir, &SystemEntropy)?;
     let secrets = data_dir.secret().keys();
-    let limiter = Arc::new(SledRateLimiter::open(
-        &data_dir.windows(),
-        &settings.policies,
-        Arc::new(SystemClock),
-    )?);
-    stores.limiter = Some(limiter.clone());
-    let tuning = Tuning {
-        metrics: Arc::clone(&metrics),
-        ..Tuning::default()
-    };
-    let store = Arc::new(LedgerStore::open_with(&data_dir, &tuning)?);
-    stores.ledger = Some(store.clone());
+    let limiter = stores.open_limiter(&data_dir, &settings.policies)?;
+    let store = stores.open_ledger(&data_dir, Arc::clone(&metrics))?;
     let app = App {
         contacts: store.clone(),
         notifier,
@@ -209,7 +180,44 @@ async fn run(args: &Args, metrics: Arc<Metrics>, stores: &mut Stores) -> Result<
         settings,
         metrics,
     };
-    listen(args, socket, connections_max, app, &site, interrupt).await
+    let app = Arc::new(app);
+    let operator = Operator::start(data_dir.path(), Arc::clone(&app))?;
+    let served = listen(args, socket, connections_max, app, &site, interrupt).await;
+    operator.stop();
+    served
+}
+
+/// What answers the operator's commands.
+struct Operator {
+    /// Its file is removed on drop.
+    _socket: AdminSocket,
+    stop: CancellationToken,
+}
+
+impl Operator {
+    /// Begins to answer the commands on `data_dir`.
+    fn start(data_dir: &Path, app: Arc<App>) -> io::Result<Self> {
+        let socket = AdminSocket::bind(data_dir).map_err(|error| {
+            let path = data_dir.display();
+            io::Error::new(
+                error.kind(),
+                format!("cannot make {path}/admin.sock: {error}"),
+            )
+        })?;
+        let listener = UnixListener::from_std(socket.listener()?)?;
+        let stop = CancellationToken::new();
+        let service = Arc::new(AdminService::new(app));
+        tokio::spawn(serve_socket(listener, user_id(), service, stop.clone()));
+        Ok(Self {
+            _socket: socket,
+            stop,
+        })
+    }
+
+    /// Interrupts the commands that have not finished.
+    fn stop(&self) {
+        self.stop.cancel();
+    }
 }
 
 /// The documents. Only the operator's own files can make this fail.
@@ -233,7 +241,7 @@ async fn listen(
     args: &Args,
     socket: TcpSocket,
     connections_max: usize,
-    app: App,
+    app: Arc<App>,
     site: &Site,
     interrupt: CancellationToken,
 ) -> Result<(), Failure> {
@@ -241,7 +249,7 @@ async fn listen(
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
     let hsts_max_age_s = args.hsts_max_age_s(&app.settings);
-    let service = LandingService::new(Arc::new(app), site, id_seed, DEADLINES.body)
+    let service = LandingService::new(app, site, id_seed, DEADLINES.body)
         .allowing(AllowedOrigins::new(args.allowed_origins.clone()))
         .behind(TrustedProxies::new(args.trusted_proxies.clone()))
         .insisting_on_https(hsts_max_age_s);

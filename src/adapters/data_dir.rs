@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -17,6 +17,7 @@ use super::files::{
 };
 use super::ledger::record::{self, LEDGER, Preview, old_journal, preview};
 use super::open_error::OpenError;
+use super::system::{SystemEntropy, user_id};
 
 /// How often, and after what pause, a lock that is taken is tried again: a process that is ending or
 /// forking releases it within a second.
@@ -66,6 +67,27 @@ impl DataDir {
             secret,
             lock: Arc::new(lock),
         })
+    }
+
+    /// Locks the existing directory at `path`, for a command. Root does not open a directory of another
+    /// user, because the service could not read the files that this creates.
+    ///
+    /// # Errors
+    /// As [`DataDir::open`]; and when there is no data directory, or it belongs to another user.
+    pub fn open_existing(path: &Path) -> Result<Self, OpenError> {
+        if !path.join(LEDGER).exists() && !path.join(SECRET).exists() {
+            return Err(OpenError::NoDataDir(path.to_path_buf()));
+        }
+        let owner = fs::metadata(path)
+            .map_err(OpenError::io("open", path))?
+            .uid();
+        if owner != user_id() {
+            return Err(OpenError::Foreign {
+                path: path.to_path_buf(),
+                owner,
+            });
+        }
+        Self::open(path, &SystemEntropy)
     }
 
     /// Its path.

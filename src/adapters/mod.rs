@@ -6,11 +6,12 @@
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`webhook`] | `SubscriptionNotifier` | HTTP, to the newsletter's provider |
-//! | [`system`] | `Clock`, `Entropy` | the operating system; also the limit on open files |
+//! | [`system`] | `Clock`, `Entropy` | the operating system; also the user and the limit on open files |
 //! | [`memory`] | every port | plain collections |
 //!
 //! | Module | Shared by the above, or used by `main` |
 //! |---|---|
+//! | [`admin_socket`] | the socket of the operator's commands |
 //! | [`data_dir`] | the data directory: lock and secret |
 //! | [`files`] | file operations, replaceable for fault injection |
 //! | [`open_error`] | why a data directory cannot be opened |
@@ -21,6 +22,7 @@
 //! | [`site_dir`] | the operator's files for the site |
 //! | [`operator_file`] | files named by flags, such as secrets |
 
+pub mod admin_socket;
 pub mod data_dir;
 pub mod files;
 pub mod ledger;

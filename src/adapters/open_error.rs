@@ -11,6 +11,20 @@ pub enum OpenError {
     /// Another process holds the lock.
     #[error("data directory {} is in use by another process: stop that one, or choose another --data-dir", .0.display())]
     InUse(PathBuf),
+    /// A command was given a directory that no service has used.
+    #[error("{} is no data directory: give the --data-dir of the service", .0.display())]
+    NoDataDir(PathBuf),
+    /// A command was given the directory of another user.
+    #[error(
+        "{} belongs to user {owner}: run the command as that user, for example with `sudo -u '#{owner}'`",
+        path.display()
+    )]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// The id of the user.
+        owner: u32,
+    },
     /// The file system refused something.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {

@@ -1,4 +1,4 @@
-//! Clock, randomness and the limit on open files, from the operating system.
+//! Clock, randomness, the user and the limit on open files, from the operating system.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -33,6 +33,12 @@ impl Entropy for SystemEntropy {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
         getrandom::fill(bytes).map_err(|error| EntropyError(error.to_string()))
     }
+}
+
+/// The user that the process acts as.
+#[must_use]
+pub fn user_id() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// Raises the limit on open files to fit `wanted` connections. Returns how many fit.

@@ -1,6 +1,8 @@
-//! The configuration: [`Args`], a flag a field. Each flag can be set by an environment variable, too:
-//! that of `--data-dir` is `LANDING_DATA_DIR`.
+//! The command line: [`Args`], the flags of the service, and [`Command`], the operator's commands. Each
+//! flag of the service can be set by an environment variable, too: that of `--data-dir` is
+//! `LANDING_DATA_DIR`.
 
+mod commands;
 mod values;
 
 use std::collections::BTreeSet;
@@ -9,9 +11,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ArgMatches;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand as _, ValueEnum};
 use ipnet::IpNet;
 use serde_json::Value;
 use tracing::Level;
@@ -20,9 +23,25 @@ use crate::domain::contact::RevealExisting;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::settings::Settings;
 
+pub use commands::{Command, ContactsCommand, OutputForm};
 pub use values::{ModelParams, WebhookUrl};
 
-/// The flags of the program.
+/// What the command line asks for.
+#[derive(Clone, Debug)]
+pub enum Invocation {
+    /// Serve.
+    Serve(Box<Args>),
+    /// Run a command.
+    Operate {
+        /// The command.
+        command: Command,
+        /// The data directory, and the settings of a service on it as far as they are in the
+        /// environment. Only commands that need no data directory may have none.
+        args: Option<Box<Args>>,
+    },
+}
+
+/// The flags of the service.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, Parser)]
 #[command(
@@ -40,7 +59,8 @@ pub use values::{ModelParams, WebhookUrl};
 )]
 pub struct Args {
     /// Directory that holds everything the service keeps; made if missing
-    #[arg(long, value_name = "DIR")]
+    // Not required here, because some commands need none.
+    #[arg(long, value_name = "DIR", global = true, required = false)]
     pub data_dir: PathBuf,
 
     /// Address and port to listen on; port 0 takes any free one
@@ -274,7 +294,7 @@ pub struct RequestDeadlines {
     pub model_reader: Duration,
 }
 
-impl Args {
+impl Invocation {
     /// Parses the command line, program name first, and the environment.
     ///
     /// # Errors
@@ -285,12 +305,36 @@ impl Args {
         I: IntoIterator<Item: Into<OsString> + Clone>,
     {
         let matches = command().try_get_matches_from(words);
-        let args = matches.and_then(|matches| Self::from_arg_matches(&matches));
-        let args = args.map_err(without_secrets)?;
-        args.check()?;
-        Ok(args)
+        matches
+            .and_then(|matches| Self::from_matches(&matches))
+            .map_err(without_secrets)
     }
 
+    fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let args = || {
+            if !matches.contains_id("data_dir") {
+                return Err(command().error(
+                    ErrorKind::MissingRequiredArgument,
+                    "where is the data directory? Give --data-dir DIR, or set LANDING_DATA_DIR",
+                ));
+            }
+            let args = Args::from_arg_matches(matches)?;
+            args.check()?;
+            Ok(Box::new(args))
+        };
+        if matches.subcommand().is_none() {
+            return args().map(Self::Serve);
+        }
+        let command = Command::from_arg_matches(matches)?;
+        let args = match command.needs_data_dir() {
+            true => Some(args()?),
+            false => None,
+        };
+        Ok(Self::Operate { command, args })
+    }
+}
+
+impl Args {
     /// Checks what clap's attributes cannot express.
     fn check(&self) -> Result<(), clap::Error> {
         let mut keys = BTreeSet::new();
@@ -361,13 +405,15 @@ impl Args {
     }
 }
 
-/// The parser: that of clap's derive, and a variable for each flag.
-fn command() -> Command {
-    Args::command().mut_args(|arg| {
+/// The parser: that of clap's derive, with the commands and a variable for each flag of the service.
+fn command() -> clap::Command {
+    let flags = Args::command().mut_args(|arg| {
         let long = arg.get_long().unwrap_or_default();
         let variable = format!("LANDING_{}", long.to_uppercase().replace('-', "_"));
         arg.env(variable)
-    })
+    });
+    Command::augment_subcommands(flags)
+        .override_usage("landing-api --data-dir <DIR> [FLAGS]\n       landing-api <COMMAND>")
 }
 
 /// Hides the value of flags whose help hides it: a wrong value may hold a secret.

@@ -4,7 +4,10 @@ use super::*;
 
 fn load(flags: &[&str]) -> Result<Args, clap::Error> {
     let words = ["landing-api", "--data-dir", "var"];
-    Args::load(words.iter().chain(flags))
+    match Invocation::load(words.iter().chain(flags))? {
+        Invocation::Serve(args) => Ok(*args),
+        Invocation::Operate { command, .. } => panic!("{command:?}"),
+    }
 }
 
 /// The message about `flags`, of which one is wrong.
@@ -224,7 +227,7 @@ fn a_flag_that_needs_another_says_so() {
 
 #[test]
 fn a_missing_data_directory_and_an_unknown_flag_are_named() {
-    let missing = Args::load(["landing-api"]).unwrap_err();
+    let missing = Invocation::load(["landing-api"]).unwrap_err();
     assert_eq!(missing.exit_code(), 2);
     assert!(missing.to_string().contains("--data-dir"), "{missing}");
     assert!(refusal(&["--port=1"]).contains("--port"));

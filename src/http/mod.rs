@@ -6,6 +6,7 @@
 //! | `shares` | the share of connections, bodies and turns that one network may hold |
 //! | [`service`], `pipeline`, `context` | what is set at start, the path of every request, what it carries |
 //! | [`area`], [`endpoint`], [`endpoints`] | what is declared of an endpoint, and the table of all |
+//! | [`admin`] | the operator's API |
 //! | `handlers` | a handler each, with its row |
 //! | `mcp` | the same handlers as tools of the Model Context Protocol |
 //! | `identity`, [`client_ip`], [`cors`], `version` | credentials, addresses, origins, versions |
@@ -17,6 +18,7 @@
 //! | `panics`, `request_id`, `log` | a panic as a problem, the request's name and log line |
 
 mod activity;
+pub mod admin;
 pub mod area;
 mod body;
 mod ceilings;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::imports::{circles, imports, sources};
 
 /// The layers, each with the layers that it may import.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("domain", &["domain"]),
     ("ports", &["domain", "ports"]),
     ("usecases", &["domain", "ports", "usecases", "metrics"]),
@@ -21,7 +21,18 @@ const LAYERS: [(&str, &[&str]); 12] = [
             "domain", "ports", "usecases", "app", "site", "http", "metrics",
         ],
     ),
-    ("wiring", &["domain", "ports", "adapters", "config", "site"]),
+    (
+        "wiring",
+        &[
+            "domain", "ports", "adapters", "config", "site", "app", "metrics", "wiring",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "domain", "adapters", "http", "app", "config", "wiring", "cli",
+        ],
+    ),
     ("lib", &[]),
 ];
 
@@ -35,14 +46,15 @@ const CRATES: [(&str, &[&str]); 12] = [
             "adapters/model/openai/",
             "adapters/outbound.rs",
             "adapters/webhook",
+            "cli/client.rs",
         ],
     ),
-    ("serde", &["http/", "adapters/", "site/", "config/"]),
+    ("serde", &["http/", "adapters/", "site/", "config/", "cli/"]),
     ("clap::", &["config/"]),
-    ("tokio::", &["http/", "adapters/", "main.rs"]),
+    ("tokio::", &["http/", "adapters/", "cli/", "main.rs"]),
     ("SystemTime::now", &["adapters/system.rs"]),
     ("std::fs", &["adapters/"]),
-    ("std::env", &["main.rs", "wiring.rs"]),
+    ("std::env", &["main.rs", "wiring/"]),
     ("std::thread", &["adapters/"]),
     ("std::process", &["main.rs"]),
     ("TcpStream", &["http/"]),

@@ -14,6 +14,7 @@ mod assistant;
 mod assistant_pages;
 mod binary;
 mod bodies;
+mod commands;
 mod contracts;
 mod cors;
 mod discovery;

@@ -1,5 +1,8 @@
 //! What the flags name beyond the data directory, opened: the operator's files for the site, the
-//! model's client and the newsletter's provider. Errors are one line that begins with the flag.
+//! model's client and the newsletter's provider. Errors are one line that begins with the flag. And the
+//! stores of the data directory ([`stores`]).
+
+pub mod stores;
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};

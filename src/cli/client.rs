@@ -1,0 +1,191 @@
+//! The connection to the operator's API.
+//!
+//! If a service runs on the data directory, that answers. If none does, this process locks the directory,
+//! opens the stores, and answers itself. So a command works the same in both cases.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+use tokio::task::{JoinHandle, spawn_blocking};
+use url::form_urlencoded;
+
+use crate::adapters::admin_socket;
+use crate::config::Args;
+use crate::http::admin::socket::serve_connection;
+use crate::http::admin::{AdminBody, AdminService};
+use crate::wiring::stores::{Stores, open_stopped};
+
+use super::outcome::CommandError;
+
+/// How much the pipe to a service in this process holds.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// A connection to the operator's API.
+pub struct AdminClient {
+    sender: SendRequest<AdminBody>,
+    /// The service in this process, with its stores.
+    service: Option<(JoinHandle<()>, Stores)>,
+}
+
+impl AdminClient {
+    /// Connects to the service on the data directory of `args`, or opens the directory.
+    ///
+    /// # Errors
+    /// When there is no data directory, or neither is possible.
+    pub async fn open(args: &Args) -> Result<Self, CommandError> {
+        let path = &args.data_dir;
+        let connected = match path.is_dir() {
+            true => admin_socket::connect(path).map_err(|error| {
+                let path = path.display();
+                CommandError::Failed(format!("cannot connect to {path}/admin.sock: {error}"))
+            })?,
+            false => None,
+        };
+        if let Some(stream) = connected {
+            let stream = UnixStream::from_std(stream)?;
+            return Self::over(stream, None).await;
+        }
+        let (app, stores) = open_stopped(args)?;
+        let service = Arc::new(AdminService::new(Arc::new(app)));
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        let served = tokio::spawn(serve_connection(far, service));
+        Self::over(near, Some((served, stores))).await
+    }
+
+    async fn over<S>(
+        stream: S,
+        service: Option<(JoinHandle<()>, Stores)>,
+    ) -> Result<Self, CommandError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let connected = http1::handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = connected.map_err(broken_off)?;
+        tokio::spawn(connection);
+        Ok(Self { sender, service })
+    }
+
+    /// The JSON answer to a request without a body.
+    ///
+    /// # Errors
+    /// When the service refuses it or breaks off.
+    pub async fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, CommandError> {
+        self.answer(Method::GET, path, empty()).await
+    }
+
+    /// The JSON answer to a request that changes something.
+    ///
+    /// # Errors
+    /// When the service refuses it or breaks off.
+    pub async fn post<T: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        body: AdminBody,
+    ) -> Result<T, CommandError> {
+        self.answer(Method::POST, path, body).await
+    }
+
+    async fn answer<T: DeserializeOwned>(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: AdminBody,
+    ) -> Result<T, CommandError> {
+        let response = self.send(method, path, body).await?;
+        let body = response.into_body().collect().await.map_err(broken_off)?;
+        serde_json::from_slice(&body.to_bytes()).map_err(|error| other_version(&error.to_string()))
+    }
+
+    /// Sends a request. The body of the answer is still to be read.
+    ///
+    /// # Errors
+    /// When the service refuses the request or breaks off.
+    pub async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: AdminBody,
+    ) -> Result<Response<Incoming>, CommandError> {
+        let request = Request::builder().method(method).uri(path).body(body);
+        let request = request.map_err(|error| CommandError::Failed(error.to_string()))?;
+        let response = self.sender.send_request(request).await;
+        let response = response.map_err(broken_off)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response.into_body().collect().await.map_err(broken_off)?;
+        let refusal: Refusal = serde_json::from_slice(&body.to_bytes())
+            .map_err(|error| other_version(&error.to_string()))?;
+        Err(match status {
+            StatusCode::BAD_REQUEST => CommandError::Input(refusal.error),
+            StatusCode::NOT_IMPLEMENTED => other_version(&refusal.error),
+            _ => CommandError::Failed(refusal.error),
+        })
+    }
+
+    /// Ends the connection, and closes the stores if they are in this process.
+    ///
+    /// # Errors
+    /// When the stores cannot be closed.
+    pub async fn close(self) -> Result<(), CommandError> {
+        drop(self.sender);
+        let Some((served, stores)) = self.service else {
+            return Ok(());
+        };
+        // Fails only if it panicked, which the log tells.
+        let _ = served.await;
+        let closed = spawn_blocking(move || stores.close()).await;
+        let closed = closed.map_err(|error| CommandError::Failed(error.to_string()))?;
+        closed.map_err(|error| CommandError::Failed(error.to_string()))
+    }
+}
+
+impl fmt::Debug for AdminClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AdminClient").finish_non_exhaustive()
+    }
+}
+
+/// The answer to a request that failed.
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
+}
+
+/// No body.
+#[must_use]
+pub fn empty() -> AdminBody {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+/// `path` with a query of `params`.
+#[must_use]
+pub fn query(path: &str, params: &[(&str, &str)]) -> String {
+    let mut query = form_urlencoded::Serializer::new(format!("{path}?"));
+    query.extend_pairs(params);
+    query.finish()
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it is given to map_err")]
+fn broken_off(error: hyper::Error) -> CommandError {
+    CommandError::Failed(format!(
+        "the service broke off before the command was done: {error}"
+    ))
+}
+
+fn other_version(what: &str) -> CommandError {
+    CommandError::Failed(format!(
+        "the service that runs on the data directory is another version than this program: {what}; \
+         restart it, or use its own program"
+    ))
+}

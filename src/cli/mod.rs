@@ -1,0 +1,35 @@
+//! The operator's commands.
+//!
+//! | Module | Holds |
+//! |---|---|
+//! | [`client`] | the connection to the operator's API, of a running service or of this process |
+//! | [`output`], [`outcome`] | printing, and how commands end |
+//! | `contacts` | a file for each group of commands |
+//!
+//! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part.
+
+pub mod client;
+mod contacts;
+pub mod outcome;
+pub mod output;
+
+use crate::config::{Args, Command};
+
+use self::client::AdminClient;
+pub use self::outcome::{CommandError, Done};
+
+/// Runs a command. `args` name the data directory, if the command needs one.
+///
+/// # Errors
+/// [`CommandError`] when the command did nothing of what was asked for.
+pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
+    let missing = || CommandError::Input("the command needs a --data-dir".to_owned());
+    let mut client = AdminClient::open(args.ok_or_else(missing)?).await?;
+    let ended = match command {
+        Command::Contacts(command) => contacts::run(command, &mut client).await,
+    };
+    // After an error, too: the stores of a stopped service must be closed.
+    let closed = client.close().await;
+    let done = ended?;
+    closed.map(|()| done)
+}

@@ -1,0 +1,53 @@
+//! How a command ends.
+
+use std::io;
+
+use crate::adapters::open_error::OpenError;
+
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// Everything was done.
+    Whole,
+    /// Something was left out, which the output names.
+    InPart,
+}
+
+impl Done {
+    /// The exit status.
+    #[must_use]
+    pub const fn status(self) -> u8 {
+        match self {
+            Self::Whole => 0,
+            Self::InPart => 3,
+        }
+    }
+}
+
+/// Why a command failed, in one line that says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The command line asks for something that makes no sense.
+    #[error("{0}")]
+    Input(String),
+    /// What was asked for was not done.
+    #[error("{0}")]
+    Failed(String),
+    /// The data directory cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Something could not be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl CommandError {
+    /// The exit status.
+    #[must_use]
+    pub const fn status(&self) -> u8 {
+        match self {
+            Self::Input(_) => 2,
+            Self::Failed(_) | Self::Open(_) | Self::Io(_) => 1,
+        }
+    }
+}

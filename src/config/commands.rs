@@ -1,0 +1,48 @@
+//! The operator's commands.
+
+use clap::Subcommand;
+
+use crate::domain::email::EmailAddress;
+
+/// A command of the operator, who may run it while the service runs on the data directory or while it
+/// does not.
+// A variant's doc comment is the command's help.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// The newsletter's contacts
+    #[command(subcommand)]
+    Contacts(ContactsCommand),
+}
+
+impl Command {
+    /// Whether it works on a data directory.
+    #[must_use]
+    pub fn needs_data_dir(&self) -> bool {
+        match self {
+            Self::Contacts(_) => true,
+        }
+    }
+}
+
+/// A command about contacts.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ContactsCommand {
+    /// Show what is kept about an address
+    Show {
+        /// The address
+        #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
+        email: EmailAddress,
+
+        /// How to print it.
+        #[command(flatten)]
+        form: OutputForm,
+    },
+}
+
+/// How a command prints its result.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct OutputForm {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,3 @@
+//! The handlers of the operator's API.
+
+pub(super) mod contacts;

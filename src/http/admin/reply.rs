@@ -1,0 +1,71 @@
+//! Answers and failures of the operator's API.
+
+use std::error::Error;
+
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body, Bytes};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::ports::StoreError;
+
+/// The body of a request or an answer. An error ends it before it is complete.
+pub type AdminBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
+
+/// Why a request failed. The text is for the operator.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AdminError {
+    /// Another version of the program asks.
+    #[error("this version of the service does not know the command")]
+    UnknownRoute,
+    /// A parameter is wrong.
+    #[error("{0}")]
+    Input(String),
+    /// What it is about does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A bug.
+    #[error("the answer cannot be written: {0}")]
+    Serialise(#[from] serde_json::Error),
+}
+
+impl AdminError {
+    pub(super) fn response(&self) -> Response<AdminBody> {
+        let status = match self {
+            Self::UnknownRoute => StatusCode::NOT_IMPLEMENTED,
+            Self::Input(_) => StatusCode::BAD_REQUEST,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Serialise(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let body = json!({ "error": self.to_string() }).to_string();
+        let mut response = Response::new(whole(body));
+        *response.status_mut() = status;
+        response
+    }
+}
+
+/// An answer in JSON.
+pub(super) fn json(value: &impl Serialize) -> Result<Response<AdminBody>, AdminError> {
+    let body = serde_json::to_vec(value)?;
+    Ok(Response::new(whole(body)))
+}
+
+/// A body of these bytes.
+pub(super) fn whole(bytes: impl Into<Bytes>) -> AdminBody {
+    boxed(Full::new(bytes.into()))
+}
+
+/// `body`, whatever its type.
+pub(super) fn boxed<B>(body: B) -> AdminBody
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Error + Send + Sync,
+{
+    body.map_err(Into::into).boxed_unsync()
+}
