@@ -102,7 +102,8 @@ pub enum OpenError {
     Entropy(#[from] EntropyError),
     /// The ledger was written by a later version.
     #[error(
-        "{} has format {format}, but this version reads up to format {newest}: start the version that wrote it, or a newer one",
+        "{} has format {format}, but this version reads up to format {newest}: start the version that wrote it, or a newer one; to go \
+         back to this version, restore a backup that it made",
         path.display()
     )]
     NewerFormat {

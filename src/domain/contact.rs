@@ -123,12 +123,60 @@ pub struct Notice {
 pub struct Contact {
     /// The address.
     pub email: EmailAddress,
-    /// The last clients that signed it up.
+    /// The last clients that signed it up; none if it was imported and did not sign up since.
     pub signers: Signers,
     /// When it was first signed up.
     pub subscribed_at: Timestamp,
     /// When it was last signed up; the same instant if only once.
     pub last_seen_at: Timestamp,
+}
+
+/// A contact from elsewhere, such as another service's export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedContact {
+    /// The address.
+    pub email: EmailAddress,
+    /// When it was signed up there.
+    pub subscribed_at: Timestamp,
+}
+
+/// What an import did with one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportOutcome {
+    /// The contact is new.
+    Created,
+    /// There was one, which was left as it is.
+    Known,
+    /// The address was erased on request, so it was left out.
+    Forgotten,
+}
+
+/// What the erasure of some addresses did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Erasure {
+    /// For each address, in the order given, whether there was a contact.
+    pub was_known: Vec<bool>,
+    /// The files that held one of the addresses and were written anew without it, or had it blanked.
+    pub rewritten: Vec<String>,
+    /// The files in which one of the addresses may still be found.
+    pub remaining: Vec<Remainder>,
+}
+
+impl Erasure {
+    /// Whether none of the addresses is in any file of the store any more.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.remaining.is_empty()
+    }
+}
+
+/// A file that could not be rid of erased addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remainder {
+    /// Its name.
+    pub file: String,
+    /// Why, and what removes them, in one sentence for the operator. It holds no address.
+    pub reason: String,
 }
 
 /// Who learns that an address was signed up before. Others get the same answer as for a new address.

@@ -3,6 +3,9 @@
 //! The shape follows GitHub's token format: a prefix that secret scanners can find, underscores
 //! only, so that a double click selects the whole key, and a checksum (CRC-32 of everything before
 //! it, in base62) that tells a mistyped key without a look-up. 30 characters of 62 are 178 bits.
+//!
+//! The first 8 characters after `lak_` are the key's public id ([`KeyId`]): logs and lists show it. The
+//! other 22 random characters, 130 bits, stay secret.
 
 use std::fmt;
 
@@ -13,6 +16,10 @@ const PREFIX: &str = "lak_";
 const RANDOM_LEN: usize = 30;
 const CHECK_LEN: usize = 6;
 const KEY_LEN: usize = PREFIX.len() + RANDOM_LEN + CHECK_LEN;
+/// How many characters of a fingerprint name a key without an id.
+const NAME_DIGITS: usize = 12;
+/// What the name of a key without an id begins with.
+const NAME_PREFIX: &str = "fp:";
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// An API key with valid form and check digits. It may be unknown, expired or revoked.
@@ -79,6 +86,17 @@ impl ApiKey {
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.0)
     }
+
+    /// Its public id.
+    #[must_use]
+    pub fn id(&self) -> KeyId {
+        let random = self.0.bytes().skip(PREFIX.len());
+        let mut id = KeyId([b'0'; KeyId::LEN]);
+        for (character, byte) in id.0.iter_mut().zip(random) {
+            *character = byte;
+        }
+        id
+    }
 }
 
 impl fmt::Debug for ApiKey {
@@ -108,6 +126,21 @@ impl Fingerprint {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// The first 12 hexadecimal digits, which name what has no public id.
+    fn short(&self) -> String {
+        blake3::Hash::from_bytes(self.0)
+            .to_hex()
+            .chars()
+            .take(NAME_DIGITS)
+            .collect()
+    }
+
+    /// What people see instead of a public id: `fp:` and the first 12 hexadecimal digits.
+    #[must_use]
+    pub fn name(&self) -> String {
+        [NAME_PREFIX, &self.short()].concat()
+    }
 }
 
 impl fmt::Debug for Fingerprint {
@@ -116,11 +149,86 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
+/// A key's public id: the 8 characters after `lak_`. It names the key to people and proves nothing. Two
+/// keys may have the same one, which is as likely as two equal numbers of 47 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyId([u8; KeyId::LEN]);
+
+impl KeyId {
+    const LEN: usize = 8;
+
+    /// Reads an id, with or without `lak_` before it. `None` unless it is 8 letters and digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_prefix(PREFIX).unwrap_or(text);
+        let id = <[u8; Self::LEN]>::try_from(text.as_bytes()).ok()?;
+        let is_base62 = id.iter().all(u8::is_ascii_alphanumeric);
+        is_base62.then_some(Self(id))
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .iter()
+            .try_for_each(|&byte| write!(f, "{}", char::from(byte)))
+    }
+}
+
+/// What an operator names a key by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyName {
+    /// Its public id.
+    Id(KeyId),
+    /// How the hexadecimal digits of its fingerprint begin, for a key without an id.
+    Fingerprint(String),
+    /// The key itself.
+    Whole(ApiKey),
+}
+
+/// The text names no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not a key: give the 8 characters after lak_, fp: with 12 hexadecimal digits, or the whole key"
+)]
+pub struct KeyNameError;
+
+impl KeyName {
+    /// Reads an id, `fp:` with [`KeyRecord::name`]'s digits, or a whole key.
+    ///
+    /// # Errors
+    /// [`KeyNameError`] when it is none of them.
+    pub fn parse(text: &str) -> Result<Self, KeyNameError> {
+        if let Ok(key) = ApiKey::parse(text) {
+            return Ok(Self::Whole(key));
+        }
+        if let Some(digits) = text.strip_prefix(NAME_PREFIX) {
+            let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+            let is_name = digits.len() == NAME_DIGITS && digits.bytes().all(is_hex);
+            let digits = is_name.then(|| digits.to_owned());
+            return digits.map(Self::Fingerprint).ok_or(KeyNameError);
+        }
+        KeyId::parse(text).map(Self::Id).ok_or(KeyNameError)
+    }
+
+    /// Whether it names this key.
+    #[must_use]
+    pub fn is_of(&self, record: &KeyRecord) -> bool {
+        match self {
+            Self::Id(id) => record.id == Some(*id),
+            Self::Fingerprint(digits) => record.fingerprint.short() == *digits,
+            Self::Whole(key) => record.fingerprint == key.fingerprint(),
+        }
+    }
+}
+
 /// An issued key, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRecord {
     /// Identifies the key.
     pub fingerprint: Fingerprint,
+    /// Its public id. Keys that were issued by earlier versions have none.
+    pub id: Option<KeyId>,
     /// The caller's name for it.
     pub label: Option<Label>,
     /// When it was issued.
@@ -132,6 +240,13 @@ pub struct KeyRecord {
 }
 
 impl KeyRecord {
+    /// What people see: the public id, or `fp:` and 12 digits of the fingerprint.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.id
+            .map_or_else(|| self.fingerprint.name(), |id| id.to_string())
+    }
+
     /// Whether the key is valid at `now`.
     #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
@@ -235,6 +350,59 @@ mod tests {
         assert_eq!(unbiased(247), Some('z'));
         assert_eq!(unbiased(248), None);
         assert_eq!(unbiased(255), None);
+    }
+
+    fn record(key: &ApiKey, id: Option<KeyId>) -> KeyRecord {
+        KeyRecord {
+            fingerprint: key.fingerprint(),
+            id,
+            label: None,
+            issued_at: Timestamp::from_ms(0),
+            expires_at: Timestamp::from_ms(1),
+            revoked_at: None,
+        }
+    }
+
+    #[test]
+    fn a_key_is_named_by_its_id_its_fingerprint_or_itself() {
+        let (key, other) = (key(5), key(6));
+        assert_eq!(key.id().to_string(), key.expose()[4..12]);
+        let (new, old) = (record(&key, Some(key.id())), record(&key, None));
+        let others = record(&other, Some(other.id()));
+        assert_eq!(new.name(), key.expose()[4..12]);
+        assert_eq!(old.name(), key.fingerprint().name());
+        for (text, names_new, names_old) in [
+            (new.name(), true, false),
+            (key.expose()[..12].to_owned(), true, false),
+            (old.name(), true, true),
+            (key.expose().to_owned(), true, true),
+        ] {
+            let name = KeyName::parse(&text).unwrap();
+            assert_eq!((name.is_of(&new), name.is_of(&old)), (names_new, names_old));
+            assert!(!name.is_of(&others));
+        }
+    }
+
+    #[test]
+    fn other_texts_name_no_key() {
+        let key = key(7).expose().to_owned();
+        for bad in [
+            "",
+            "lak_",
+            "1234567",
+            "123456789",
+            "1234 678",
+            "fp:",
+            "fp:0123456789a",
+            "fp:0123456789abc",
+            "fp:0123456789AB",
+            "fp:0123456789ag",
+            "ééééé",
+            &key[..39],
+            &key.to_uppercase(),
+        ] {
+            assert_eq!(KeyName::parse(bad), Err(KeyNameError), "{bad}");
+        }
     }
 
     #[test]

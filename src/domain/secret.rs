@@ -38,6 +38,7 @@ impl Secret {
             client_secret: derive("landing-api 2026-11 client secret"),
             origin: derive("landing-api 2026-11 sign-up origin"),
             index: derive("landing-api 2026-11 store index"),
+            tombstone: derive("landing-api 2026-11 forgotten address"),
         }
     }
 }
@@ -63,6 +64,8 @@ pub struct SecretKeys {
     pub origin: MacKey,
     /// Spreads entries over the buckets of the index, unpredictably for clients.
     pub index: MacKey,
+    /// Hashes addresses that were erased, so that an import does not bring them back.
+    pub tombstone: MacKey,
 }
 
 /// A key for keyed BLAKE3.
@@ -132,6 +135,7 @@ mod tests {
             client_secret,
             origin,
             index,
+            tombstone,
         } = keys;
         let keys = [
             limiter,
@@ -140,6 +144,7 @@ mod tests {
             client_secret,
             origin,
             index,
+            tombstone,
         ];
         let distinct: HashSet<_> = keys.iter().map(|key| key.0).collect();
         assert_eq!(distinct.len(), keys.len());

@@ -2,11 +2,16 @@
 
 use async_trait::async_trait;
 
-use crate::domain::contact::{Contact, SignUp, Subscription};
+use crate::domain::contact::{
+    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
+};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 
-use super::StoreError;
+use super::{PageStream, StoreError};
+
+/// Contacts, page by page.
+pub type ContactStream = PageStream<Contact>;
 
 /// Keeps the newsletter's contacts.
 #[async_trait]
@@ -25,11 +30,37 @@ pub trait ContactStore: Send + Sync {
     /// [`StoreError::Unavailable`] when the store cannot be read.
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError>;
 
-    /// Erases a contact durably and returns whether there was one.
+    /// The contacts first signed up from `since` on and before `until`, in the order in which they were
+    /// added. Contacts that are added, changed or erased meanwhile may or may not be among them, as they
+    /// are; all others are, once.
     ///
     /// # Errors
-    /// [`StoreError`] when nothing was erased.
-    async fn forget(&self, email: &EmailAddress, now: Timestamp) -> Result<bool, StoreError>;
+    /// [`StoreError::Unavailable`] when the store cannot be read.
+    async fn list(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<ContactStream, StoreError>;
+
+    /// Adds contacts that have no origin, durably and all together, and returns what became of each, in
+    /// order. Known contacts are left as they are. Forgotten addresses are left out, unless `unforget`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when nothing was added.
+    async fn import(
+        &self,
+        rows: Vec<ImportedContact>,
+        unforget: bool,
+    ) -> Result<Vec<ImportOutcome>, StoreError>;
+
+    /// Erases the contacts with these addresses durably, and the addresses from every file of the store.
+    /// What remains of each address, known or not, is a keyed hash, by which [`ContactStore::import`]
+    /// recognises it. A sign-up of the address is taken as any other, and removes the hash.
+    ///
+    /// # Errors
+    /// [`StoreError`] when nothing was erased. A file that could not be rid of an address is no error: the
+    /// [`Erasure`] names it.
+    async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError>;
 
     /// Whether the store takes writes.
     ///

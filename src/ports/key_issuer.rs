@@ -5,7 +5,10 @@ use async_trait::async_trait;
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::time::Timestamp;
 
-use super::StoreError;
+use super::{PageStream, StoreError};
+
+/// Keys, page by page.
+pub type KeyStream = PageStream<KeyRecord>;
 
 /// Keeps the free API keys, by fingerprint.
 #[async_trait]
@@ -21,6 +24,12 @@ pub trait KeyIssuer: Send + Sync {
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError>;
+
+    /// All keys in the order of issue. Revoked and expired keys are among them until they are dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the store cannot be read.
+    async fn list(&self) -> Result<KeyStream, StoreError>;
 
     /// Revokes a key durably and returns whether it existed and was not revoked before.
     ///

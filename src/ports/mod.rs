@@ -4,6 +4,10 @@
 //! Both keep the same contract, in `tests/it/contracts`. A port, its twin and its contract stand in
 //! files of the same name.
 
+use std::pin::Pin;
+
+use futures_util::Stream;
+
 mod clock;
 mod contact_store;
 mod entropy;
@@ -14,13 +18,17 @@ mod revocation_list;
 mod subscription_notifier;
 
 pub use clock::Clock;
-pub use contact_store::ContactStore;
+pub use contact_store::{ContactStore, ContactStream};
 pub use entropy::{Entropy, EntropyError};
-pub use key_issuer::KeyIssuer;
+pub use key_issuer::{KeyIssuer, KeyStream};
 pub use model_client::{AnswerSink, ModelClient, ModelError, ModelPermit, NullSink, SinkClosed};
 pub use rate_limiter::{Admission, Charge, LimiterError, RateLimiter, Receipt, ReceiptEntry};
-pub use revocation_list::RevocationList;
+pub use revocation_list::{RevocationList, RevocationStream};
 pub use subscription_notifier::{NotifyError, SubscriptionNotifier};
+
+/// What a store lists, some thousand at most at a time, so that nobody needs to hold all of it. After an
+/// error it ends. Dropping it stops the reading.
+pub type PageStream<T> = Pin<Box<dyn Stream<Item = Result<Vec<T>, StoreError>> + Send>>;
 
 /// The store did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

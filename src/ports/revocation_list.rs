@@ -2,10 +2,13 @@
 
 use async_trait::async_trait;
 
-use crate::domain::agent::Registration;
+use crate::domain::agent::{Registration, RevokedRegistration};
 use crate::domain::time::Timestamp;
 
-use super::StoreError;
+use super::{PageStream, StoreError};
+
+/// Revoked registrations, page by page.
+pub type RevocationStream = PageStream<RevokedRegistration>;
 
 /// Keeps the revoked registrations of agents. Nothing is stored of others.
 #[async_trait]
@@ -23,4 +26,11 @@ pub trait RevocationList: Send + Sync {
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError>;
+
+    /// The revoked registrations in the order of revocation. Expired ones are among them until they are
+    /// dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the store cannot be read.
+    async fn list(&self) -> Result<RevocationStream, StoreError>;
 }

@@ -8,14 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Once};
 
 use async_trait::async_trait;
+use futures_util::StreamExt as _;
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::{LedgerStore, Tuning};
 use landing_api::adapters::memory::SeededEntropy;
 use landing_api::adapters::open_error::OpenError;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
-use landing_api::domain::contact::{Contact, Origin, OriginHash, SignUp, Subscription};
-use landing_api::domain::credential::{Fingerprint, KeyRecord};
+use landing_api::domain::contact::{
+    Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, SignUp, Subscription,
+};
+use landing_api::domain::credential::{Fingerprint, KeyId, KeyRecord};
 use landing_api::domain::decision::Decision;
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::policy::{Policies, PolicyName, Quota};
@@ -23,7 +26,8 @@ use landing_api::domain::secret::{MacKey, Secret};
 use landing_api::domain::text::Label;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{
-    Admission, Charge, ContactStore, LimiterError, RateLimiter, Receipt, StoreError,
+    Admission, Charge, ContactStore, ContactStream, LimiterError, PageStream, RateLimiter, Receipt,
+    StoreError,
 };
 use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
@@ -138,7 +142,9 @@ impl Opened {
     }
 
     pub(crate) async fn forget(&self, name: &str) -> Result<bool, StoreError> {
-        self.store.forget(&address(name), START).await
+        let erasure = self.store.forget(&[address(name)], START).await?;
+        assert_eq!(erasure.was_known.len(), 1);
+        Ok(erasure.was_known[0])
     }
 
     pub(crate) async fn has(&self, name: &str) -> bool {
@@ -215,10 +221,31 @@ pub(crate) fn address(name: &str) -> EmailAddress {
     EmailAddress::parse(&format!("{name}@example.com")).unwrap()
 }
 
+/// An imported contact.
+pub(crate) fn imported(name: &str, subscribed_at: Timestamp) -> ImportedContact {
+    ImportedContact {
+        email: address(name),
+        subscribed_at,
+    }
+}
+
+/// Everything that a store lists.
+pub(crate) async fn listed<T>(pages: Result<PageStream<T>, StoreError>) -> Vec<T> {
+    let mut pages = pages.unwrap();
+    let mut listed = Vec::new();
+    while let Some(page) = pages.next().await {
+        let page = page.unwrap();
+        assert!(!page.is_empty());
+        listed.extend(page);
+    }
+    listed
+}
+
 /// A key that is valid for a thousand seconds after the epoch.
 pub(crate) fn key_record(seed: u8, label: Option<&str>) -> KeyRecord {
     KeyRecord {
         fingerprint: Fingerprint::from_bytes([seed; 32]),
+        id: KeyId::parse(&format!("Key{seed:05}")),
         label: label.map(|label| Label::parse(label.to_owned()).unwrap()),
         issued_at: Timestamp::from_ms(1_000),
         expires_at: Timestamp::from_ms(1_002_000),
@@ -403,8 +430,24 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
         delayed(self.0.find(email)).await
     }
 
-    async fn forget(&self, email: &EmailAddress, now: Timestamp) -> Result<bool, StoreError> {
-        delayed(self.0.forget(email, now)).await
+    async fn list(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<ContactStream, StoreError> {
+        delayed(self.0.list(since, until)).await
+    }
+
+    async fn import(
+        &self,
+        rows: Vec<ImportedContact>,
+        unforget: bool,
+    ) -> Result<Vec<ImportOutcome>, StoreError> {
+        delayed(self.0.import(rows, unforget)).await
+    }
+
+    async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError> {
+        delayed(self.0.forget(emails, now)).await
     }
 
     async fn check(&self) -> Result<(), StoreError> {

@@ -2,24 +2,31 @@
 
 use async_trait::async_trait;
 
-use crate::domain::contact::{Contact, SignUp, Signers, Subscription};
+use crate::domain::contact::{
+    Contact, Erasure, ImportOutcome, ImportedContact, Remainder, SignUp, Signers, Subscription,
+};
 use crate::domain::email::EmailAddress;
+use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::ports::{ContactStore, StoreError};
+use crate::ports::{ContactStore, ContactStream, StoreError};
 
-use super::record::{Event, Identity, Kept, Signer};
+use super::draft::Draft;
+use super::index::IndexError;
+use super::record::{Event, Hex, Identity, Kept, LEDGER, Signer};
 use super::store::LedgerStore;
 
 #[async_trait]
 impl ContactStore for LedgerStore {
     async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+        let tombstones = self.tombstone_key.clone();
         self.commit(move |draft| {
             let found = draft.find(&identity(&sign_up.email))?;
-            if let Some(mut signers) = found.as_ref().and_then(signers) {
+            if let Some(mut signers) = found.as_ref().map(signers) {
                 let by_same_client = signers.renew(sign_up.origin);
                 draft.record(&Event::seen(&sign_up.email, &signers, sign_up.at))?;
                 Ok(Subscription::Renewed { by_same_client })
             } else {
+                remove_tombstone(draft, &hash(&tombstones, &sign_up.email))?;
                 draft.record(&Event::subscribed(&sign_up))?;
                 Ok(Subscription::Created)
             }
@@ -29,19 +36,54 @@ impl ContactStore for LedgerStore {
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
         let found = self.look_up(&identity(email)).await?;
-        Ok(found.and_then(|kept| contact(email.clone(), &kept)))
+        Ok(found.and_then(contact))
     }
 
-    async fn forget(&self, email: &EmailAddress, now: Timestamp) -> Result<bool, StoreError> {
-        let email = email.clone();
+    async fn list(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<ContactStream, StoreError> {
+        let is_wanted = move |event: &Event| {
+            event.subscribed_at().is_some_and(|at| {
+                since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
+            })
+        };
+        self.pages(is_wanted, contact).await
+    }
+
+    async fn import(
+        &self,
+        rows: Vec<ImportedContact>,
+        unforget: bool,
+    ) -> Result<Vec<ImportOutcome>, StoreError> {
+        let tombstones = self.tombstone_key.clone();
         self.commit(move |draft| {
-            let is_known = draft.find(&identity(&email))?.is_some();
-            if is_known {
-                draft.record(&Event::forgotten(&email, now))?;
-            }
-            Ok(is_known)
+            let rows = rows.iter();
+            rows.map(|row| import(draft, &tombstones, row, unforget))
+                .collect()
         })
         .await
+    }
+
+    async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError> {
+        let tombstones = self.tombstone_key.clone();
+        let emails = emails.to_vec();
+        let was_known = self.commit(move |draft| {
+            let emails = emails.iter();
+            emails
+                .map(|email| forget(draft, &tombstones, email, now))
+                .collect::<Result<Vec<_>, _>>()
+        });
+        let was_known = was_known.await?;
+        Ok(Erasure {
+            was_known,
+            rewritten: Vec::new(),
+            remaining: vec![Remainder {
+                file: LEDGER.to_owned(),
+                reason: "the next start drops what it holds of them".to_owned(),
+            }],
+        })
     }
 
     async fn check(&self) -> Result<(), StoreError> {
@@ -53,35 +95,98 @@ fn identity(email: &EmailAddress) -> Identity {
     Identity::contact(email.as_str())
 }
 
+/// The hash of a forgotten address.
+fn hash(key: &MacKey, email: &EmailAddress) -> Hex<16> {
+    Hex(key.hash16(&[email.as_str().as_bytes()]))
+}
+
+fn has_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<bool, IndexError> {
+    Ok(draft.find(&Identity::tombstone(&address.0))?.is_some())
+}
+
+fn remove_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<(), IndexError> {
+    if has_tombstone(draft, address)? {
+        let address = *address;
+        draft.record(&Event::TombstoneRemoved { address })?;
+    }
+    Ok(())
+}
+
+fn import(
+    draft: &mut Draft<'_>,
+    tombstones: &MacKey,
+    row: &ImportedContact,
+    unforget: bool,
+) -> Result<ImportOutcome, IndexError> {
+    if draft.find(&identity(&row.email))?.is_some() {
+        return Ok(ImportOutcome::Known);
+    }
+    let address = hash(tombstones, &row.email);
+    if unforget {
+        remove_tombstone(draft, &address)?;
+    } else if has_tombstone(draft, &address)? {
+        return Ok(ImportOutcome::Forgotten);
+    }
+    draft.record(&Event::imported(row))?;
+    Ok(ImportOutcome::Created)
+}
+
+/// Records that the address is forgotten, known or not, and returns whether there was a contact.
+fn forget(
+    draft: &mut Draft<'_>,
+    tombstones: &MacKey,
+    email: &EmailAddress,
+    at: Timestamp,
+) -> Result<bool, IndexError> {
+    let was_known = draft.find(&identity(email))?.is_some();
+    draft.record(&Event::forgotten(email, at))?;
+    let address = hash(tombstones, email);
+    if !has_tombstone(draft, &address)? {
+        draft.record(&Event::TombstoneSet { address, at })?;
+    }
+    Ok(was_known)
+}
+
 /// Builds the contact from its kept events.
-fn contact(email: EmailAddress, kept: &Kept<Event>) -> Option<Contact> {
-    let subscribed_at = kept.first.at();
+fn contact(kept: Kept<Event>) -> Option<Contact> {
+    let signers = signers(&kept);
+    let subscribed_at = kept.first.subscribed_at()?;
+    let (Event::ContactSubscribed { email, .. } | Event::ContactImported { email, .. }) =
+        kept.first
+    else {
+        return None;
+    };
     Some(Contact {
-        email,
-        signers: signers(kept)?,
+        email: EmailAddress::from_stored(email),
+        signers,
         subscribed_at,
-        last_seen_at: kept.last.as_ref().map_or(subscribed_at, Event::at),
+        last_seen_at: kept
+            .last
+            .as_ref()
+            .and_then(Event::at)
+            .unwrap_or(subscribed_at),
     })
 }
 
 /// The last clients that signed the contact up, from its kept events.
-fn signers(kept: &Kept<Event>) -> Option<Signers> {
-    let Event::ContactSubscribed {
+fn signers(kept: &Kept<Event>) -> Signers {
+    let mut first = None;
+    // An imported contact has none.
+    if let Event::ContactSubscribed {
         network,
         credential,
         ..
     } = kept.first
-    else {
-        return None;
-    };
-    let first = [Signer {
-        network,
-        credential,
-    }];
+    {
+        first = Some(Signer {
+            network,
+            credential,
+        });
+    }
     let last = match &kept.last {
         // Before format 3 only the first was recorded.
         Some(Event::ContactSeen { signers, .. }) if !signers.is_empty() => signers,
         _ => first.as_slice(),
     };
-    Some(last.iter().copied().map(Into::into).collect())
+    last.iter().copied().map(Into::into).collect()
 }

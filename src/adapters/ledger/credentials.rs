@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 
-use crate::domain::agent::Registration;
-use crate::domain::credential::{Fingerprint, KeyRecord};
+use crate::domain::agent::{Registration, RevokedRegistration};
+use crate::domain::credential::{Fingerprint, KeyId, KeyRecord};
 use crate::domain::text::Label;
 use crate::domain::time::Timestamp;
-use crate::ports::{KeyIssuer, RevocationList, StoreError};
+use crate::ports::{KeyIssuer, KeyStream, RevocationList, RevocationStream, StoreError};
 
 use super::record::{Event, Identity, Kept};
 use super::store::LedgerStore;
@@ -20,7 +20,12 @@ impl KeyIssuer for LedgerStore {
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
         let found = self.look_up(&Identity::key(fingerprint.as_bytes())).await?;
-        Ok(found.and_then(|kept| key_record(*fingerprint, kept)))
+        Ok(found.and_then(key_record))
+    }
+
+    async fn list(&self) -> Result<KeyStream, StoreError> {
+        let is_wanted = |event: &Event| matches!(event, Event::KeyIssued { .. });
+        self.pages(is_wanted, key_record).await
     }
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
@@ -42,23 +47,25 @@ impl KeyIssuer for LedgerStore {
 }
 
 /// Builds the key from its kept events.
-fn key_record(fingerprint: Fingerprint, kept: Kept<Event>) -> Option<KeyRecord> {
+fn key_record(kept: Kept<Event>) -> Option<KeyRecord> {
     let Event::KeyIssued {
+        key,
+        id,
         label,
         at,
         expires_at,
-        ..
     } = kept.first
     else {
         return None;
     };
     Some(KeyRecord {
-        fingerprint,
+        fingerprint: Fingerprint::from_bytes(key.0),
+        id: id.as_deref().and_then(KeyId::parse),
         // Every recorded label was parsed when the key was issued.
         label: label.and_then(|label| Label::parse(label).ok()),
         issued_at: at,
         expires_at,
-        revoked_at: kept.last.as_ref().map(Event::at),
+        revoked_at: kept.last.as_ref().and_then(Event::at),
     })
 }
 
@@ -83,6 +90,30 @@ impl RevocationList for LedgerStore {
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
         Ok(self.look_up(&identity(registration)).await?.is_some())
     }
+
+    async fn list(&self) -> Result<RevocationStream, StoreError> {
+        let is_wanted = |event: &Event| matches!(event, Event::TokenRevoked { .. });
+        self.pages(is_wanted, revoked_registration).await
+    }
+}
+
+/// Builds the revoked registration from its kept event.
+fn revoked_registration(kept: Kept<Event>) -> Option<RevokedRegistration> {
+    let Event::TokenRevoked {
+        registration,
+        client_id,
+        at,
+        expires_at,
+    } = kept.first
+    else {
+        return None;
+    };
+    Some(RevokedRegistration {
+        fingerprint: Fingerprint::from_bytes(registration.0),
+        registration: client_id.as_deref().and_then(Registration::from_client_id),
+        revoked_at: at,
+        expires_at,
+    })
 }
 
 fn identity(registration: &Registration) -> Identity {

@@ -37,6 +37,7 @@ mod contacts;
 mod credentials;
 mod draft;
 mod index;
+mod listing;
 mod open;
 pub(super) mod record;
 mod shared_state;

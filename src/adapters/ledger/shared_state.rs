@@ -118,7 +118,7 @@ impl SharedState {
         let lookups = self.read().lookups.clone();
         match lookups {
             Lookups::Index(index) => Some(index.find_events(identity)),
-            Lookups::Credentials(credentials) if !identity.is_contact() => {
+            Lookups::Credentials(credentials) if identity.is_credential() => {
                 Some(Ok(credentials.find(identity)))
             }
             Lookups::Nowhere | Lookups::Credentials(_) => None,

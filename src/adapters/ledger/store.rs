@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::files::file_id;
 use crate::adapters::open_error::OpenError;
+use crate::domain::secret::MacKey;
 use crate::ports::StoreError;
 
 use super::commit_queue::CommitQueue;
@@ -25,7 +26,9 @@ pub struct LedgerStore {
     queue: CommitQueue,
     pub(super) shared: Arc<SharedState>,
     /// Where the ledger should be.
-    path: PathBuf,
+    pub(super) path: PathBuf,
+    /// Hashes forgotten addresses.
+    pub(super) tombstone_key: MacKey,
     opened: Instant,
     /// When a check last looked there, in seconds since `opened`, counted from 1.
     checked: AtomicU64,
@@ -56,6 +59,7 @@ impl LedgerStore {
             queue,
             shared,
             path: data_dir.path().join(LEDGER),
+            tombstone_key: data_dir.secret().keys().tombstone,
             opened: Instant::now(),
             checked: AtomicU64::new(0),
             _lock: data_dir.lock(),

@@ -88,6 +88,7 @@ async fn credentials_are_looked_up_without_an_index_until_there_is_one() {
     let store = open(&root).await;
     let key = |seed: u8, expires_at| KeyRecord {
         fingerprint: Fingerprint::from_bytes([seed; 32]),
+        id: None,
         label: None,
         issued_at: NOW,
         expires_at,

@@ -95,16 +95,17 @@ impl LedgerWriter {
                 return Err(error.into());
             }
         };
-        let Some(last) = entries.last().map(|entry| entry.at) else {
+        if entries.is_empty() {
             return Ok(());
-        };
+        }
+        let last = entries.iter().rev().find_map(|entry| entry.at);
         let events: Vec<_> = entries.iter().map(|entry| entry.json.clone()).collect();
         let appended = self.ledger.append(&events);
         appended.map_err(|error| match self.check_place() {
             Err(displaced) => displaced,
             Ok(()) => ledger_failed(error),
         })?;
-        self.now = last;
+        self.now = last.unwrap_or(self.now);
         // The batch is in the record: it counts, whatever becomes of the index.
         if let Err(error) = index.apply(entries) {
             self.shared.fail_index(&error);

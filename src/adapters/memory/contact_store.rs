@@ -1,23 +1,64 @@
 //! Contacts in a map.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use crate::domain::contact::{Contact, SignUp, Signers, Subscription};
+use crate::domain::contact::{
+    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Signers, Subscription,
+};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
-use crate::ports::{ContactStore, StoreError};
+use crate::ports::{ContactStore, ContactStream, StoreError};
 
 use super::fault::Fault;
-use super::lock;
+use super::{lock, pages};
 
 /// Contacts in a map. It can be set to fail.
 #[derive(Debug, Default)]
 pub struct MemoryContactStore {
-    contacts: Mutex<BTreeMap<String, Contact>>,
+    contacts: Mutex<Contacts>,
     fault: Fault,
+}
+
+#[derive(Debug, Default)]
+struct Contacts {
+    /// By address, each with its place in the order in which they were added.
+    kept: BTreeMap<String, (u64, Contact)>,
+    forgotten: BTreeSet<String>,
+    /// How many were ever added.
+    added: u64,
+}
+
+impl Contacts {
+    fn add(&mut self, contact: Contact) {
+        self.added += 1;
+        let email = contact.email.as_str().to_owned();
+        self.forgotten.remove(&email);
+        self.kept.insert(email, (self.added, contact));
+    }
+
+    fn import(&mut self, row: ImportedContact, unforget: bool) -> ImportOutcome {
+        if self.kept.contains_key(row.email.as_str()) {
+            return ImportOutcome::Known;
+        }
+        if !unforget && self.forgotten.contains(row.email.as_str()) {
+            return ImportOutcome::Forgotten;
+        }
+        self.add(Contact {
+            email: row.email,
+            signers: Signers::default(),
+            subscribed_at: row.subscribed_at,
+            last_seen_at: row.subscribed_at,
+        });
+        ImportOutcome::Created
+    }
+
+    fn forget(&mut self, email: &EmailAddress) -> bool {
+        self.forgotten.insert(email.as_str().to_owned());
+        self.kept.remove(email.as_str()).is_some()
+    }
 }
 
 impl MemoryContactStore {
@@ -29,7 +70,7 @@ impl MemoryContactStore {
     /// How many contacts there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        lock(&self.contacts).len()
+        lock(&self.contacts).kept.len()
     }
 
     /// Whether there is no contact.
@@ -44,7 +85,7 @@ impl ContactStore for MemoryContactStore {
     async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         self.fault.check()?;
         let mut contacts = lock(&self.contacts);
-        if let Some(contact) = contacts.get_mut(sign_up.email.as_str()) {
+        if let Some((_, contact)) = contacts.kept.get_mut(sign_up.email.as_str()) {
             contact.last_seen_at = sign_up.at;
             let by_same_client = contact.signers.renew(sign_up.origin);
             return Ok(Subscription::Renewed { by_same_client });
@@ -55,18 +96,53 @@ impl ContactStore for MemoryContactStore {
             subscribed_at: sign_up.at,
             last_seen_at: sign_up.at,
         };
-        contacts.insert(contact.email.as_str().to_owned(), contact);
+        contacts.add(contact);
         Ok(Subscription::Created)
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
         self.fault.check()?;
-        Ok(lock(&self.contacts).get(email.as_str()).cloned())
+        let found = lock(&self.contacts).kept.get(email.as_str()).cloned();
+        Ok(found.map(|(_, contact)| contact))
     }
 
-    async fn forget(&self, email: &EmailAddress, _now: Timestamp) -> Result<bool, StoreError> {
+    async fn list(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<ContactStream, StoreError> {
         self.fault.check()?;
-        Ok(lock(&self.contacts).remove(email.as_str()).is_some())
+        let mut kept: Vec<_> = lock(&self.contacts).kept.values().cloned().collect();
+        kept.sort_by_key(|(place, _)| *place);
+        let contacts = kept.into_iter().map(|(_, contact)| contact);
+        Ok(pages(contacts.filter(|contact| {
+            let at = contact.subscribed_at;
+            since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
+        })))
+    }
+
+    async fn import(
+        &self,
+        rows: Vec<ImportedContact>,
+        unforget: bool,
+    ) -> Result<Vec<ImportOutcome>, StoreError> {
+        self.fault.check()?;
+        let mut contacts = lock(&self.contacts);
+        let rows = rows.into_iter();
+        Ok(rows.map(|row| contacts.import(row, unforget)).collect())
+    }
+
+    async fn forget(
+        &self,
+        emails: &[EmailAddress],
+        _now: Timestamp,
+    ) -> Result<Erasure, StoreError> {
+        self.fault.check()?;
+        let mut contacts = lock(&self.contacts);
+        Ok(Erasure {
+            was_known: emails.iter().map(|email| contacts.forget(email)).collect(),
+            ..Erasure::default()
+        })
     }
 
     async fn check(&self) -> Result<(), StoreError> {

@@ -1,21 +1,20 @@
-//! Keys in a map.
+//! Keys in a list.
 
-use std::collections::HashMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
 
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::time::Timestamp;
-use crate::ports::{KeyIssuer, StoreError};
+use crate::ports::{KeyIssuer, KeyStream, StoreError};
 
 use super::fault::Fault;
-use super::lock;
+use super::{lock, pages};
 
-/// Keys in a map. It can be set to fail.
+/// Keys in the order of issue. It can be set to fail.
 #[derive(Debug, Default)]
 pub struct MemoryKeyIssuer {
-    keys: Mutex<HashMap<Fingerprint, KeyRecord>>,
+    keys: Mutex<Vec<KeyRecord>>,
     fault: Fault,
 }
 
@@ -30,18 +29,29 @@ impl MemoryKeyIssuer {
 impl KeyIssuer for MemoryKeyIssuer {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
         self.fault.check()?;
-        lock(&self.keys).insert(record.fingerprint, record);
+        let mut keys = lock(&self.keys);
+        keys.retain(|key| key.fingerprint != record.fingerprint);
+        keys.push(record);
         Ok(())
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
         self.fault.check()?;
-        Ok(lock(&self.keys).get(fingerprint).cloned())
+        let keys = lock(&self.keys);
+        let found = keys.iter().find(|key| key.fingerprint == *fingerprint);
+        Ok(found.cloned())
+    }
+
+    async fn list(&self) -> Result<KeyStream, StoreError> {
+        self.fault.check()?;
+        Ok(pages(lock(&self.keys).clone()))
     }
 
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
         self.fault.check()?;
-        match lock(&self.keys).get_mut(fingerprint) {
+        let mut keys = lock(&self.keys);
+        let found = keys.iter_mut().find(|key| key.fingerprint == *fingerprint);
+        match found {
             Some(record) if record.revoked_at.is_none() => {
                 record.revoked_at = Some(now);
                 Ok(true)

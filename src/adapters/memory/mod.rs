@@ -10,7 +10,24 @@ mod rate_limiter;
 mod revocation_list;
 mod subscription_notifier;
 
+use futures_util::stream;
+
+use crate::ports::PageStream;
+
 use super::mutex::lock;
+
+/// How many values a page of these stores has.
+const PAGE_LEN: usize = 100;
+
+/// What a store lists.
+fn pages<T: Send + 'static>(values: impl IntoIterator<Item = T>) -> PageStream<T> {
+    let mut pages = Vec::new();
+    let mut values = values.into_iter().peekable();
+    while values.peek().is_some() {
+        pages.push(Ok(values.by_ref().take(PAGE_LEN).collect()));
+    }
+    Box::pin(stream::iter(pages))
+}
 
 pub use clock::ManualClock;
 pub use contact_store::MemoryContactStore;

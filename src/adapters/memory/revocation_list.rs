@@ -1,22 +1,20 @@
-//! Revocations in a set.
+//! Revocations in a list.
 
-use std::collections::HashSet;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
 
-use crate::domain::agent::Registration;
-use crate::domain::credential::Fingerprint;
+use crate::domain::agent::{Registration, RevokedRegistration};
 use crate::domain::time::Timestamp;
-use crate::ports::{RevocationList, StoreError};
+use crate::ports::{RevocationList, RevocationStream, StoreError};
 
 use super::fault::Fault;
-use super::lock;
+use super::{lock, pages};
 
-/// Revocations in a set, never dropped. It can be set to fail.
+/// Revocations in the order in which they came, never dropped. It can be set to fail.
 #[derive(Debug, Default)]
 pub struct MemoryRevocationList {
-    revoked: Mutex<HashSet<Fingerprint>>,
+    revoked: Mutex<Vec<RevokedRegistration>>,
     fault: Fault,
 }
 
@@ -32,14 +30,32 @@ impl RevocationList for MemoryRevocationList {
     async fn revoke(
         &self,
         registration: &Registration,
-        _now: Timestamp,
+        now: Timestamp,
     ) -> Result<bool, StoreError> {
         self.fault.check()?;
-        Ok(lock(&self.revoked).insert(registration.fingerprint()))
+        let mut revoked = lock(&self.revoked);
+        let fingerprint = registration.fingerprint();
+        let is_new = revoked.iter().all(|it| it.fingerprint != fingerprint);
+        if is_new {
+            revoked.push(RevokedRegistration {
+                fingerprint,
+                registration: Some(*registration),
+                revoked_at: now,
+                expires_at: registration.expires_at(),
+            });
+        }
+        Ok(is_new)
     }
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
         self.fault.check()?;
-        Ok(lock(&self.revoked).contains(&registration.fingerprint()))
+        let fingerprint = registration.fingerprint();
+        let revoked = lock(&self.revoked);
+        Ok(revoked.iter().any(|it| it.fingerprint == fingerprint))
+    }
+
+    async fn list(&self) -> Result<RevocationStream, StoreError> {
+        self.fault.check()?;
+        Ok(pages(lock(&self.revoked).clone()))
     }
 }

@@ -131,6 +131,28 @@ impl fmt::Debug for Registration {
     }
 }
 
+/// A revoked registration, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevokedRegistration {
+    /// Identifies the registration.
+    pub fingerprint: Fingerprint,
+    /// The registration. Earlier versions recorded only the fingerprint.
+    pub registration: Option<Registration>,
+    /// When it was revoked.
+    pub revoked_at: Timestamp,
+    /// From this instant on the revocation does not matter.
+    pub expires_at: Timestamp,
+}
+
+impl RevokedRegistration {
+    /// What people see: the client id, or `fp:` and 12 digits of the fingerprint.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.registration
+            .map_or_else(|| self.fingerprint.name(), |it| it.client_id())
+    }
+}
+
 /// What an agent presents with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessToken {

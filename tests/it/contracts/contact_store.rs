@@ -1,12 +1,14 @@
 use std::sync::Arc;
 
 use landing_api::adapters::memory::MemoryContactStore;
-use landing_api::domain::contact::{Contact, Origin, SignUp, Signers, Subscription};
+use landing_api::domain::contact::{
+    Contact, ImportOutcome, ImportedContact, Origin, SignUp, Signers, Subscription,
+};
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
 
-use crate::fixtures::{Delayed, House, origin};
+use crate::fixtures::{Delayed, House, listed, origin};
 
 const EARLY: Timestamp = Timestamp::from_ms(1_000);
 const LATE: Timestamp = Timestamp::from_ms(2_000);
@@ -34,11 +36,17 @@ fn signers(origins: &[Origin]) -> Signers {
 /// The whole contract; `store` is empty.
 async fn check(store: Arc<dyn ContactStore>) {
     assert_eq!(store.check().await, Ok(()));
+    assert_eq!(listed(store.list(None, None).await).await, []);
     a_new_address_is_created_once(&*store).await;
     addresses_are_told_apart(&*store).await;
     the_last_four_signers_are_remembered(&*store).await;
     a_signer_is_known_by_network_or_credential(&*store).await;
     a_forgotten_address_is_new_again(&*store).await;
+    imported_contacts_have_no_origin_until_they_sign_up(&*store).await;
+    an_import_leaves_what_is_known_and_what_was_forgotten(&*store).await;
+    contacts_are_listed_as_they_are_in_the_order_of_their_addition(&*store).await;
+    a_list_is_bounded_by_the_time_of_sign_up(&*store).await;
+    several_addresses_are_forgotten_together(&*store).await;
     of_racing_sign_ups_one_creates(&store).await;
     of_racing_sign_ups_by_one_client_all_but_one_are_its_own(&store).await;
     assert_eq!(store.check().await, Ok(()));
@@ -123,17 +131,160 @@ async fn a_signer_is_known_by_network_or_credential(store: &dyn ContactStore) {
 
 async fn a_forgotten_address_is_new_again(store: &dyn ContactStore) {
     let address = email("cy@example.com");
-    assert_eq!(store.forget(&address, EARLY).await, Ok(false));
+    assert_eq!(forget(store, &address).await, [false]);
     for round in 1..=2 {
         let created = store.subscribe(sign_up("cy@example.com", origin(round, None), EARLY));
         assert_eq!(created.await, Ok(Subscription::Created));
         // Who signed it up before is forgotten, too.
         let again = store.subscribe(sign_up("cy@example.com", origin(9, None), LATE));
         assert_eq!(again.await, Ok(renewed(false)));
-        assert_eq!(store.forget(&address, LATE).await, Ok(true));
+        assert_eq!(forget(store, &address).await, [true]);
         assert_eq!(store.find(&address).await, Ok(None));
-        assert_eq!(store.forget(&address, LATE).await, Ok(false));
+        assert_eq!(forget(store, &address).await, [false]);
     }
+}
+
+async fn forget(store: &dyn ContactStore, address: &EmailAddress) -> Vec<bool> {
+    let erasure = store.forget(std::slice::from_ref(address), LATE).await;
+    erasure.unwrap().was_known
+}
+
+/// Imports a contact of an early time, and returns what became of it.
+async fn import(store: &dyn ContactStore, text: &str, unforget: bool) -> ImportOutcome {
+    let row = ImportedContact {
+        email: email(text),
+        subscribed_at: EARLY,
+    };
+    let outcomes = store.import(vec![row], unforget).await.unwrap();
+    assert_eq!(outcomes.len(), 1);
+    outcomes[0]
+}
+
+async fn imported_contacts_have_no_origin_until_they_sign_up(store: &dyn ContactStore) {
+    let address = email("gus@example.com");
+    let outcome = import(store, "gus@example.com", false).await;
+    assert_eq!(outcome, ImportOutcome::Created);
+    let mut kept = Contact {
+        email: address.clone(),
+        signers: Signers::default(),
+        subscribed_at: EARLY,
+        last_seen_at: EARLY,
+    };
+    assert_eq!(store.find(&address).await, Ok(Some(kept.clone())));
+    let signer = origin(1, Some(2));
+    for by_same_client in [false, true] {
+        let again = store.subscribe(sign_up("gus@example.com", signer, LATE));
+        assert_eq!(again.await, Ok(renewed(by_same_client)));
+    }
+    kept.last_seen_at = LATE;
+    kept.signers = signers(&[signer]);
+    assert_eq!(store.find(&address).await, Ok(Some(kept)));
+}
+
+async fn an_import_leaves_what_is_known_and_what_was_forgotten(store: &dyn ContactStore) {
+    let signer = origin(1, None);
+    let created = store.subscribe(sign_up("hal@example.com", signer, LATE));
+    assert_eq!(created.await, Ok(Subscription::Created));
+    let kept = store.find(&email("hal@example.com")).await.unwrap();
+    for unforget in [false, true] {
+        let outcome = import(store, "hal@example.com", unforget).await;
+        assert_eq!(outcome, ImportOutcome::Known);
+        let after = store.find(&email("hal@example.com")).await.unwrap();
+        assert_eq!(after, kept);
+    }
+    // An address that was never known can be forgotten, too.
+    for (text, was_known) in [("hal@example.com", true), ("ida@example.com", false)] {
+        assert_eq!(forget(store, &email(text)).await, [was_known]);
+        for _ in 0..2 {
+            let outcome = import(store, text, false).await;
+            assert_eq!(outcome, ImportOutcome::Forgotten);
+        }
+        assert_eq!(store.find(&email(text)).await, Ok(None));
+        assert_eq!(import(store, text, true).await, ImportOutcome::Created);
+        assert_eq!(import(store, text, false).await, ImportOutcome::Known);
+        // A person may sign up again, and is known then.
+        assert_eq!(forget(store, &email(text)).await, [true]);
+        let again = store.subscribe(sign_up(text, signer, LATE));
+        assert_eq!(again.await, Ok(Subscription::Created));
+        assert_eq!(import(store, text, false).await, ImportOutcome::Known);
+    }
+    // Rows of one import see each other.
+    let rows = ["jo", "jo", "hal"].map(|name| ImportedContact {
+        email: email(&format!("{name}@example.com")),
+        subscribed_at: EARLY,
+    });
+    let outcomes = store.import(rows.to_vec(), false).await.unwrap();
+    let expected = [
+        ImportOutcome::Created,
+        ImportOutcome::Known,
+        ImportOutcome::Known,
+    ];
+    assert_eq!(outcomes, expected);
+    assert_eq!(store.import(Vec::new(), false).await, Ok(Vec::new()));
+}
+
+async fn contacts_are_listed_as_they_are_in_the_order_of_their_addition(store: &dyn ContactStore) {
+    let before = listed(store.list(None, None).await).await;
+    let mut added = Vec::new();
+    for number in 0..1100 {
+        let text = format!("z{:04}@example.com", 7919 * number % 2000);
+        let outcome = import(store, &text, false).await;
+        assert_eq!(outcome, ImportOutcome::Created);
+        added.push(text);
+    }
+    // Seen again, forgotten, and new again: only the last place counts.
+    for text in [&added[0], &added[1]] {
+        let again = store.subscribe(sign_up(text, origin(1, None), LATE));
+        assert_eq!(again.await, Ok(renewed(false)));
+    }
+    assert_eq!(forget(store, &email(&added[1])).await, [true]);
+    let created = store.subscribe(sign_up(&added[1], origin(1, None), LATE));
+    assert_eq!(created.await, Ok(Subscription::Created));
+    let moved = added.remove(1);
+    added.push(moved);
+
+    let after = listed(store.list(None, None).await).await;
+    assert_eq!(after[..before.len()], before);
+    let names: Vec<_> = after[before.len()..]
+        .iter()
+        .map(|contact| contact.email.as_str().to_owned())
+        .collect();
+    assert_eq!(names, added);
+    for contact in after {
+        assert_eq!(store.find(&contact.email).await, Ok(Some(contact)));
+    }
+}
+
+async fn a_list_is_bounded_by_the_time_of_sign_up(store: &dyn ContactStore) {
+    let all = listed(store.list(None, None).await).await;
+    for since in [None, Some(EARLY), Some(LATE), Some(LATE.plus_ms(1))] {
+        for until in [None, Some(EARLY), Some(LATE), Some(LATE.plus_ms(1))] {
+            let found = listed(store.list(since, until).await).await;
+            let is_within = |contact: &&Contact| {
+                let at = contact.subscribed_at;
+                since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
+            };
+            let expected: Vec<_> = all.iter().filter(is_within).cloned().collect();
+            assert_eq!(found, expected, "{since:?} {until:?}");
+        }
+    }
+    let early = listed(store.list(None, Some(LATE)).await).await;
+    assert!(!early.is_empty() && early.len() < all.len());
+}
+
+async fn several_addresses_are_forgotten_together(store: &dyn ContactStore) {
+    let names = ["kim", "nobody", "lee", "kim"].map(|name| email(&format!("{name}@example.com")));
+    for text in ["kim@example.com", "lee@example.com"] {
+        let created = store.subscribe(sign_up(text, origin(1, None), EARLY));
+        assert_eq!(created.await, Ok(Subscription::Created));
+    }
+    let erasure = store.forget(&names, LATE).await.unwrap();
+    assert_eq!(erasure.was_known, [true, false, true, false]);
+    for name in &names {
+        assert_eq!(store.find(name).await, Ok(None));
+    }
+    let nothing = store.forget(&[], LATE).await.unwrap();
+    assert!(nothing.was_known.is_empty());
 }
 
 /// How many of racing sign-ups of `text`, one by each of `origins`, created the contact, and how many

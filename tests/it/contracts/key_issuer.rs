@@ -5,7 +5,7 @@ use landing_api::domain::credential::{Fingerprint, KeyRecord};
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::KeyIssuer;
 
-use crate::fixtures::{House, key_record};
+use crate::fixtures::{House, key_record, listed};
 
 const LATE: Timestamp = Timestamp::from_ms(2_000);
 
@@ -20,11 +20,14 @@ fn kept() -> Vec<KeyRecord> {
         key_record(4, Some(&escaped)),
     ];
     records[1].revoked_at = Some(LATE);
+    // As an earlier version issued it.
+    records[2].id = None;
     records
 }
 
 /// The whole contract; `keys` is empty.
 async fn check(keys: Arc<dyn KeyIssuer>) {
+    assert_eq!(listed(keys.list().await).await, []);
     for mut record in kept() {
         record.revoked_at = None;
         assert_eq!(keys.find(&record.fingerprint).await, Ok(None));
@@ -52,6 +55,7 @@ async fn check(keys: Arc<dyn KeyIssuer>) {
 }
 
 async fn assert_holds(keys: &dyn KeyIssuer) {
+    assert_eq!(listed(keys.list().await).await, kept());
     for record in kept() {
         assert_eq!(keys.find(&record.fingerprint).await, Ok(Some(record)));
     }

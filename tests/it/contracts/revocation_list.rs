@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
 use landing_api::adapters::memory::MemoryRevocationList;
-use landing_api::domain::agent::Registration;
+use landing_api::domain::agent::{Registration, RevokedRegistration};
 use landing_api::ports::RevocationList;
 
-use crate::fixtures::{House, START, registration};
+use crate::fixtures::{House, START, listed, registration};
 
 /// The whole contract; `revocations` is empty.
 async fn check(revocations: Arc<dyn RevocationList>) {
+    assert_eq!(listed(revocations.list().await).await, []);
     for seed in 1..=3 {
         assert_eq!(revocations.is_revoked(&registration(seed)).await, Ok(false));
     }
@@ -34,6 +35,14 @@ async fn assert_holds(revocations: &dyn RevocationList) {
         let found = revocations.is_revoked(&registration(seed)).await;
         assert_eq!(found, Ok(is_revoked), "{seed}");
     }
+    let expected = [1, 2].map(|seed| RevokedRegistration {
+        fingerprint: registration(seed).fingerprint(),
+        registration: Some(registration(seed)),
+        revoked_at: START,
+        expires_at: registration(seed).expires_at(),
+    });
+    assert_eq!(listed(revocations.list().await).await, expected);
+    assert_eq!(expected[0].name(), registration(1).client_id());
     // Another registration, though it has the same random name.
     let namesake = Registration::new([1; 16], START.plus_ms(1));
     assert_eq!(revocations.is_revoked(&namesake).await, Ok(false));

@@ -110,9 +110,9 @@ async fn a_newer_format_is_refused_and_left_alone() {
     let house = House::new();
     let whole = ledger_of_four(&house).await;
     let text = String::from_utf8(whole).unwrap();
-    let of_format = |format: &str| text.replace("\"format\":3", &format!("\"format\":{format}"));
+    let of_format = |format: &str| text.replace("\"format\":4", &format!("\"format\":{format}"));
     for (newer, format) in [
-        (sealed(&of_format("4")), "4"),
+        (sealed(&of_format("5")), "5"),
         // Sealed as nobody can foresee.
         (of_format("17").replacen("\"crc\"", "\"hash\"", 1), "17"),
     ] {
@@ -120,7 +120,8 @@ async fn a_newer_format_is_refused_and_left_alone() {
         let before = contents(&house.path);
         let refusal = house.refusal();
         assert!(refusal.contains(&format!("format {format}")), "{refusal}");
-        assert!(refusal.contains("reads up to format 3"), "{refusal}");
+        assert!(refusal.contains("reads up to format 4"), "{refusal}");
+        assert!(refusal.contains("restore a backup"), "{refusal}");
         assert_eq!(contents(&house.path), before);
     }
 }

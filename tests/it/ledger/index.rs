@@ -154,7 +154,7 @@ async fn an_earlier_ledger_beside_the_index_is_believed_once_the_loss_is_accepte
     house.write_ledger(&ledger_then);
     let refusal = house.refusal();
     assert!(
-        refusal.contains("the last stop left 3 entries"),
+        refusal.contains("the last stop left 4 entries"),
         "{refusal}"
     );
     house.accept_damage();

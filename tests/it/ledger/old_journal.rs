@@ -68,7 +68,7 @@ async fn after_a_kill_the_ledger_has_all_and_the_journal_goes() {
 async fn a_ledger_of_their_format_is_written_anew_with_what_the_journal_has() {
     let synced = ends(LEDGER)[SYNCED - 1];
     let text = String::from_utf8(LEDGER[..synced].to_vec()).unwrap();
-    let text = sealed(&text.replace("\"format\":3", "\"format\":2"));
+    let text = sealed(&text.replace("\"format\":4", "\"format\":2"));
     let house = left_with(text.as_bytes(), JOURNAL);
     for is_crash in [true, false, false] {
         let opened = house.open();
@@ -76,7 +76,7 @@ async fn a_ledger_of_their_format_is_written_anew_with_what_the_journal_has() {
         assert!(
             house
                 .ledger_text()
-                .contains("\"format\":3,\"generation\":2")
+                .contains("\"format\":4,\"generation\":2")
         );
         opened.assert_has(&["ada", "bob", "cy", "dan"], &[]).await;
         opened.end(is_crash);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::adapters::ledger::record::{Event, Flaw, Identity, Kept, each_event, fold};
 
-/// The kept events of everything but contacts. A key takes about 300 bytes.
+/// The kept events of keys and registrations. A key takes about 300 bytes.
 pub(crate) struct CredentialMap(HashMap<Identity, Kept<Event>>);
 
 impl CredentialMap {
@@ -16,7 +16,7 @@ impl CredentialMap {
         let mut credentials = HashMap::new();
         each_event(path, |_place, event, _json| {
             let identity = event.identity();
-            if !identity.is_contact() {
+            if identity.is_credential() {
                 let before = credentials.remove(&identity);
                 if let Some(after) = fold(before, event, event.clone()) {
                     credentials.insert(identity, after);

@@ -4,7 +4,7 @@ use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::agent::Registration;
-use crate::domain::contact::{Origin, OriginHash, SignUp, Signers};
+use crate::domain::contact::{ImportedContact, Origin, OriginHash, SignUp, Signers};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
@@ -31,13 +31,31 @@ pub(crate) enum Event {
         #[serde(with = "milliseconds")]
         at: Timestamp,
     },
+    /// A contact from elsewhere, whose clients are unknown. Since format 4.
+    ContactImported {
+        email: String,
+        /// When it was signed up there, which the clock here knows nothing about.
+        #[serde(with = "milliseconds")]
+        subscribed_at: Timestamp,
+    },
     ContactForgotten {
         email: String,
         #[serde(with = "milliseconds")]
         at: Timestamp,
     },
+    /// What remains of a forgotten address. Since format 4.
+    TombstoneSet {
+        address: Hex<16>,
+        #[serde(with = "milliseconds")]
+        at: Timestamp,
+    },
+    /// The forgotten address was signed up or imported again. Since format 4.
+    TombstoneRemoved { address: Hex<16> },
     KeyIssued {
         key: Hex<32>,
+        /// The key's public id. Since format 4.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
         #[serde(with = "milliseconds")]
@@ -53,6 +71,9 @@ pub(crate) enum Event {
     /// An agent's registration with all its tokens. Since format 2.
     TokenRevoked {
         registration: Hex<32>,
+        /// The registration's public name. Since format 4.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client_id: Option<String>,
         #[serde(with = "milliseconds")]
         at: Timestamp,
         /// When the registration expires: from then on the revocation does not matter.
@@ -75,6 +96,13 @@ impl Event {
         }
     }
 
+    pub(crate) fn imported(row: &ImportedContact) -> Self {
+        Self::ContactImported {
+            email: row.email.as_str().to_owned(),
+            subscribed_at: row.subscribed_at,
+        }
+    }
+
     pub(crate) fn seen(email: &EmailAddress, signers: &Signers, at: Timestamp) -> Self {
         Self::ContactSeen {
             email: email.as_str().to_owned(),
@@ -93,6 +121,7 @@ impl Event {
     pub(crate) fn issued(record: &KeyRecord) -> Self {
         Self::KeyIssued {
             key: Hex(*record.fingerprint.as_bytes()),
+            id: record.id.map(|id| id.to_string()),
             label: record.label.as_ref().map(|label| label.as_str().to_owned()),
             at: record.issued_at,
             expires_at: record.expires_at,
@@ -109,20 +138,39 @@ impl Event {
     pub(crate) fn token_revoked(registration: &Registration, at: Timestamp) -> Self {
         Self::TokenRevoked {
             registration: Hex(*registration.fingerprint().as_bytes()),
+            client_id: Some(registration.client_id()),
             at,
             expires_at: registration.expires_at(),
         }
     }
 
-    /// When it happened.
-    pub(crate) fn at(&self) -> Timestamp {
-        let (Self::ContactSubscribed { at, .. }
-        | Self::ContactSeen { at, .. }
-        | Self::ContactForgotten { at, .. }
-        | Self::KeyIssued { at, .. }
-        | Self::KeyRevoked { at, .. }
-        | Self::TokenRevoked { at, .. }) = self;
-        *at
+    /// When it happened, if this program's clock said so.
+    pub(crate) fn at(&self) -> Option<Timestamp> {
+        match self {
+            Self::ContactSubscribed { at, .. }
+            | Self::ContactSeen { at, .. }
+            | Self::ContactForgotten { at, .. }
+            | Self::TombstoneSet { at, .. }
+            | Self::KeyIssued { at, .. }
+            | Self::KeyRevoked { at, .. }
+            | Self::TokenRevoked { at, .. } => Some(*at),
+            Self::ContactImported { .. } | Self::TombstoneRemoved { .. } => None,
+        }
+    }
+
+    /// When the contact that it creates was signed up, if it creates one.
+    pub(crate) fn subscribed_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::ContactSubscribed { at, .. } => Some(*at),
+            Self::ContactImported { subscribed_at, .. } => Some(*subscribed_at),
+            Self::ContactSeen { .. }
+            | Self::ContactForgotten { .. }
+            | Self::TombstoneSet { .. }
+            | Self::TombstoneRemoved { .. }
+            | Self::KeyIssued { .. }
+            | Self::KeyRevoked { .. }
+            | Self::TokenRevoked { .. } => None,
+        }
     }
 
     /// When it stops to matter, if ever.
@@ -133,7 +181,10 @@ impl Event {
             }
             Self::ContactSubscribed { .. }
             | Self::ContactSeen { .. }
+            | Self::ContactImported { .. }
             | Self::ContactForgotten { .. }
+            | Self::TombstoneSet { .. }
+            | Self::TombstoneRemoved { .. }
             | Self::KeyRevoked { .. } => None,
         }
     }
@@ -143,7 +194,11 @@ impl Event {
         match self {
             Self::ContactSubscribed { email, .. }
             | Self::ContactSeen { email, .. }
+            | Self::ContactImported { email, .. }
             | Self::ContactForgotten { email, .. } => Identity::contact(email),
+            Self::TombstoneSet { address, .. } | Self::TombstoneRemoved { address } => {
+                Identity::tombstone(&address.0)
+            }
             Self::KeyIssued { key, .. } | Self::KeyRevoked { key, .. } => Identity::key(&key.0),
             Self::TokenRevoked { registration, .. } => Identity::registration(&registration.0),
         }
@@ -177,7 +232,8 @@ impl From<Signer> for Origin {
     }
 }
 
-/// What an event is about: a contact, a key or a registration. The text has no white space.
+/// What an event is about: a contact, a forgotten address, a key or a registration. The text has no white
+/// space.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Identity(Box<str>);
 
@@ -194,8 +250,13 @@ impl Identity {
         Self(format!("r{}", HEXLOWER.encode_display(fingerprint)).into())
     }
 
-    pub(crate) fn is_contact(&self) -> bool {
-        self.0.starts_with('c')
+    /// `address` is the hash of a forgotten address.
+    pub(crate) fn tombstone(address: &[u8; 16]) -> Self {
+        Self(format!("t{}", HEXLOWER.encode_display(address)).into())
+    }
+
+    pub(crate) fn is_credential(&self) -> bool {
+        self.0.starts_with(['k', 'r'])
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {

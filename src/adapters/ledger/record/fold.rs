@@ -2,9 +2,9 @@
 //!
 //! | Event | Nothing kept before | Something kept before |
 //! |---|---|---|
-//! | contact subscribed | kept as the first | does not count |
+//! | contact subscribed, contact imported, tombstone set | kept as the first | does not count |
 //! | contact seen | does not count | kept as the last, instead of any other |
-//! | contact forgotten | does not count | nothing is kept |
+//! | contact forgotten, tombstone removed | does not count | nothing is kept |
 //! | key issued, token revoked | kept as the first | kept as the first, and alone |
 //! | key revoked | does not count | kept as the last, unless there is one |
 
@@ -40,9 +40,11 @@ pub(crate) enum Effect {
 impl Effect {
     fn of(event: &Event) -> Self {
         match event {
-            Event::ContactSubscribed { .. } => Self::Create,
+            Event::ContactSubscribed { .. }
+            | Event::ContactImported { .. }
+            | Event::TombstoneSet { .. } => Self::Create,
             Event::ContactSeen { .. } => Self::Update,
-            Event::ContactForgotten { .. } => Self::Remove,
+            Event::ContactForgotten { .. } | Event::TombstoneRemoved { .. } => Self::Remove,
             Event::KeyIssued { .. } | Event::TokenRevoked { .. } => Self::Replace,
             Event::KeyRevoked { .. } => Self::Settle,
         }
@@ -81,7 +83,8 @@ pub(crate) struct Entry {
     effect: Effect,
     /// The event as the ledger has it.
     pub(crate) json: Box<[u8]>,
-    pub(crate) at: Timestamp,
+    /// As [`Event::at`].
+    pub(crate) at: Option<Timestamp>,
 }
 
 impl Entry {
@@ -105,7 +108,7 @@ impl Entry {
             identity,
             effect: Effect::Remove,
             json: Box::default(),
-            at: Timestamp::default(),
+            at: None,
         }
     }
 

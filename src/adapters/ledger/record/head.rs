@@ -10,8 +10,9 @@ use super::line;
 ///
 /// 1. contacts and keys;
 /// 2. revoked tokens;
-/// 3. the last signers of a contact, and shorter hashes of them.
-pub(crate) const FORMAT: u64 = 3;
+/// 3. the last signers of a contact, and shorter hashes of them;
+/// 4. imported contacts, tombstones of forgotten addresses, public ids of keys and registrations.
+pub(crate) const FORMAT: u64 = 4;
 
 /// What a ledger states about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

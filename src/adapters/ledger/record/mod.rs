@@ -31,13 +31,15 @@ mod old_journal;
 mod reader;
 
 pub(crate) use compaction::{compact, create};
-pub(crate) use event::{Event, Identity, Signer};
+pub(crate) use event::{Event, Hex, Identity, Signer};
 pub(crate) use file::{Ledger, PROBE, append_whole, unfinished};
 pub(crate) use fold::{Entry, Kept, fold};
 pub(crate) use head::FORMAT;
 pub(crate) use line::{CRC_OPEN, checked, seal};
 pub(crate) use old_journal::{old_journal, take_over};
-pub(crate) use reader::{Flaw, Preview, Stamp, Verified, bad_lines, each_event, preview, verify};
+pub(crate) use reader::{
+    EventReader, Flaw, Preview, Stamp, Verified, bad_lines, each_event, preview, verify,
+};
 
 /// The ledger's name in the data directory.
 pub(crate) const LEDGER: &str = "ledger.jsonl";

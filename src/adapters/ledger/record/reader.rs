@@ -22,11 +22,12 @@ const FORGOTTEN: &[u8] = b"{\"contact_forgotten\":";
 
 /// How the events of new contacts begin.
 const SUBSCRIBED: &[u8] = b"{\"contact_subscribed\":";
+const IMPORTED: &[u8] = b"{\"contact_imported\":";
 
 /// Whether a compaction may leave out the line of `event`, or one before it. That of a new contact
 /// stays until a later line says otherwise.
 pub(super) fn may_be_superfluous(event: &[u8]) -> bool {
-    !event.starts_with(SUBSCRIBED)
+    !event.starts_with(SUBSCRIBED) && !event.starts_with(IMPORTED)
 }
 
 /// Why a ledger cannot be used.
@@ -279,16 +280,64 @@ pub(crate) fn each_event<E: From<Flaw>>(
     mut visit: impl FnMut(u64, &Event, &[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     each_line(path, |place, line| {
-        let event = serde_json::from_slice(line.event).map_err(|error| Flaw::Damaged {
-            line: place + 1,
-            // Only the position: the parser's message could quote an address.
-            reason: format!(
-                "its event is unknown to this version (column {} of the event)",
-                error.column()
-            ),
-        })?;
-        visit(place, &event, line.event)
+        visit(place, &parse(place, line.event)?, line.event)
     })
+}
+
+/// Reads the event of the line in this place.
+fn parse(place: u64, json: &[u8]) -> Result<Event, Flaw> {
+    serde_json::from_slice(json).map_err(|error| Flaw::Damaged {
+        line: place + 1,
+        // Only the position: the parser's message could quote an address.
+        reason: format!(
+            "its event is unknown to this version (column {} of the event)",
+            error.column()
+        ),
+    })
+}
+
+/// Reads the events that a ledger has at this moment. The writer may go on and replace the file.
+#[derive(Debug)]
+pub(crate) struct EventReader {
+    reader: Reader,
+    /// In bytes, when the reading began.
+    length: u64,
+    place: u64,
+}
+
+impl EventReader {
+    pub(crate) fn new(file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        let mut reader = Reader::new(file);
+        reader.next()?;
+        Ok(Self {
+            reader,
+            length,
+            place: 0,
+        })
+    }
+
+    /// The next event. `None` at the end, and at the torn end of a batch that is being written.
+    pub(crate) fn next(&mut self) -> Result<Option<Event>, Flaw> {
+        let mut flaw_line = None;
+        while self.reader.offset < self.length {
+            let found = self.reader.next()?;
+            match (self.reader.line(found), flaw_line) {
+                (Some(line), None) => {
+                    self.place += 1;
+                    return parse(self.place, line.event).map(Some);
+                }
+                (Some(_), Some(line)) => {
+                    return Err(Flaw::Damaged {
+                        line,
+                        reason: "it is not as it was written".to_owned(),
+                    });
+                }
+                (None, _) => flaw_line = flaw_line.or(Some(self.reader.number)),
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// What is read from a ledger before verification.
@@ -336,13 +385,16 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        Ok(Self {
+        Ok(Self::new(File::open(path)?))
+    }
+
+    fn new(file: File) -> Self {
+        Self {
             file: BufReader::with_capacity(BUFFER_BYTES, file),
             buffer: Vec::new(),
             number: 0,
             offset: 0,
-        })
+        }
     }
 
     pub(super) fn next(&mut self) -> io::Result<Found> {
