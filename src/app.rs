@@ -6,7 +6,7 @@ use crate::domain::secret::SecretKeys;
 use crate::domain::settings::Settings;
 use crate::metrics::Metrics;
 use crate::ports::{
-    Clock, ContactStore, Entropy, KeyIssuer, ModelClient, RateLimiter, RevocationList,
+    Clock, ContactStore, CountStore, Entropy, KeyIssuer, ModelClient, RateLimiter, RevocationList,
     SubscriptionNotifier,
 };
 use crate::usecases::admit::Credentials;
@@ -28,6 +28,8 @@ pub struct App {
     pub model: Arc<dyn ModelClient>,
     /// The rate limiter.
     pub limiter: Arc<dyn RateLimiter>,
+    /// The hourly counts.
+    pub counts: Arc<dyn CountStore>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Random bytes.

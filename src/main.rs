@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::admin_socket::AdminSocket;
+use landing_api::adapters::counts::{FileCountStore, HourlyCounting};
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::model::openai::SLOW_READER_GRACE;
 use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
@@ -174,6 +175,7 @@ async fn run(args: &Args, metrics: Arc<Metrics>, stores: &mut Stores) -> Result<
         revocations: store.clone(),
         model,
         limiter,
+        counts: Arc::new(FileCountStore::open(&data_dir.counts())),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
         secrets,
@@ -181,9 +183,11 @@ async fn run(args: &Args, metrics: Arc<Metrics>, stores: &mut Stores) -> Result<
         metrics,
     };
     let app = Arc::new(app);
+    let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
     let operator = Operator::start(data_dir.path(), Arc::clone(&app))?;
     let served = listen(args, socket, connections_max, app, &site, interrupt).await;
     operator.stop();
+    counting.finish().await;
     served
 }
 

@@ -28,6 +28,7 @@ const LOCK: &str = "lock";
 const SECRET: &str = "secret";
 const INDEX: &str = "index";
 const WINDOWS: &str = "windows";
+const COUNTS: &str = "counts";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 const ACCEPT_DAMAGE: &str = "accept-damage";
 const ACCEPT_EMPTY: &str = "accept-empty";
@@ -105,6 +106,12 @@ impl DataDir {
     #[must_use]
     pub fn windows(&self) -> PathBuf {
         self.path.join(WINDOWS)
+    }
+
+    /// The directory of the hourly counts.
+    #[must_use]
+    pub fn counts(&self) -> PathBuf {
+        self.path.join(COUNTS)
     }
 
     /// Its secret.

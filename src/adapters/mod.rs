@@ -6,6 +6,7 @@
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`webhook`] | `SubscriptionNotifier` | HTTP, to the newsletter's provider |
+//! | [`counts`] | `CountStore` | a file a month |
 //! | [`system`] | `Clock`, `Entropy` | the operating system; also the user and the limit on open files |
 //! | [`memory`] | every port | plain collections |
 //!
@@ -23,6 +24,7 @@
 //! | [`operator_file`] | files named by flags, such as secrets |
 
 pub mod admin_socket;
+pub mod counts;
 pub mod data_dir;
 pub mod files;
 pub mod ledger;

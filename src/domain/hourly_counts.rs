@@ -131,6 +131,24 @@ impl Hour {
         Self(at.as_ms() / HOUR_MS)
     }
 
+    /// The hour of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let start: jiff::Timestamp = format!("{name}:00:00Z").parse().ok()?;
+        let start_ms = u64::try_from(start.as_millisecond()).ok()?;
+        let hour = Self::of(Timestamp::from_ms(start_ms));
+        (hour.name() == name).then_some(hour)
+    }
+
+    /// Its date and hour, such as `2026-11-23T01`. The first 7 characters are its month. Empty beyond
+    /// the year 9999.
+    #[must_use]
+    pub fn name(self) -> String {
+        let mut name = self.start().to_rfc3339();
+        name.truncate("2026-11-23T01".len());
+        name
+    }
+
     /// When it began.
     #[must_use]
     pub const fn start(self) -> Timestamp {
@@ -193,5 +211,25 @@ mod tests {
         assert_eq!(Hour::of(last), Hour::of(at));
         assert_eq!(Hour::of(at).minus(7).start(), Timestamp::default());
         assert_eq!(Hour::of(at).minus(8).start(), Timestamp::default());
+    }
+
+    #[test]
+    fn hours_are_read_and_written_alike() {
+        let hour = Hour::of(Timestamp::from_ms(1_795_262_400_000));
+        assert_eq!(hour.name(), "2026-11-21T12");
+        assert_eq!(Hour::from_name("2026-11-21T12"), Some(hour));
+        for name in [
+            "",
+            "2026-11-21",
+            "2026-11-21T24",
+            "2026-11-21t12",
+            "2026-11-21 12",
+            "2026-02-30T00",
+            "1969-12-31T23",
+            "2026-11-21T12:00:00Z#",
+            "+002026-11-21T12",
+        ] {
+            assert_eq!(Hour::from_name(name), None, "{name}");
+        }
     }
 }

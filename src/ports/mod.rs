@@ -10,6 +10,7 @@ use futures_util::Stream;
 
 mod clock;
 mod contact_store;
+mod count_store;
 mod entropy;
 mod key_issuer;
 mod model_client;
@@ -19,6 +20,7 @@ mod subscription_notifier;
 
 pub use clock::Clock;
 pub use contact_store::{ContactStore, ContactStream};
+pub use count_store::CountStore;
 pub use entropy::{Entropy, EntropyError};
 pub use key_issuer::{KeyIssuer, KeyStream};
 pub use model_client::{AnswerSink, ModelClient, ModelError, ModelPermit, NullSink, SinkClosed};

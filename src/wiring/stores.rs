@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::adapters::counts::FileCountStore;
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::ledger::{LedgerStore, Tuning};
 use crate::adapters::limiter::SledRateLimiter;
@@ -125,6 +126,7 @@ pub fn open_stopped(args: &Args) -> Result<(App, Stores), OpenError> {
         revocations: ledger,
         model: Arc::new(PassageModelClient::new(Vec::new())),
         limiter: Arc::new(MemoryRateLimiter::default()),
+        counts: Arc::new(FileCountStore::open(&data_dir.counts())),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
         secrets: data_dir.secret().keys(),

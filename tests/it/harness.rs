@@ -10,8 +10,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Bytes};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use landing_api::adapters::memory::{
-    ManualClock, MemoryContactStore, MemoryKeyIssuer, MemoryRateLimiter, MemoryRevocationList,
-    ScriptedModelClient, SeededEntropy,
+    ManualClock, MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRateLimiter,
+    MemoryRevocationList, ScriptedModelClient, SeededEntropy,
 };
 use landing_api::app::App;
 use landing_api::domain::chat::Conversation;
@@ -120,6 +120,7 @@ impl Setup {
             revocations: revocations.clone(),
             model: self.model,
             limiter: self.limiter,
+            counts: Arc::new(MemoryCountStore::default()),
             clock: self.clock.unwrap_or_else(|| clock.clone()),
             entropy: Arc::new(SeededEntropy::default()),
             secrets: Secret::new([7; 32]).keys(),

@@ -17,6 +17,7 @@ mod bodies;
 mod commands;
 mod contracts;
 mod cors;
+mod counts;
 mod discovery;
 mod drain;
 mod email;

@@ -2,6 +2,7 @@
 
 mod clock;
 mod contact_store;
+mod count_store;
 mod entropy;
 mod fault;
 mod key_issuer;
@@ -31,6 +32,7 @@ fn pages<T: Send + 'static>(values: impl IntoIterator<Item = T>) -> PageStream<T
 
 pub use clock::ManualClock;
 pub use contact_store::MemoryContactStore;
+pub use count_store::MemoryCountStore;
 pub use entropy::SeededEntropy;
 pub use key_issuer::MemoryKeyIssuer;
 pub use model_client::{MemoryAnswerSink, ScriptedModelClient};

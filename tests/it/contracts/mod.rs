@@ -2,6 +2,7 @@
 
 mod clock;
 mod contact_store;
+pub(crate) mod count_store;
 mod entropy;
 mod key_issuer;
 mod model_client;
