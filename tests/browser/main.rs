@@ -13,6 +13,7 @@
 mod assistant;
 mod browser;
 mod forms;
+mod handbook;
 mod pages;
 #[path = "../it/program.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]

@@ -5,6 +5,7 @@ use landing_api::adapters::model::passages::PassageModelClient;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::passage::Passage;
 use landing_api::ports::{ModelClient, NullSink};
+use landing_api::site::SiteFacts;
 
 use crate::site::{document, facts, render};
 
@@ -45,6 +46,7 @@ what-a-401-means: I get 401 unauthorized, why?
 what-a-401-means: my key is rejected as invalid_token
 rate-limits: how many requests per minute am I allowed to make
 rate-limits: what are your rate limits
+rate-limits: how to change the rate limits of my own installation
 reading-the-ratelimit-headers: what does RateLimit-Remaining mean
 429-and-retry-after: HTTP 429 too many requests, how long should I wait
 429-and-retry-after|rate-limits: I am being throttled, what now
@@ -55,16 +57,11 @@ finding-what-is-wrong-with-a-request: are unknown members in the body allowed
 legacy-paths: is /api/newsletter without v1 still working
 versions-and-deprecation: how will I know before you remove an operation
 openapi-description: do you have a swagger file to generate an SDK?
-the-erp-is-a-separate-system: where can I see my purchasing and stock data
-the-erp-is-a-separate-system: How do I log in to the ERP?
 agents-and-automation: can an AI agent use this API on its own?
 agent-registration: how does an agent register anonymously at /agent/auth
 discovery-documents: where is your llms.txt or mcp manifest
 privacy-what-is-stored-about-you: what personal data do you store about me
 privacy-what-is-stored-about-you: do you log IP addresses or track visitors
-running-the-service: how do I start the server with a data directory
-backup-and-restore: which files should I back up
-behind-a-reverse-proxy: setting it up behind nginx with X-Forwarded-For
 making-a-request: can I call it from JavaScript in the browser (CORS)?
 newsletter-sign-up: where do I post my email to hear about product news?
 reading-the-ratelimit-headers|the-chat-quota: does the api return anything telling me how much quota remains
@@ -73,8 +70,6 @@ what-a-key-is-good-for: are keys valid forever
 429-and-retry-after: what does Retry-After tell me
 privacy-what-is-stored-about-you: is the service GDPR friendly, what do you keep?
 health-probe: readiness probe for kubernetes
-the-erp-is-a-separate-system: are there certificates or budgets in this API?
-running-the-service: how do I deploy this binary on my VM
 versions-and-deprecation: will v1 break when v2 comes out
 newsletter-sign-up: i want the newsletter but i have no account
 privacy-what-is-stored-about-you: does the chat remember what I wrote, is it stored?
@@ -82,11 +77,9 @@ the-chat-quota: I deleted my cookies, do I get new free messages?
 what-a-key-is-good-for: how long is an api key valid for
 sending-the-key: is it ok to use both Authorization and X-API-Key
 errors-and-problem-details: what does the code member of an error mean
-backup-and-restore: how do I restore from a backup
 health-probe: load balancer check url
 the-mcp-server: do you support MCP
 the-mcp-server: which tools can my agent call over the Model Context Protocol
-running-the-service: how to change the rate limits of my own installation
 chatting-with-the-assistant: what is the body of a chat request
 sandbox-echo: is there a dry run mode
 openapi-description: where is the json schema of the endpoints
@@ -98,9 +91,7 @@ newsletter-sign-up: what's the url for joining the mailing list
 what-a-key-is-good-for: do free keys expire after some days?
 reading-the-ratelimit-headers: what is the r= and t= in the RateLimit header
 finding-what-is-wrong-with-a-request: my request got a 400, now what
-running-the-service: which port does the server listen on
 agents-and-automation: can my LLM agent call this without credentials
-the-erp-is-a-separate-system: where do I find my stock levels
 newsletter-sign-up: I want to hear about new releases by email
 leaving-the-newsletter: can I stop receiving the newsletter
 privacy-what-is-stored-about-you: is my address shared with third parties?
@@ -127,11 +118,29 @@ reading-the-ratelimit-headers: how can I tell how close I am to the limit
 errors-and-problem-details: what happens when the store is unavailable
 versions-and-deprecation: how long will v1 stay supported
 privacy-what-is-stored-about-you: do you sell my data
-running-the-service: which environment variables are there
-backup-and-restore: how do I move the service to another machine
-behind-a-reverse-proxy: does it do https
 agent-registration: do you support OAuth
+"#;
+
+/// The same where the pages name the ERP.
+const ANSWERED_WITH_ERP: &str = r#"
+the-erp-is-a-separate-system: where can I see my purchasing and stock data
+the-erp-is-a-separate-system: How do I log in to the ERP?
+the-erp-is-a-separate-system: are there certificates or budgets in this API?
+the-erp-is-a-separate-system: where do I find my stock levels
 the-erp-is-a-separate-system: can I order materials through this API
+"#;
+
+/// Questions of those who run the service: its pages are for visitors and callers.
+const OF_OPERATORS: &str = r#"
+how do I start the server with a data directory
+which files should I back up
+setting it up behind nginx with X-Forwarded-For
+how do I deploy this binary on my VM
+how do I restore from a backup
+which port does the server listen on
+which environment variables are there
+how do I move the service to another machine
+does it do https
 "#;
 
 /// Questions that the pages do not answer.
@@ -185,9 +194,19 @@ const ASKING: &str = "What would you like to know?";
 
 /// The model on the pages of a service without flags.
 fn model() -> (PassageModelClient, Vec<Passage>) {
-    let site = render(&facts());
+    model_of(&facts())
+}
+
+fn model_of(facts: &SiteFacts) -> (PassageModelClient, Vec<Passage>) {
+    let site = render(facts);
     let passages = site.passages().to_vec();
     (PassageModelClient::new(passages.clone()), passages)
+}
+
+fn facts_with_erp() -> SiteFacts {
+    let mut facts = facts();
+    facts.settings.erp_url = Some("https://erp.example.com".to_owned());
+    facts
 }
 
 fn turn(role: Role, text: &str) -> Message {
@@ -214,11 +233,11 @@ fn section(reply: &str) -> Option<&str> {
     Some(link.rsplit_once('#').unwrap().1)
 }
 
-#[tokio::test]
-async fn plain_questions_find_the_right_section() {
-    let (model, passages) = model();
+/// Asks each question of `table`, and expects its section.
+async fn check_answered(facts: &SiteFacts, tables: &[&str]) {
+    let (model, passages) = model_of(facts);
     let mut wrong = Vec::new();
-    let rows: Vec<&str> = ANSWERED.trim().lines().collect();
+    let rows: Vec<&str> = tables.iter().flat_map(|it| it.trim().lines()).collect();
     for row in &rows {
         let (expected, question) = row.split_once(": ").unwrap();
         for anchor in expected.split('|') {
@@ -240,6 +259,16 @@ async fn plain_questions_find_the_right_section() {
         rows.len(),
         wrong.join("\n")
     );
+}
+
+#[tokio::test]
+async fn plain_questions_find_the_right_section() {
+    check_answered(&facts(), &[ANSWERED]).await;
+}
+
+#[tokio::test]
+async fn the_erp_is_told_of_where_it_is_named() {
+    check_answered(&facts_with_erp(), &[ANSWERED, ANSWERED_WITH_ERP]).await;
 }
 
 #[tokio::test]
@@ -265,11 +294,11 @@ async fn the_questions_that_the_home_page_suggests_are_answered() {
     }
 }
 
-#[tokio::test]
-async fn what_the_pages_do_not_tell_is_not_answered() {
+/// Asks each question of `questions`, and expects to be told that the pages do not answer it.
+async fn check_unanswered(questions: impl Iterator<Item = &str>) {
     let (model, _) = model();
     let mut wrong = Vec::new();
-    for question in UNANSWERED.trim().lines() {
+    for question in questions {
         let reply = reply(&model, &[(Role::User, question)]).await;
         assert!(!reply.contains(question), "{question}");
         if !(reply.starts_with(NOT_TOLD) || reply.starts_with(ASKING)) {
@@ -277,6 +306,27 @@ async fn what_the_pages_do_not_tell_is_not_answered() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn what_the_pages_do_not_tell_is_not_answered() {
+    check_unanswered(UNANSWERED.trim().lines()).await;
+}
+
+#[tokio::test]
+async fn what_only_operators_ask_is_not_answered() {
+    check_unanswered(OF_OPERATORS.trim().lines()).await;
+}
+
+#[tokio::test]
+async fn the_erp_is_not_told_of_where_it_is_not_named() {
+    // The introduction says that nobody has to log in.
+    const LOGGING_IN: &str = "How do I log in to the ERP?";
+    let rows = ANSWERED_WITH_ERP.trim().lines();
+    let questions = rows.map(|row| row.split_once(": ").unwrap().1);
+    check_unanswered(questions.filter(|question| *question != LOGGING_IN)).await;
+    let reply = ask(&model().0, LOGGING_IN).await;
+    assert_eq!(section(&reply), Some("what-this-service-is"));
 }
 
 #[tokio::test]

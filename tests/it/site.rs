@@ -181,15 +181,34 @@ fn every_path_in_the_guide_is_a_real_one() {
     assert!(paths_seen > 25, "{paths_seen}");
 }
 
+/// Whether `text` names the ERP: the word, not part of another.
+fn names_the_erp(text: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric())
+        .any(|word| word.eq_ignore_ascii_case("erp"))
+}
+
 #[test]
 fn the_erp_is_named_only_if_it_is_configured() {
     let mut facts = facts();
-    assert!(document(&facts, "/docs").contains("has not published the ERP"));
+    for document in render(&facts).documents() {
+        for representation in &document.representations {
+            assert!(!names_the_erp(text(representation)), "{}", document.path);
+        }
+    }
     facts.settings.erp_url = Some("https://erp.example.com".to_owned());
-    for path in ["/", "/docs"] {
+    for path in ["/", "/docs", "/auth"] {
         let page = document(&facts, path);
         assert!(page.contains("href=\"https://erp.example.com\""), "{path}");
-        assert!(!page.contains("has not published the ERP"), "{path}");
+    }
+    assert!(document(&facts, "/auth.md").contains("\n\n## The ERP\n\n"));
+    let named: Vec<_> = render(&facts)
+        .documents()
+        .iter()
+        .filter(|document| names_the_erp(text(&document.representations[0])))
+        .map(|document| document.path.clone())
+        .collect();
+    for path in ["/", "/docs", "/auth", "/auth.md", "/index.md", "/docs.md"] {
+        assert!(named.iter().any(|it| it == path), "{path}: {named:?}");
     }
 }
 

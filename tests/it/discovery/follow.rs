@@ -10,9 +10,8 @@ use crate::harness::{Call, TestApp};
 
 const BASE_URL: &str = "http://landing.example";
 
-/// Addresses of others that the documents name; one is the guide's example of a base URL.
-const ELSEWHERE: [&str; 6] = [
-    "https://api.example.com",
+/// Addresses of others that the documents name.
+const ELSEWHERE: [&str; 5] = [
     "http://www.sitemaps.org/",
     "https://iana.org/",
     "https://schemas.agentskills.io/",

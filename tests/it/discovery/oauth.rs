@@ -111,7 +111,6 @@ async fn auth_md_says_what_the_metadata_says() {
         "Revocation",
         "Claim",
         "ID tokens",
-        "The ERP",
     ] {
         assert!(auth.contains(&format!("\n## {section}\n")), "{section}");
     }
@@ -128,7 +127,6 @@ async fn auth_md_says_what_the_metadata_says() {
     ] {
         assert!(auth.contains(url.as_str().unwrap()), "{url}");
     }
-    assert!(auth.contains("has not published its address"));
 }
 
 #[tokio::test]

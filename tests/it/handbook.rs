@@ -1,0 +1,152 @@
+//! README and the handbook: they agree with the program, and what they link to is there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use landing_api::domain::policy::PolicyName;
+use landing_api::site::tools::Tool;
+
+/// The files, relative to the repository.
+fn files() -> Vec<PathBuf> {
+    let mut files = vec![PathBuf::from("README.md")];
+    for entry in fs::read_dir(root().join("data/handbook")).unwrap() {
+        let name = entry.unwrap().file_name();
+        let path = Path::new("data/handbook").join(name);
+        if path.extension().is_some_and(|it| it == "md") {
+            files.push(path);
+        }
+    }
+    assert_eq!(files.len(), 10, "{files:?}");
+    files
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The cells of a file's table rows whose first cell is code, such as a flag or a policy.
+fn rows(file: &str) -> Vec<Vec<String>> {
+    let cells = |line: &str| line.trim_matches('|').split('|').map(cell).collect();
+    read(file)
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(cells)
+        .collect()
+}
+
+fn cell(text: &str) -> String {
+    text.trim().to_owned()
+}
+
+/// `text` without its code blocks.
+fn prose(text: &str) -> String {
+    let pieces = text.split("```").step_by(2);
+    pieces.collect()
+}
+
+/// The anchors of the headings of `text`, as GitHub makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let anchor = |heading: &str| {
+        let kept = |c: &char| c.is_alphanumeric() || *c == ' ' || *c == '-';
+        let words: String = heading.to_lowercase().chars().filter(kept).collect();
+        words.trim().replace(' ', "-")
+    };
+    let prose = prose(text);
+    let headings = prose.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| anchor(line.trim_start_matches('#')))
+        .collect()
+}
+
+#[test]
+fn readme_is_short() {
+    let lines = read("README.md").lines().count();
+    assert!(lines <= 200, "{lines}");
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut links = 0;
+    for file in files() {
+        let text = prose(&read(&file));
+        for link in text.split("](").skip(1) {
+            let link = link.split(')').next().unwrap();
+            if link.starts_with("http") {
+                continue;
+            }
+            links += 1;
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match path {
+                "" => file.clone(),
+                path => file.parent().unwrap().join(path),
+            };
+            let context = format!("{link} in {}", file.display());
+            assert!(root().join(&target).exists(), "{context}");
+            if !anchor.is_empty() {
+                assert!(anchors(&read(&target)).contains(anchor), "{context}");
+            }
+        }
+    }
+    assert!(links > 20, "{links}");
+}
+
+#[test]
+fn the_picture_is_one_that_a_page_can_show() {
+    let picture = fs::read(root().join("data/handbook/page.png")).unwrap();
+    assert!(picture.len() < 200_000, "{}", picture.len());
+    let (head, rest) = picture.split_at(16);
+    assert_eq!(head, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    let width = u32::from_be_bytes(rest[..4].try_into().unwrap());
+    assert_eq!(width, 1200);
+    assert!(picture.ends_with(b"IEND\xae\x42\x60\x82"), "it is cut off");
+}
+
+#[test]
+fn every_policy_stands_there_with_its_default() {
+    let rows = rows("data/handbook/limits.md");
+    for policy in PolicyName::ALL {
+        let name = format!("`{}`", policy.as_str());
+        let row = rows.iter().find(|row| row[0] == name).unwrap();
+        // The handbook writes a day in hours.
+        let quota = policy.default_quota().to_string().replace("/1d", "/24h");
+        assert_eq!(row[1], quota, "{name}");
+    }
+}
+
+#[test]
+fn every_tool_stands_there() {
+    let rows = rows("data/handbook/agents.md");
+    for tool in Tool::ALL {
+        let name = format!("`{}`", tool.name());
+        assert!(rows.iter().any(|row| row[0] == name), "{name}");
+    }
+}
+
+#[test]
+fn every_flag_of_the_help_stands_there_and_no_other() {
+    let help = Command::new(env!("CARGO_BIN_EXE_landing-api"))
+        .arg("--help")
+        .output()
+        .unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let mut of_help: Vec<_> = help
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("--"))
+        .map(|flag| flag.split(' ').next().unwrap().to_owned())
+        .collect();
+    let mut of_handbook: Vec<_> = rows("data/handbook/operate.md")
+        .iter()
+        .filter_map(|row| row[0].strip_prefix("`--"))
+        .map(|flag| flag.split([' ', '`']).next().unwrap().to_owned())
+        .collect();
+    of_help.sort_unstable();
+    of_handbook.sort_unstable();
+    assert_eq!(of_help, of_handbook);
+}
