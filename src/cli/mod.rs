@@ -10,6 +10,7 @@
 
 pub mod client;
 mod contacts;
+mod handbook;
 pub mod outcome;
 pub mod output;
 
@@ -23,11 +24,25 @@ pub use self::outcome::{CommandError, Done};
 /// # Errors
 /// [`CommandError`] when the command did nothing of what was asked for.
 pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
+    match command {
+        Command::Contacts(command) => {
+            with_client(args, async |client| contacts::run(command, client).await).await
+        }
+        Command::Handbook { topic } => {
+            handbook::print(topic)?;
+            Ok(Done::Whole)
+        }
+    }
+}
+
+/// Does `work` with a connection to the operator's API.
+async fn with_client(
+    args: Option<&Args>,
+    work: impl AsyncFnOnce(&mut AdminClient) -> Result<Done, CommandError>,
+) -> Result<Done, CommandError> {
     let missing = || CommandError::Input("the command needs a --data-dir".to_owned());
     let mut client = AdminClient::open(args.ok_or_else(missing)?).await?;
-    let ended = match command {
-        Command::Contacts(command) => contacts::run(command, &mut client).await,
-    };
+    let ended = work(&mut client).await;
     // After an error, too: the stores of a stopped service must be closed.
     let closed = client.close().await;
     let done = ended?;

@@ -4,6 +4,8 @@ use clap::Subcommand;
 
 use crate::domain::email::EmailAddress;
 
+use super::handbook::Topic;
+
 /// A command of the operator, who may run it while the service runs on the data directory or while it
 /// does not.
 // A variant's doc comment is the command's help.
@@ -12,6 +14,13 @@ pub enum Command {
     /// The newsletter's contacts
     #[command(subcommand)]
     Contacts(ContactsCommand),
+
+    /// Print the handbook
+    Handbook {
+        /// What to print; without it, the list of topics
+        #[arg(hide_possible_values = true)]
+        topic: Option<Topic>,
+    },
 }
 
 impl Command {
@@ -20,6 +29,7 @@ impl Command {
     pub fn needs_data_dir(&self) -> bool {
         match self {
             Self::Contacts(_) => true,
+            Self::Handbook { .. } => false,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! `LANDING_DATA_DIR`.
 
 mod commands;
+mod handbook;
 mod values;
 
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::settings::Settings;
 
 pub use commands::{Command, ContactsCommand, OutputForm};
+pub use handbook::Topic;
 pub use values::{ModelParams, WebhookUrl};
 
 /// What the command line asks for.

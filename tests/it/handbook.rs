@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use landing_api::domain::policy::PolicyName;
 use landing_api::site::tools::Tool;
@@ -149,4 +149,47 @@ fn every_flag_of_the_help_stands_there_and_no_other() {
     of_help.sort_unstable();
     of_handbook.sort_unstable();
     assert_eq!(of_help, of_handbook);
+}
+
+fn print(topic: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_landing-api"))
+        .env_clear()
+        .arg("handbook")
+        .args(topic)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_program_prints_each_file() {
+    let list = String::from_utf8(print(&[]).stdout).unwrap();
+    let topics = list.lines().take_while(|line| !line.is_empty());
+    let topics: BTreeSet<_> = topics.map(|line| line.split(' ').next().unwrap()).collect();
+    let files = files();
+    let names = files.iter().skip(1);
+    let names: BTreeSet<_> = names
+        .map(|file| file.file_stem().unwrap().to_str().unwrap())
+        .collect();
+    assert_eq!(topics, names);
+    for topic in topics {
+        let printed = print(&[topic]);
+        assert!(printed.status.success());
+        let file = read(format!("data/handbook/{topic}.md"));
+        assert_eq!(String::from_utf8(printed.stdout).unwrap(), file);
+    }
+    assert!(list.lines().all(|line| line.len() <= 80), "{list}");
+}
+
+#[test]
+fn an_unknown_topic_is_told_of_the_nearest() {
+    let refused = print(&["instal"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let words = String::from_utf8(refused.stderr).unwrap();
+    assert!(words.starts_with("error: "), "{words}");
+    assert!(words.contains("'instal'"), "{words}");
+    assert!(
+        words.contains("tip: a similar value exists: 'install'"),
+        "{words}"
+    );
+    assert!(refused.stdout.is_empty());
 }

@@ -1,0 +1,41 @@
+//! Prints the handbook, which is part of the program.
+
+use std::io::{self, Write as _};
+
+use crate::config::Topic;
+
+const fn text(topic: Topic) -> &'static str {
+    match topic {
+        Topic::Install => include_str!("../../data/handbook/install.md"),
+        Topic::Operate => include_str!("../../data/handbook/operate.md"),
+        Topic::Contacts => include_str!("../../data/handbook/contacts.md"),
+        Topic::Limits => include_str!("../../data/handbook/limits.md"),
+        Topic::Model => include_str!("../../data/handbook/model.md"),
+        Topic::Site => include_str!("../../data/handbook/site.md"),
+        Topic::Agents => include_str!("../../data/handbook/agents.md"),
+        Topic::Benchmarks => include_str!("../../data/handbook/benchmarks.md"),
+        Topic::Architecture => include_str!("../../data/handbook/architecture.md"),
+    }
+}
+
+/// Prints the file of `topic`, or the list of topics.
+///
+/// # Errors
+/// When standard output cannot be written. A reader that has read enough is no error.
+pub(super) fn print(topic: Option<Topic>) -> io::Result<()> {
+    let text = topic.map_or_else(contents, |topic| text(topic).to_owned());
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+fn contents() -> String {
+    let topics: Vec<_> = Topic::list().collect();
+    let width = topics.iter().map(|(name, _)| name.len()).max();
+    let width = width.unwrap_or_default();
+    let rows = topics.iter();
+    let rows = rows.map(|(name, about)| format!("{name:width$}  {about}\n"));
+    rows.chain(["\nlanding-api handbook TOPIC prints one.\n".to_owned()])
+        .collect()
+}
