@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, Write as _};
-use std::net::SocketAddr;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,8 +11,10 @@ use std::time::Duration;
 use landing_api::adapters::admin_socket::AdminSocket;
 use landing_api::adapters::counts::{FileCountStore, HourlyCounting};
 use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::listener::PublicSocket;
 use landing_api::adapters::model::openai::SLOW_READER_GRACE;
 use landing_api::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
+use landing_api::adapters::systemd;
 use landing_api::adapters::threads::{check_threads, write_to_pipe};
 use landing_api::adapters::webhook;
 use landing_api::app::App;
@@ -33,7 +35,7 @@ use landing_api::site::{Site, SiteFacts};
 use landing_api::wiring::stores::Stores;
 use landing_api::{telemetry, wiring};
 use tikv_jemallocator::Jemalloc;
-use tokio::net::{TcpSocket, UnixListener};
+use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -48,9 +50,6 @@ const DEADLINES: RequestDeadlines = RequestDeadlines {
     provider: webhook::DEADLINE,
     model_reader: SLOW_READER_GRACE,
 };
-
-/// Connections in the listener's queue, enough for a burst; the kernel may allow fewer.
-const BACKLOG: u32 = 4096;
 
 /// How long a look-up of a name may delay the end of the process.
 const LOOK_UP_GRACE: Duration = Duration::from_secs(1);
@@ -101,6 +100,11 @@ fn operate(command: Command, args: Option<Args>) -> ExitCode {
 
 /// Runs the service.
 fn serve_with(args: &Args) -> ExitCode {
+    // Before any thread, because it changes the environment.
+    let passed = match systemd::passed_listener() {
+        Ok(passed) => passed,
+        Err(error) => return failed(Failure::from(error)),
+    };
     // The log has a thread, too.
     if let Err(error) = check_threads() {
         return failed(Failure::from(error));
@@ -115,7 +119,7 @@ fn serve_with(args: &Args) -> ExitCode {
     let log = telemetry::init(args.log_level, is_json, on_warning);
     let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {
         let mut stores = Stores::default();
-        let ended = runtime.block_on(run(args, metrics, &mut stores));
+        let ended = runtime.block_on(run(args, passed, metrics, &mut stores));
         // Dropping it would wait for every thread that looks a name up.
         runtime.shutdown_timeout(LOOK_UP_GRACE);
         // After the last task, which may have charged or recorded something.
@@ -145,11 +149,16 @@ fn failed(failure: Failure) -> ExitCode {
 
 /// Serves until asked to stop. The stores block the main thread while they open: no request is
 /// served then.
-async fn run(args: &Args, metrics: Arc<Metrics>, stores: &mut Stores) -> Result<(), Failure> {
+async fn run(
+    args: &Args,
+    passed: Option<TcpListener>,
+    metrics: Arc<Metrics>,
+    stores: &mut Stores,
+) -> Result<(), Failure> {
     // Raises the limit on open files, so it comes before any is opened.
     let connections_max = fit_connections(u64::from(args.connections_max));
-    // An address in use is reported before the data directory is touched. Nobody can connect yet.
-    let socket = bind(args.listen).map_err(|error| cannot_listen(args.listen, &error))?;
+    // An address in use is reported before the data directory is touched.
+    let socket = PublicSocket::open(passed, args.listen)?;
     let bound = socket.local_addr()?;
     let settings = args.settings(bound);
     if args.base_url.is_none() && bound.ip().is_unspecified() {
@@ -164,6 +173,7 @@ async fn run(args: &Args, metrics: Arc<Metrics>, stores: &mut Stores) -> Result<
     let model = wiring::model_client(args, &site, &interrupt).map_err(Failure::Flag)?;
     let notifier = wiring::notifier(args, &interrupt).map_err(Failure::Flag)?;
 
+    systemd::notify_status("opening the data directory");
     let data_dir = DataDir::open(&args.data_dir, &SystemEntropy)?;
     let secrets = data_dir.secret().keys();
     let limiter = stores.open_limiter(&data_dir, &settings.policies)?;
@@ -243,7 +253,7 @@ fn render_site(args: &Args, settings: &Settings) -> Result<Site, String> {
 /// Starts to listen, announces it on standard output, and serves.
 async fn listen(
     args: &Args,
-    socket: TcpSocket,
+    socket: PublicSocket,
     connections_max: usize,
     app: Arc<App>,
     site: &Site,
@@ -264,9 +274,8 @@ async fn listen(
         ..ServerLimits::default()
     };
     let stop = stop_signal(interrupt.clone())?;
-    let listener = socket
-        .listen(BACKLOG)
-        .map_err(|error| cannot_listen(bound, &error))?;
+    let listener = socket.listen()?;
+    systemd::notify_ready(&format!("listening on http://{bound}"));
     write_to_pipe(move || {
         let mut out = io::stdout();
         // There is no other place to report a failure.
@@ -274,22 +283,6 @@ async fn listen(
     });
     serve(listener, Arc::new(service), limits, stop, interrupt).await;
     Ok(())
-}
-
-/// A socket that has `address` and does not listen yet.
-fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    // A restart need not wait for connections of the process before in TIME_WAIT.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    Ok(socket)
-}
-
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
 }
 
 /// Ready at the first SIGTERM or SIGINT; the second cancels `interrupt`.
@@ -304,6 +297,7 @@ fn stop_signal(interrupt: CancellationToken) -> io::Result<impl Future<Output = 
     };
     Ok(async move {
         next().await;
+        systemd::notify_stopping("stopping: requests in flight may finish");
         tracing::info!("stopping: requests in flight may finish, unless a second signal comes");
         tokio::spawn(async move {
             next().await;

@@ -19,6 +19,8 @@
 //! | `mutex` | locking without poisoning |
 //! | `sled_db` | opening and closing sled, with its panics as errors |
 //! | [`threads`] | whether the system grants enough threads, and work with a deadline |
+//! | [`listener`] | the public listener |
+//! | [`systemd`] | the socket that a service manager passes, and what it is told |
 //! | [`outbound`] | the HTTP client |
 //! | [`site_dir`] | the operator's files for the site |
 //! | [`operator_file`] | files named by flags, such as secrets |
@@ -29,6 +31,7 @@ pub mod data_dir;
 pub mod files;
 pub mod ledger;
 pub mod limiter;
+pub mod listener;
 pub mod memory;
 pub mod model;
 mod mutex;
@@ -38,5 +41,6 @@ pub mod outbound;
 pub mod site_dir;
 mod sled_db;
 pub mod system;
+pub mod systemd;
 pub mod threads;
 pub mod webhook;

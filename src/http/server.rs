@@ -248,8 +248,8 @@ impl Connection {
         let is_http2 = tokio::select! {
             first = speaks_http2(&stream) => first?,
             () = self.first_byte_timeout() => return Err(ConnectionError::Idle),
-            // No request has begun.
-            _ = stopped.wait_for(|&stopped| stopped) => return Ok(()),
+            // Accepted a moment before the stop, its request may be on the way.
+            () = stopped_for(&mut stopped, STOP_GRACE) => return Ok(()),
         };
         let this = Arc::clone(&self);
         let answer = service_fn(move |request| Arc::clone(&this).answer(request));
@@ -347,10 +347,7 @@ impl Connection {
         mut stopped: watch::Receiver<bool>,
         mut keep_alive: Duration,
     ) -> Result<(), ConnectionError> {
-        let mut stop = pin!(async move {
-            // An error means that the sender is gone, which is a stop, too.
-            let _ = stopped.wait_for(|&stopped| stopped).await;
-        });
+        let mut stop = pin!(stopped_for(&mut stopped, Duration::ZERO));
         let (mut is_stopping, mut is_half_closed) = (false, false);
         let half_closed = |_: &mut Context<'_>| match self.activity.is_half_closed() {
             true => Poll::Ready(()),
@@ -364,6 +361,11 @@ impl Connection {
                 biased;
                 () = &mut stop, if !is_stopping => {
                     is_stopping = true;
+                    // A request that has arrived is read first: hyper closes a fresh connection at once.
+                    let ended = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context)));
+                    if let Poll::Ready(ended) = ended.await {
+                        return Ok(ended?);
+                    }
                     shut_down(connection.as_mut());
                     // A request whose head is not complete by then is not waited for.
                     keep_alive = STOP_GRACE;
@@ -387,6 +389,13 @@ impl Connection {
             }
         }
     }
+}
+
+/// Resolves when the service has been stopping for as long as `grace`.
+async fn stopped_for(stopped: &mut watch::Receiver<bool>, grace: Duration) {
+    // An error means that the sender is gone, which is a stop, too.
+    let _ = stopped.wait_for(|&stopped| stopped).await;
+    sleep(grace).await;
 }
 
 /// Whether the client starts with HTTP/2's preface (RFC 9113, section 3.4). No method begins with

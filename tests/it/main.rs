@@ -51,6 +51,7 @@ mod shares;
 mod site;
 mod site_dir;
 mod streaming;
+mod systemd;
 mod transport;
 mod versions;
 mod window;
