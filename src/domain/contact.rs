@@ -2,8 +2,11 @@
 
 use arrayvec::ArrayVec;
 
-use super::email::EmailAddress;
+use super::email::{EmailAddress, EmailError};
 use super::time::Timestamp;
+
+/// How far the clock of another service may be ahead: a day, which also covers a wrong time zone.
+const CLOCK_ERROR_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A request to sign an address up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +143,47 @@ pub struct ImportedContact {
     pub subscribed_at: Timestamp,
 }
 
+/// Why a row cannot be imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImportRowError {
+    /// The address is none.
+    #[error("the address {0}")]
+    Email(#[from] EmailError),
+    /// The time is none.
+    #[error("the time of sign-up must be like 2026-01-31T12:00:00Z or 2026-01-31")]
+    Time,
+    /// The time is in the future.
+    #[error("the time of sign-up is in the future")]
+    Future,
+}
+
+impl ImportedContact {
+    /// Parses a row. White space around its parts is ignored. Without a time, the contact was signed up
+    /// `now`.
+    ///
+    /// # Errors
+    /// [`ImportRowError`] when the address or the time cannot be taken.
+    pub fn parse(
+        email: &str,
+        subscribed_at: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Self, ImportRowError> {
+        let email = EmailAddress::parse(email.trim())?;
+        let subscribed_at = subscribed_at.map(str::trim).filter(|text| !text.is_empty());
+        let subscribed_at = match subscribed_at {
+            Some(text) => Timestamp::parse(text).ok_or(ImportRowError::Time)?,
+            None => now,
+        };
+        if subscribed_at > now.plus_ms(CLOCK_ERROR_MS) {
+            return Err(ImportRowError::Future);
+        }
+        Ok(Self {
+            email,
+            subscribed_at,
+        })
+    }
+}
+
 /// What an import did with one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportOutcome {
@@ -188,4 +232,43 @@ pub enum RevealExisting {
     SameClient,
     /// Everybody.
     Always,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_parsed_or_told_what_is_wrong() {
+        let now = Timestamp::from_ms(1_800_000_000_000);
+        let parse = |email, time| ImportedContact::parse(email, time, now);
+        let at = |row: Result<ImportedContact, _>| row.map(|row| row.subscribed_at.as_ms());
+        let email = "Ada@Example.com";
+        assert_eq!(
+            parse(email, None).unwrap().email.as_str(),
+            "ada@example.com"
+        );
+        for (time, expected) in [
+            (None, Ok(1_800_000_000_000)),
+            (Some(""), Ok(1_800_000_000_000)),
+            (Some(" 2026-01-31 "), Ok(1_769_817_600_000)),
+            (Some("2026-01-31T00:00:00+01:00"), Ok(1_769_814_000_000)),
+            (Some("2027-01-16T07:00:00Z"), Ok(1_800_082_800_000)),
+            (Some("2027-01-16T09:00:00Z"), Err(ImportRowError::Future)),
+            (Some("9999-01-01"), Err(ImportRowError::Future)),
+            (Some("1969-12-31"), Err(ImportRowError::Time)),
+            (Some("yesterday"), Err(ImportRowError::Time)),
+        ] {
+            assert_eq!(at(parse(email, time)), expected, "{time:?}");
+        }
+        for (email, error) in [
+            ("", EmailError::Malformed),
+            ("ada", EmailError::Malformed),
+            ("=1+1", EmailError::Malformed),
+            ("ada@example.com,bob@example.com", EmailError::Malformed),
+        ] {
+            assert_eq!(parse(email, None), Err(ImportRowError::Email(error)));
+        }
+        assert!(parse(" ada@example.com ", None).is_ok());
+    }
 }

@@ -247,11 +247,32 @@ impl KeyRecord {
             .map_or_else(|| self.fingerprint.name(), |id| id.to_string())
     }
 
+    /// What has become of the key at `now`. A revoked key stays revoked after it has expired.
+    #[must_use]
+    pub fn state(&self, now: Timestamp) -> KeyState {
+        match self.revoked_at {
+            Some(_) => KeyState::Revoked,
+            None if now < self.expires_at => KeyState::Active,
+            None => KeyState::Expired,
+        }
+    }
+
     /// Whether the key is valid at `now`.
     #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
-        self.revoked_at.is_none() && now < self.expires_at
+        self.state(now) == KeyState::Active
     }
+}
+
+/// What has become of an issued key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    /// It is accepted.
+    Active,
+    /// It was not revoked, and is refused because its time is over.
+    Expired,
+    /// It was revoked, and is refused.
+    Revoked,
 }
 
 /// `byte` as a base62 character. `None` for the few values that would favour some characters.

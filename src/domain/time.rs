@@ -32,6 +32,17 @@ impl Timestamp {
             .map_or_else(String::new, |instant| format!("{instant:.3}"))
     }
 
+    /// Parses an instant of RFC 3339, or a date, which is its midnight in UTC. `None` for anything else, and
+    /// before 1970.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_date = text.len() == "2026-01-31".len();
+        let midnight = is_date.then(|| [text, "T00:00:00Z"].concat());
+        let instant: jiff::Timestamp = midnight.as_deref().unwrap_or(text).parse().ok()?;
+        let ms = u64::try_from(instant.as_millisecond()).ok()?;
+        Some(Self(ms))
+    }
+
     /// The instant `ms` milliseconds later.
     #[must_use]
     pub const fn plus_ms(self, ms: u64) -> Self {
@@ -42,6 +53,27 @@ impl Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instants_and_dates_are_parsed() {
+        for (text, ms) in [
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("2000-02-29T12:34:56.789Z", Some(951_827_696_789)),
+            ("2000-02-29T13:34:56.789+01:00", Some(951_827_696_789)),
+            ("2000-02-29", Some(951_782_400_000)),
+            ("1969-12-31T23:59:59Z", None),
+            ("2001-02-29", None),
+            ("2000-2-29", None),
+            ("2000-02-29T12:34:56", None),
+            ("29.02.2000", None),
+            ("951827696", None),
+            ("now", None),
+            ("", None),
+        ] {
+            let parsed = Timestamp::parse(text).map(Timestamp::as_ms);
+            assert_eq!(parsed, ms, "{text}");
+        }
+    }
 
     #[test]
     fn instants_are_written_in_rfc_3339() {

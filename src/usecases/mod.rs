@@ -9,12 +9,18 @@
 //! | [`register_agent`] | registers an agent and issues its first token |
 //! | [`issue_token`] | issues another token to a registered agent |
 //! | [`revoke`] | revokes a key or a registration |
+//! | [`contacts`] | lists, counts, shows, imports and forgets contacts, for the operator |
+//! | [`keys`] | lists, finds and revokes keys, for the operator |
+//! | [`agents`] | lists revoked registrations and revokes one, for the operator |
 //! | [`meter`] | charges and refunds, for all of them |
 
 pub mod admit;
+pub mod agents;
 pub mod ask_assistant;
+pub mod contacts;
 pub mod issue_key;
 pub mod issue_token;
+pub mod keys;
 pub mod meter;
 pub mod register_agent;
 pub mod revoke;

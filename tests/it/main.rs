@@ -41,6 +41,7 @@ mod newsletter;
 mod notify;
 mod openai;
 mod openapi_contract;
+mod operator;
 mod pages;
 mod problems;
 mod program;

@@ -1,0 +1,99 @@
+//! What the operator does with contacts.
+
+use futures_util::StreamExt as _;
+
+use crate::domain::contact::{Contact, Erasure, ImportOutcome, ImportedContact};
+use crate::domain::email::EmailAddress;
+use crate::domain::time::Timestamp;
+use crate::ports::{ContactStore, ContactStream, StoreError};
+
+/// How many rows an import should hand over at a time: each change is durable as a whole and waits for the
+/// disk once, and sign-ups wait for it.
+pub const IMPORT_ROWS: usize = 5000;
+
+/// The contacts first signed up from `since` on and before `until`, page by page, in the order in which
+/// they were added.
+///
+/// # Errors
+/// [`StoreError`] when the store cannot be read.
+pub async fn list(
+    contacts: &dyn ContactStore,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+) -> Result<ContactStream, StoreError> {
+    contacts.list(since, until).await
+}
+
+/// How many contacts [`list`] has.
+///
+/// # Errors
+/// [`StoreError`] when the store cannot be read.
+pub async fn count(
+    contacts: &dyn ContactStore,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+) -> Result<u64, StoreError> {
+    let mut pages = contacts.list(since, until).await?;
+    let mut count = 0;
+    while let Some(page) = pages.next().await {
+        count += page?.len() as u64;
+    }
+    Ok(count)
+}
+
+/// The contact with this address.
+///
+/// # Errors
+/// [`StoreError`] when the store cannot be read.
+pub async fn show(
+    contacts: &dyn ContactStore,
+    email: &EmailAddress,
+) -> Result<Option<Contact>, StoreError> {
+    contacts.find(email).await
+}
+
+/// What an import has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Contacts that are new.
+    pub created: u64,
+    /// Contacts that were there, which were left as they are.
+    pub known: u64,
+    /// Addresses that were erased on request, which were left out.
+    pub forgotten: u64,
+}
+
+/// Adds contacts from elsewhere, at most [`IMPORT_ROWS`] at a time, and counts them in `imported`. Importing
+/// the same rows again changes nothing. Forgotten addresses are left out, unless `unforget`.
+///
+/// # Errors
+/// [`StoreError`] when none of these rows was added. What `imported` counts stays added.
+pub async fn import(
+    contacts: &dyn ContactStore,
+    rows: Vec<ImportedContact>,
+    unforget: bool,
+    imported: &mut Imported,
+) -> Result<(), StoreError> {
+    for outcome in contacts.import(rows, unforget).await? {
+        let counted = match outcome {
+            ImportOutcome::Created => &mut imported.created,
+            ImportOutcome::Known => &mut imported.known,
+            ImportOutcome::Forgotten => &mut imported.forgotten,
+        };
+        *counted += 1;
+    }
+    Ok(())
+}
+
+/// Erases the contacts with these addresses, and the addresses from every file. A keyed hash of each stays,
+/// so that [`import`] does not bring it back.
+///
+/// # Errors
+/// [`StoreError`] when nothing was erased. [`Erasure`] names the files in which an address is left.
+pub async fn forget(
+    contacts: &dyn ContactStore,
+    emails: &[EmailAddress],
+    now: Timestamp,
+) -> Result<Erasure, StoreError> {
+    contacts.forget(emails, now).await
+}
