@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+
 use super::credential::Fingerprint;
 use super::email::EmailAddress;
 use super::policy::PolicyName;
@@ -204,6 +206,26 @@ impl LimitKey {
         &self.0
     }
 
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> Option<PolicyName> {
+        let [tag, ..] = self.0;
+        PolicyName::ALL.get(usize::from(tag)).copied()
+    }
+
+    /// A key that was shown, in 32 hexadecimal digits.
+    #[must_use]
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
+        Some(Self(bytes.try_into().ok()?)).filter(|key| key.policy().is_some())
+    }
+
+    /// The key in hexadecimal digits.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        HEXLOWER.encode(&self.0)
+    }
+
     /// The key under `policy` of what has this hash, such as [`Subject::hashed`].
     #[must_use]
     pub fn tagged(policy: PolicyName, mut hash: [u8; 16]) -> Self {
@@ -272,6 +294,26 @@ mod tests {
         assert_ne!(group("192.0.2.1"), group("192.0.3.1"));
         assert_eq!(group("2001:db8:1:2::1"), group("2001:db8:1:ffff::1"));
         assert_ne!(group("2001:db8:1::1"), group("2001:db8:2::1"));
+    }
+
+    #[test]
+    fn a_key_is_read_as_it_is_shown() {
+        let key = LimitKey::tagged(PolicyName::KeysAll, [0xab; 16]);
+        let shown = format!("0a{}", "ab".repeat(15));
+        assert_eq!(key.to_hex(), shown);
+        assert_eq!(LimitKey::from_hex(&shown), Some(key));
+        assert_eq!(LimitKey::from_hex(&shown.to_uppercase()), Some(key));
+        let no_policy = "0b".to_owned() + &"ab".repeat(15);
+        for text in [
+            "",
+            "0a",
+            &shown[1..],
+            &format!("{shown}00"),
+            &no_policy,
+            &"g".repeat(32),
+        ] {
+            assert_eq!(LimitKey::from_hex(text), None, "{text}");
+        }
     }
 
     #[test]

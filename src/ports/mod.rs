@@ -24,7 +24,10 @@ pub use count_store::CountStore;
 pub use entropy::{Entropy, EntropyError};
 pub use key_issuer::{KeyIssuer, KeyStream};
 pub use model_client::{AnswerSink, ModelClient, ModelError, ModelPermit, NullSink, SinkClosed};
-pub use rate_limiter::{Admission, Charge, LimiterError, RateLimiter, Receipt, ReceiptEntry};
+pub use rate_limiter::{
+    Admission, BusyWindow, Charge, LimiterError, LimiterStats, RateLimiter, Receipt, ReceiptEntry,
+    WindowSet,
+};
 pub use revocation_list::{RevocationList, RevocationStream};
 pub use subscription_notifier::{NotifyError, SubscriptionNotifier};
 

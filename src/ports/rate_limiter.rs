@@ -38,11 +38,80 @@ pub trait RateLimiter: Send + Sync {
     /// [`LimiterError`] when the limiter cannot decide.
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError>;
 
+    /// The windows of `policy` that count most at `now` under its limit, at most `most`, the fullest first.
+    /// Windows that count nothing are left out.
+    ///
+    /// # Errors
+    /// [`LimiterError`] when the windows cannot be read.
+    async fn busiest(
+        &self,
+        policy: PolicyName,
+        quota: Quota,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<BusyWindow>, LimiterError>;
+
+    /// Forgets what windows count, as durably as charges are counted, and returns how many they were.
+    ///
+    /// # Errors
+    /// [`LimiterError`] when some windows may still count.
+    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError>;
+
+    /// How many windows there are, if the technology knows.
+    fn stats(&self) -> Option<LimiterStats> {
+        None
+    }
+
     /// Whether the limiter can decide.
     ///
     /// # Errors
     /// [`LimiterError`] when it cannot.
     async fn check(&self) -> Result<(), LimiterError>;
+}
+
+/// A window, and how full it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BusyWindow {
+    /// Who is counted, as a hash.
+    pub key: LimitKey,
+    /// How full the window is.
+    pub usage: Usage,
+}
+
+/// Which windows are reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowSet {
+    /// All of them.
+    All,
+    /// Those of one policy.
+    Policy(PolicyName),
+    /// One.
+    Window(LimitKey),
+}
+
+impl WindowSet {
+    /// Whether the window of `key` is among them.
+    #[must_use]
+    pub fn contains(&self, key: &LimitKey) -> bool {
+        match self {
+            Self::All => true,
+            Self::Policy(policy) => key.policy() == Some(*policy),
+            Self::Window(window) => window == key,
+        }
+    }
+}
+
+/// The size and health of a limiter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimiterStats {
+    /// Windows in memory.
+    pub windows: usize,
+    /// The number of windows at which newcomers share windows.
+    pub windows_max: usize,
+    /// Bytes that the windows take on disk.
+    pub disk_bytes: u64,
+    /// Whether the windows cannot be stored at present.
+    pub is_store_failing: bool,
 }
 
 /// A policy to count a request under.

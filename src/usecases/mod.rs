@@ -12,6 +12,7 @@
 //! | [`contacts`] | lists, counts, shows, imports and forgets contacts, for the operator |
 //! | [`keys`] | lists, finds and revokes keys, for the operator |
 //! | [`agents`] | lists revoked registrations and revokes one, for the operator |
+//! | [`limits`] | shows and resets what policies count |
 //! | [`meter`] | charges and refunds, for all of them |
 
 pub mod admit;
@@ -21,6 +22,7 @@ pub mod contacts;
 pub mod issue_key;
 pub mod issue_token;
 pub mod keys;
+pub mod limits;
 pub mod meter;
 pub mod register_agent;
 pub mod revoke;

@@ -26,8 +26,8 @@ use landing_api::domain::secret::{MacKey, Secret};
 use landing_api::domain::text::Label;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{
-    Admission, Charge, ContactStore, ContactStream, LimiterError, PageStream, RateLimiter, Receipt,
-    StoreError,
+    Admission, BusyWindow, Charge, ContactStore, ContactStream, LimiterError, PageStream,
+    RateLimiter, Receipt, StoreError, WindowSet,
 };
 use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
@@ -413,6 +413,20 @@ impl<L: RateLimiter> RateLimiter for Delayed<L> {
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
         delayed(self.0.refund(receipt, now)).await
+    }
+
+    async fn busiest(
+        &self,
+        policy: PolicyName,
+        quota: Quota,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<BusyWindow>, LimiterError> {
+        delayed(self.0.busiest(policy, quota, most, now)).await
+    }
+
+    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
+        delayed(self.0.reset(which)).await
     }
 
     async fn check(&self) -> Result<(), LimiterError> {

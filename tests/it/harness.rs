@@ -132,7 +132,7 @@ impl Setup {
             .trusted_proxies
             .iter()
             .map(|cidr| cidr.parse().unwrap());
-        let service = LandingService::new(app, &site, [1; 16], Duration::from_secs(10))
+        let service = LandingService::new(app.clone(), &site, [1; 16], Duration::from_secs(10))
             .deprecating(self.deprecations)
             .allowing(AllowedOrigins::new(origins))
             .behind(TrustedProxies::new(proxies))
@@ -146,6 +146,7 @@ impl Setup {
             keys,
             revocations,
             metrics,
+            app,
             seen_ids: Mutex::default(),
         }
     }
@@ -174,6 +175,7 @@ pub(crate) struct TestApp {
     pub(crate) keys: Arc<MemoryKeyIssuer>,
     pub(crate) revocations: Arc<MemoryRevocationList>,
     pub(crate) metrics: Arc<Metrics>,
+    app: Arc<App>,
     seen_ids: Mutex<HashSet<String>>,
 }
 
@@ -309,6 +311,10 @@ impl Reply {
 impl TestApp {
     pub(crate) fn new() -> Self {
         Setup::default().start()
+    }
+
+    pub(crate) fn app(&self) -> &App {
+        &self.app
     }
 
     /// Sends a request and checks what every answer must fulfil.

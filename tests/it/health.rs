@@ -6,8 +6,11 @@ use async_trait::async_trait;
 use hyper::{Method, StatusCode};
 use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::domain::decision::Decision;
+use landing_api::domain::policy::{PolicyName, Quota};
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{Admission, Charge, LimiterError, RateLimiter, Receipt, StoreError};
+use landing_api::ports::{
+    Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, StoreError, WindowSet,
+};
 use serde_json::json;
 
 use crate::harness::{Call, Setup, TestApp};
@@ -114,6 +117,20 @@ impl RateLimiter for AilingRateLimiter {
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
         self.0.refund(receipt, now).await
+    }
+
+    async fn busiest(
+        &self,
+        policy: PolicyName,
+        quota: Quota,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<BusyWindow>, LimiterError> {
+        self.0.busiest(policy, quota, most, now).await
+    }
+
+    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
+        self.0.reset(which).await
     }
 
     async fn check(&self) -> Result<(), LimiterError> {

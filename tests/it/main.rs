@@ -35,6 +35,7 @@ mod keys;
 mod ledger;
 mod limiter;
 mod limits;
+mod limits_shown;
 mod mcp;
 mod metrics;
 mod newsletter;

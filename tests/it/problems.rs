@@ -7,9 +7,12 @@ use http_body_util::BodyExt;
 use hyper::{Method, StatusCode};
 use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::domain::decision::Decision;
+use landing_api::domain::policy::{PolicyName, Quota};
 use landing_api::domain::time::Timestamp;
 use landing_api::http::problem::Code;
-use landing_api::ports::{Admission, Charge, Clock, LimiterError, RateLimiter, Receipt};
+use landing_api::ports::{
+    Admission, BusyWindow, Charge, Clock, LimiterError, RateLimiter, Receipt, WindowSet,
+};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
 use crate::fixtures::{Delayed, logged};
@@ -244,6 +247,20 @@ impl RateLimiter for BrokenRateLimiter {
         self.answer()
     }
 
+    async fn busiest(
+        &self,
+        _: PolicyName,
+        _: Quota,
+        _: usize,
+        _: Timestamp,
+    ) -> Result<Vec<BusyWindow>, LimiterError> {
+        self.answer()
+    }
+
+    async fn reset(&self, _: WindowSet) -> Result<usize, LimiterError> {
+        self.answer()
+    }
+
     async fn check(&self) -> Result<(), LimiterError> {
         self.answer()
     }
@@ -269,6 +286,20 @@ impl RateLimiter for PanickingPeek {
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
         self.0.refund(receipt, now).await
+    }
+
+    async fn busiest(
+        &self,
+        policy: PolicyName,
+        quota: Quota,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<BusyWindow>, LimiterError> {
+        self.0.busiest(policy, quota, most, now).await
+    }
+
+    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
+        self.0.reset(which).await
     }
 
     async fn check(&self) -> Result<(), LimiterError> {

@@ -19,24 +19,30 @@ mod shard;
 mod table;
 mod writer;
 
+use std::cmp::Reverse;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::task::yield_now;
 
 use crate::adapters::mutex::lock;
 use crate::domain::decision::Decision;
-use crate::domain::policy::Policies;
+use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::time::Timestamp;
-use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter, Receipt};
+use crate::ports::{
+    Admission, BusyWindow, Charge, Clock, LimiterError, LimiterStats, RateLimiter, Receipt,
+    WindowSet,
+};
 
 pub use self::persistence::{Change, SledWindowStore, WindowStore, WindowStoreError};
-use self::table::Table;
-use self::writer::Writer;
+use self::table::{SHARDS, Table, shard_index};
+use self::writer::{StoreHealth, Writer};
 
 /// The number of windows at which the table is full. They take about 100 MiB when each has counted
 /// a few requests.
@@ -52,19 +58,9 @@ const TICK: Duration = Duration::from_millis(100);
 pub struct SledRateLimiter {
     table: Arc<Table>,
     writer: Arc<Mutex<Writer>>,
+    health: Arc<StoreHealth>,
     /// The thread that ticks, until its sender is dropped.
     thread: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
-}
-
-/// The limiter's size and health.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LimiterStats {
-    /// Windows in memory.
-    pub windows: usize,
-    /// Windows in the store; 0 once it is closed.
-    pub stored: usize,
-    /// The store does not accept writes.
-    pub is_store_failing: bool,
 }
 
 impl SledRateLimiter {
@@ -101,6 +97,7 @@ impl SledRateLimiter {
         let writer = Writer::open(Arc::clone(&table), policies.clone(), store, now);
         Self {
             table,
+            health: writer.health(),
             writer: Arc::new(Mutex::new(writer)),
             thread: Mutex::new(None),
         }
@@ -125,15 +122,22 @@ impl SledRateLimiter {
         lock(&self.writer).close();
     }
 
-    /// Slow: counts the entries of the store.
+    /// The number of windows in memory.
     #[must_use]
-    pub fn stats(&self) -> LimiterStats {
-        let writer = lock(&self.writer);
-        LimiterStats {
-            windows: self.table.count(),
-            stored: writer.stored_count(),
-            is_store_failing: writer.is_store_failing(),
-        }
+    pub fn windows(&self) -> usize {
+        self.table.count()
+    }
+
+    /// Whether the store does not accept writes.
+    #[must_use]
+    pub fn is_store_failing(&self) -> bool {
+        self.health.is_failing.load(Relaxed)
+    }
+
+    /// The number of windows in the store; 0 once it is closed. Slow: counts them.
+    #[must_use]
+    pub fn stored(&self) -> usize {
+        lock(&self.writer).stored_count()
     }
 }
 
@@ -153,6 +157,49 @@ impl RateLimiter for SledRateLimiter {
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
         Ok(self.table.refund(&receipt, now))
+    }
+
+    async fn busiest(
+        &self,
+        policy: PolicyName,
+        quota: Quota,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<BusyWindow>, LimiterError> {
+        let mut busiest = Vec::new();
+        for index in 0..SHARDS {
+            let found = self
+                .table
+                .with_shard(index, |shard| shard.counting(policy, quota, now));
+            busiest.extend(found);
+            // The fullest first.
+            busiest.sort_unstable_by_key(|it: &BusyWindow| Reverse((it.usage.counted, it.key)));
+            busiest.truncate(most);
+            yield_now().await;
+        }
+        Ok(busiest)
+    }
+
+    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
+        let mut count = 0;
+        let shards = match &which {
+            WindowSet::Window(key) => shard_index(key)..shard_index(key) + 1,
+            WindowSet::All | WindowSet::Policy(_) => 0..SHARDS,
+        };
+        for index in shards {
+            count += self.table.with_shard(index, |shard| shard.reset(&which));
+            yield_now().await;
+        }
+        Ok(count)
+    }
+
+    fn stats(&self) -> Option<LimiterStats> {
+        Some(LimiterStats {
+            windows: self.windows(),
+            windows_max: self.table.windows_max(),
+            disk_bytes: self.health.disk_bytes.load(Relaxed),
+            is_store_failing: self.is_store_failing(),
+        })
     }
 
     /// Decisions are made in memory: a store that fails does not stop them.

@@ -7,9 +7,10 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::domain::client::LimitKey;
-use crate::domain::policy::Quota;
+use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::time::Timestamp;
 use crate::domain::window::{Admitted, Usage, Window};
+use crate::ports::{BusyWindow, WindowSet};
 
 use super::persistence::Change;
 use super::record;
@@ -76,6 +77,38 @@ impl Shard {
         };
         self.dirty.insert(key);
         window.refund(admitted, quota, now)
+    }
+}
+
+/// For the operator.
+impl Shard {
+    /// The windows of `policy` that count something.
+    pub(super) fn counting(
+        &mut self,
+        policy: PolicyName,
+        quota: Quota,
+        now: Timestamp,
+    ) -> Vec<BusyWindow> {
+        let of_policy = self.windows.iter_mut();
+        let of_policy = of_policy.filter(|(key, _)| key.policy() == Some(policy));
+        let windows = of_policy.map(|(key, window)| BusyWindow {
+            key: *key,
+            usage: window.peek(quota, now),
+        });
+        windows.filter(|it| it.usage.counted > 0).collect()
+    }
+
+    /// Removes the windows that `which` names, and returns how many they were.
+    pub(super) fn reset(&mut self, which: &WindowSet) -> usize {
+        let before = self.windows.len();
+        self.windows.retain(|key, _| {
+            let is_kept = !which.contains(key);
+            if !is_kept {
+                self.dirty.insert(*key);
+            }
+            is_kept
+        });
+        before - self.windows.len()
     }
 }
 

@@ -100,6 +100,11 @@ impl Table {
         self.count() >= self.windows_max
     }
 
+    /// The number of windows at which the table is full.
+    pub(super) const fn windows_max(&self) -> usize {
+        self.windows_max
+    }
+
     /// The number of windows.
     pub(super) fn count(&self) -> usize {
         self.keys.load(Ordering::Relaxed)

@@ -1,6 +1,7 @@
 //! The writer: stores changes, removes expired windows, and handles a store that fails.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::domain::client::LimitKey;
 use crate::domain::policy::{Policies, PolicyName, Quota};
@@ -29,6 +30,13 @@ const TICKS_PER_WARNING: u64 = 600;
 const GARBAGE_FACTOR: u64 = 8;
 const GARBAGE_FLOOR_BYTES: u64 = 8 * 1024 * 1024;
 
+/// What the writer last knew of its store, to be read while it works.
+#[derive(Default)]
+pub(super) struct StoreHealth {
+    pub(super) is_failing: AtomicBool,
+    pub(super) disk_bytes: AtomicU64,
+}
+
 pub(super) struct Writer {
     table: Arc<Table>,
     policies: Policies,
@@ -39,6 +47,7 @@ pub(super) struct Writer {
     full_warned_at: Option<u64>,
     /// Something was not stored: everything must be written again.
     is_failing: bool,
+    health: Arc<StoreHealth>,
     is_mostly_garbage: bool,
     /// The shard that is swept next, and the live bytes of those before it.
     next_shard: usize,
@@ -74,6 +83,7 @@ impl Writer {
             ticks: 0,
             full_warned_at: None,
             is_failing: false,
+            health: Arc::default(),
             // Every start writes the store anew.
             is_mostly_garbage: true,
             next_shard: 0,
@@ -113,8 +123,8 @@ impl Writer {
         self.store.as_ref().map_or(0, |store| store.count())
     }
 
-    pub(super) fn is_store_failing(&self) -> bool {
-        self.is_failing
+    pub(super) fn health(&self) -> Arc<StoreHealth> {
+        Arc::clone(&self.health)
     }
 
     fn warn_if_full(&mut self) {
@@ -140,6 +150,7 @@ impl Writer {
             self.live_bytes = 0;
             let bytes = self.store.as_ref().map_or(0, |store| store.bytes_on_disk());
             self.is_mostly_garbage = bytes > allowed;
+            self.health.disk_bytes.store(bytes, Relaxed);
         }
     }
 
@@ -160,6 +171,7 @@ impl Writer {
             Ok(()) | Err(_) => {}
         }
         self.is_failing = written.is_err();
+        self.health.is_failing.store(self.is_failing, Relaxed);
     }
 
     fn write_changes(&mut self) -> Result<(), WindowStoreError> {
@@ -200,8 +212,6 @@ fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use crate::domain::window::Window;
 
     use super::super::persistence::Change;
@@ -212,7 +222,7 @@ mod tests {
 
     impl SwitchedStore {
         fn answer(&self) -> Result<(), WindowStoreError> {
-            match self.0.load(Ordering::Relaxed) {
+            match self.0.load(Relaxed) {
                 true => Err(WindowStoreError("told to fail".to_owned())),
                 false => Ok(()),
             }
@@ -251,7 +261,7 @@ mod tests {
         let is_failing = Arc::new(AtomicBool::new(false));
         let store = Box::new(SwitchedStore(Arc::clone(&is_failing)));
         let mut writer = Writer::open(Arc::clone(&table), Policies::default(), store, start);
-        is_failing.store(true, Ordering::Relaxed);
+        is_failing.store(true, Relaxed);
         let quota = PolicyName::Ip.default_quota();
         let mut now = start;
         for number in 0..200 {
@@ -265,16 +275,16 @@ mod tests {
         for _ in 0..SHARDS {
             writer.tick(now);
         }
-        assert!(writer.is_store_failing());
+        assert!(writer.is_failing);
         assert_eq!(table.count(), 0);
         for index in 0..SHARDS {
             let dirty = table.with_shard(index, Shard::take_dirty);
             assert_eq!(dirty.len(), 0, "{index}");
         }
-        is_failing.store(false, Ordering::Relaxed);
+        is_failing.store(false, Relaxed);
         for _ in 0..TICKS_PER_RETRY {
             writer.tick(now);
         }
-        assert!(!writer.is_store_failing());
+        assert!(!writer.is_failing);
     }
 }

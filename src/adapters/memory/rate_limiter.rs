@@ -1,5 +1,6 @@
 //! Windows in a map.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -7,9 +8,10 @@ use async_trait::async_trait;
 
 use crate::domain::client::LimitKey;
 use crate::domain::decision::Decision;
+use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::time::Timestamp;
 use crate::domain::window::Window;
-use crate::ports::{Admission, Charge, LimiterError, RateLimiter, Receipt};
+use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, WindowSet};
 
 use super::lock;
 
@@ -62,6 +64,36 @@ impl RateLimiter for MemoryRateLimiter {
             decision.push(entry.standing(usage));
         }
         Ok(decision)
+    }
+
+    async fn busiest(
+        &self,
+        policy: PolicyName,
+        quota: Quota,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<BusyWindow>, LimiterError> {
+        let mut windows = lock(&self.windows);
+        let of_policy = windows
+            .iter_mut()
+            .filter(|(key, _)| key.policy() == Some(policy));
+        let mut busiest: Vec<_> = of_policy
+            .map(|(key, window)| BusyWindow {
+                key: *key,
+                usage: window.peek(quota, now),
+            })
+            .filter(|it| it.usage.counted > 0)
+            .collect();
+        busiest.sort_unstable_by_key(|it| Reverse((it.usage.counted, it.key)));
+        busiest.truncate(most);
+        Ok(busiest)
+    }
+
+    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
+        let mut windows = lock(&self.windows);
+        let before = windows.len();
+        windows.retain(|key, _| !which.contains(key));
+        Ok(before - windows.len())
     }
 
     async fn check(&self) -> Result<(), LimiterError> {

@@ -85,7 +85,7 @@ async fn check(dir: &Path, quota: &str, good: &[(u32, u32)]) {
     let most: u32 = quota.split('/').next().unwrap().parse().unwrap();
     let hosts = 0..u32::try_from(INPUTS).unwrap();
     let limiter = open(dir, quota);
-    assert!(limiter.stats().windows <= hosts.len());
+    assert!(limiter.windows() <= hosts.len());
     for (host, counted) in good {
         let usage = peek(&limiter, charge(PolicyName::Ip, quota, *host), START).await;
         assert_eq!(usage.0, *counted, "{host}");

@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use landing_api::adapters::memory::MemoryRateLimiter;
+use landing_api::domain::client::LimitKey;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::PolicyName;
-use landing_api::ports::{Charge, RateLimiter, Receipt};
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::{Charge, RateLimiter, Receipt, WindowSet};
 use tempfile::TempDir;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use crate::fixtures::{
-    Delayed, START, acquire, charge, is_admitted, peek, policies, refund, usage,
+    Delayed, START, acquire, admitted, charge, is_admitted, peek, policies, refund, usage,
 };
 
 /// Every adapter, and the directory that one of them needs. Charges must all have `quota`.
@@ -209,6 +211,98 @@ async fn standings_come_in_the_order_of_the_charges() {
         assert_eq!(names(refused.decision), order);
         let none = acquire(limiter, &[], START).await;
         assert_eq!(none.decision, Decision::default());
+    })
+    .await;
+}
+
+/// The busiest windows of `policy`, by the number that each has counted.
+async fn busiest(
+    limiter: &dyn RateLimiter,
+    policy: PolicyName,
+    quota: &str,
+    most: usize,
+    now: Timestamp,
+) -> Vec<(LimitKey, u32)> {
+    let quota = quota.parse().unwrap();
+    let windows = limiter.busiest(policy, quota, most, now).await.unwrap();
+    windows
+        .iter()
+        .map(|it| (it.key, it.usage.counted))
+        .collect()
+}
+
+#[tokio::test]
+async fn the_busiest_windows_come_first_and_idle_ones_not_at_all() {
+    let quota = "9/60s";
+    check(quota, async |limiter| {
+        let by_ip = |host| charge(PolicyName::Ip, quota, host);
+        let none = busiest(limiter, PolicyName::Ip, quota, 10, START).await;
+        assert_eq!(none, []);
+        for (host, times) in [(1, 2), (2, 9), (3, 1), (4, 5)] {
+            assert_eq!(admitted(limiter, &[by_ip(host)], START, times).await, times);
+        }
+        let other = charge(PolicyName::Keys, quota, 2);
+        acquire(limiter, &[other], START).await;
+        let key = |host| by_ip(host).key;
+        let all = [(key(2), 9), (key(4), 5), (key(1), 2), (key(3), 1)];
+        for most in [0, 1, 3, 4, 100] {
+            let found = busiest(limiter, PolicyName::Ip, quota, most, START).await;
+            assert_eq!(found, all[..most.min(4)]);
+        }
+        let found = busiest(limiter, PolicyName::Keys, quota, 10, START).await;
+        assert_eq!(found, [(other.key, 1)]);
+        // A refunded charge and an expired one do not count.
+        let later = START.plus_ms(59_999);
+        let admission = acquire(limiter, &[by_ip(5)], later).await;
+        refund(limiter, admission.receipt, later).await;
+        acquire(limiter, &[by_ip(3)], later).await;
+        let end = START.plus_ms(60_000);
+        let found = busiest(limiter, PolicyName::Ip, quota, 10, end).await;
+        assert_eq!(found, [(key(3), 1)]);
+        let usage = limiter
+            .busiest(PolicyName::Ip, by_ip(3).quota, 1, end)
+            .await;
+        assert_eq!(usage.unwrap()[0].usage.reset_ms, 59_999);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_reset_forgets_what_it_names_and_nothing_else() {
+    let quota = "2/60s";
+    check(quota, async |limiter| {
+        let by_ip = |host| charge(PolicyName::Ip, quota, host);
+        let by_key = |host| charge(PolicyName::Keys, quota, host);
+        let fill = async || {
+            for host in 1..=20 {
+                while is_admitted(limiter, &[by_ip(host)], START).await {}
+                while is_admitted(limiter, &[by_key(host)], START).await {}
+            }
+        };
+        let counted = async |charge: Charge<'_>| peek(limiter, charge, START).await.0;
+        let nothing = limiter.reset(WindowSet::All).await.unwrap();
+        assert_eq!(nothing, 0);
+        fill().await;
+        let one = WindowSet::Window(by_ip(1).key);
+        assert_eq!(limiter.reset(one).await.unwrap(), 1);
+        assert_eq!(limiter.reset(one).await.unwrap(), 0);
+        assert_eq!(counted(by_ip(1)).await, 0);
+        assert_eq!(counted(by_key(1)).await, 2);
+        assert_eq!(counted(by_ip(2)).await, 2);
+        assert!(is_admitted(limiter, &[by_ip(1)], START).await);
+        let policy = WindowSet::Policy(PolicyName::Ip);
+        assert_eq!(limiter.reset(policy).await.unwrap(), 20);
+        assert_eq!(counted(by_ip(2)).await, 0);
+        assert_eq!(counted(by_key(2)).await, 2);
+        fill().await;
+        assert_eq!(limiter.reset(WindowSet::All).await.unwrap(), 40);
+        assert_eq!(counted(by_ip(2)).await + counted(by_key(2)).await, 0);
+        // A refund of what was forgotten gives nothing back.
+        let admission = acquire(limiter, &[by_ip(1)], START).await;
+        limiter.reset(WindowSet::All).await.unwrap();
+        acquire(limiter, &[by_ip(1)], START.plus_ms(1)).await;
+        refund(limiter, admission.receipt, START.plus_ms(1)).await;
+        assert_eq!(peek(limiter, by_ip(1), START.plus_ms(1)).await.0, 1);
     })
     .await;
 }

@@ -8,6 +8,7 @@ use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_M
 use landing_api::adapters::memory::ManualClock;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
+use landing_api::ports::{RateLimiter as _, WindowSet};
 
 use super::{Data, QUOTA, copy_dir, counted};
 use crate::fixtures::{START, acquire, admitted, charge, is_admitted, peek, policies, refund};
@@ -31,15 +32,41 @@ async fn a_restart_keeps_every_count() {
     for _ in 0..3 {
         let limiter = data.open(QUOTA, now);
         assert_eq!(data.entries(), ["windows"]);
-        assert_eq!(limiter.stats().windows, 3);
-        assert_eq!(limiter.stats().stored, 3);
+        assert_eq!(limiter.windows(), 3);
+        assert_eq!(limiter.stored(), 3);
         assert_eq!(peek(&limiter, by_ip(1), now).await, (1, 59_000));
         assert_eq!(peek(&limiter, by_ip(2), now).await, (2, 59_000));
         assert!(!is_admitted(&limiter, &[by_ip(3)], START.plus_ms(59_999)).await);
         assert_eq!(counted(&limiter, by_ip(4), now).await, 0);
     }
     let limiter = data.open(QUOTA, START.plus_ms(60_000));
-    assert_eq!(limiter.stats().windows, 2, "one had expired");
+    assert_eq!(limiter.windows(), 2, "one had expired");
+}
+
+#[tokio::test]
+async fn a_reset_survives_a_stop_and_a_kill() {
+    let data = Data::new();
+    let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
+    let limiter = data.open(QUOTA, START);
+    for host in 0..500 {
+        assert!(is_admitted(&limiter, &[by_ip(host)], START).await);
+    }
+    limiter.tick(START);
+    assert_eq!(limiter.stored(), 500);
+    let one = WindowSet::Window(by_ip(7).key);
+    assert_eq!(limiter.reset(one).await, Ok(1));
+    limiter.tick(START);
+    let killed = data.as_if_killed().open(QUOTA, START);
+    assert_eq!(killed.windows(), 499);
+    assert_eq!(counted(&killed, by_ip(7), START).await, 0);
+    assert_eq!(
+        limiter.reset(WindowSet::Policy(PolicyName::Ip)).await,
+        Ok(499)
+    );
+    assert_eq!(limiter.windows(), 0);
+    limiter.close();
+    drop(limiter);
+    assert_eq!(data.open(QUOTA, START).windows(), 0);
 }
 
 #[tokio::test]
@@ -53,7 +80,7 @@ async fn a_refund_survives_a_restart() {
     limiter.close();
     drop(limiter);
     let limiter = data.open(QUOTA, START);
-    assert_eq!(limiter.stats().stored, 0);
+    assert_eq!(limiter.stored(), 0);
     assert_eq!(counted(&limiter, charges[0], START).await, 0);
 }
 
@@ -95,7 +122,7 @@ async fn windows_of_a_policy_that_is_off_are_not_kept() {
     off.set(PolicyName::Keys, None);
     let store = Box::new(SledWindowStore::new(&data.windows()));
     let limiter = SledRateLimiter::without_thread(store, &off, START, WINDOWS_MAX);
-    assert_eq!((limiter.stats().windows, limiter.stats().stored), (0, 0));
+    assert_eq!((limiter.windows(), limiter.stored()), (0, 0));
 }
 
 #[tokio::test]
@@ -111,7 +138,7 @@ async fn a_killed_process_forgets_only_what_came_after_the_last_tick() {
     limiter.tick(START);
     assert!(is_admitted(&limiter, &[by_ip(0)], START).await);
     let limiter = data.as_if_killed().open(QUOTA, START);
-    assert_eq!(limiter.stats().windows, 5000);
+    assert_eq!(limiter.windows(), 5000);
     assert_eq!(counted(&limiter, by_ip(0), START).await, 2);
     assert_eq!(counted(&limiter, by_ip(4999), START).await, 1);
 }
@@ -177,7 +204,7 @@ async fn what_was_written_last_is_what_a_restart_finds() {
             expected
         );
     }
-    assert_eq!(limiter.stats().stored, 375);
+    assert_eq!(limiter.stored(), 375);
 }
 
 #[tokio::test]
@@ -211,10 +238,7 @@ async fn a_store_of_the_earlier_version_is_read() {
     for _ in 0..2 {
         let limiter = data.open(QUOTA, START);
         assert_eq!(data.entries(), ["windows"]);
-        assert_eq!(
-            (limiter.stats().windows, limiter.stats().stored),
-            (100, 100)
-        );
+        assert_eq!((limiter.windows(), limiter.stored()), (100, 100));
         assert_eq!(peek(&limiter, by_ip(99), START).await, (2, 60_000));
     }
 }
@@ -245,11 +269,11 @@ async fn its_own_thread_writes_without_being_told() {
     let limiter = open();
     let charged = charge(PolicyName::Ip, QUOTA, 1);
     assert!(is_admitted(&limiter, &[charged], START).await);
-    while limiter.stats().stored == 0 {
+    while limiter.stored() == 0 {
         thread::yield_now();
     }
     clock.advance_ms(60_000);
-    while limiter.stats().stored != 0 {
+    while limiter.stored() != 0 {
         thread::yield_now();
     }
     let now = START.plus_ms(60_000);

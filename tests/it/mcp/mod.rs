@@ -68,7 +68,7 @@ fn call(tool: &str, arguments: &Value) -> Call {
 }
 
 /// The call that asks the assistant.
-fn ask() -> Call {
+pub(crate) fn ask() -> Call {
     let hello = json!({ "messages": [{ "role": "user", "content": "hello" }] });
     call("ask_assistant", &hello)
 }
