@@ -35,7 +35,7 @@ const GONE_MAX: Duration = Duration::from_secs(20);
 /// How long the attacker's address may be refused for what it did. The limits of trials have windows of
 /// a few seconds where attackers run into them.
 const SERVED_AGAIN: Duration = Duration::from_secs(20);
-/// What README promises for a stop; nothing is in flight that may take longer.
+/// What the handbook promises for a stop; nothing is in flight that may take longer.
 const STOP_MAX: Duration = Duration::from_secs(11);
 /// How long the quiet is measured.
 const QUIET: Duration = Duration::from_secs(2);
