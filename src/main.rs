@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, Write as _};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,7 +22,9 @@ use landing_api::cli::{self, CommandError};
 use landing_api::config::{Args, Command, Invocation, LogFormat, RequestDeadlines};
 use landing_api::domain::settings::Settings;
 use landing_api::http::admin::AdminService;
+use landing_api::http::admin::page::{AdminPage, Sessions};
 use landing_api::http::admin::socket::serve_socket;
+use landing_api::http::admin::web::serve_web;
 use landing_api::http::client_ip::TrustedProxies;
 use landing_api::http::cors::AllowedOrigins;
 use landing_api::http::endpoints::{self, DEPRECATIONS};
@@ -35,9 +37,10 @@ use landing_api::site::{Site, SiteFacts};
 use landing_api::wiring::stores::Stores;
 use landing_api::{telemetry, wiring};
 use tikv_jemallocator::Jemalloc;
-use tokio::net::UnixListener;
+use tokio::net::{TcpListener as WebListener, UnixListener};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
@@ -160,6 +163,10 @@ async fn run(
     // An address in use is reported before the data directory is touched.
     let socket = PublicSocket::open(passed, args.listen)?;
     let bound = socket.local_addr()?;
+    let admin_listener = match args.admin_listen {
+        Some(address) => Some(bind_admin(address).await?),
+        None => None,
+    };
     let settings = args.settings(bound);
     if args.base_url.is_none() && bound.ip().is_unspecified() {
         tracing::warn!(
@@ -194,23 +201,31 @@ async fn run(
     };
     let app = Arc::new(app);
     let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
-    let operator = Operator::start(data_dir.path(), Arc::clone(&app))?;
+    let operator = Operator::start(data_dir.path(), Arc::clone(&app), admin_listener)?;
     let served = listen(args, socket, connections_max, app, &site, interrupt).await;
-    operator.stop();
+    operator.stop().await;
     counting.finish().await;
     served
 }
 
-/// What answers the operator's commands.
+async fn bind_admin(address: SocketAddr) -> io::Result<WebListener> {
+    WebListener::bind(address).await.map_err(|error| {
+        let why = format!("--admin-listen: cannot listen on {address}: {error}");
+        io::Error::new(error.kind(), why)
+    })
+}
+
+/// What answers the operator's commands and shows the admin page.
 struct Operator {
     /// Its file is removed on drop.
     _socket: AdminSocket,
     stop: CancellationToken,
+    web: Option<JoinHandle<()>>,
 }
 
 impl Operator {
-    /// Begins to answer the commands on `data_dir`.
-    fn start(data_dir: &Path, app: Arc<App>) -> io::Result<Self> {
+    /// Begins to answer the commands on `data_dir`, and browsers that connect to `web`.
+    fn start(data_dir: &Path, app: Arc<App>, web: Option<WebListener>) -> Result<Self, Failure> {
         let socket = AdminSocket::bind(data_dir).map_err(|error| {
             let path = data_dir.display();
             io::Error::new(
@@ -220,17 +235,34 @@ impl Operator {
         })?;
         let listener = UnixListener::from_std(socket.listener()?)?;
         let stop = CancellationToken::new();
-        let service = Arc::new(AdminService::new(app));
+        let mut service = AdminService::new(Arc::clone(&app));
+        let web = match web {
+            Some(listener) => {
+                let address = listener.local_addr()?;
+                let sessions = Arc::new(Sessions::new(Arc::clone(&app.entropy), address));
+                service = service.with_page(Arc::clone(&sessions));
+                let page = Arc::new(AdminPage::new(app, sessions)?);
+                tracing::info!(%address, "the admin page is there: see landing-api admin link");
+                Some(tokio::spawn(serve_web(listener, page, stop.clone())))
+            }
+            None => None,
+        };
+        let service = Arc::new(service);
         tokio::spawn(serve_socket(listener, user_id(), service, stop.clone()));
         Ok(Self {
             _socket: socket,
             stop,
+            web,
         })
     }
 
-    /// Interrupts the commands that have not finished.
-    fn stop(&self) {
+    /// Interrupts the commands that have not finished, and lets the admin page finish what was begun.
+    async fn stop(self) {
         self.stop.cancel();
+        if let Some(web) = self.web {
+            // Fails only if it panicked, which the log tells.
+            let _ = web.await;
+        }
     }
 }
 

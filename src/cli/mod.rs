@@ -4,10 +4,11 @@
 //! |---|---|
 //! | [`client`] | the connection to the operator's API, of a running service or of this process |
 //! | [`output`], [`outcome`] | printing, and how commands end |
-//! | `contacts` | a file for each group of commands |
+//! | `admin`, `contacts` | a file for each group of commands |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part.
 
+mod admin;
 pub mod client;
 mod contacts;
 mod handbook;
@@ -27,6 +28,9 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
     match command {
         Command::Contacts(command) => {
             with_client(args, async |client| contacts::run(command, client).await).await
+        }
+        Command::Admin(command) => {
+            with_client(args, async |client| admin::run(command, client).await).await
         }
         Command::Handbook { topic } => {
             handbook::print(topic)?;

@@ -15,6 +15,10 @@ pub enum Command {
     #[command(subcommand)]
     Contacts(ContactsCommand),
 
+    /// The admin page
+    #[command(subcommand)]
+    Admin(AdminCommand),
+
     /// Print the handbook
     Handbook {
         /// What to print; without it, the list of topics
@@ -28,7 +32,7 @@ impl Command {
     #[must_use]
     pub fn needs_data_dir(&self) -> bool {
         match self {
-            Self::Contacts(_) => true,
+            Self::Contacts(_) | Self::Admin(_) => true,
             Self::Handbook { .. } => false,
         }
     }
@@ -43,6 +47,20 @@ pub enum ContactsCommand {
         #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
         email: EmailAddress,
 
+        /// How to print it.
+        #[command(flatten)]
+        form: OutputForm,
+    },
+}
+
+/// A command about the admin page.
+#[derive(Clone, Debug, Subcommand)]
+pub enum AdminCommand {
+    /// Print a link that opens the admin page once, within ten minutes
+    ///
+    /// The service has to run with --admin-listen. From another machine, open the link through an SSH
+    /// tunnel: ssh -L 9090:127.0.0.1:9090 HOST
+    Link {
         /// How to print it.
         #[command(flatten)]
         form: OutputForm,

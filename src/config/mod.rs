@@ -24,7 +24,7 @@ use crate::domain::contact::RevealExisting;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::settings::Settings;
 
-pub use commands::{Command, ContactsCommand, OutputForm};
+pub use commands::{AdminCommand, Command, ContactsCommand, OutputForm};
 pub use handbook::Topic;
 pub use values::{ModelParams, WebhookUrl};
 
@@ -68,6 +68,11 @@ pub struct Args {
     /// Address and port to listen on; port 0 takes any free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+
+    /// Address and port of the admin page, such as 127.0.0.1:9090; it is for this machine alone, and
+    /// `landing-api admin link` prints the way in [default: none, there is no admin page]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::loopback)]
+    pub admin_listen: Option<SocketAddr>,
 
     /// Origin under which clients reach the service, without a path
     /// [default: http:// and the address listened on]

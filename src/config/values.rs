@@ -1,7 +1,7 @@
 //! Value parsers of the flags. An error says what the value must be; clap adds the flag's name.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
@@ -70,6 +70,22 @@ fn origin(text: &str) -> Result<String, String> {
         return Err("must be an origin such as https://example.com, without a path".to_owned());
     }
     Ok(origin)
+}
+
+/// An address that only this machine reaches.
+pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text
+        .parse()
+        .map_err(|_no_address| "must be an address and a port, such as 127.0.0.1:9090")?;
+    if address.ip().is_loopback() {
+        return Ok(address);
+    }
+    Err(
+        "must be a loopback address, such as 127.0.0.1:9090, because the page shows contacts and has no \
+         TLS; to reach it from elsewhere, use an SSH tunnel (ssh -L 9090:127.0.0.1:9090 HOST) or a proxy \
+         with TLS and a login of its own"
+            .to_owned(),
+    )
 }
 
 /// An origin whose host is safe in every document, unescaped.

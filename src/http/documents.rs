@@ -22,12 +22,8 @@ const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self
      script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// The headers of a page, beside those of every document.
-const PAGE_HEADERS: [(HeaderName, HeaderValue); 4] = [
-    (
-        CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(PAGE_POLICY),
-    ),
+/// What browsers are told about every page, beside its policy.
+pub(super) const BROWSER_HEADERS: [(HeaderName, HeaderValue); 3] = [
     (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     (
         HeaderName::from_static("cross-origin-opener-policy"),
@@ -147,7 +143,9 @@ impl Variant {
         }
         if representation.media_type == site::HTML {
             // The ETag does not cover these headers, so a 304 carries them.
-            headers_unchanged.extend(PAGE_HEADERS);
+            let policy = HeaderValue::from_static(PAGE_POLICY);
+            headers_unchanged.insert(CONTENT_SECURITY_POLICY, policy);
+            headers_unchanged.extend(BROWSER_HEADERS);
         }
         let mut headers = headers_unchanged.clone();
         headers.insert(

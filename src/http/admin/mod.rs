@@ -4,6 +4,7 @@
 //! | Module | Holds |
 //! |---|---|
 //! | [`socket`] | connections of commands |
+//! | [`web`], [`page`] | the admin page: connections of browsers, and what they see |
 //! | `api` | a handler for each route, a file a group |
 //! | `request` | a request and its parameters |
 //! | `reply` | answers and failures |
@@ -12,9 +13,11 @@
 //! the operator can connect, so nothing here is counted, and failures say what went wrong.
 
 mod api;
+pub mod page;
 mod reply;
 mod request;
 pub mod socket;
+pub mod web;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,6 +27,8 @@ use hyper::{Method, Request, Response};
 use crate::app::App;
 
 pub use self::api::contacts::ContactRow;
+pub use self::api::links::LinkRow;
+use self::page::Sessions;
 pub use self::reply::AdminBody;
 use self::reply::AdminError;
 use self::request::{AdminRequest, Params};
@@ -37,22 +42,40 @@ struct Route {
     handler: fn(AdminRequest) -> Answer,
 }
 
-const ROUTES: [Route; 1] = [Route {
-    method: Method::GET,
-    path: "/v1/contacts/show",
-    handler: |request| Box::pin(api::contacts::show(request)),
-}];
+const ROUTES: [Route; 2] = [
+    Route {
+        method: Method::GET,
+        path: "/v1/contacts/show",
+        handler: |request| Box::pin(api::contacts::show(request)),
+    },
+    Route {
+        method: Method::POST,
+        path: "/v1/admin/link",
+        handler: |request| Box::pin(api::links::new_link(request)),
+    },
+];
 
 /// Answers the operator's commands.
 pub struct AdminService {
     app: Arc<App>,
+    sessions: Option<Arc<Sessions>>,
 }
 
 impl AdminService {
     /// A service over `app`.
     #[must_use]
     pub fn new(app: Arc<App>) -> Self {
-        Self { app }
+        Self {
+            app,
+            sessions: None,
+        }
+    }
+
+    /// The same with an admin page, which has these sessions.
+    #[must_use]
+    pub fn with_page(mut self, sessions: Arc<Sessions>) -> Self {
+        self.sessions = Some(sessions);
+        self
     }
 
     /// Answers one request.
@@ -66,6 +89,7 @@ impl AdminService {
             Some(route) => {
                 let request = AdminRequest {
                     app: Arc::clone(&self.app),
+                    sessions: self.sessions.clone(),
                     params: Params::parse(head.uri.query().unwrap_or_default()),
                 };
                 (route.handler)(request).await

@@ -9,7 +9,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::ports::StoreError;
+use crate::ports::{EntropyError, StoreError};
 
 /// The body of a request or an answer. An error ends it before it is complete.
 pub type AdminBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
@@ -29,6 +29,9 @@ pub(super) enum AdminError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// There are no random bytes.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
     /// A bug.
     #[error("the answer cannot be written: {0}")]
     Serialise(#[from] serde_json::Error),
@@ -41,7 +44,7 @@ impl AdminError {
             Self::Input(_) => StatusCode::BAD_REQUEST,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Serialise(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Entropy(_) | Self::Serialise(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let body = json!({ "error": self.to_string() }).to_string();
         let mut response = Response::new(whole(body));

@@ -7,11 +7,14 @@ use url::form_urlencoded;
 
 use crate::app::App;
 
+use super::page::Sessions;
 use super::reply::AdminError;
 
 /// A request.
 pub(super) struct AdminRequest {
     pub(super) app: Arc<App>,
+    /// Those of the admin page, if there is one.
+    pub(super) sessions: Option<Arc<Sessions>>,
     pub(super) params: Params,
 }
 

@@ -1,3 +1,4 @@
 //! The handlers of the operator's API.
 
 pub(super) mod contacts;
+pub(super) mod links;
