@@ -89,13 +89,18 @@ fn operate(command: Command, args: Option<Args>) -> ExitCode {
     let log = telemetry::init(Level::WARN, false, |_text| {});
     let ended = Runtime::new()
         .map_err(CommandError::from)
-        .and_then(|runtime| runtime.block_on(cli::run(command, args.as_ref())));
+        .and_then(|runtime| {
+            let ended = runtime.block_on(cli::run(command, args.as_ref()));
+            // A thread may still wait for standard input.
+            runtime.shutdown_background();
+            ended
+        });
     drop(log);
     match ended {
         Ok(done) => ExitCode::from(done.status()),
         Err(error) => {
             let status = error.status();
-            write_to_pipe(move || drop(writeln!(io::stderr().lock(), "error: {error}")));
+            write_to_pipe(move || cli::report(&error));
             ExitCode::from(status)
         }
     }

@@ -24,6 +24,7 @@
 //! | [`outbound`] | the HTTP client |
 //! | [`site_dir`] | the operator's files for the site |
 //! | [`operator_file`] | files named by flags, such as secrets |
+//! | [`part_file`] | files that commands read and write as a stream |
 
 pub mod admin_socket;
 pub mod counts;
@@ -38,6 +39,7 @@ mod mutex;
 pub mod open_error;
 pub mod operator_file;
 pub mod outbound;
+pub mod part_file;
 pub mod site_dir;
 mod sled_db;
 pub mod system;

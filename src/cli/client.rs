@@ -3,11 +3,15 @@
 //! If a service runs on the data directory, that answers. If none does, this process locks the directory,
 //! opens the stores, and answers itself. So a command works the same in both cases.
 
+use std::error::Error as _;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
-use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Incoming;
+use bytes::BytesMut;
+use futures_util::{Stream, TryStreamExt as _};
+use http_body_util::{BodyExt as _, Empty, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -21,10 +25,11 @@ use url::form_urlencoded;
 use crate::adapters::admin_socket;
 use crate::config::Args;
 use crate::http::admin::socket::serve_connection;
-use crate::http::admin::{AdminBody, AdminService};
+use crate::http::admin::{AdminBody, AdminService, PASSES_SIGN_UPS_ON};
 use crate::wiring::stores::{Stores, open_stopped};
 
 use super::outcome::CommandError;
+use super::output::note;
 
 /// How much the pipe to a service in this process holds.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -32,8 +37,11 @@ const PIPE_BYTES: usize = 64 * 1024;
 /// A connection to the operator's API.
 pub struct AdminClient {
     sender: SendRequest<AdminBody>,
+    connection: JoinHandle<hyper::Result<()>>,
     /// The service in this process, with its stores.
     service: Option<(JoinHandle<()>, Stores)>,
+    /// Sign-ups are passed on to a provider, which has been said.
+    has_told: bool,
 }
 
 impl AdminClient {
@@ -70,8 +78,18 @@ impl AdminClient {
     {
         let connected = http1::handshake(TokioIo::new(stream)).await;
         let (sender, connection) = connected.map_err(broken_off)?;
-        tokio::spawn(connection);
-        Ok(Self { sender, service })
+        Ok(Self {
+            sender,
+            connection: tokio::spawn(connection),
+            service,
+            has_told: false,
+        })
+    }
+
+    /// Whether a service runs on the data directory.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        self.service.is_none()
     }
 
     /// The JSON answer to a request without a body.
@@ -105,11 +123,20 @@ impl AdminClient {
         serde_json::from_slice(&body.to_bytes()).map_err(|error| other_version(&error.to_string()))
     }
 
-    /// Sends a request. The body of the answer is still to be read.
+    /// The long answer to a request without a body.
     ///
     /// # Errors
-    /// When the service refuses the request or breaks off.
-    pub async fn send(
+    /// When the service refuses it or breaks off.
+    pub async fn pieces(&mut self, path: &str) -> Result<Pieces, CommandError> {
+        let response = self.send(Method::GET, path, empty()).await?;
+        Ok(Pieces {
+            body: response.into_body(),
+            buffer: BytesMut::new(),
+        })
+    }
+
+    /// Sends a request. The body of the answer is still to be read.
+    async fn send(
         &mut self,
         method: Method,
         path: &str,
@@ -119,6 +146,13 @@ impl AdminClient {
         let request = request.map_err(|error| CommandError::Failed(error.to_string()))?;
         let response = self.sender.send_request(request).await;
         let response = response.map_err(broken_off)?;
+        let passes_on = response.headers().contains_key(PASSES_SIGN_UPS_ON);
+        if passes_on && !std::mem::replace(&mut self.has_told, true) {
+            note(
+                "the service passes sign-ups on to --newsletter-webhook and keeps no contacts; \
+                 those here are from before, or were imported",
+            );
+        }
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -142,6 +176,8 @@ impl AdminClient {
         let Some((served, stores)) = self.service else {
             return Ok(());
         };
+        // An interrupted command may still be sending.
+        self.connection.abort();
         // Fails only if it panicked, which the log tells.
         let _ = served.await;
         let closed = spawn_blocking(move || stores.close()).await;
@@ -168,6 +204,23 @@ pub fn empty() -> AdminBody {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
+/// A body of these bytes.
+#[must_use]
+pub fn whole(bytes: Vec<u8>) -> AdminBody {
+    Full::from(bytes)
+        .map_err(|never| match never {})
+        .boxed_unsync()
+}
+
+/// A body in pieces.
+pub fn stream<S>(pieces: S) -> AdminBody
+where
+    S: Stream<Item = io::Result<Bytes>> + Send + 'static,
+{
+    let frames = pieces.map_ok(Frame::data).map_err(Into::into);
+    StreamBody::new(frames).boxed_unsync()
+}
+
 /// `path` with a query of `params`.
 #[must_use]
 pub fn query(path: &str, params: &[(&str, &str)]) -> String {
@@ -176,10 +229,59 @@ pub fn query(path: &str, params: &[(&str, &str)]) -> String {
     query.finish()
 }
 
+/// An answer as it arrives.
+#[derive(Debug)]
+pub struct Pieces {
+    body: Incoming,
+    /// What [`Pieces::line`] has read and not returned.
+    buffer: BytesMut,
+}
+
+impl Pieces {
+    /// The next bytes.
+    ///
+    /// # Errors
+    /// When the service breaks off.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, CommandError> {
+        while let Some(frame) = self.body.frame().await {
+            if let Ok(bytes) = frame.map_err(broken_off)?.into_data() {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next line of JSON Lines.
+    ///
+    /// # Errors
+    /// When the service breaks off, or the line is something else.
+    pub async fn line<T: DeserializeOwned>(&mut self) -> Result<Option<T>, CommandError> {
+        let mut searched = 0;
+        loop {
+            let unsearched = self.buffer.get(searched..).unwrap_or_default();
+            if let Some(end) = unsearched.iter().position(|byte| *byte == b'\n') {
+                let line = self.buffer.split_to(searched + end + 1);
+                let value = serde_json::from_slice(&line);
+                return value
+                    .map(Some)
+                    .map_err(|error| other_version(&error.to_string()));
+            }
+            searched = self.buffer.len();
+            match self.next().await? {
+                Some(bytes) => self.buffer.extend_from_slice(&bytes),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
 #[allow(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn broken_off(error: hyper::Error) -> CommandError {
+    // The source of an error in what is sent is that of reading it.
+    let source = error.source().map(|source| format!(": {source}"));
+    let source = source.unwrap_or_default();
     CommandError::Failed(format!(
-        "the service broke off before the command was done: {error}"
+        "the connection to the service broke off before the command was done: {error}{source}"
     ))
 }
 

@@ -1,11 +1,28 @@
 //! Commands about contacts.
 
-use crate::config::ContactsCommand;
-use crate::http::admin::ContactRow;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::Path;
 
-use super::client::{AdminClient, query};
+use futures_util::StreamExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio_util::io::ReaderStream;
+
+use crate::adapters::part_file::{self, PartFile};
+use crate::config::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, ListArgs, Period};
+use crate::domain::email::EmailAddress;
+use crate::http::admin::{
+    AdminBody, ContactRow, ContactsCounted, ErasureReport, ForgetRequest, ImportReport,
+};
+
+use super::client::{AdminClient, query, stream, whole};
 use super::outcome::{CommandError, Done};
-use super::output::Output;
+use super::output::{Output, grouped, note, short_time, text};
+use super::progress::Progress;
+
+/// How much of a file is sent at a time.
+const PIECE_BYTES: usize = 64 * 1024;
+/// The longest file of addresses to forget.
+const ADDRESSES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Runs one of them.
 pub(super) async fn run(
@@ -13,10 +30,25 @@ pub(super) async fn run(
     client: &mut AdminClient,
 ) -> Result<Done, CommandError> {
     match command {
-        ContactsCommand::Show { email, form } => {
-            let path = query("/v1/contacts/show", &[("email", email.as_str())]);
+        ContactsCommand::List(args) => list(args, client).await,
+        ContactsCommand::Count(args) => {
+            let path = with_period("/v1/contacts/count", args.period, &[]);
+            let counted: ContactsCounted = client.get(&path).await?;
+            let number = counted.contacts.to_string();
+            let mut output = Output::new(args.form);
+            match output.is_json {
+                true => output.json(&counted)?,
+                false => output.line(&number)?,
+            }
+            output.flush()?;
+            Ok(Done::Whole)
+        }
+        ContactsCommand::Export(args) => export(&args, client).await,
+        ContactsCommand::Import(args) => import(&args, client).await,
+        ContactsCommand::Show(args) => {
+            let path = query("/v1/contacts/show", &[("email", args.email.as_str())]);
             let contact: ContactRow = client.get(&path).await?;
-            Output::new(form).record(
+            Output::new(args.form).record(
                 &contact,
                 &[
                     ("Address", &contact.email),
@@ -24,7 +56,252 @@ pub(super) async fn run(
                     ("Last seen", &contact.last_seen_at),
                 ],
             )?;
+            Ok(Done::Whole)
+        }
+        ContactsCommand::Forget(args) => forget(args, client).await,
+    }
+}
+
+async fn list(args: ListArgs, client: &mut AdminClient) -> Result<Done, CommandError> {
+    let path = with_period("/v1/contacts/list", args.period, &[("format", "jsonl")]);
+    let mut contacts = client.pieces(&path).await?;
+    let mut output = Output::new(args.form);
+    if output.is_json {
+        while let Some(bytes) = contacts.next().await? {
+            output.bytes(&bytes)?;
+        }
+    } else {
+        output.heading("Signed up (UTC)      Last seen            Address")?;
+        while let Some(contact) = contacts.line::<ContactRow>().await? {
+            let since = short_time(&contact.subscribed_at);
+            let seen = short_time(&contact.last_seen_at);
+            output.line(&format!("{since}  {seen}  {}", contact.email))?;
         }
     }
+    output.flush()?;
     Ok(Done::Whole)
+}
+
+async fn export(args: &ExportArgs, client: &mut AdminClient) -> Result<Done, CommandError> {
+    let is_file = args.output != Path::new("-");
+    let mut file = match is_file {
+        true => Some(PartFile::create(&args.output, args.force).await?),
+        false => None,
+    };
+    let format = format_of(args.format.as_deref(), &args.output);
+    let path = with_period("/v1/contacts/list", args.period, &[("format", format)]);
+    let mut rows = client.pieces(&path).await?;
+    let mut output = Output::new(crate::config::OutputForm { json: false });
+    let progress = Progress::of_things("Exporting contacts");
+    let mut contacts = 0;
+    while let Some(bytes) = rows.next().await? {
+        let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+        progress.advance(lines);
+        contacts += lines as u64;
+        match &mut file {
+            Some(file) => file.write(&bytes).await?,
+            None => output.bytes(&bytes)?,
+        }
+    }
+    drop(progress);
+    output.flush()?;
+    if let Some(file) = file {
+        file.finish().await?;
+        let contacts = grouped(contacts - u64::from(format == "csv"));
+        let path = args.output.display();
+        note(&format!("{contacts} contacts are in {path}"));
+    }
+    Ok(Done::Whole)
+}
+
+async fn import(args: &ImportArgs, client: &mut AdminClient) -> Result<Done, CommandError> {
+    let format = format_of(args.format.as_deref(), &args.file);
+    let mut params = vec![("format", format)];
+    if args.unforget {
+        params.push(("unforget", "1"));
+    }
+    let body = upload(&args.file).await?;
+    let path = query("/v1/contacts/import", &params);
+    let report: ImportReport = client.post(&path, body).await?;
+    for name in &report.ignored_columns {
+        note(&format!("not read: {}", name.escape_debug()));
+    }
+    let mut output = Output::new(args.form);
+    match output.is_json {
+        true => output.json(&report)?,
+        false => print_import(&mut output, &report)?,
+    }
+    output.flush()?;
+    Ok(match report.bad {
+        0 => Done::Whole,
+        _ => Done::InPart,
+    })
+}
+
+fn print_import(output: &mut Output, report: &ImportReport) -> Result<(), CommandError> {
+    for row in &report.bad_rows {
+        output.line(&format!("line {}: {}", row.line, row.reason))?;
+    }
+    let unnamed = report.bad - report.bad_rows.len() as u64;
+    if unnamed > 0 {
+        output.line(&format!("... and {} more", grouped(unnamed)))?;
+    }
+    output.fields(&[
+        ("Added", &grouped(report.created)),
+        ("Known before", &grouped(report.known)),
+        ("Erased before", &grouped(report.forgotten)),
+        ("Bad rows", &grouped(report.bad)),
+    ])
+}
+
+/// The content of a file, with a progress bar.
+async fn upload(path: &Path) -> Result<AdminBody, CommandError> {
+    if path == Path::new("-") {
+        return Ok(body_of(tokio::io::stdin(), None));
+    }
+    let opened = part_file::open(path).await;
+    let (file, length) = opened.map_err(|error| cannot_read(path, &error))?;
+    // A pipe has none.
+    Ok(body_of(file, Some(length).filter(|length| *length > 0)))
+}
+
+fn body_of(reader: impl AsyncRead + Send + 'static, length: Option<u64>) -> AdminBody {
+    let progress = Progress::of_bytes("Importing", length);
+    let bytes = ReaderStream::with_capacity(reader, PIECE_BYTES);
+    stream(bytes.inspect(move |read| progress.advance(read.as_ref().map_or(0, |it| it.len()))))
+}
+
+async fn forget(args: ForgetArgs, client: &mut AdminClient) -> Result<Done, CommandError> {
+    let mut emails = args.emails;
+    if let Some(path) = &args.from {
+        emails.extend(addresses(path).await?);
+    }
+    emails.sort_unstable();
+    emails.dedup();
+    if emails.is_empty() {
+        return Err(CommandError::Input("the file has no address".to_owned()));
+    }
+    if !args.yes && io::stdin().is_terminal() && !confirm(emails.len())? {
+        return Err(CommandError::Failed("nothing was erased".to_owned()));
+    }
+    let addresses = emails.iter().map(|email| email.as_str().to_owned());
+    let request = ForgetRequest {
+        addresses: addresses.collect(),
+    };
+    let request = serde_json::to_vec(&request).map_err(io::Error::from)?;
+    let report: ErasureReport = client.post("/v1/contacts/forget", whole(request)).await?;
+    let mut output = Output::new(args.form);
+    match output.is_json {
+        true => output.json(&report)?,
+        false => print_erasure(&mut output, &report)?,
+    }
+    output.flush()?;
+    let all_known = report.addresses.iter().all(|it| it.was_known);
+    Ok(match all_known && report.is_complete {
+        true => Done::Whole,
+        false => Done::InPart,
+    })
+}
+
+fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), CommandError> {
+    let rows: Vec<_> = report
+        .addresses
+        .iter()
+        .map(|it| {
+            let result = if it.was_known { "erased" } else { "not known" };
+            vec![result.to_owned(), it.email.clone()]
+        })
+        .collect();
+    output.table(&[text("Result"), text("Address")], &rows)?;
+    output.line("")?;
+    let rewritten = match report.rewritten.as_slice() {
+        [] => "no file".to_owned(),
+        files => files.join(", "),
+    };
+    let complete = match report.is_complete {
+        true => "in no file any more",
+        false => "not complete",
+    };
+    output.fields(&[
+        ("Erasure", complete),
+        ("Written anew", &rewritten),
+        ("Time", &report.at),
+        ("Version", &report.version),
+    ])?;
+    for kept in &report.remaining {
+        note(&format!(
+            "{} may still hold an address: {}",
+            kept.file, kept.reason
+        ));
+    }
+    Ok(())
+}
+
+/// The addresses of a file, one a line.
+async fn addresses(path: &Path) -> Result<Vec<EmailAddress>, CommandError> {
+    let mut text = String::new();
+    let read = if path == Path::new("-") {
+        let stdin = tokio::io::stdin().take(ADDRESSES_BYTES_MAX + 1);
+        read_to_end(stdin, &mut text).await
+    } else {
+        match part_file::open(path).await {
+            Ok((file, _)) => read_to_end(file.take(ADDRESSES_BYTES_MAX + 1), &mut text).await,
+            Err(error) => Err(error),
+        }
+    };
+    read.map_err(|error| cannot_read(path, &error))?;
+    let path = path.display();
+    if text.len() as u64 > ADDRESSES_BYTES_MAX {
+        return Err(CommandError::Input(format!("{path} is larger than 16 MiB")));
+    }
+    let lines = text.lines().map(str::trim).enumerate();
+    let lines = lines.filter(|(_, line)| !line.is_empty());
+    lines
+        .map(|(index, line)| {
+            EmailAddress::parse(line).map_err(|error| {
+                let number = index + 1;
+                CommandError::Input(format!(
+                    "line {number} of {path} {error}; nothing was erased"
+                ))
+            })
+        })
+        .collect()
+}
+
+async fn read_to_end(mut reader: impl AsyncRead + Unpin, text: &mut String) -> io::Result<()> {
+    reader.read_to_string(text).await.map(drop)
+}
+
+fn confirm(addresses: usize) -> io::Result<bool> {
+    let mut err = anstream::stderr();
+    write!(err, "Erase {addresses} addresses for good? [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn cannot_read(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::Failed(format!("cannot read {}: {error}", path.display()))
+}
+
+/// The format that a flag names, or the ending of a file.
+fn format_of<'a>(named: Option<&'a str>, file: &Path) -> &'a str {
+    let ending = file.extension().and_then(|ending| ending.to_str());
+    match (named, ending) {
+        (Some(named), _) => named,
+        (None, Some("jsonl" | "ndjson")) => "jsonl",
+        (None, _) => "csv",
+    }
+}
+
+fn with_period(path: &str, period: Period, params: &[(&str, &str)]) -> String {
+    let times = [("since", period.since), ("until", period.until)];
+    let times: Vec<_> = times
+        .into_iter()
+        .filter_map(|(name, time)| Some((name, time?.to_rfc3339())))
+        .collect();
+    let times = times.iter().map(|(name, time)| (*name, time.as_str()));
+    let params: Vec<_> = params.iter().copied().chain(times).collect();
+    query(path, &params)
 }

@@ -1,39 +1,218 @@
 //! Printing: for people, or as JSON.
 
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Stdout, Write as _};
 
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::config::OutputForm;
 
-/// Standard output.
+use super::outcome::CommandError;
+
+const HEADING: Style = Style::new().bold();
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const NOTE: Style = AnsiColor::Yellow.on_default().bold();
+
+/// How much is printed at a time.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Standard output. It has no colours where nobody sees them, or where `NO_COLOR` forbids them.
 #[derive(Debug)]
 pub struct Output {
-    form: OutputForm,
+    out: BufWriter<AutoStream<Stdout>>,
+    /// Whether it prints JSON.
+    pub is_json: bool,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its heading.
+    pub name: &'static str,
+    /// Numbers stand on the right.
+    pub is_number: bool,
+}
+
+/// A column of texts.
+#[must_use]
+pub const fn text(name: &'static str) -> Column {
+    Column {
+        name,
+        is_number: false,
+    }
+}
+
+/// A column of numbers.
+#[must_use]
+pub const fn number(name: &'static str) -> Column {
+    Column {
+        name,
+        is_number: true,
+    }
 }
 
 impl Output {
     /// Prints in this form.
     #[must_use]
-    pub const fn new(form: OutputForm) -> Self {
-        Self { form }
+    pub fn new(form: OutputForm) -> Self {
+        Self {
+            out: BufWriter::with_capacity(BUFFER_BYTES, AutoStream::auto(io::stdout())),
+            is_json: form.json,
+        }
     }
 
     /// Prints one thing: `value` as JSON, or `lines`, each a name and its value.
     ///
     /// # Errors
     /// When standard output cannot be written.
-    pub fn record(&self, value: &impl Serialize, lines: &[(&str, &str)]) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        if self.form.json {
-            serde_json::to_writer(&mut out, value)?;
-            return writeln!(out);
+    pub fn record(
+        &mut self,
+        value: &impl Serialize,
+        lines: &[(&str, &str)],
+    ) -> Result<(), CommandError> {
+        match self.is_json {
+            true => self.json(value)?,
+            false => self.fields(lines)?,
         }
+        self.flush()
+    }
+
+    /// Prints a line of JSON.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
+        let mut line = serde_json::to_vec(value).map_err(io::Error::from)?;
+        line.push(b'\n');
+        self.bytes(&line)
+    }
+
+    /// Prints names and values, a line each.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn fields(&mut self, lines: &[(&str, &str)]) -> Result<(), CommandError> {
         let width = lines.iter().map(|(name, _)| name.len()).max();
         let width = width.unwrap_or_default();
         for (name, value) in lines {
-            writeln!(out, "{name:width$}  {value}")?;
+            self.line(&format!("{HEADING}{name:width$}{HEADING:#}  {value}"))?;
         }
         Ok(())
     }
+
+    /// Prints a table. Without rows it is its headings.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn table(&mut self, columns: &[Column], rows: &[Vec<String>]) -> Result<(), CommandError> {
+        let widths: Vec<usize> = columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| {
+                let cells = rows.iter().filter_map(|row| row.get(index));
+                let widest = cells.map(|cell| cell.chars().count()).max();
+                widest.unwrap_or_default().max(column.name.len())
+            })
+            .collect();
+        let names = columns.iter().map(|column| column.name);
+        let heading = aligned(columns, &widths, names);
+        self.line(&format!("{HEADING}{heading}{HEADING:#}"))?;
+        for row in rows {
+            self.line(&aligned(columns, &widths, row.iter().map(String::as_str)))?;
+        }
+        Ok(())
+    }
+
+    /// Prints a heading.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn heading(&mut self, text: &str) -> Result<(), CommandError> {
+        self.line(&format!("{HEADING}{text}{HEADING:#}"))
+    }
+
+    /// Prints a line.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn line(&mut self, text: &str) -> Result<(), CommandError> {
+        writeln!(self.out, "{text}").map_err(unwritten)
+    }
+
+    /// Prints bytes as they are.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        self.out.write_all(bytes).map_err(unwritten)
+    }
+
+    /// Prints what is in the buffer. A command ends with it: an error after that would be lost.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn flush(&mut self) -> Result<(), CommandError> {
+        self.out.flush().map_err(unwritten)
+    }
+}
+
+fn unwritten(error: io::Error) -> CommandError {
+    match error.kind() == io::ErrorKind::BrokenPipe {
+        true => CommandError::OutputClosed,
+        false => CommandError::Failed(format!("cannot write to standard output: {error}")),
+    }
+}
+
+/// A line of a table, two spaces between its cells.
+fn aligned<'a>(
+    columns: &[Column],
+    widths: &[usize],
+    cells: impl Iterator<Item = &'a str>,
+) -> String {
+    let mut line = String::new();
+    for ((column, width), cell) in columns.iter().zip(widths).zip(cells) {
+        let cell = match column.is_number {
+            true => format!("{cell:>width$}  "),
+            false => format!("{cell:width$}  "),
+        };
+        line.push_str(&cell);
+    }
+    line.truncate(line.trim_end().len());
+    line
+}
+
+/// Tells the operator something that is no result, on standard error.
+pub fn note(text: &str) {
+    // There is no other place to report a failure.
+    let _ = writeln!(anstream::stderr(), "{NOTE}note{NOTE:#}: {text}");
+}
+
+/// Prints why a command failed, on standard error.
+pub fn report(error: &CommandError) {
+    if !matches!(error, CommandError::OutputClosed) {
+        // There is no other place to report a failure.
+        let _ = writeln!(anstream::stderr(), "{ERROR}error{ERROR:#}: {error}");
+    }
+}
+
+/// An instant in RFC 3339, without what people do not need: a date and a time in UTC.
+#[must_use]
+pub fn short_time(rfc3339: &str) -> String {
+    let seconds = rfc3339.get(.."2026-11-23T08:30:00".len());
+    seconds.unwrap_or(rfc3339).replace('T', " ")
+}
+
+/// A number with separators, such as 1,234,567.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }

@@ -1,8 +1,14 @@
 //! The operator's commands.
 
+mod contacts;
+mod form;
+
 use clap::Subcommand;
 
-use crate::domain::email::EmailAddress;
+pub use self::contacts::{
+    ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, ListArgs, Period, ShowArgs,
+};
+pub use self::form::OutputForm;
 
 use super::handbook::Topic;
 
@@ -11,7 +17,7 @@ use super::handbook::Topic;
 // A variant's doc comment is the command's help.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// The newsletter's contacts
+    /// The newsletter's contacts: list, export, import, erase
     #[command(subcommand)]
     Contacts(ContactsCommand),
 
@@ -38,21 +44,6 @@ impl Command {
     }
 }
 
-/// A command about contacts.
-#[derive(Clone, Debug, Subcommand)]
-pub enum ContactsCommand {
-    /// Show what is kept about an address
-    Show {
-        /// The address
-        #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
-        email: EmailAddress,
-
-        /// How to print it.
-        #[command(flatten)]
-        form: OutputForm,
-    },
-}
-
 /// A command about the admin page.
 #[derive(Clone, Debug, Subcommand)]
 pub enum AdminCommand {
@@ -65,12 +56,4 @@ pub enum AdminCommand {
         #[command(flatten)]
         form: OutputForm,
     },
-}
-
-/// How a command prints its result.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub struct OutputForm {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }

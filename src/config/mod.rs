@@ -24,7 +24,7 @@ use crate::domain::contact::RevealExisting;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::settings::Settings;
 
-pub use commands::{AdminCommand, Command, ContactsCommand, OutputForm};
+pub use commands::*;
 pub use handbook::Topic;
 pub use values::{ModelParams, WebhookUrl};
 

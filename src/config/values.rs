@@ -10,6 +10,7 @@ use url::{Host, Url};
 
 use crate::domain::contact::RevealExisting;
 use crate::domain::policy::{PolicyName, Quota, parse_duration_ms};
+use crate::domain::time::Timestamp;
 
 /// The webhook's URL. Providers put secrets in its path or query, so `Debug` shows none of it.
 #[derive(Clone, PartialEq, Eq)]
@@ -193,6 +194,11 @@ pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
         Ok(quota) => Ok((policy, Some(quota))),
         Err(error) => Err(error.to_string()),
     }
+}
+
+pub(super) fn time(text: &str) -> Result<Timestamp, &'static str> {
+    Timestamp::parse(text)
+        .ok_or("must be a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31")
 }
 
 /// How long browsers are told to insist on `https`, in seconds; `None` tells them nothing.

@@ -8,7 +8,7 @@ use crate::adapters::counts::FileCountStore;
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::ledger::{LedgerStore, Tuning};
 use crate::adapters::limiter::SledRateLimiter;
-use crate::adapters::memory::MemoryRateLimiter;
+use crate::adapters::memory::{MemoryRateLimiter, ScriptedSubscriptionNotifier};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::open_error::OpenError;
 use crate::adapters::system::{SystemClock, SystemEntropy};
@@ -117,11 +117,13 @@ impl Stores {
 pub fn open_stopped(args: &Args) -> Result<(App, Stores), OpenError> {
     let data_dir = DataDir::open_existing(&args.data_dir)?;
     let mut stores = Stores::default();
+    let notifier = args.newsletter_webhook.as_ref();
     let metrics = Arc::new(Metrics::new([]));
     let ledger = stores.open_ledger(&data_dir, Arc::clone(&metrics))?;
     let app = App {
         contacts: ledger.clone(),
-        notifier: None,
+        // It is never called, but tells that there is one.
+        notifier: notifier.map(|_url| Arc::new(ScriptedSubscriptionNotifier::default()) as _),
         keys: ledger.clone(),
         revocations: ledger,
         model: Arc::new(PassageModelClient::new(Vec::new())),

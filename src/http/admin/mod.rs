@@ -8,26 +8,37 @@
 //! | `api` | a handler for each route, a file a group |
 //! | `request` | a request and its parameters |
 //! | `reply` | answers and failures |
+//! | `contact_rows` | contacts as CSV and as JSON Lines |
+//! | `row_reader`, `csv_rows` | reading them, row by row |
 //!
 //! It is HTTP/1.1. Parameters are in the query. Answers are JSON, or JSON Lines where they are many. Only
 //! the operator can connect, so nothing here is counted, and failures say what went wrong.
 
 mod api;
+mod contact_rows;
+mod csv_rows;
 pub mod page;
 mod reply;
 mod request;
+mod row_reader;
 pub mod socket;
 pub mod web;
 
 use std::pin::Pin;
 use std::sync::Arc;
 
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Request, Response};
 
 use crate::app::App;
 
-pub use self::api::contacts::ContactRow;
+pub use self::api::contacts::{
+    ContactsCounted, ErasedAddress, ErasureReport, ForgetRequest, KeptFile,
+};
+pub use self::api::import::{BadRow, ImportReport};
 pub use self::api::links::LinkRow;
+use self::api::{contacts, import, links};
+pub use self::contact_rows::{ContactRow, FileFormat, FormatError, RowError};
 use self::page::Sessions;
 pub use self::reply::AdminBody;
 use self::reply::AdminError;
@@ -42,18 +53,33 @@ struct Route {
     handler: fn(AdminRequest) -> Answer,
 }
 
-const ROUTES: [Route; 2] = [
+static ROUTES: [Route; 6] = [
+    get("/v1/contacts/show", |it| Box::pin(contacts::show(it))),
+    get("/v1/contacts/list", |it| Box::pin(contacts::list(it))),
+    get("/v1/contacts/count", |it| Box::pin(contacts::count(it))),
+    post("/v1/contacts/import", |it| Box::pin(import::import(it))),
+    post("/v1/contacts/forget", |it| Box::pin(contacts::forget(it))),
+    post("/v1/admin/link", |it| Box::pin(links::new_link(it))),
+];
+
+const fn get(path: &'static str, handler: fn(AdminRequest) -> Answer) -> Route {
     Route {
         method: Method::GET,
-        path: "/v1/contacts/show",
-        handler: |request| Box::pin(api::contacts::show(request)),
-    },
+        path,
+        handler,
+    }
+}
+
+const fn post(path: &'static str, handler: fn(AdminRequest) -> Answer) -> Route {
     Route {
         method: Method::POST,
-        path: "/v1/admin/link",
-        handler: |request| Box::pin(api::links::new_link(request)),
-    },
-];
+        path,
+        handler,
+    }
+}
+
+/// A header of answers about contacts, if the service passes sign-ups on to a provider.
+pub const PASSES_SIGN_UPS_ON: &str = "landing-passes-sign-ups-on";
 
 /// Answers the operator's commands.
 pub struct AdminService {
@@ -79,11 +105,12 @@ impl AdminService {
     }
 
     /// Answers one request.
-    pub async fn respond<B>(&self, request: Request<B>) -> Response<AdminBody> {
-        let (head, _body) = request.into_parts();
+    pub async fn respond(&self, request: Request<AdminBody>) -> Response<AdminBody> {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path();
         let route = ROUTES
             .iter()
-            .find(|route| route.path == head.uri.path() && route.method == head.method);
+            .find(|route| route.path == path && route.method == head.method);
         let answer = match route {
             None => Err(AdminError::UnknownRoute),
             Some(route) => {
@@ -91,11 +118,19 @@ impl AdminService {
                     app: Arc::clone(&self.app),
                     sessions: self.sessions.clone(),
                     params: Params::parse(head.uri.query().unwrap_or_default()),
+                    body,
                 };
                 (route.handler)(request).await
             }
         };
-        answer.unwrap_or_else(|error| error.response())
+        let mut answer = answer.unwrap_or_else(|error| error.response());
+        if self.app.notifier.is_some() && path.starts_with("/v1/contacts/") {
+            let name = HeaderName::from_static(PASSES_SIGN_UPS_ON);
+            answer
+                .headers_mut()
+                .insert(name, HeaderValue::from_static("1"));
+        }
+        answer
     }
 }
 

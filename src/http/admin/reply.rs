@@ -2,14 +2,17 @@
 
 use std::error::Error;
 
+use futures_util::{Stream, TryStreamExt as _};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body, Bytes};
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Body, Bytes, Frame};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::ports::{EntropyError, StoreError};
+
+use super::contact_rows::RowError;
 
 /// The body of a request or an answer. An error ends it before it is complete.
 pub type AdminBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
@@ -32,9 +35,12 @@ pub(super) enum AdminError {
     /// There are no random bytes.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
+    /// It failed after a part was done.
+    #[error("{0}")]
+    InPart(String),
     /// A bug.
     #[error("the answer cannot be written: {0}")]
-    Serialise(#[from] serde_json::Error),
+    Serialise(#[from] RowError),
 }
 
 impl AdminError {
@@ -43,7 +49,7 @@ impl AdminError {
             Self::UnknownRoute => StatusCode::NOT_IMPLEMENTED,
             Self::Input(_) => StatusCode::BAD_REQUEST,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Store(_) | Self::InPart(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Entropy(_) | Self::Serialise(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let body = json!({ "error": self.to_string() }).to_string();
@@ -55,8 +61,20 @@ impl AdminError {
 
 /// An answer in JSON.
 pub(super) fn json(value: &impl Serialize) -> Result<Response<AdminBody>, AdminError> {
-    let body = serde_json::to_vec(value)?;
+    let body = serde_json::to_vec(value).map_err(RowError::from)?;
     Ok(Response::new(whole(body)))
+}
+
+/// An answer in pieces. An error breaks it off, and is logged, because the client does not learn it.
+pub(super) fn stream<S>(pieces: S) -> Response<AdminBody>
+where
+    S: Stream<Item = Result<Bytes, AdminError>> + Send + 'static,
+{
+    let frames = pieces.map_ok(Frame::data).map_err(|error| {
+        tracing::error!(%error, "an answer to the operator was broken off");
+        error.into()
+    });
+    Response::new(StreamBody::new(frames).boxed_unsync())
 }
 
 /// A body of these bytes.

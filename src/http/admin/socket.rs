@@ -14,7 +14,7 @@ use tokio::net::UnixListener;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::AdminService;
+use super::{AdminService, reply};
 
 /// Answers the commands that connect to `listener`, until `stop` is cancelled. `uid` is the user that the
 /// service runs as: apart from root only that one is answered.
@@ -56,7 +56,10 @@ where
 {
     let answer = service_fn(|request: Request<Incoming>| {
         let service = Arc::clone(&service);
-        async move { Ok::<_, Infallible>(service.respond(request).await) }
+        async move {
+            let request = request.map(reply::boxed);
+            Ok::<_, Infallible>(service.respond(request).await)
+        }
     });
     let served = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
     if let Err(error) = served.await {

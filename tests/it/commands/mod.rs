@@ -4,10 +4,14 @@
 mod connection;
 mod contacts;
 
+use std::fs::Permissions;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// `landing-api WORDS --data-dir DIR`.
 pub(crate) fn command(words: &[&str], data_dir: &Path) -> Command {
@@ -44,6 +48,33 @@ impl From<Output> for Ran {
             err: String::from_utf8(output.stderr).unwrap(),
         }
     }
+}
+
+/// A directory that makes nobody warn.
+pub(crate) fn private_dir() -> TempDir {
+    let private = Permissions::from_mode(0o700);
+    tempfile::Builder::new()
+        .permissions(private)
+        .tempdir()
+        .unwrap()
+}
+
+/// Runs a command that reads `input`.
+pub(crate) fn feed(words: &[&str], data_dir: &Path, input: &[u8]) -> Ran {
+    let mut child = command(words, data_dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // Fails if the command does not read it.
+            let _ = stdin.write_all(input);
+        });
+        child.wait_with_output().unwrap().into()
+    })
 }
 
 pub(crate) fn run(words: &[&str], data_dir: &Path) -> Ran {

@@ -1,0 +1,124 @@
+//! Files that commands read and write as a stream.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio::fs::{File, OpenOptions};
+use tokio::io::AsyncWriteExt as _;
+
+use super::files::{PRIVATE_FILE, sync_parent};
+
+/// A file that is written beside its place, as `FILE.part`, and takes it once it is complete. It is its
+/// owner's alone. Dropping it before removes it.
+#[derive(Debug)]
+pub struct PartFile {
+    file: File,
+    part: PathBuf,
+    path: PathBuf,
+    is_done: bool,
+}
+
+/// Why a file cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum PartFileError {
+    /// There is one.
+    #[error("{} exists: choose another name, or give --force to replace it", .0.display())]
+    Exists(PathBuf),
+    /// There is a directory, a pipe or a device.
+    #[error("{} is no regular file: choose another name, or - for standard output", .0.display())]
+    NotRegular(PathBuf),
+    /// The file system refuses.
+    #[error("cannot write {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl PartFile {
+    /// Begins a file that will be at `path`. `replaces` allows that there is one.
+    ///
+    /// # Errors
+    /// When it cannot be there.
+    pub async fn create(path: &Path, replaces: bool) -> Result<Self, PartFileError> {
+        match fs::symlink_metadata(path) {
+            Ok(found) if !found.is_file() => return Err(PartFileError::NotRegular(path.into())),
+            Ok(_) if !replaces => return Err(PartFileError::Exists(path.into())),
+            Ok(_) | Err(_) => {}
+        }
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let at = |source| failed(&part, source);
+        // One that was left may have another mode.
+        match fs::remove_file(&part) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(error)),
+            Ok(()) | Err(_) => {}
+        }
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create_new(true).mode(PRIVATE_FILE);
+        let file = options.open(&part).await.map_err(at)?;
+        Ok(Self {
+            file,
+            part,
+            path: path.into(),
+            is_done: false,
+        })
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), PartFileError> {
+        let written = self.file.write_all(bytes).await;
+        written.map_err(|error| failed(&self.path, error))
+    }
+
+    /// Syncs the file and gives it its name.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub async fn finish(mut self) -> Result<(), PartFileError> {
+        let finished = match self.file.flush().await {
+            Ok(()) => self.file.sync_all().await,
+            Err(error) => Err(error),
+        };
+        finished
+            .and_then(|()| fs::rename(&self.part, &self.path))
+            .and_then(|()| sync_parent(&self.path))
+            .map_err(|error| failed(&self.path, error))?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // Nothing can be done about it.
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> PartFileError {
+    let path = path.into();
+    PartFileError::Io { path, source }
+}
+
+/// Opens a file for reading, and returns it with its length.
+///
+/// # Errors
+/// When the file system refuses, or it is a directory.
+pub async fn open(path: &Path) -> io::Result<(File, u64)> {
+    let file = File::open(path).await?;
+    let metadata = file.metadata().await?;
+    match metadata.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => Ok((file, metadata.len())),
+    }
+}

@@ -1,0 +1,162 @@
+//! Commands about contacts.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+
+use super::form::OutputForm;
+use crate::config::values;
+use crate::domain::email::EmailAddress;
+use crate::domain::time::Timestamp;
+
+/// A command about contacts.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ContactsCommand {
+    /// List the contacts in the order of their sign-ups
+    #[command(after_help = "Examples:
+  landing-api contacts list --since 2026-11-01
+  landing-api contacts list --json | jq -r .email")]
+    List(ListArgs),
+
+    /// Count the contacts
+    #[command(after_help = "Examples:
+  landing-api contacts count
+  landing-api contacts count --since 2026-11-01 --until 2026-12-01")]
+    Count(ListArgs),
+
+    /// Write the contacts to a file, for a spreadsheet or another service
+    #[command(after_help = "Examples:
+  landing-api contacts export -o contacts.csv
+  landing-api contacts export --format jsonl | gzip > contacts.jsonl.gz
+
+The columns of CSV and the members of JSON Lines are email, subscribed_at and
+last_seen_at. The file is readable by its owner alone.")]
+    Export(ExportArgs),
+
+    /// Add the contacts of a file
+    #[command(after_help = "Examples:
+  landing-api contacts import contacts.csv
+  zcat contacts.jsonl.gz | landing-api contacts import --format jsonl -
+
+Of CSV the columns email and subscribed_at are read, which the first row names.
+A file of one column needs no such row. Contacts that are there stay as they
+are, so the same file can be imported again. Exit status 3: some rows are bad;
+all others were imported.")]
+    Import(ImportArgs),
+
+    /// Show what is kept about an address
+    #[command(after_help = "Examples:
+  landing-api contacts show ada@example.com")]
+    Show(ShowArgs),
+
+    /// Erase addresses from every file, for good
+    #[command(after_help = "Examples:
+  landing-api contacts forget ada@example.com
+  landing-api contacts forget --from addresses.txt --yes --json > erased.json
+
+What remains is a keyed hash, by which an import leaves the address out. Backups
+and exports still hold it. Exit status 3: some of the addresses were not known,
+or a file may still hold one.")]
+    Forget(ForgetArgs),
+}
+
+/// When contacts were signed up.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Period {
+    /// Only contacts signed up at this time or later: RFC 3339, or a date (UTC)
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    pub since: Option<Timestamp>,
+
+    /// Only contacts signed up before this time
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    pub until: Option<Timestamp>,
+}
+
+/// What to list.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ListArgs {
+    /// When they were signed up.
+    #[command(flatten)]
+    pub period: Period,
+
+    /// How to print them.
+    #[command(flatten)]
+    pub form: OutputForm,
+}
+
+/// What to export, and where to.
+#[derive(Clone, Debug, Args)]
+pub struct ExportArgs {
+    /// Form of the file [default: by the ending of FILE; csv]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["csv", "jsonl"]))]
+    pub format: Option<String>,
+
+    /// File to write; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
+
+    /// When they were signed up.
+    #[command(flatten)]
+    pub period: Period,
+}
+
+/// What to import.
+#[derive(Clone, Debug, Args)]
+pub struct ImportArgs {
+    /// File to read; - is standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Form of the file [default: by the ending of FILE; csv]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(["csv", "jsonl"]))]
+    pub format: Option<String>,
+
+    /// Add addresses that were erased, too
+    #[arg(long)]
+    pub unforget: bool,
+
+    /// How to print the result.
+    #[command(flatten)]
+    pub form: OutputForm,
+}
+
+/// Whom to show.
+#[derive(Clone, Debug, Args)]
+pub struct ShowArgs {
+    /// The address
+    #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
+    pub email: EmailAddress,
+
+    /// How to print it.
+    #[command(flatten)]
+    pub form: OutputForm,
+}
+
+/// Whom to forget.
+#[derive(Clone, Debug, Args)]
+pub struct ForgetArgs {
+    /// The addresses
+    #[arg(
+        value_name = "ADDRESS",
+        value_parser = EmailAddress::parse,
+        required_unless_present = "from"
+    )]
+    pub emails: Vec<EmailAddress>,
+
+    /// File with further addresses, one a line; - is standard input
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+
+    /// Do not ask for confirmation
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// How to print the result.
+    #[command(flatten)]
+    pub form: OutputForm,
+}
