@@ -117,7 +117,7 @@ fn serve_with(args: &Args) -> ExitCode {
     if let Err(error) = check_threads() {
         return failed(Failure::from(error));
     }
-    let metrics = Arc::new(Metrics::new(endpoints::names()));
+    let metrics = Arc::new(Metrics::new(endpoints::names()).of_data_dir(&args.data_dir));
     let warned = Arc::clone(&metrics);
     let on_warning = move |text| {
         let at = SystemClock.now();
@@ -300,6 +300,7 @@ async fn listen(
     let mut id_seed = [0; 16];
     SystemEntropy.fill(&mut id_seed)?;
     let hsts_max_age_s = args.hsts_max_age_s(&app.settings);
+    let metrics = Arc::clone(&app.metrics);
     let service = LandingService::new(app, site, id_seed, DEADLINES.body)
         .allowing(AllowedOrigins::new(args.allowed_origins.clone()))
         .behind(TrustedProxies::new(args.trusted_proxies.clone()))
@@ -310,7 +311,7 @@ async fn listen(
         drain_deadline: args.drain_deadline(DEADLINES),
         ..ServerLimits::default()
     };
-    let stop = stop_signal(interrupt.clone())?;
+    let stop = stop_signal(interrupt.clone(), metrics)?;
     let listener = socket.listen()?;
     systemd::notify_ready(&format!("listening on http://{bound}"));
     write_to_pipe(move || {
@@ -323,7 +324,10 @@ async fn listen(
 }
 
 /// Ready at the first SIGTERM or SIGINT; the second cancels `interrupt`.
-fn stop_signal(interrupt: CancellationToken) -> io::Result<impl Future<Output = ()>> {
+fn stop_signal(
+    interrupt: CancellationToken,
+    metrics: Arc<Metrics>,
+) -> io::Result<impl Future<Output = ()>> {
     let mut terminations = signal(SignalKind::terminate())?;
     let mut interruptions = signal(SignalKind::interrupt())?;
     let mut next = async move || {
@@ -335,6 +339,7 @@ fn stop_signal(interrupt: CancellationToken) -> io::Result<impl Future<Output = 
     Ok(async move {
         next().await;
         systemd::notify_stopping("stopping: requests in flight may finish");
+        metrics.set_stopping();
         tracing::info!("stopping: requests in flight may finish, unless a second signal comes");
         tokio::spawn(async move {
             next().await;

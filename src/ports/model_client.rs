@@ -12,6 +12,11 @@ pub trait ModelClient: Send + Sync {
     /// Whether a turn costs the operator money. Such turns also count under `assistant-all`.
     fn is_metered(&self) -> bool;
 
+    /// Whether it is left alone for a while, because it failed.
+    fn is_paused(&self) -> bool {
+        false
+    }
+
     /// How many turns it answers at once, if that is bounded.
     fn turns_max(&self) -> Option<usize> {
         None

@@ -13,7 +13,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("site", &["domain", "site"]),
     ("config", &["domain", "config"]),
     ("telemetry", &[]),
-    ("metrics", &["domain"]),
+    ("metrics", &["domain", "metrics"]),
     ("adapters", &["domain", "ports", "adapters", "metrics"]),
     (
         "http",

@@ -313,6 +313,10 @@ impl TestApp {
         Setup::default().start()
     }
 
+    pub(crate) fn shared_app(&self) -> &Arc<App> {
+        &self.app
+    }
+
     pub(crate) fn app(&self) -> &App {
         &self.app
     }

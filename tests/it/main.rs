@@ -21,6 +21,7 @@ mod counts;
 mod discovery;
 mod drain;
 mod email;
+mod exposition;
 mod fixtures;
 mod half_close;
 mod handbook;

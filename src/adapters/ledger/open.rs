@@ -100,6 +100,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     // The rename of a new generation is not durable yet.
     let repaired = writer.ledger.repair();
     repaired.map_err(OpenError::io("write", writer.ledger.path()))?;
+    tuning.metrics.ledger.set_bytes(writer.ledger.length());
     data_dir.withdraw_acceptance()?;
     if let Err(error) = probe_disk(data_dir, tuning.files.as_ref()) {
         // Health must show this before the first write is tried.

@@ -72,6 +72,7 @@ impl LedgerWriter {
             Ok(()) => self.metrics.record_commit(replies.len(), began.elapsed()),
             Err(_) => self.metrics.ledger.failed.increase(),
         }
+        self.metrics.ledger.set_bytes(self.ledger.length());
         self.shared.set_write_error(outcome.as_ref().err().cloned());
         // Changes that were not decided are answered with this error.
         drop(changes);

@@ -6,6 +6,7 @@
 //! | [`socket`] | connections of commands |
 //! | [`web`], [`page`] | the admin page: connections of browsers, and what they see |
 //! | `api` | a handler for each route, a file a group |
+//! | [`exposition`] | `/metrics`, `/live` and `/ready` |
 //! | `request` | a request and its parameters |
 //! | `reply` | answers and failures |
 //! | `contact_rows` | contacts as CSV and as JSON Lines |
@@ -17,6 +18,7 @@
 mod api;
 mod contact_rows;
 mod csv_rows;
+pub mod exposition;
 pub mod page;
 mod reply;
 mod request;
@@ -107,6 +109,9 @@ impl AdminService {
     /// Answers one request.
     pub async fn respond(&self, request: Request<AdminBody>) -> Response<AdminBody> {
         let (head, body) = request.into_parts();
+        if let Some(answer) = exposition::respond(&self.app, &head).await {
+            return answer;
+        }
         let path = head.uri.path();
         let route = ROUTES
             .iter()

@@ -190,6 +190,10 @@ impl ModelClient for OpenAiModelClient {
         true
     }
 
+    fn is_paused(&self) -> bool {
+        self.breaker.is_open()
+    }
+
     fn turns_max(&self) -> Option<usize> {
         Some(self.permits_max)
     }

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::domain::time::Timestamp;
+use crate::http::admin::exposition;
 use crate::http::admin::reply::AdminBody;
 use crate::http::admin::request::Params;
 
@@ -134,6 +135,9 @@ impl AdminPage {
         }
         if !origin::is_own(head) {
             return Err(PageError::OtherOrigin);
+        }
+        if let Some(answer) = exposition::respond(&self.app, head).await {
+            return Ok(answer);
         }
         let is_post = head.method == Method::POST;
         let is_get = matches!(head.method, Method::GET | Method::HEAD);

@@ -1,8 +1,13 @@
 //! What the process has counted since its start: plain atomics, made once by `main`. The pipeline records
 //! requests; what else happens is recorded where it is known. `/metrics`, `status` and the hourly counts
 //! read it.
+//!
+//! [`process`] has what the kernel counts of the process.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+pub mod process;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +15,8 @@ use crate::domain::decision::Decision;
 use crate::domain::hourly_counts::{Counted, Counts};
 use crate::domain::policy::PolicyName;
 use crate::domain::time::Timestamp;
+
+use self::process::{DiskSpace, disk_space};
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -219,6 +226,20 @@ pub struct LedgerMetrics {
     pub durations: Histogram,
     /// Batches that failed.
     pub failed: Counter,
+    bytes: AtomicU64,
+}
+
+impl LedgerMetrics {
+    /// The length of the ledger in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Sets it.
+    pub fn set_bytes(&self, bytes: u64) {
+        self.bytes.store(bytes, Relaxed);
+    }
 }
 
 /// The newest line of the log of level WARN or ERROR.
@@ -250,6 +271,8 @@ pub struct Metrics {
     /// The ledger's batches.
     pub ledger: LedgerMetrics,
     last_error: Mutex<Option<LastError>>,
+    is_stopping: AtomicBool,
+    data_dir: Option<PathBuf>,
 }
 
 impl Metrics {
@@ -274,9 +297,36 @@ impl Metrics {
                 batches: Histogram::new(&BATCH_BOUNDS),
                 durations: Histogram::new(&DURATION_BOUNDS_US),
                 failed: Counter::default(),
+                bytes: AtomicU64::default(),
             },
             last_error: Mutex::default(),
+            is_stopping: AtomicBool::default(),
+            data_dir: None,
         }
+    }
+
+    /// The same, which knows where the service keeps everything.
+    #[must_use]
+    pub fn of_data_dir(mut self, path: &Path) -> Self {
+        self.data_dir = Some(path.to_owned());
+        self
+    }
+
+    /// The space of the data directory's disk, if it is known.
+    #[must_use]
+    pub fn disk_space(&self) -> Option<DiskSpace> {
+        self.data_dir.as_deref().and_then(disk_space)
+    }
+
+    /// Whether the service has been asked to stop.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Relaxed)
+    }
+
+    /// Records that it has.
+    pub fn set_stopping(&self) {
+        self.is_stopping.store(true, Relaxed);
     }
 
     /// The requests to each endpoint.

@@ -1,0 +1,91 @@
+//! What the kernel knows of this process and its disk.
+
+use std::path::Path;
+
+use procfs::process::{LimitValue, Process};
+use procfs::{ProcResult, WithCurrentSystemInfo as _};
+
+use crate::domain::time::Timestamp;
+
+/// What this process uses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProcessUsage {
+    /// When it started.
+    pub started_at: Timestamp,
+    /// Time on processors, in seconds.
+    pub cpu_s: f64,
+    /// Memory in RAM, in bytes.
+    pub resident_bytes: u64,
+    /// Open files, connections among them.
+    pub open_files: u64,
+    /// Most open files, if they are limited.
+    pub open_files_max: Option<u64>,
+}
+
+/// What this process uses now; `None` without `/proc`.
+#[must_use]
+pub fn process_usage() -> Option<ProcessUsage> {
+    read().ok()
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "exact for processes of a hundred thousand years"
+)]
+fn read() -> ProcResult<ProcessUsage> {
+    let process = Process::myself()?;
+    let stat = process.stat()?;
+    let ticks_per_s = procfs::ticks_per_second();
+    let since_boot_ms = stat.starttime.saturating_mul(1000) / ticks_per_s;
+    let boot_ms = procfs::boot_time_secs()?.saturating_mul(1000);
+    Ok(ProcessUsage {
+        started_at: Timestamp::from_ms(boot_ms + since_boot_ms),
+        cpu_s: (stat.utime + stat.stime) as f64 / ticks_per_s as f64,
+        resident_bytes: stat.rss_bytes().get(),
+        open_files: process.fd_count()? as u64,
+        open_files_max: match process.limits()?.max_open_files.soft_limit {
+            LimitValue::Value(most) => Some(most),
+            LimitValue::Unlimited => None,
+        },
+    })
+}
+
+/// The space of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// What this process may still take, in bytes.
+    pub free_bytes: u64,
+    /// All of it, in bytes.
+    pub size_bytes: u64,
+}
+
+/// The space of the file system that holds `path`.
+pub(super) fn disk_space(path: &Path) -> Option<DiskSpace> {
+    let found = rustix::fs::statvfs(path).ok()?;
+    Some(DiskSpace {
+        free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
+        size_bytes: found.f_blocks.saturating_mul(found.f_frsize),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_numbers() {
+        let usage = process_usage().unwrap();
+        // After 2020.
+        assert!(usage.started_at > Timestamp::from_ms(1_577_836_800_000));
+        assert!(usage.resident_bytes > 1_000_000 && usage.cpu_s >= 0.0);
+        assert!(usage.open_files >= 3 && usage.open_files_max.is_none_or(|most| most >= 3));
+        assert_eq!(process_usage().unwrap().started_at, usage.started_at);
+    }
+
+    #[test]
+    fn a_disk_has_a_size() {
+        let space = disk_space(Path::new("/")).unwrap();
+        assert!(space.size_bytes > 0 && space.free_bytes <= space.size_bytes);
+        assert_eq!(disk_space(Path::new("/nonexistent")), None);
+    }
+}

@@ -1,0 +1,267 @@
+//! `/metrics`, `/live` and `/ready`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+
+use http_body_util::BodyExt as _;
+use hyper::{Method, Request};
+use landing_api::http::admin::exposition;
+use landing_api::ports::StoreError;
+
+use crate::harness::{Call, Setup, TestApp};
+use crate::program::{Program, command};
+
+/// Status, media type and text of an answer.
+async fn ask(
+    app: &TestApp,
+    method: Method,
+    path: &str,
+    accept: &str,
+) -> Option<(u16, String, String)> {
+    let mut request = Request::builder().method(method).uri(path);
+    if !accept.is_empty() {
+        request = request.header("accept", accept);
+    }
+    let (head, ()) = request.body(()).unwrap().into_parts();
+    let response = exposition::respond(app.shared_app(), &head).await?;
+    let (head, body) = response.into_parts();
+    assert_eq!(head.headers["cache-control"], "no-store");
+    let media_type = head.headers["content-type"].to_str().unwrap().to_owned();
+    let bytes = body.collect().await.unwrap().to_bytes();
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    Some((head.status.as_u16(), media_type, text))
+}
+
+async fn metrics(app: &TestApp, accept: &str) -> (String, String) {
+    let (status, media_type, text) = ask(app, Method::GET, "/metrics", accept).await.unwrap();
+    assert_eq!(status, 200);
+    (media_type, text)
+}
+
+/// The samples by name and labels.
+fn samples(text: &str) -> BTreeMap<&str, f64> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let samples = lines.map(|line| {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        (name, value.parse().unwrap())
+    });
+    let lines: Vec<_> = samples.collect();
+    let count = lines.len();
+    let samples: BTreeMap<_, _> = lines.into_iter().collect();
+    assert_eq!(samples.len(), count, "a sample came twice");
+    samples
+}
+
+#[tokio::test]
+async fn numbers_are_those_that_were_counted() {
+    let app = Setup::default().limit("newsletter", "1/60s").start();
+    app.send(Call::get("/api/v1/health")).await;
+    for _ in 0..2 {
+        let body = r#"{"email": "ada@example.com"}"#;
+        app.send(Call::post("/api/v1/newsletter", body)).await;
+    }
+    app.metrics
+        .record_commit(3, std::time::Duration::from_millis(4));
+    let (_, text) = metrics(&app, "").await;
+    let samples = samples(&text);
+    for (name, value) in [
+        (
+            r#"landing_api_requests_total{endpoint="health",status="2xx"}"#,
+            1.0,
+        ),
+        (
+            r#"landing_api_requests_total{endpoint="newsletter.subscribe",status="4xx"}"#,
+            1.0,
+        ),
+        (
+            r#"landing_api_requests_total{endpoint="unknown",status="none"}"#,
+            0.0,
+        ),
+        (
+            r#"landing_api_charges_total{policy="newsletter",decision="refused"}"#,
+            1.0,
+        ),
+        (
+            r#"landing_api_charges_total{policy="ip",decision="admitted"}"#,
+            3.0,
+        ),
+        (r#"landing_api_sign_ups_total{result="created"}"#, 1.0),
+        ("landing_api_keys_issued_total", 0.0),
+        (r#"landing_api_chat_turns_total{outcome="answered"}"#, 0.0),
+        ("landing_api_model_available", 1.0),
+        ("landing_api_store_available", 1.0),
+        (
+            r#"landing_api_ledger_commit_duration_seconds_bucket{le="0.0025"}"#,
+            0.0,
+        ),
+        (
+            r#"landing_api_ledger_commit_duration_seconds_bucket{le="0.005"}"#,
+            1.0,
+        ),
+        (
+            r#"landing_api_ledger_commit_duration_seconds_bucket{le="+Inf"}"#,
+            1.0,
+        ),
+        ("landing_api_ledger_commit_duration_seconds_sum", 0.004),
+        ("landing_api_ledger_batch_changes_sum", 3.0),
+        (
+            r#"landing_api_request_duration_seconds_count{endpoint="health"}"#,
+            1.0,
+        ),
+        (r#"landing_api_build_info{version="0.1.0"}"#, 1.0),
+    ] {
+        assert_eq!(samples.get(name), Some(&value), "{name}");
+    }
+    for name in [
+        "process_resident_memory_bytes",
+        "process_start_time_seconds",
+        "process_open_fds",
+    ] {
+        assert!(samples[name] > 0.0, "{name}");
+    }
+    assert!(!text.contains("ada") && !text.contains("192.0.2"), "{text}");
+}
+
+#[tokio::test]
+async fn the_format_is_the_one_that_is_preferred() {
+    let app = TestApp::new();
+    let of_prometheus = "application/openmetrics-text;version=1.0.0,\
+         application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+    for (accept, is_open_metrics) in [
+        ("", false),
+        ("*/*", false),
+        ("text/plain", false),
+        ("text/html", false),
+        ("application/openmetrics-text", true),
+        (of_prometheus, true),
+        ("application/openmetrics-text;q=0.1, text/plain", false),
+        ("application/openmetrics-text;q=nonsense", false),
+    ] {
+        let (media_type, text) = metrics(&app, accept).await;
+        assert_eq!(
+            media_type.starts_with("application/openmetrics-text; version=1.0.0"),
+            is_open_metrics
+        );
+        assert_eq!(
+            media_type.starts_with("text/plain; version=0.0.4"),
+            !is_open_metrics
+        );
+        assert_eq!(text.ends_with("# EOF\n"), is_open_metrics, "{accept}");
+        let counter = match is_open_metrics {
+            true => "# TYPE landing_api_requests counter\n",
+            false => "# TYPE landing_api_requests_total counter\n",
+        };
+        assert!(text.contains(counter), "{text}");
+    }
+}
+
+/// In both formats, each family has a help and a type before its samples, which stand together.
+#[tokio::test]
+async fn families_are_whole() {
+    let app = TestApp::new();
+    for accept in ["text/plain", "application/openmetrics-text"] {
+        let (_, text) = metrics(&app, accept).await;
+        let (mut seen, mut family) = (BTreeSet::new(), String::new());
+        let mut lines = text.lines().filter(|line| *line != "# EOF");
+        while let Some(line) = lines.next() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                let (name, help) = help.split_once(' ').unwrap();
+                assert!(help.ends_with('.'), "{line}");
+                assert!(seen.insert(name.to_owned()), "{name} came twice");
+                name.clone_into(&mut family);
+                let kind = lines.next().unwrap();
+                assert!(kind.starts_with(&format!("# TYPE {name} ")), "{kind}");
+                continue;
+            }
+            let name = line.split(['{', ' ']).next().unwrap();
+            let suffix = name
+                .strip_prefix(family.as_str())
+                .unwrap_or_else(|| panic!("{line}"));
+            assert!(
+                ["", "_total", "_sum", "_count", "_bucket"].contains(&suffix),
+                "{line}"
+            );
+            assert!(!line.contains("{}"), "{line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn readiness_follows_the_stores_and_the_stop() {
+    let app = TestApp::new();
+    let status = async |path| ask(&app, Method::GET, path, "").await.unwrap().0;
+    assert_eq!((status("/live").await, status("/ready").await), (200, 200));
+    let failure = StoreError::Unavailable("the secret cause".to_owned());
+    app.keys.fail_with(Some(failure.clone()));
+    assert_eq!((status("/live").await, status("/ready").await), (200, 503));
+    let (_, text) = metrics(&app, "").await;
+    assert!(text.contains("\nlanding_api_store_available 0\n"));
+    app.keys.fail_with(None);
+    app.contacts.fail_with(Some(failure));
+    assert_eq!(status("/ready").await, 503);
+    app.contacts.fail_with(None);
+    assert_eq!(status("/ready").await, 200);
+    app.metrics.set_stopping();
+    assert_eq!((status("/live").await, status("/ready").await), (200, 503));
+    let (_, _, text) = ask(&app, Method::GET, "/ready", "").await.unwrap();
+    assert_eq!(text, "stopping\n");
+}
+
+#[tokio::test]
+async fn other_paths_and_methods_are_not_answered() {
+    let app = TestApp::new();
+    for path in ["/", "/metrics/", "/Metrics", "/healthz", "/ready/x"] {
+        assert_eq!(ask(&app, Method::GET, path, "").await, None, "{path}");
+    }
+    for path in ["/metrics", "/live", "/ready"] {
+        assert_eq!(ask(&app, Method::POST, path, "").await, None, "{path}");
+        assert!(ask(&app, Method::HEAD, path, "").await.is_some(), "{path}");
+    }
+}
+
+#[test]
+fn the_program_serves_them_to_the_operator_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = command(&dir.path().join("data"));
+    let program = Program::start(&mut command);
+    let (status, _) = program.send("GET", "/metrics", "", "");
+    assert_eq!(status, 404);
+    let socket = dir.path().join("data/admin.sock");
+    let ask = |path| {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(ask("/live").starts_with("HTTP/1.1 200 "));
+    assert!(ask("/ready").ends_with("ready\n"));
+    let answer = ask("/metrics");
+    let (_, text) = answer.split_once("\r\n\r\n").unwrap();
+    let samples = samples(text);
+    for name in [
+        "landing_api_disk_free_bytes",
+        "landing_api_ledger_bytes",
+        "landing_api_limiter_windows",
+    ] {
+        assert!(samples[name] > 0.0, "{name}");
+    }
+    assert_eq!(
+        samples[r#"landing_api_requests_total{endpoint="unknown",status="4xx"}"#],
+        1.0
+    );
+}
+
+#[tokio::test]
+async fn none_of_it_is_served_to_visitors() {
+    let app = TestApp::new();
+    for path in ["/metrics", "/live", "/ready"] {
+        let reply = app.send(Call::get(path)).await;
+        assert_eq!(reply.status, 404, "{path}");
+    }
+}
