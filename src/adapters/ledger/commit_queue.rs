@@ -1,6 +1,7 @@
-//! The bounded queue of changes, and the one thread that commits them.
+//! The bounded queue of changes and tasks, and the one thread that does them.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
@@ -17,11 +18,18 @@ use super::writer::{ChangeReply, LedgerWriter, PendingChange};
 /// Most changes in one batch.
 const BATCH_CHANGES_MAX: usize = 1024;
 
+/// What waits for the writer.
+enum Waiting {
+    Change(PendingChange),
+    /// Work that is done alone, after the changes that came before it.
+    Task(Box<dyn FnOnce(&mut LedgerWriter) + Send>),
+}
+
 /// The way to the writer's thread.
 #[derive(Debug)]
 pub(super) struct CommitQueue {
     /// `None` once closed.
-    sender: Mutex<Option<mpsc::Sender<PendingChange>>>,
+    sender: Mutex<Option<mpsc::Sender<Waiting>>>,
     thread: Mutex<Option<JoinHandle<LedgerWriter>>>,
 }
 
@@ -49,17 +57,38 @@ impl CommitQueue {
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, answer) = oneshot::channel();
-        self.send(Box::new(move |draft| {
+        self.send(Waiting::Change(Box::new(move |draft| {
             let decided = decide(draft)?;
             let reply: ChangeReply = Box::new(move |outcome| {
                 // The caller may have been dropped.
                 let _ = sender.send(outcome.map(|()| decided));
             });
             Ok(reply)
-        }))?;
+        })))?;
         match answer.await {
             Ok(outcome) => outcome,
             Err(_given_up) => Err(shared.unavailable()),
+        }
+    }
+
+    /// Has the writer do a task alone, and waits until it is done. It is done even if nobody waits any
+    /// more.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it was not done.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        shared: &SharedState,
+        task: impl FnOnce(&mut LedgerWriter) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, answer) = oneshot::channel();
+        self.send(Waiting::Task(Box::new(move |writer| {
+            // The caller may have been dropped.
+            let _ = sender.send(task(writer));
+        })))?;
+        match answer.await {
+            Ok(outcome) => outcome,
+            Err(_panic) => Err(shared.unavailable()),
         }
     }
 
@@ -71,12 +100,12 @@ impl CommitQueue {
         thread.join().ok()
     }
 
-    fn send(&self, change: PendingChange) -> Result<(), StoreError> {
+    fn send(&self, waiting: Waiting) -> Result<(), StoreError> {
         let sender = lock(&self.sender);
         let Some(sender) = sender.as_ref() else {
             return Err(StoreError::Unavailable("the store is closed".to_owned()));
         };
-        sender.try_send(change).map_err(|error| match error {
+        sender.try_send(waiting).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => StoreError::Overloaded,
             mpsc::error::TrySendError::Closed(_) => {
                 StoreError::Unavailable("the writer is gone".to_owned())
@@ -85,12 +114,29 @@ impl CommitQueue {
     }
 }
 
-/// Commits all changes that wait as one batch, until the queue is closed and empty.
-fn run(mut writer: LedgerWriter, mut receiver: mpsc::Receiver<PendingChange>) -> LedgerWriter {
-    let mut changes = Vec::new();
-    while receiver.blocking_recv_many(&mut changes, BATCH_CHANGES_MAX) > 0 {
-        writer.commit(std::mem::take(&mut changes));
+/// Commits all changes that wait, up to a task, as one batch, until the queue is closed and empty.
+fn run(mut writer: LedgerWriter, mut receiver: mpsc::Receiver<Waiting>) -> LedgerWriter {
+    let mut waiting = Vec::new();
+    while receiver.blocking_recv_many(&mut waiting, BATCH_CHANGES_MAX) > 0 {
+        let mut changes = Vec::with_capacity(waiting.len());
+        for waiting in waiting.drain(..) {
+            match waiting {
+                Waiting::Change(change) => changes.push(change),
+                Waiting::Task(task) => {
+                    commit(&mut writer, std::mem::take(&mut changes));
+                    // A panic drops the way to its caller, who learns of it.
+                    let _ = catch_unwind(AssertUnwindSafe(|| task(&mut writer)));
+                }
+            }
+        }
+        commit(&mut writer, changes);
         writer.compact_if_due();
     }
     writer
+}
+
+fn commit(writer: &mut LedgerWriter, changes: Vec<PendingChange>) {
+    if !changes.is_empty() {
+        writer.commit(changes);
+    }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::domain::contact::{
-    Contact, Erasure, ImportOutcome, ImportedContact, Remainder, SignUp, Signers, Subscription,
+    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Signers, Subscription,
 };
 use crate::domain::email::EmailAddress;
 use crate::domain::secret::MacKey;
@@ -11,8 +11,9 @@ use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, ContactStream, StoreError};
 
 use super::draft::Draft;
+use super::erasure::{has_tombstone, hash, remove_tombstone};
 use super::index::IndexError;
-use super::record::{Event, Hex, Identity, Kept, LEDGER, Signer};
+use super::record::{Event, Identity, Kept, Signer};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -67,23 +68,9 @@ impl ContactStore for LedgerStore {
     }
 
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError> {
-        let tombstones = self.tombstone_key.clone();
-        let emails = emails.to_vec();
-        let was_known = self.commit(move |draft| {
-            let emails = emails.iter();
-            emails
-                .map(|email| forget(draft, &tombstones, email, now))
-                .collect::<Result<Vec<_>, _>>()
-        });
-        let was_known = was_known.await?;
-        Ok(Erasure {
-            was_known,
-            rewritten: Vec::new(),
-            remaining: vec![Remainder {
-                file: LEDGER.to_owned(),
-                reason: "the next start drops what it holds of them".to_owned(),
-            }],
-        })
+        let (emails, tombstones) = (emails.to_vec(), self.tombstone_key.clone());
+        self.run(move |writer| writer.forget(emails, tombstones, now))
+            .await
     }
 
     async fn check(&self) -> Result<(), StoreError> {
@@ -93,23 +80,6 @@ impl ContactStore for LedgerStore {
 
 fn identity(email: &EmailAddress) -> Identity {
     Identity::contact(email.as_str())
-}
-
-/// The hash of a forgotten address.
-fn hash(key: &MacKey, email: &EmailAddress) -> Hex<16> {
-    Hex(key.hash16(&[email.as_str().as_bytes()]))
-}
-
-fn has_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<bool, IndexError> {
-    Ok(draft.find(&Identity::tombstone(&address.0))?.is_some())
-}
-
-fn remove_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<(), IndexError> {
-    if has_tombstone(draft, address)? {
-        let address = *address;
-        draft.record(&Event::TombstoneRemoved { address })?;
-    }
-    Ok(())
 }
 
 fn import(
@@ -129,22 +99,6 @@ fn import(
     }
     draft.record(&Event::imported(row))?;
     Ok(ImportOutcome::Created)
-}
-
-/// Records that the address is forgotten, known or not, and returns whether there was a contact.
-fn forget(
-    draft: &mut Draft<'_>,
-    tombstones: &MacKey,
-    email: &EmailAddress,
-    at: Timestamp,
-) -> Result<bool, IndexError> {
-    let was_known = draft.find(&identity(email))?.is_some();
-    draft.record(&Event::forgotten(email, at))?;
-    let address = hash(tombstones, email);
-    if !has_tombstone(draft, &address)? {
-        draft.record(&Event::TombstoneSet { address, at })?;
-    }
-    Ok(was_known)
 }
 
 /// Builds the contact from its kept events.

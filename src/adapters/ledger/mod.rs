@@ -25,18 +25,27 @@
 //! | an unfinished compaction | removed; the ledger is complete without it |
 //! | a journal of an earlier version | its lines are written to the ledger, and it is removed |
 //! | an earlier format, a new secret, a forgotten address | the ledger is compacted |
+//! | an erasure that was not finished | the address is blanked in the kept files, and the index is made again |
 //! | the marker of a clean stop that fits ledger and index | the index is used |
 //! | anything else | the index is made again from the ledger |
 //! | no disk space for an index | changes are refused until there is; credentials are looked up in memory |
 //!
 //! **A compaction** writes a new generation of the ledger with the lines that still count. It is due
 //! when the lines that may have become superfluous since the last one outnumber those it began with.
+//!
+//! **An erasure** (`erasure`) rids every file of an address before it is answered: the ledger by a
+//! compaction, the index by making it anew, the files kept beside the ledger by overwriting (`kept_files`).
+//! A keyed hash of the address stays, the tombstone, so that an import does not bring it back.
+//!
+//! **A list** (`listing`) reads the ledger beside the writer and asks the index for the present state.
 
 mod commit_queue;
 mod contacts;
 mod credentials;
 mod draft;
+mod erasure;
 mod index;
+mod kept_files;
 mod listing;
 mod open;
 pub(super) mod record;

@@ -12,6 +12,7 @@ use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::metrics::Metrics;
 
+use super::erasure;
 use super::index::clean_stop::{self, CleanStop};
 use super::index::{self, Index, RebuildError};
 use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, Verified, append_whole};
@@ -62,6 +63,8 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     let marker = match marker {
         // Buckets depend on the secret.
         Ok(_) if is_new_secret => Err("the secret is new".to_owned()),
+        // sled keeps bytes that it no longer needs.
+        Ok(_) if has_forgotten => Err("an erasure was not finished".to_owned()),
         marker => marker,
     };
     let shared = SharedState::default();
@@ -78,24 +81,21 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         put_off: 0,
         // Until the first event of this process nothing expires.
         now: Timestamp::default(),
+        is_index_stale: false,
     };
-    match trusted {
-        Ok(index) => writer.shared.set_index(index),
-        Err(reason) => build_index(&mut writer, &reason).map_err(|flaw| flawed(data_dir, flaw))?,
-    }
-    // A line of a later format in a file of an earlier one would count as damage.
-    let is_outdated = writer.ledger.head().format < FORMAT;
-    if is_new_secret || is_outdated || has_forgotten {
-        match writer.compact(&secret) {
-            Err(Flaw::Io(error)) if is_full(&error) && !is_new_secret && !is_outdated => {
-                tracing::warn!(
-                    %error,
-                    "the ledger still holds addresses that were forgotten: the next start with \
-                     enough room drops them"
-                );
-            }
-            compacted => compacted.map_err(|flaw| flawed(data_dir, flaw))?,
+    let untrusted = match trusted {
+        Ok(index) => {
+            writer.shared.set_index(index);
+            None
         }
+        Err(reason) => Some(reason),
+    };
+    let is_stale =
+        !compact(&mut writer, &secret, has_forgotten).map_err(|flaw| flawed(data_dir, flaw))?;
+    // After the compaction, so that it holds no address that was forgotten.
+    if let Some(reason) = untrusted {
+        build_index(&mut writer, &reason).map_err(|flaw| flawed(data_dir, flaw))?;
+        writer.is_index_stale = is_stale;
     }
     // The rename of a new generation is not durable yet.
     let repaired = writer.ledger.repair();
@@ -109,6 +109,32 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         writer.shared.set_write_error(Some(ledger_failed(error)));
     }
     Ok(writer)
+}
+
+/// Compacts the ledger if it has an earlier format, another secret, or addresses that were forgotten.
+/// Returns whether it is free of these now.
+fn compact(writer: &mut LedgerWriter, secret: &str, has_forgotten: bool) -> Result<bool, Flaw> {
+    let path = writer.ledger.path();
+    if has_forgotten {
+        erasure::blank_kept(path, &erasure::forgotten(path)?);
+    }
+    let head = writer.ledger.head();
+    // A line of a later format in a file of an earlier one would count as damage.
+    let is_needed = head.secret != secret || head.format < FORMAT;
+    if !is_needed && !has_forgotten {
+        return Ok(true);
+    }
+    match writer.compact(secret) {
+        Err(Flaw::Io(error)) if is_full(&error) && !is_needed => {
+            tracing::warn!(
+                %error,
+                "the ledger still holds addresses that were forgotten: the next start with enough \
+                 room drops them"
+            );
+            Ok(false)
+        }
+        compacted => compacted.map(|()| true),
+    }
 }
 
 /// Writes a file beside the ledger and removes it.
@@ -168,10 +194,12 @@ fn open_ledger(
             let generation = generation.map_or(0, |preview| preview.generation) + 1;
             let now = Timestamp::default();
             // Not every file system has hard links.
+            let forgotten = erasure::forgotten(&path).map_err(|flaw| flawed(data_dir, flaw))?;
             let copy = |_error| fs::copy(&path, &kept).map(drop);
             let keep = || fs::hard_link(&path, &kept).or_else(copy);
             let (ledger, _expired) = record::compact(files, &path, generation, &secret, now, keep)
                 .map_err(|flaw| flawed(data_dir, flaw))?;
+            erasure::blank_kept(&path, &forgotten);
             Ok((ledger, false, Err("damage was accepted".to_owned())))
         }
         Err(flaw) => Err(flawed(data_dir, flaw)),

@@ -19,6 +19,7 @@ use super::index::IndexError;
 use super::open::{Tuning, open};
 use super::record::{Event, Identity, Kept, LEDGER};
 use super::shared_state::SharedState;
+use super::writer::LedgerWriter;
 
 /// Contacts, keys and revoked tokens in a data directory.
 #[derive(Debug)]
@@ -103,6 +104,15 @@ impl LedgerStore {
     ) -> Result<T, StoreError> {
         let committed = self.queue.commit(&self.shared, decide).await;
         committed.inspect_err(|error| self.shared.count_failure(error))
+    }
+
+    /// Has the writer do a task alone, after the changes that came before it.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        task: impl FnOnce(&mut LedgerWriter) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let done = self.queue.run(&self.shared, task).await;
+        done.inspect_err(|error| self.shared.count_failure(error))
     }
 
     /// The kept events of `identity` after the last answered change.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::vec::IntoIter;
 
 use tokio::time::Instant;
@@ -17,7 +17,9 @@ use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
 use super::draft::Draft;
-use super::index::{CredentialMap, Index, IndexError, RebuildError, clean_stop, rebuild};
+use super::index::{
+    CredentialMap, Index, IndexError, RebuildError, clean_stop, rebuild, renew, wipe,
+};
 use super::record::{self, Entry, Flaw, Ledger, Stamp};
 use super::shared_state::SharedState;
 
@@ -47,6 +49,8 @@ pub(super) struct LedgerWriter {
     pub(super) put_off: u64,
     /// When the last event of this process happened.
     pub(super) now: Timestamp,
+    /// Whether the index's files may hold addresses that were forgotten.
+    pub(super) is_index_stale: bool,
 }
 
 impl LedgerWriter {
@@ -79,6 +83,25 @@ impl LedgerWriter {
         for reply in replies {
             reply(outcome.clone());
         }
+    }
+
+    /// Commits one change alone.
+    pub(super) fn commit_one<T: Send + 'static>(
+        &mut self,
+        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, answer) = mpsc::channel();
+        self.commit(vec![Box::new(move |draft| {
+            let decided = decide(draft)?;
+            let reply: ChangeReply = Box::new(move |outcome| {
+                // The answer is read below.
+                let _ = sender.send(outcome.map(|()| decided));
+            });
+            Ok(reply)
+        })]);
+        answer
+            .recv()
+            .unwrap_or_else(|_given_up| Err(self.shared.unavailable()))
     }
 
     /// Decides, appends, indexes. After an error nothing was recorded.
@@ -142,6 +165,7 @@ impl LedgerWriter {
         match rebuild(&self.index_root, &self.hash_key, &self.ledger) {
             Ok(index) => {
                 self.index_failure = None;
+                self.is_index_stale = false;
                 self.shared.set_index(index);
                 Ok(())
             }
@@ -172,10 +196,26 @@ impl LedgerWriter {
         if !is_due || !self.shared.is_sound() {
             return;
         }
+        // The outcome is logged.
+        let _ = self.compact_now();
+    }
+
+    /// Compacts the ledger. After a failure it is as it was, or was compacted but a power cut could undo
+    /// that.
+    pub(super) fn compact_now(&mut self) -> Result<(), StoreError> {
         let secret = self.ledger.head().secret.clone();
         let compacted = catch_unwind(AssertUnwindSafe(|| self.compact(&secret)));
-        match compacted {
-            Ok(Ok(())) => {
+        let compacted = match compacted {
+            Ok(compacted) => compacted.map_err(|flaw| match flaw {
+                Flaw::Io(error) => ledger_failed(error),
+                Flaw::Newer(_) | Flaw::Damaged { .. } => {
+                    StoreError::Unavailable(format!("ledger: {flaw}"))
+                }
+            }),
+            Err(_panic) => Err(StoreError::Unavailable("panic".to_owned())),
+        };
+        match &compacted {
+            Ok(()) => {
                 self.put_off = 0;
                 tracing::info!(
                     ledger.generation = self.ledger.head().generation,
@@ -183,17 +223,34 @@ impl LedgerWriter {
                     "the ledger was compacted"
                 );
             }
-            Ok(Err(error)) => self.put_compaction_off(&error.to_string()),
-            Err(_panic) => self.put_compaction_off("panic"),
+            Err(error) => {
+                self.put_off = self.ledger.growth().saturating_mul(2);
+                tracing::warn!(%error, "the ledger cannot be compacted");
+            }
         }
         // The new generation may not have its name for good.
-        let trouble = self.repair().err();
-        self.shared.set_write_error(trouble);
+        let repaired = self.repair();
+        self.shared
+            .set_write_error(repaired.as_ref().err().cloned());
+        compacted.and(repaired)
     }
 
-    fn put_compaction_off(&mut self, error: &str) {
-        self.put_off = self.ledger.growth().saturating_mul(2);
-        tracing::warn!(error, "the ledger cannot be compacted");
+    /// Makes the index anew in a new directory, and removes the present one, which answers look-ups until
+    /// then. After a failure it stays.
+    pub(super) fn renew_index(&mut self) -> Result<(), StoreError> {
+        self.is_index_stale = true;
+        let Some(old) = self.shared.index() else {
+            return self.build_index().map_err(|error| (&error).into());
+        };
+        let renewed = renew(&self.index_root, &self.hash_key, &self.ledger);
+        let new = renewed.map_err(|error| StoreError::from(&error))?;
+        let directory = new.directory().to_path_buf();
+        self.shared.set_index(new);
+        // It is removed, whatever state it is in.
+        let _ = old.close();
+        wipe(&self.index_root, Some(&directory)).map_err(IndexError::from)?;
+        self.is_index_stale = false;
+        Ok(())
     }
 
     /// Writes the next generation of the ledger, under `secret`, and goes on with it. It must be
@@ -217,6 +274,9 @@ impl LedgerWriter {
     /// Leaves a good index for the next start.
     pub(super) fn finish(mut self) -> Result<(), StoreError> {
         self.repair_ledger()?;
+        if self.is_index_stale {
+            return Err(IndexError::new("it may hold addresses that were forgotten").into());
+        }
         let index = self.shared.take_index();
         let index = index.ok_or_else(|| IndexError::new("not there"))?;
         let directory = index.close()?;

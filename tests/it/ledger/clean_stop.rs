@@ -160,10 +160,9 @@ async fn a_copy_from_before_the_ledger_was_written_anew_is_an_earlier_one() {
     for name in ["ada", "zoe"] {
         opened.sign_up(name).await.unwrap();
     }
+    let before = house.ledger();
     opened.forget("zoe").await.unwrap();
     opened.stop();
-    let before = house.ledger();
-    house.open().stop();
     check_refused(&house, &before, 1);
     assert!(house.refusal().contains("an earlier copy"));
     // In a directory of its own it is as good as any.
@@ -173,5 +172,5 @@ async fn a_copy_from_before_the_ledger_was_written_anew_is_an_earlier_one() {
         fs::copy(house.file(name), other.file(name)).unwrap();
     }
     fs::remove_dir_all(other.file("index")).unwrap();
-    other.open().assert_has(&["ada"], &["zoe"]).await;
+    other.open().assert_has(&["ada", "zoe"], &[]).await;
 }

@@ -87,7 +87,7 @@ async fn the_last_signers_of_a_contact_outlive_every_rewrite() {
 }
 
 #[tokio::test]
-async fn a_forgotten_address_is_gone_from_every_file_after_the_next_start() {
+async fn a_tombstone_is_all_that_a_compaction_keeps_of_a_forgotten_address() {
     for is_crash in [false, true] {
         let house = House::new();
         let opened = house.open();

@@ -5,6 +5,7 @@ mod compaction;
 mod damage;
 mod directory;
 mod displaced;
+mod erasure;
 mod faults;
 mod format;
 mod index;
@@ -14,6 +15,7 @@ mod outages;
 mod power;
 mod queue;
 mod secret;
+mod snapshots;
 mod torn;
 
 use std::fs;

@@ -250,16 +250,18 @@ async fn behind_a_clean_stop_a_start_writes_nothing_to_the_ledger() {
 #[tokio::test]
 async fn a_start_on_a_full_disk_has_everything_and_recovers_alone() {
     let house = House::new();
-    let opened = house.open();
+    let files = FaultyFiles::default();
+    let opened = house.try_open(files.tuning()).unwrap();
     opened.sign_up("ada").await.unwrap();
     opened.store.issue(key_record(1, None)).await.unwrap();
     // To drop an address takes room.
     opened.sign_up("bob").await.unwrap();
+    files.fail_renames(true);
     opened.forget("bob").await.unwrap();
-    opened.stop();
+    files.fail_renames(false);
+    opened.crash();
     let before = house.ledger();
 
-    let files = FaultyFiles::default();
     set(files.fault(|faults| &faults.disk_full), true);
     let (opened, log) = logged(|| house.try_open(files.tuning()).unwrap());
     assert!(log.contains("ERROR"), "{log}");
@@ -275,7 +277,7 @@ async fn a_start_on_a_full_disk_has_everything_and_recovers_alone() {
     set(files.fault(|faults| &faults.disk_full), false);
     assert_eq!(ContactStore::check(&*opened.store).await, Ok(()));
     opened.sign_up("cy").await.unwrap();
-    opened.stop();
+    opened.crash();
     assert!(house.ledger_text().contains("bob@"));
     house.open().assert_has(&["ada", "cy"], &["bob"]).await;
     assert!(!house.ledger_text().contains("bob@"));

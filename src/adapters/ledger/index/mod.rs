@@ -15,5 +15,5 @@ mod rebuild;
 mod sled_index;
 
 pub(crate) use credential_map::CredentialMap;
-pub(crate) use rebuild::{RebuildError, rebuild};
+pub(crate) use rebuild::{RebuildError, rebuild, renew};
 pub(crate) use sled_index::{Index, IndexError, events, wipe};

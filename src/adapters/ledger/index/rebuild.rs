@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::adapters::ledger::record::{Entry, Flaw, Ledger, each_event};
+use crate::adapters::sled_db::remove;
 use crate::domain::secret::MacKey;
 use crate::ports::StoreError;
 
@@ -61,6 +62,27 @@ pub(crate) fn rebuild(
         tracing::warn!(%error, "an index that could not be made cannot be removed");
     }
     made
+}
+
+/// Builds an index of `ledger` under `root`, in a new directory beside the present one. After an error it
+/// is removed again.
+pub(crate) fn renew(
+    root: &Path,
+    hash_key: &MacKey,
+    ledger: &Ledger,
+) -> Result<Arc<Index>, RebuildError> {
+    let index = Index::create(root, hash_key)?;
+    match fill(&index, ledger.path(), ledger.sequence()) {
+        Ok(()) => Ok(index),
+        Err(error) => {
+            let directory = index.directory().to_path_buf();
+            index.abandon();
+            if let Err(error) = remove(&directory) {
+                tracing::warn!(%error, "an index that could not be made cannot be removed");
+            }
+            Err(error)
+        }
+    }
 }
 
 fn fill(index: &Index, path: &Path, total: u64) -> Result<(), RebuildError> {

@@ -20,10 +20,11 @@ use crate::adapters::files::Files;
 use crate::domain::time::Timestamp;
 
 use super::event::Identity;
+use super::event_reader::{each_event, each_line};
 use super::file::{Ledger, unfinished};
 use super::fold::{Kept, fold};
 use super::head::{FORMAT, Head};
-use super::reader::{Flaw, each_event, each_line};
+use super::reader::Flaw;
 
 /// How many lines are written at a time, as one batch.
 const BATCH_LINES: usize = 1024;

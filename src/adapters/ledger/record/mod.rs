@@ -17,12 +17,14 @@
 //! | `line` | a line's bytes, with its checksum |
 //! | `head` | the first line: format, generation, secret |
 //! | `reader` | verifies every line, and tells a torn end from damage |
+//! | `event_reader` | reads the events of a verified ledger |
 //! | `file` | appends batches, and truncates what was never acknowledged |
 //! | `compaction` | writes a generation without the lines that no longer count |
 //! | `old_journal` | takes over the journal of earlier versions |
 
 mod compaction;
 mod event;
+mod event_reader;
 mod file;
 mod fold;
 mod head;
@@ -32,14 +34,13 @@ mod reader;
 
 pub(crate) use compaction::{compact, create};
 pub(crate) use event::{Event, Hex, Identity, Signer};
+pub(crate) use event_reader::{EventReader, each_event};
 pub(crate) use file::{Ledger, PROBE, append_whole, unfinished};
 pub(crate) use fold::{Entry, Kept, fold};
 pub(crate) use head::FORMAT;
 pub(crate) use line::{CRC_OPEN, checked, seal};
 pub(crate) use old_journal::{old_journal, take_over};
-pub(crate) use reader::{
-    EventReader, Flaw, Preview, Stamp, Verified, bad_lines, each_event, preview, verify,
-};
+pub(crate) use reader::{Flaw, Preview, Stamp, Verified, bad_lines, preview, verify};
 
 /// The ledger's name in the data directory.
 pub(crate) const LEDGER: &str = "ledger.jsonl";

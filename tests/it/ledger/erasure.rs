@@ -1,0 +1,304 @@
+//! A forgotten address is in no file any more when the answer comes, whatever happens meanwhile.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use landing_api::domain::contact::{Erasure, ImportOutcome};
+use landing_api::ports::ContactStore;
+
+use super::faults::{FaultyFiles, set};
+use super::snapshots::SnapshotFiles;
+use super::{contents, sealed};
+use crate::fixtures::{House, Opened, START, address, imported, sign_up};
+
+/// The files of the house that hold one of these texts.
+fn holders(house: &House, texts: &[&str]) -> Vec<PathBuf> {
+    let has = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
+    contents(&house.path)
+        .into_iter()
+        .filter(|(_, bytes)| texts.iter().any(|text| has(bytes, text)))
+        .map(|(path, _)| path)
+        .collect()
+}
+
+async fn forget(opened: &Opened, names: &[&str]) -> Erasure {
+    let names: Vec<_> = names.iter().map(|name| address(name)).collect();
+    opened.store.forget(&names, START).await.unwrap()
+}
+
+/// Names that are written in several ways.
+const SPELLINGS: [&str; 4] = ["zoe@ex", "z/oe@ex", "z\\/oe@ex", "\\u007aoe@ex"];
+
+/// What people may find beside the ledger.
+const KEPT: [(&str, &str); 4] = [
+    (
+        "ledger.cut.1",
+        r#"{"crc":"0","event":{"contact_subscribed":{"email":"zoe@example.com"}}}"#,
+    ),
+    (
+        "ledger.cut.2",
+        "\"bob@example.com\" \"z\\/oe@example.com\" \"zoe@exa",
+    ),
+    ("ledger.damaged.1", "\"\\u007aoe@example.com\"\n"),
+    ("ledger.damaged.2", "\"bob@example.com\"\n"),
+];
+
+#[tokio::test]
+async fn a_forgotten_address_is_in_no_file_when_the_answer_comes() {
+    let house = House::new();
+    let opened = house.open();
+    for name in ["ada", "zoe", "z/oe", "zoe", "xzoe"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    for (name, text) in KEPT {
+        fs::write(house.file(name), text).unwrap();
+    }
+    assert!(holders(&house, &SPELLINGS).len() > 3);
+    let erasure = forget(&opened, &["zoe", "z/oe", "nobody"]).await;
+    assert_eq!(erasure.was_known, [true, true, false]);
+    let expected = [
+        "ledger.cut.1",
+        "ledger.cut.2",
+        "ledger.damaged.1",
+        "ledger.jsonl",
+        "index",
+    ];
+    assert_eq!(erasure.rewritten, expected);
+    assert!(erasure.is_complete(), "{erasure:?}");
+    for text in SPELLINGS {
+        let text = ["\"", text].concat();
+        assert_eq!(holders(&house, &[&text, "\tczoe@"]), [] as [PathBuf; 0]);
+    }
+    assert!(holders(&house, &["nobody"]).is_empty());
+    // Others are as they were, in every file.
+    assert_eq!(holders(&house, &["bob@example.com"]).len(), 2);
+    for (name, text) in KEPT {
+        assert_eq!(fs::read(house.file(name)).unwrap().len(), text.len());
+    }
+    let mut opened = opened;
+    for is_crash in [true, false, false] {
+        opened.assert_has(&["ada", "xzoe"], &["zoe", "z/oe"]).await;
+        let again = opened.store.import(vec![imported("zoe", START)], false);
+        assert_eq!(again.await, Ok(vec![ImportOutcome::Forgotten]));
+        opened.end(is_crash);
+        opened = house.open();
+    }
+    opened.sign_up("zoe").await.unwrap();
+    opened.assert_has(&["zoe"], &[]).await;
+}
+
+#[tokio::test]
+async fn the_index_that_an_erasure_made_is_left_clean() {
+    let house = House::new();
+    let opened = house.open();
+    for name in ["ada", "zoe"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    forget(&opened, &["zoe"]).await;
+    opened.sign_up("bob").await.unwrap();
+    assert_eq!(fs::read_dir(house.file("index")).unwrap().count(), 1);
+    opened.stop();
+    assert!(holders(&house, &["zoe@"]).is_empty());
+    let (opened, log) = house.open_logged();
+    assert!(!log.contains("rebuilding"), "{log}");
+    opened.assert_has(&["ada", "bob"], &["zoe"]).await;
+}
+
+#[tokio::test]
+async fn what_an_earlier_version_left_of_a_forgotten_address_goes_at_the_start() {
+    let house = House::new();
+    let opened = house.open();
+    for name in ["ada", "zoe"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.stop();
+    // The earlier version only recorded that it is forgotten.
+    let line = ",\"seq\":3,\"batch\":3,\"left\":0,\"event\":\
+                {\"contact_forgotten\":{\"email\":\"zoe@example.com\",\"at\":1800000000000}}}";
+    let crc = crc32fast::hash(line.as_bytes());
+    let text = house.ledger_text().replace("\"format\":4", "\"format\":3");
+    let text = sealed(&text) + &format!("{{\"crc\":\"{crc:08x}\"{line}\n");
+    house.write_ledger(text.as_bytes());
+    for (name, text) in KEPT {
+        fs::write(house.file(name), text).unwrap();
+    }
+    let opened = house.open();
+    opened.assert_has(&["ada"], &["zoe"]).await;
+    assert!(holders(&house, &["zoe@", "\\u007aoe@"]).is_empty());
+    assert_eq!(
+        holders(&house, &["oe@example.com"]).len(),
+        1,
+        "z/oe is another"
+    );
+    // Nor when the ledger was damaged meanwhile.
+    opened.stop();
+    let damaged = text.replacen("ada@", "adb@", 1);
+    house.write_ledger(damaged.as_bytes());
+    fs::remove_dir_all(house.file("index")).unwrap();
+    house.refusal();
+    house.accept_damage();
+    house.open().assert_has(&[], &["ada", "zoe"]).await;
+    assert!(holders(&house, &["zoe@"]).is_empty());
+    assert_eq!(house.kept("damaged").len(), 3);
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_anew_is_named_and_goes_later() {
+    for is_restarted in [false, true] {
+        let house = House::new();
+        let files = FaultyFiles::default();
+        let opened = house.try_open(files.tuning()).unwrap();
+        for name in ["ada", "zoe"] {
+            opened.sign_up(name).await.unwrap();
+        }
+        files.fail_renames(true);
+        let erasure = forget(&opened, &["zoe"]).await;
+        assert_eq!(erasure.was_known, [true]);
+        assert!(!erasure.is_complete());
+        assert!(erasure.rewritten.is_empty());
+        assert_eq!(erasure.remaining.len(), 2);
+        for (remainder, file) in erasure.remaining.iter().zip(["ledger.jsonl", "index"]) {
+            let reason = &remainder.reason;
+            assert_eq!(remainder.file, file);
+            assert!(reason.contains("ledger compact"), "{reason}");
+            assert!(!reason.contains("zoe"), "{reason}");
+        }
+        opened.assert_has(&["ada"], &["zoe"]).await;
+        assert!(holders(&house, &["\"zoe@"]).contains(&house.file("ledger.jsonl")));
+        files.fail_renames(false);
+        if is_restarted {
+            // The index is not left for the next start.
+            assert!(opened.store.close().is_err());
+            drop(opened);
+            let opened = house.open();
+            opened.assert_has(&["ada"], &["zoe"]).await;
+            assert!(holders(&house, &["zoe@"]).is_empty());
+        } else {
+            let erasure = forget(&opened, &["zoe"]).await;
+            assert_eq!(erasure.was_known, [false]);
+            assert!(erasure.is_complete());
+            assert!(holders(&house, &["zoe@"]).is_empty());
+        }
+    }
+}
+
+#[tokio::test]
+async fn on_a_full_disk_nothing_is_forgotten_and_the_caller_is_told() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let opened = house.try_open(files.tuning()).unwrap();
+    opened.sign_up("zoe").await.unwrap();
+    fs::write(house.file("ledger.cut.1"), KEPT[0].1).unwrap();
+    set(files.fault(|faults| &faults.disk_full), true);
+    let refused = opened.store.forget(&[address("zoe")], START).await;
+    assert!(refused.is_err(), "{refused:?}");
+    opened.assert_has(&["zoe"], &[]).await;
+    let kept = fs::read_to_string(house.file("ledger.cut.1")).unwrap();
+    assert_eq!(kept, KEPT[0].1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sign_ups_go_on_while_addresses_are_forgotten() {
+    let house = House::new();
+    let opened = house.open();
+    for round in 0..5 {
+        sign_up(&opened.store, &format!("zoe{round}"))
+            .await
+            .unwrap();
+    }
+    let clients: Vec<_> = (0..4)
+        .map(|client| {
+            let store = Arc::clone(&opened.store);
+            tokio::spawn(async move {
+                for round in 0..50 {
+                    let name = format!("c{client}r{round}");
+                    sign_up(&store, &name).await.unwrap();
+                    let found = ContactStore::find(&*store, &address(&name)).await;
+                    assert!(found.unwrap().is_some());
+                }
+            })
+        })
+        .collect();
+    for round in 0..5 {
+        let erasure = forget(&opened, &[&format!("zoe{round}")]).await;
+        assert_eq!(
+            (erasure.was_known.as_slice(), erasure.is_complete()),
+            (&[true][..], true)
+        );
+    }
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert!(holders(&house, &["zoe"]).is_empty());
+    let mut opened = opened;
+    for is_crash in [true, false] {
+        for client in 0..4 {
+            for round in 0..50 {
+                assert!(opened.has(&format!("c{client}r{round}")).await);
+            }
+        }
+        opened.end(is_crash);
+        opened = house.open();
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_while_it_forgets_leaves_the_contact_or_nothing_of_it() {
+    let house = House::new();
+    let opened = house.open();
+    for name in ["ada", "zoe", "zoe"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.stop();
+    fs::write(house.file("ledger.cut.1"), KEPT[0].1).unwrap();
+    let files = SnapshotFiles::of(&house);
+    let opened = house.try_open(files.tuning()).unwrap();
+    let first = files.count();
+    assert!(forget(&opened, &["zoe"]).await.is_complete());
+    let (mut kept, mut forgotten) = (0, 0);
+    for number in first..files.count() {
+        let left = files.house(number);
+        let opened = left.open();
+        opened.assert_has(&["ada"], &[]).await;
+        if opened.has("zoe").await {
+            kept += 1;
+            // Nothing is half done.
+            let holders = holders(&left, &["\"zoe@"]);
+            for name in ["ledger.jsonl", "ledger.cut.1"] {
+                assert!(holders.contains(&left.file(name)), "{number} {name}");
+            }
+        } else {
+            forgotten += 1;
+            assert_eq!(holders(&left, &["zoe@"]), [] as [PathBuf; 0], "{number}");
+        }
+    }
+    assert!(kept > 1 && forgotten > 3, "{kept} {forgotten}");
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_while_it_imports_leaves_all_rows_or_none() {
+    let house = House::new();
+    house.open().sign_up("ada").await.unwrap();
+    let files = SnapshotFiles::of(&house);
+    let opened = house.try_open(files.tuning()).unwrap();
+    let first = files.count();
+    let names = ["bob", "ada", "cy", "dan", "bob"];
+    let rows = || names.map(|name| imported(name, START)).to_vec();
+    let outcomes = opened.store.import(rows(), false).await.unwrap();
+    let created = |outcomes: &[ImportOutcome]| {
+        let created = outcomes.iter().filter(|it| **it == ImportOutcome::Created);
+        created.count()
+    };
+    assert_eq!(created(&outcomes), 3);
+    let mut found = Vec::new();
+    for number in first..files.count() {
+        let left = files.house(number);
+        let opened = left.open();
+        let again = opened.store.import(rows(), false).await.unwrap();
+        found.push(created(&again));
+        opened.assert_has(&["ada", "bob", "cy", "dan"], &[]).await;
+    }
+    found.dedup();
+    assert_eq!(found, [3, 0]);
+}
