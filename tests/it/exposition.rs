@@ -243,6 +243,11 @@ fn the_program_serves_them_to_the_operator_alone() {
     assert!(ask("/ready").ends_with("ready\n"));
     let answer = ask("/metrics");
     let (_, text) = answer.split_once("\r\n\r\n").unwrap();
+    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let names = types.filter_map(|line| line.split(' ').next());
+    let own = names.filter(|name| name.starts_with("landing_api_"));
+    let own: BTreeSet<_> = own.map(str::to_owned).collect();
+    assert_eq!(crate::handbook::metrics(), own);
     let samples = samples(text);
     for name in [
         "landing_api_disk_free_bytes",
