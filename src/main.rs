@@ -108,14 +108,15 @@ fn operate(command: Command, args: Option<Args>) -> ExitCode {
 
 /// Runs the service.
 fn serve_with(args: &Args) -> ExitCode {
+    let is_json = args.log_format == LogFormat::Json;
     // Before any thread, because it changes the environment.
     let passed = match systemd::passed_listener() {
         Ok(passed) => passed,
-        Err(error) => return failed(Failure::from(error)),
+        Err(error) => return failed(is_json, Failure::from(error)),
     };
     // The log has a thread, too.
     if let Err(error) = check_threads() {
-        return failed(Failure::from(error));
+        return failed(is_json, Failure::from(error));
     }
     let metrics = Arc::new(Metrics::new(endpoints::names()).of_data_dir(&args.data_dir));
     let warned = Arc::clone(&metrics);
@@ -123,8 +124,12 @@ fn serve_with(args: &Args) -> ExitCode {
         let at = SystemClock.now();
         warned.set_last_error(LastError { at, text });
     };
-    let is_json = args.log_format == LogFormat::Json;
     let log = telemetry::init(args.log_level, is_json, on_warning);
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        flags = args.given,
+        "starting"
+    );
     let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {
         let mut stores = Stores::default();
         let ended = runtime.block_on(run(args, passed, metrics, &mut stores));
@@ -141,17 +146,18 @@ fn serve_with(args: &Args) -> ExitCode {
     write_to_pipe(move || drop(log));
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failed(failure),
+        Err(failure) => failed(is_json, failure),
     }
 }
 
 /// Prints the error, and returns the exit status.
-fn failed(failure: Failure) -> ExitCode {
+fn failed(is_json: bool, failure: Failure) -> ExitCode {
     let (status, line) = match failure {
         Failure::Flag(line) => (2, line),
         Failure::Run(error) => (1, error.to_string()),
     };
-    write_to_pipe(move || drop(writeln!(io::stderr().lock(), "error: {line}")));
+    // Fails only if nobody reads it.
+    write_to_pipe(move || drop(telemetry::write_failure(is_json, &line)));
     ExitCode::from(status)
 }
 

@@ -131,6 +131,23 @@ impl Visit for LineText {
     }
 }
 
+/// Writes the last line, after the log has ended: why the program fails.
+///
+/// # Errors
+/// When standard error cannot be written.
+pub fn write_failure(is_json: bool, message: &str) -> io::Result<()> {
+    if !is_json {
+        return writeln!(stderr().lock(), "error: {message}");
+    }
+    let lines = fmt().json().flatten_event(true).with_target(false);
+    let subscriber = lines
+        .with_writer(stderr)
+        .log_internal_errors(false)
+        .finish();
+    tracing::subscriber::with_default(subscriber, || tracing::error!("{message}"));
+    Ok(())
+}
+
 /// Starts logging: events of the service from `level` up, events of its libraries from `WARN` up.
 /// `on_warning` is given the text of each of level WARN or ERROR. Only the first call of a process has an
 /// effect.

@@ -3,6 +3,7 @@
 //! `LANDING_DATA_DIR`.
 
 mod commands;
+mod given;
 mod handbook;
 mod values;
 
@@ -191,6 +192,10 @@ pub struct Args {
     /// Form of the log
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
+
+    /// The flags that have other values than the defaults, in one line without secrets.
+    #[arg(skip)]
+    pub given: String,
 }
 
 /// The model's flags. Without `--model-url`, giving any of the others is an error.
@@ -325,8 +330,9 @@ impl Invocation {
                     "where is the data directory? Give --data-dir DIR, or set LANDING_DATA_DIR",
                 ));
             }
-            let args = Args::from_arg_matches(matches)?;
+            let mut args = Args::from_arg_matches(matches)?;
             args.check()?;
+            args.given = given::given(matches, command().get_arguments());
             Ok(Box::new(args))
         };
         if matches.subcommand().is_none() {

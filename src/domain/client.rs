@@ -10,6 +10,7 @@ use super::email::EmailAddress;
 use super::policy::PolicyName;
 use super::quota_token::QuotaToken;
 use super::secret::MacKey;
+use super::time::Timestamp;
 
 /// The part of an IP address that is counted: a whole IPv4 address, or the /64 of an IPv6 address,
 /// the smallest network that providers assign.
@@ -58,11 +59,14 @@ impl Network {
         }
     }
 
-    /// A short name for log lines: a keyed hash, which is the same in all lines and hides the address.
+    /// A short name for log lines: a keyed hash, which hides the address, and is the same in all lines of
+    /// one day (UTC).
     #[must_use]
-    pub fn pseudonym(&self, key: &MacKey) -> String {
-        let hash = key.hash(&[b"pseudonym", self.as_bytes()]);
-        hash.to_hex().chars().take(12).collect()
+    pub fn pseudonym(&self, key: &MacKey, at: Timestamp) -> String {
+        const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+        let day = at.as_ms() / DAY_MS;
+        let hash = key.hash16(&[b"pseudonym", &day.to_be_bytes(), self.as_bytes()]);
+        HEXLOWER.encode(hash.split_at(4).0)
     }
 
     /// The group of the network: its IPv4 /24 or IPv6 /48.
@@ -294,6 +298,20 @@ mod tests {
         assert_ne!(group("192.0.2.1"), group("192.0.3.1"));
         assert_eq!(group("2001:db8:1:2::1"), group("2001:db8:1:ffff::1"));
         assert_ne!(group("2001:db8:1::1"), group("2001:db8:2::1"));
+    }
+
+    #[test]
+    fn a_pseudonym_tells_networks_apart_for_a_day() {
+        let keys = Secret::new([1; 32]).keys();
+        let (key, other_key) = (keys.limiter, keys.origin);
+        let [morning, evening, tomorrow] = [0, 86_399_999, 86_400_000].map(Timestamp::from_ms);
+        let name = |address: &str, at| network(address).pseudonym(&key, at);
+        let ours = name("192.0.2.1", morning);
+        assert!(ours.len() == 8 && ours.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        assert_eq!(name("192.0.2.1", evening), ours);
+        assert_ne!(name("192.0.2.1", tomorrow), ours);
+        assert_ne!(name("192.0.2.2", morning), ours);
+        assert_ne!(network("192.0.2.1").pseudonym(&other_key, morning), ours);
     }
 
     #[test]

@@ -195,6 +195,15 @@ impl Route {
         }
     }
 
+    /// `path` as the endpoint's table has it. Documents have no path there.
+    #[must_use]
+    pub fn path(&self, path: &str) -> Option<&'static str> {
+        match self {
+            Self::Found(endpoint) => endpoint.paths.iter().copied().find(|it| *it == path),
+            Self::WrongMethod { .. } | Self::Unknown => None,
+        }
+    }
+
     /// Whether the path is a document's, whatever the method.
     #[must_use]
     pub const fn is_document(&self) -> bool {

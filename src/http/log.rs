@@ -3,16 +3,19 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use hyper::StatusCode;
+use hyper::body::Body as _;
+use hyper::{Method, Response};
 use tokio::time::Instant;
 use tracing::Level;
 
+use crate::app::App;
+use crate::domain::client::Network;
 use crate::domain::decision::Decision;
-use crate::metrics::Metrics;
+use crate::domain::time::Timestamp;
 
 use super::endpoint::Route;
 use super::problem::{Code, Problem};
-use super::reply::Reply;
+use super::reply::{Reply, ReplyBody};
 use super::request_id::RequestId;
 
 /// Most lines a second about requests that are refused or free, whose number no policy limits.
@@ -75,9 +78,14 @@ pub(super) const PREFLIGHT: &str = "preflight";
 /// The line of a request, and what the metrics count of it. The line holds no personal data: no path, query, address or credential.
 pub(super) struct LogLine<'a> {
     throttle: &'a LogThrottle,
-    metrics: &'a Metrics,
+    app: &'a App,
     id: RequestId,
+    method: &'static str,
     pub(super) endpoint: &'static str,
+    /// The path of the endpoint, as its table has it.
+    pub(super) route: Option<&'static str>,
+    /// Who asks, and when.
+    pub(super) client: Option<(Network, Timestamp)>,
     arrived: Instant,
     is_written: bool,
 }
@@ -88,11 +96,19 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
 }
 
 impl<'a> LogLine<'a> {
-    pub(super) fn begin(id: RequestId, throttle: &'a LogThrottle, metrics: &'a Metrics) -> Self {
+    pub(super) fn begin(
+        id: RequestId,
+        throttle: &'a LogThrottle,
+        app: &'a App,
+        method: &Method,
+    ) -> Self {
         Self {
             throttle,
-            metrics,
+            app,
             id,
+            method: method_name(method),
+            route: None,
+            client: None,
             endpoint: Route::UNKNOWN,
             arrived: Instant::now(),
             is_written: false,
@@ -101,14 +117,15 @@ impl<'a> LogLine<'a> {
 
     pub(super) fn write(
         &mut self,
-        status: StatusCode,
+        response: &Response<ReplyBody>,
         outcome: &Result<Reply, Problem>,
         decision: &Decision,
     ) {
         // First, so that a panic below does not look like a client that hung up.
         self.is_written = true;
-        let (status, duration) = (status.as_u16(), self.arrived.elapsed());
-        self.metrics
+        let (status, duration) = (response.status().as_u16(), self.arrived.elapsed());
+        self.app
+            .metrics
             .record_request(self.endpoint, Some(status), duration);
         let (tool, problem) = match outcome {
             Ok(reply) => (reply.log.tool, reply.log.problem.as_deref()),
@@ -126,6 +143,8 @@ impl<'a> LogLine<'a> {
             return;
         }
         let (id, endpoint, duration_ms) = (self.id, self.endpoint, milliseconds(duration));
+        let (method, route, client) = (self.method, self.route, self.pseudonym());
+        let bytes = response.body().size_hint().exact();
         let code = problem.map(|problem| problem.code.kind().name);
         let violated = decision
             .binding()
@@ -133,12 +152,37 @@ impl<'a> LogLine<'a> {
             .map(|binding| binding.policy.as_str());
         match problem.and_then(|problem| problem.cause.as_deref()) {
             Some(cause) if is_fault => tracing::warn!(
-                request.id = %id, endpoint, tool, status, duration_ms, code, violated, cause, "request"
+                request.id = %id, endpoint, method, route, tool, status, bytes, duration_ms, client,
+                code, violated, cause, "request"
             ),
             cause => tracing::info!(
-                request.id = %id, endpoint, tool, status, duration_ms, code, violated, cause, "request"
+                request.id = %id, endpoint, method, route, tool, status, bytes, duration_ms, client,
+                code, violated, cause, "request"
             ),
         }
+    }
+}
+
+impl LogLine<'_> {
+    /// The pseudonym of who asks, once that is known.
+    fn pseudonym(&self) -> Option<String> {
+        let key = &self.app.secrets.limiter;
+        self.client
+            .map(|(network, now)| network.pseudonym(key, now))
+    }
+}
+
+/// The method, unless the client made it up.
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
     }
 }
 
@@ -149,10 +193,15 @@ impl Drop for LogLine<'_> {
             return;
         }
         let duration = self.arrived.elapsed();
-        self.metrics.record_request(self.endpoint, None, duration);
+        self.app
+            .metrics
+            .record_request(self.endpoint, None, duration);
         if self.throttle.admit() {
             let (id, endpoint, duration_ms) = (self.id, self.endpoint, milliseconds(duration));
-            tracing::info!(request.id = %id, endpoint, duration_ms, "client hung up");
+            let (method, route, client) = (self.method, self.route, self.pseudonym());
+            tracing::info!(
+                request.id = %id, endpoint, method, route, duration_ms, client, "client hung up"
+            );
         }
     }
 }

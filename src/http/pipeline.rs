@@ -52,7 +52,7 @@ impl LandingService {
         let id = self.ids.next();
         let (parts, body) = request.into_parts();
         let (is_head, area) = (parts.method == Method::HEAD, Area::of(parts.uri.path()));
-        let mut log_line = LogLine::begin(id, &self.log_throttle, &self.app().metrics);
+        let mut log_line = LogLine::begin(id, &self.log_throttle, self.app(), &parts.method);
         let mut decision = Decision::default();
         let parts = Arc::new(parts);
         let exchange = self.exchange(id, peer, parts, body, &mut decision, &mut log_line);
@@ -65,7 +65,7 @@ impl LandingService {
                 let response = self
                     .renderer
                     .problem(id, is_head, area, &problem, &decision);
-                log_line.write(response.status(), &Err(problem), &decision);
+                log_line.write(&response, &Err(problem), &decision);
                 response
             }
         }
@@ -84,13 +84,14 @@ impl LandingService {
         let is_document = |path: &str| self.state.documents.contains(path);
         let route = endpoints::find(&parts.method, parts.uri.path(), is_document);
         log_line.endpoint = route.name();
+        log_line.route = route.path(parts.uri.path());
         let head = head::check(&parts);
         if head.is_ok()
             && let Some(headers) = self.origins.preflight(&parts, route)
         {
             log_line.endpoint = PREFLIGHT;
             let response = preflight(id, headers);
-            log_line.write(response.status(), &Ok(Reply::empty()), decision);
+            log_line.write(&response, &Ok(Reply::empty()), decision);
             return response;
         }
         let client_ip = self.proxies.client_ip(peer, &parts.headers);
@@ -98,6 +99,7 @@ impl LandingService {
         let forwarding = client_ip.forwarding;
         self.proxy_warnings.observe(peer, forwarding, is_probe);
         let mut context = RequestContext::new(Arc::clone(&self.state), id, parts, client_ip);
+        log_line.client = Some((context.client.network, context.now));
         let answer = self.answer(&mut context, head, route, body, decision);
         let mut outcome = answer.await;
         let mut response = self.renderer.render(&context, &mut outcome, decision);
@@ -107,7 +109,7 @@ impl LandingService {
             response.headers_mut().insert(CONNECTION, close);
         }
         self.ceiling_warnings.observe(decision);
-        log_line.write(response.status(), &outcome, decision);
+        log_line.write(&response, &outcome, decision);
         response
     }
 

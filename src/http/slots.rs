@@ -105,8 +105,9 @@ impl Slots {
         }
         self.warned_at = Some(Instant::now());
         let busiest = self.shares.busiest();
-        let key = &self.service.state.app.secrets.limiter;
-        let network = busiest.map(|(network, _)| network.pseudonym(key));
+        let app = &self.service.state.app;
+        let (key, now) = (&app.secrets.limiter, app.clock.now());
+        let network = busiest.map(|(network, _)| network.pseudonym(key, now));
         tracing::warn!(
             connections = self.gauge.taken(),
             refused = std::mem::take(&mut self.refused),

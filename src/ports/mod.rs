@@ -46,7 +46,7 @@ pub enum StoreError {
     #[error("store unavailable: {0}")]
     Displaced(String),
     /// The disk is full. The text is for the log, never for a client.
-    #[error("store full: {0}")]
+    #[error("disk full: {0}")]
     Full(String),
     /// Its queue is full.
     #[error("store overloaded")]

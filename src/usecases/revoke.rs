@@ -1,11 +1,22 @@
 //! Revoking a credential before it expires.
 
-use crate::domain::agent::AccessToken;
-use crate::domain::credential::ApiKey;
+use crate::domain::agent::{AccessToken, Registration};
+use crate::domain::credential::{ApiKey, KeyRecord};
 use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
 
 use super::admit::Credentials;
+
+/// What was revoked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// An API key.
+    Key(KeyRecord),
+    /// A registration, with all its tokens.
+    Agent(Registration),
+    /// There was nothing to revoke.
+    Nothing,
+}
 
 /// Revokes an API key, or the registration of an access token with all its tokens. Possessing the
 /// credential is sufficient authorisation. An expired token is accepted while its registration is
@@ -17,7 +28,7 @@ pub async fn revoke(
     credentials: Credentials<'_>,
     now: Timestamp,
     presented: &str,
-) -> Result<(), StoreError> {
+) -> Result<Revoked, StoreError> {
     let Credentials {
         keys,
         revocations,
@@ -25,18 +36,21 @@ pub async fn revoke(
     } = credentials;
     if let Some(token) = AccessToken::decode(presented, &secrets.access_token) {
         let registration = token.registration();
-        if registration.is_active(now) && !revocations.is_revoked(registration).await? {
-            revocations.revoke(registration, now).await?;
-        }
-        return Ok(());
+        let was_active =
+            registration.is_active(now) && !revocations.is_revoked(registration).await?;
+        let is_first = was_active && revocations.revoke(registration, now).await?;
+        return Ok(match is_first {
+            true => Revoked::Agent(*registration),
+            false => Revoked::Nothing,
+        });
     }
     let Ok(key) = ApiKey::parse(presented) else {
-        return Ok(());
+        return Ok(Revoked::Nothing);
     };
     let fingerprint = key.fingerprint();
     let record = keys.find(&fingerprint).await?;
-    if record.is_some_and(|record| record.is_active(now)) {
-        keys.revoke(&fingerprint, now).await?;
+    match record.filter(|record| record.is_active(now)) {
+        Some(record) if keys.revoke(&fingerprint, now).await? => Ok(Revoked::Key(record)),
+        Some(_) | None => Ok(Revoked::Nothing),
     }
-    Ok(())
 }

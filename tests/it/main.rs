@@ -37,6 +37,7 @@ mod ledger;
 mod limiter;
 mod limits;
 mod limits_shown;
+mod log_lines;
 mod mcp;
 mod metrics;
 mod newsletter;

@@ -159,6 +159,16 @@ pub(crate) fn run(command: &mut Command) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
 }
 
+/// The log behind its first line, which has the flags.
+pub(crate) fn after_start(log: &str) -> &str {
+    let (first, rest) = log.split_once('\n').unwrap();
+    assert!(
+        first.contains("starting") && first.contains("--data-dir="),
+        "{log}"
+    );
+    rest
+}
+
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }

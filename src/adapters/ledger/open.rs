@@ -104,9 +104,10 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     data_dir.withdraw_acceptance()?;
     if let Err(error) = probe_disk(data_dir, tuning.files.as_ref()) {
         // Health must show this before the first write is tried.
+        let error = ledger_failed(error);
         tracing::error!(%error, "nothing can be written to the data directory");
         writer.ledger.mark_failed();
-        writer.shared.set_write_error(Some(ledger_failed(error)));
+        writer.shared.set_write_error(Some(error));
     }
     Ok(writer)
 }

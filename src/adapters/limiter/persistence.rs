@@ -302,6 +302,12 @@ fn attempt<T>(
     dir: &Path,
     work: impl FnOnce() -> sled::Result<T>,
 ) -> Result<T, WindowStoreError> {
-    sled_db::guarded(|| work().map_err(Box::<dyn Error>::from))
-        .map_err(|error| WindowStoreError(format!("{what} {}: {error}", dir.display())))
+    sled_db::guarded(|| work().map_err(Box::<dyn Error>::from)).map_err(|error| {
+        let sled_error = error.downcast_ref::<sled::Error>();
+        let full = match sled_error {
+            Some(sled::Error::Io(error)) if is_full(error) => "disk full: ",
+            Some(_) | None => "",
+        };
+        WindowStoreError(format!("{full}{what} {}: {error}", dir.display()))
+    })
 }

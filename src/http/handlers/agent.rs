@@ -13,7 +13,7 @@ use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire::{self, Errors, JsonObject, Unknown};
 use crate::usecases::register_agent::register_agent;
-use crate::usecases::revoke::revoke as revoke_credential;
+use crate::usecases::revoke::{Revoked, revoke as revoke_credential};
 
 use super::TIER;
 use super::oauth::{SCOPE, TokenResponse};
@@ -77,6 +77,7 @@ async fn register(context: RequestContext, body: Bytes) -> Result<Reply, Problem
         register_agent(&*app.entropy, app.meter(), context.now, &context.client).await?;
     let registration = &registered.registration;
     let client_id = registration.client_id();
+    tracing::info!(request.id = %context.id, agent.client_id = client_id, "an agent registered");
     let token = registered.token.encode(&app.secrets.access_token);
     let response = RegisterResponse {
         registration_id: &client_id,
@@ -103,7 +104,16 @@ async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     // The hint is not needed: keys and tokens differ in their form.
     form.optional("token_type_hint", &mut errors);
     let token = errors.finish(token)?;
-    revoke_credential(context.app().credentials(), context.now, token).await?;
+    match revoke_credential(context.app().credentials(), context.now, token).await? {
+        Revoked::Key(record) => {
+            tracing::info!(request.id = %context.id, key.id = record.name(), "a key was revoked");
+        }
+        Revoked::Agent(registration) => {
+            let client_id = registration.client_id();
+            tracing::info!(request.id = %context.id, agent.client_id = client_id, "an agent was revoked");
+        }
+        Revoked::Nothing => {}
+    }
     Ok(Reply::empty())
 }
 
