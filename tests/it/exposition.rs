@@ -1,8 +1,10 @@
 //! `/metrics`, `/live` and `/ready`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use http_body_util::BodyExt as _;
 use hyper::{Method, Request};
@@ -220,6 +222,19 @@ async fn other_paths_and_methods_are_not_answered() {
     }
 }
 
+/// The answer to a request over `admin.sock`, with its head.
+fn from_socket(socket: &Path, path: &str) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 #[test]
 fn the_program_serves_them_to_the_operator_alone() {
     let dir = tempfile::tempdir().unwrap();
@@ -228,17 +243,7 @@ fn the_program_serves_them_to_the_operator_alone() {
     let (status, _) = program.send("GET", "/metrics", "", "");
     assert_eq!(status, 404);
     let socket = dir.path().join("data/admin.sock");
-    let ask = |path| {
-        let mut stream = UnixStream::connect(&socket).unwrap();
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    };
+    let ask = |path| from_socket(&socket, path);
     assert!(ask("/live").starts_with("HTTP/1.1 200 "));
     assert!(ask("/ready").ends_with("ready\n"));
     let answer = ask("/metrics");
@@ -269,4 +274,42 @@ async fn none_of_it_is_served_to_visitors() {
         let reply = app.send(Call::get(path)).await;
         assert_eq!(reply.status, 404, "{path}");
     }
+}
+
+/// The dashboard and the alerts name metrics, labels and values that exist.
+#[tokio::test]
+async fn what_is_watched_is_exposed() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = Program::start(&mut command(&dir.path().join("data")));
+    let text = from_socket(&dir.path().join("data/admin.sock"), "/metrics");
+    drop(program);
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/deploy");
+    let mut found = 0;
+    for file in ["alerts.yml", "grafana-dashboard.json"] {
+        let watched = fs::read_to_string(deploy.join(file)).unwrap();
+        for name in watched.split(|c| !word(c)) {
+            let is_metric = ["landing_api_", "process_"]
+                .iter()
+                .any(|it| name.starts_with(it));
+            if is_metric {
+                found += 1;
+                let exists = text
+                    .lines()
+                    .any(|line| line.split(['{', ' ']).next() == Some(name));
+                assert!(exists, "{file}: {name}");
+            }
+        }
+        // Exact matches, such as `status="5xx"`, escaped in JSON.
+        for part in watched.replace('\\', "").split('{').skip(1) {
+            let matchers = part.split('}').next().unwrap().split(',');
+            for matcher in matchers.filter(|it| it.contains("=\"") && !it.starts_with("job=")) {
+                assert!(text.contains(matcher), "{file}: {matcher}");
+            }
+        }
+    }
+    assert!(found > 20, "{found}");
+    let dashboard = fs::read(deploy.join("grafana-dashboard.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_slice(&dashboard).unwrap();
+    assert!(dashboard["panels"].as_array().unwrap().len() > 10);
 }
