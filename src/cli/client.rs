@@ -15,8 +15,8 @@ use hyper::body::{Bytes, Frame, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -45,11 +45,12 @@ pub struct AdminClient {
 }
 
 impl AdminClient {
-    /// Connects to the service on the data directory of `args`, or opens the directory.
+    /// Connects to the service on the data directory of `args`, or opens the directory, `with_windows` also
+    /// what the limiter has counted.
     ///
     /// # Errors
     /// When there is no data directory, or neither is possible.
-    pub async fn open(args: &Args) -> Result<Self, CommandError> {
+    pub async fn open(args: &Args, with_windows: bool) -> Result<Self, CommandError> {
         let path = &args.data_dir;
         let connected = match path.is_dir() {
             true => admin_socket::connect(path).map_err(|error| {
@@ -62,7 +63,7 @@ impl AdminClient {
             let stream = UnixStream::from_std(stream)?;
             return Self::over(stream, None).await;
         }
-        let (app, stores) = open_stopped(args)?;
+        let (app, stores) = open_stopped(args, with_windows)?;
         let service = Arc::new(AdminService::new(Arc::new(app)));
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let served = tokio::spawn(serve_connection(far, service));
@@ -204,12 +205,15 @@ pub fn empty() -> AdminBody {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
-/// A body of these bytes.
-#[must_use]
-pub fn whole(bytes: Vec<u8>) -> AdminBody {
-    Full::from(bytes)
+/// A body in JSON.
+///
+/// # Errors
+/// Never, unless there is a bug.
+pub fn json(value: &impl Serialize) -> Result<AdminBody, CommandError> {
+    let bytes = serde_json::to_vec(value).map_err(io::Error::from)?;
+    Ok(Full::from(bytes)
         .map_err(|never| match never {})
-        .boxed_unsync()
+        .boxed_unsync())
 }
 
 /// A body in pieces.

@@ -3,26 +3,16 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
-use futures_util::StreamExt as _;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio_util::io::ReaderStream;
-
-use crate::adapters::part_file::{self, PartFile};
+use crate::adapters::part_file::PartFile;
 use crate::config::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, ListArgs, Period};
 use crate::domain::email::EmailAddress;
-use crate::http::admin::{
-    AdminBody, ContactRow, ContactsCounted, ErasureReport, ForgetRequest, ImportReport,
-};
+use crate::http::admin::{ContactRow, ContactsCounted, ErasureReport, ForgetRequest, ImportReport};
 
-use super::client::{AdminClient, query, stream, whole};
+use super::client::{AdminClient, json, query};
 use super::outcome::{CommandError, Done};
 use super::output::{Output, grouped, note, short_time, text};
 use super::progress::Progress;
-
-/// How much of a file is sent at a time.
-const PIECE_BYTES: usize = 64 * 1024;
-/// The longest file of addresses to forget.
-const ADDRESSES_BYTES_MAX: u64 = 16 * 1024 * 1024;
+use super::source::{read_lines, upload};
 
 /// Runs one of them.
 pub(super) async fn run(
@@ -120,7 +110,7 @@ async fn import(args: &ImportArgs, client: &mut AdminClient) -> Result<Done, Com
     if args.unforget {
         params.push(("unforget", "1"));
     }
-    let body = upload(&args.file).await?;
+    let body = upload(&args.file, "Importing").await?;
     let path = query("/v1/contacts/import", &params);
     let report: ImportReport = client.post(&path, body).await?;
     for name in &report.ignored_columns {
@@ -154,23 +144,6 @@ fn print_import(output: &mut Output, report: &ImportReport) -> Result<(), Comman
     ])
 }
 
-/// The content of a file, with a progress bar.
-async fn upload(path: &Path) -> Result<AdminBody, CommandError> {
-    if path == Path::new("-") {
-        return Ok(body_of(tokio::io::stdin(), None));
-    }
-    let opened = part_file::open(path).await;
-    let (file, length) = opened.map_err(|error| cannot_read(path, &error))?;
-    // A pipe has none.
-    Ok(body_of(file, Some(length).filter(|length| *length > 0)))
-}
-
-fn body_of(reader: impl AsyncRead + Send + 'static, length: Option<u64>) -> AdminBody {
-    let progress = Progress::of_bytes("Importing", length);
-    let bytes = ReaderStream::with_capacity(reader, PIECE_BYTES);
-    stream(bytes.inspect(move |read| progress.advance(read.as_ref().map_or(0, |it| it.len()))))
-}
-
 async fn forget(args: ForgetArgs, client: &mut AdminClient) -> Result<Done, CommandError> {
     let mut emails = args.emails;
     if let Some(path) = &args.from {
@@ -188,8 +161,7 @@ async fn forget(args: ForgetArgs, client: &mut AdminClient) -> Result<Done, Comm
     let request = ForgetRequest {
         addresses: addresses.collect(),
     };
-    let request = serde_json::to_vec(&request).map_err(io::Error::from)?;
-    let report: ErasureReport = client.post("/v1/contacts/forget", whole(request)).await?;
+    let report: ErasureReport = client.post("/v1/contacts/forget", json(&request)?).await?;
     let mut output = Output::new(args.form);
     match output.is_json {
         true => output.json(&report)?,
@@ -239,37 +211,17 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
 
 /// The addresses of a file, one a line.
 async fn addresses(path: &Path) -> Result<Vec<EmailAddress>, CommandError> {
-    let mut text = String::new();
-    let read = if path == Path::new("-") {
-        let stdin = tokio::io::stdin().take(ADDRESSES_BYTES_MAX + 1);
-        read_to_end(stdin, &mut text).await
-    } else {
-        match part_file::open(path).await {
-            Ok((file, _)) => read_to_end(file.take(ADDRESSES_BYTES_MAX + 1), &mut text).await,
-            Err(error) => Err(error),
-        }
-    };
-    read.map_err(|error| cannot_read(path, &error))?;
+    let lines = read_lines(path).await?.into_iter();
     let path = path.display();
-    if text.len() as u64 > ADDRESSES_BYTES_MAX {
-        return Err(CommandError::Input(format!("{path} is larger than 16 MiB")));
-    }
-    let lines = text.lines().map(str::trim).enumerate();
-    let lines = lines.filter(|(_, line)| !line.is_empty());
     lines
-        .map(|(index, line)| {
-            EmailAddress::parse(line).map_err(|error| {
-                let number = index + 1;
+        .map(|(number, line)| {
+            EmailAddress::parse(&line).map_err(|error| {
                 CommandError::Input(format!(
                     "line {number} of {path} {error}; nothing was erased"
                 ))
             })
         })
         .collect()
-}
-
-async fn read_to_end(mut reader: impl AsyncRead + Unpin, text: &mut String) -> io::Result<()> {
-    reader.read_to_string(text).await.map(drop)
 }
 
 fn confirm(addresses: usize) -> io::Result<bool> {
@@ -279,10 +231,6 @@ fn confirm(addresses: usize) -> io::Result<bool> {
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-fn cannot_read(path: &Path, error: &io::Error) -> CommandError {
-    CommandError::Failed(format!("cannot read {}: {error}", path.display()))
 }
 
 /// The format that a flag names, or the ending of a file.

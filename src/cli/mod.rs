@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`client`] | the connection to the operator's API, of a running service or of this process |
 //! | [`output`], `progress`, [`outcome`] | printing, and how commands end |
-//! | `admin`, `contacts` | a file for each group of commands |
+//! | `source` | what commands read |
+//! | `admin`, `contacts`, `keys`, `limits` | a file for each group of commands |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
@@ -12,9 +13,12 @@ mod admin;
 pub mod client;
 mod contacts;
 mod handbook;
+mod keys;
+mod limits;
 pub mod outcome;
 pub mod output;
 mod progress;
+mod source;
 
 use std::io;
 
@@ -35,6 +39,16 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
         Command::Contacts(command) => {
             with_client(args, async |client| contacts::run(command, client).await).await
         }
+        Command::Keys(command) => {
+            with_client(args, async |client| keys::run(command, client).await).await
+        }
+        Command::Agents(command) => {
+            with_client(args, async |client| keys::run_agents(command, client).await).await
+        }
+        Command::Limits(command) => {
+            let work = async |client: &mut AdminClient| limits::run(command, client).await;
+            with_windows(args, true, work).await
+        }
         Command::Admin(command) => {
             with_client(args, async |client| admin::run(command, client).await).await
         }
@@ -50,8 +64,17 @@ async fn with_client(
     args: Option<&Args>,
     work: impl AsyncFnOnce(&mut AdminClient) -> Result<Done, CommandError>,
 ) -> Result<Done, CommandError> {
+    with_windows(args, false, work).await
+}
+
+/// The same; if `has_windows`, the limiter's windows are there on a stopped directory, too.
+async fn with_windows(
+    args: Option<&Args>,
+    has_windows: bool,
+    work: impl AsyncFnOnce(&mut AdminClient) -> Result<Done, CommandError>,
+) -> Result<Done, CommandError> {
     let missing = || CommandError::Input("the command needs a --data-dir".to_owned());
-    let mut client = AdminClient::open(args.ok_or_else(missing)?).await?;
+    let mut client = AdminClient::open(args.ok_or_else(missing)?, has_windows).await?;
     let ended = tokio::select! {
         ended = work(&mut client) => ended,
         signalled = signalled() => Err(signalled.err().map_or(CommandError::Interrupted, Into::into)),

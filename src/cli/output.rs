@@ -203,6 +203,13 @@ pub fn short_time(rfc3339: &str) -> String {
     seconds.unwrap_or(rfc3339).replace('T', " ")
 }
 
+/// The same without seconds.
+#[must_use]
+pub fn short_minute(rfc3339: &str) -> String {
+    let minutes = rfc3339.get(.."2026-11-23T08:30".len());
+    minutes.unwrap_or(rfc3339).replace('T', " ")
+}
+
 /// A number with separators, such as 1,234,567.
 #[must_use]
 pub fn grouped(number: u64) -> String {

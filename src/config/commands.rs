@@ -2,6 +2,8 @@
 
 mod contacts;
 mod form;
+mod keys;
+mod limits;
 
 use clap::Subcommand;
 
@@ -9,6 +11,8 @@ pub use self::contacts::{
     ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, ListArgs, Period, ShowArgs,
 };
 pub use self::form::OutputForm;
+pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
+pub use self::limits::{LimitsCommand, ResetLimits, ShowLimits, Whose};
 
 use super::handbook::Topic;
 
@@ -20,6 +24,18 @@ pub enum Command {
     /// The newsletter's contacts: list, export, import, erase
     #[command(subcommand)]
     Contacts(ContactsCommand),
+
+    /// API keys: list, check, revoke
+    #[command(subcommand)]
+    Keys(KeysCommand),
+
+    /// Agents' registrations: list those revoked, revoke
+    #[command(subcommand)]
+    Agents(AgentsCommand),
+
+    /// Rate limits: show, reset
+    #[command(subcommand)]
+    Limits(LimitsCommand),
 
     /// The admin page
     #[command(subcommand)]
@@ -38,7 +54,11 @@ impl Command {
     #[must_use]
     pub fn needs_data_dir(&self) -> bool {
         match self {
-            Self::Contacts(_) | Self::Admin(_) => true,
+            Self::Contacts(_)
+            | Self::Keys(_)
+            | Self::Agents(_)
+            | Self::Limits(_)
+            | Self::Admin(_) => true,
             Self::Handbook { .. } => false,
         }
     }

@@ -196,6 +196,13 @@ pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
     }
 }
 
+pub(super) fn policy(name: &str) -> Result<PolicyName, String> {
+    PolicyName::from_name(name).ok_or_else(|| {
+        let names = PolicyName::ALL.map(PolicyName::as_str);
+        format!("must be one of {}", names.join(", "))
+    })
+}
+
 pub(super) fn time(text: &str) -> Result<Timestamp, &'static str> {
     Timestamp::parse(text)
         .ok_or("must be a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31")

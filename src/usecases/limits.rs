@@ -147,7 +147,8 @@ pub async fn show_identity(
     Ok(usages)
 }
 
-/// Forgets what `identity` has used, and returns in how many windows. A window that it shares with its
+/// Forgets what `identity` has used, under `only` alone if there is one, and returns in how many windows. A
+/// window that it shares with its
 /// neighbours, because the limiter is full, stays.
 ///
 /// # Errors
@@ -155,9 +156,12 @@ pub async fn show_identity(
 pub async fn reset_identity(
     meter: Meter<'_>,
     identity: Identity<'_>,
+    only: Option<PolicyName>,
 ) -> Result<usize, LimiterError> {
     let mut count = 0;
-    for (policy, subject) in identity.subjects() {
+    let mut subjects = identity.subjects();
+    subjects.retain(|(policy, _)| only.is_none_or(|only| only == *policy));
+    for (policy, subject) in subjects {
         let key = LimitKey::new(meter.key, policy, subject);
         count += meter.limiter.reset(WindowSet::Window(key)).await?;
     }

@@ -15,9 +15,9 @@ use crate::adapters::system::{SystemClock, SystemEntropy};
 use crate::adapters::threads::{Job, run_within};
 use crate::app::App;
 use crate::config::Args;
-use crate::domain::policy::Policies;
+use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::metrics::Metrics;
-use crate::ports::StoreError;
+use crate::ports::{RateLimiter, StoreError};
 
 /// How long the stores may take to close. With the longest drain and the graces, a stop takes no
 /// longer than the 90 s that systemd waits.
@@ -110,14 +110,21 @@ impl Stores {
 }
 
 /// Opens the existing data directory of `args` for a command, while no service runs on it. Nothing is
-/// counted and no model answers.
+/// counted and no model answers. The limiter is empty unless `with_windows`.
 ///
 /// # Errors
 /// [`OpenError`] when it is not there, belongs to another user, is in use, or cannot be trusted.
-pub fn open_stopped(args: &Args) -> Result<(App, Stores), OpenError> {
+pub fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), OpenError> {
     let data_dir = DataDir::open_existing(&args.data_dir)?;
     let mut stores = Stores::default();
     let notifier = args.newsletter_webhook.as_ref();
+    let limiter: Arc<dyn RateLimiter> = match with_windows {
+        true => {
+            let opened = stores.open_limiter(&data_dir, &keeping_all());
+            opened.map_err(OpenError::io("start a thread for", data_dir.path()))?
+        }
+        false => Arc::new(MemoryRateLimiter::default()),
+    };
     let metrics = Arc::new(Metrics::new([]));
     let ledger = stores.open_ledger(&data_dir, Arc::clone(&metrics))?;
     let app = App {
@@ -127,7 +134,7 @@ pub fn open_stopped(args: &Args) -> Result<(App, Stores), OpenError> {
         keys: ledger.clone(),
         revocations: ledger,
         model: Arc::new(PassageModelClient::new(Vec::new())),
-        limiter: Arc::new(MemoryRateLimiter::default()),
+        limiter,
         counts: Arc::new(FileCountStore::open(&data_dir.counts())),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
@@ -136,4 +143,15 @@ pub fn open_stopped(args: &Args) -> Result<(App, Stores), OpenError> {
         metrics,
     };
     Ok((app, stores))
+}
+
+/// Policies under which no window expires. A command does not know the flags of the service: with shorter
+/// windows than the service has, it would drop some that count.
+fn keeping_all() -> Policies {
+    let mut policies = Policies::default();
+    for policy in PolicyName::ALL {
+        let longest = Quota::new(Quota::COUNT_MAX, Quota::WINDOW_MS_MAX);
+        policies.set(policy, longest.ok());
+    }
+    policies
 }

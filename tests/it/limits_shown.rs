@@ -86,14 +86,14 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
         assert_eq!(used(&app, elsewhere).await, [("newsletter", 0)]);
         // Each is reset without the others.
         let meter = app.app().meter();
-        assert_eq!(reset_identity(meter, with_key).await, Ok(2));
+        assert_eq!(reset_identity(meter, with_key, None).await, Ok(2));
         assert_eq!(
             used(&app, with_key).await,
             [("default", 0), ("assistant", 0)]
         );
-        assert_eq!(reset_identity(meter, sign_up).await, Ok(1));
+        assert_eq!(reset_identity(meter, sign_up, None).await, Ok(1));
         assert_eq!(used(&app, from_here).await[1], ("ip", 8));
-        assert_eq!(reset_identity(meter, from_here).await, Ok(7));
+        assert_eq!(reset_identity(meter, from_here, None).await, Ok(7));
         assert!(
             used(&app, from_here)
                 .await

@@ -34,12 +34,15 @@ use hyper::{Method, Request, Response};
 
 use crate::app::App;
 
+pub use self::api::agents::{AgentRevoked, AgentRow};
 pub use self::api::contacts::{
     ContactsCounted, ErasedAddress, ErasureReport, ForgetRequest, KeptFile,
 };
 pub use self::api::import::{BadRow, ImportReport};
+pub use self::api::keys::{KeyAnswer, KeyNames, KeyRow};
+pub use self::api::limits::{ClientRow, LimitsQuery, LimitsReset, PolicyRow};
 pub use self::api::links::LinkRow;
-use self::api::{contacts, import, links};
+use self::api::{agents, contacts, import, keys, limits, links};
 pub use self::contact_rows::{ContactRow, FileFormat, FormatError, RowError};
 use self::page::Sessions;
 pub use self::reply::AdminBody;
@@ -55,12 +58,21 @@ struct Route {
     handler: fn(AdminRequest) -> Answer,
 }
 
-static ROUTES: [Route; 6] = [
+static ROUTES: [Route; 13] = [
     get("/v1/contacts/show", |it| Box::pin(contacts::show(it))),
     get("/v1/contacts/list", |it| Box::pin(contacts::list(it))),
     get("/v1/contacts/count", |it| Box::pin(contacts::count(it))),
     post("/v1/contacts/import", |it| Box::pin(import::import(it))),
     post("/v1/contacts/forget", |it| Box::pin(contacts::forget(it))),
+    get("/v1/keys/list", |it| Box::pin(keys::list(it))),
+    post("/v1/keys/check", |it| Box::pin(keys::check(it))),
+    post("/v1/keys/revoke", |it| Box::pin(keys::revoke(it))),
+    get("/v1/agents/list-revoked", |it| {
+        Box::pin(agents::list_revoked(it))
+    }),
+    post("/v1/agents/revoke", |it| Box::pin(agents::revoke(it))),
+    post("/v1/limits/show", |it| Box::pin(limits::show(it))),
+    post("/v1/limits/reset", |it| Box::pin(limits::reset(it))),
     post("/v1/admin/link", |it| Box::pin(links::new_link(it))),
 ];
 

@@ -10,7 +10,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::ports::{EntropyError, StoreError};
+use crate::ports::{EntropyError, LimiterError, StoreError};
 
 use super::contact_rows::RowError;
 
@@ -32,6 +32,9 @@ pub(super) enum AdminError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The limiter failed.
+    #[error(transparent)]
+    Limiter(#[from] LimiterError),
     /// There are no random bytes.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
@@ -49,7 +52,7 @@ impl AdminError {
             Self::UnknownRoute => StatusCode::NOT_IMPLEMENTED,
             Self::Input(_) => StatusCode::BAD_REQUEST,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Store(_) | Self::InPart(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Store(_) | Self::InPart(_) | Self::Limiter(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Entropy(_) | Self::Serialise(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let body = json!({ "error": self.to_string() }).to_string();
@@ -63,6 +66,16 @@ impl AdminError {
 pub(super) fn json(value: &impl Serialize) -> Result<Response<AdminBody>, AdminError> {
     let body = serde_json::to_vec(value).map_err(RowError::from)?;
     Ok(Response::new(whole(body)))
+}
+
+/// A piece of an answer in JSON Lines.
+pub(super) fn lines<T: Serialize>(rows: impl Iterator<Item = T>) -> Result<Bytes, AdminError> {
+    let mut lines = Vec::new();
+    for row in rows {
+        serde_json::to_writer(&mut lines, &row).map_err(RowError::from)?;
+        lines.push(b'\n');
+    }
+    Ok(lines.into())
 }
 
 /// An answer in pieces. An error breaks it off, and is logged, because the client does not learn it.

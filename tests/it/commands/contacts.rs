@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
-use super::{Ran, feed, private_dir, run};
+use super::{Ran, alike, feed, private_dir, run};
 use crate::program::{Program, command};
 
 /// Runs `check` beside a running service, and again on the stopped directory.
@@ -30,15 +30,6 @@ fn with_two() -> (TempDir, Program) {
     service.sign_up("ada@example.com");
     service.sign_up("=bob@example.com");
     (dir, service)
-}
-
-/// Checks that commands print the same beside the service and without it.
-fn alike(dir: &Path, service: Program, commands: &[&[&str]]) -> Vec<Ran> {
-    let running: Vec<Ran> = commands.iter().map(|words| run(words, dir)).collect();
-    assert_eq!(service.stop(Signal::TERM).0, Some(0));
-    let stopped: Vec<Ran> = commands.iter().map(|words| run(words, dir)).collect();
-    assert_eq!(running, stopped);
-    running
 }
 
 #[test]

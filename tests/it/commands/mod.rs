@@ -3,6 +3,8 @@
 
 mod connection;
 mod contacts;
+mod keys;
+mod limits;
 
 use std::fs::Permissions;
 use std::io::Write as _;
@@ -10,8 +12,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::program::Program;
 
 /// `landing-api WORDS --data-dir DIR`.
 pub(crate) fn command(words: &[&str], data_dir: &Path) -> Command {
@@ -79,4 +84,13 @@ pub(crate) fn feed(words: &[&str], data_dir: &Path, input: &[u8]) -> Ran {
 
 pub(crate) fn run(words: &[&str], data_dir: &Path) -> Ran {
     command(words, data_dir).output().unwrap().into()
+}
+
+/// Checks that commands print the same beside the service and without it.
+pub(crate) fn alike(dir: &Path, service: Program, commands: &[&[&str]]) -> Vec<Ran> {
+    let running: Vec<Ran> = commands.iter().map(|words| run(words, dir)).collect();
+    assert_eq!(service.stop(Signal::TERM).0, Some(0));
+    let stopped: Vec<Ran> = commands.iter().map(|words| run(words, dir)).collect();
+    assert_eq!(running, stopped);
+    running
 }

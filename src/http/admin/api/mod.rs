@@ -1,5 +1,8 @@
 //! The handlers of the operator's API.
 
+pub(super) mod agents;
 pub(super) mod contacts;
 pub(super) mod import;
+pub(super) mod keys;
+pub(super) mod limits;
 pub(super) mod links;

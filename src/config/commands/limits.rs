@@ -1,0 +1,95 @@
+//! Commands about rate limits.
+
+use std::net::IpAddr;
+
+use clap::{ArgGroup, Args, Subcommand};
+
+use super::form::OutputForm;
+use crate::config::values;
+use crate::domain::email::EmailAddress;
+use crate::domain::policy::PolicyName;
+
+/// A command about rate limits.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LimitsCommand {
+    /// Show the policies and their busiest clients, or what somebody has left
+    #[command(after_help = "Examples:
+  landing-api limits show --top 3
+  landing-api limits show --ip 203.0.113.7
+  landing-api limits show --ip 203.0.113.7 --email ada@example.com
+
+Clients are shown as keyed hashes: nobody can tell from one who it is.")]
+    Show(ShowLimits),
+
+    /// Forget what was counted, so that somebody is admitted again
+    #[command(after_help = "Examples:
+  landing-api limits reset --ip 203.0.113.7
+  landing-api limits reset --policy newsletter-ip --ip 203.0.113.7
+  landing-api limits reset --policy keys-all")]
+    Reset(ResetLimits),
+}
+
+/// Whose limits.
+#[derive(Clone, Debug, Args)]
+pub struct Whose {
+    /// IP address of a client
+    #[arg(long, value_name = "ADDRESS")]
+    pub ip: Option<IpAddr>,
+
+    /// API key, token or client id; - reads it from standard input
+    #[arg(long, value_name = "KEY", conflicts_with = "ip")]
+    pub key: Option<String>,
+
+    /// E-mail address that the client of --ip signs up
+    #[arg(long, value_name = "ADDRESS", value_parser = EmailAddress::parse, requires = "ip")]
+    pub email: Option<EmailAddress>,
+}
+
+/// What to show.
+#[derive(Clone, Debug, Args)]
+pub struct ShowLimits {
+    /// How many clients of each policy to show
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u16).range(0..=1000)
+    )]
+    pub top: u16,
+
+    /// Who is asked about.
+    #[command(flatten)]
+    pub whose: Whose,
+
+    /// How to print it.
+    #[command(flatten)]
+    pub form: OutputForm,
+}
+
+/// What to reset.
+#[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("what")
+    .args(["policy", "ip", "key", "client", "all"])
+    .multiple(true)
+    .required(true))]
+pub struct ResetLimits {
+    /// Only this policy; without --ip or --key, for everybody
+    #[arg(long, value_name = "NAME", value_parser = values::policy)]
+    pub policy: Option<PolicyName>,
+
+    /// Who is forgiven.
+    #[command(flatten)]
+    pub whose: Whose,
+
+    /// Client as `limits show` names it
+    #[arg(long, value_name = "HASH", conflicts_with_all = ["policy", "ip", "key"])]
+    pub client: Option<String>,
+
+    /// Every policy, for everybody
+    #[arg(long, conflicts_with_all = ["policy", "ip", "key", "client"])]
+    pub all: bool,
+
+    /// How to print the result.
+    #[command(flatten)]
+    pub form: OutputForm,
+}
