@@ -192,6 +192,39 @@ impl DataDir {
     }
 }
 
+/// The sizes in bytes of what the data directory at `path` holds, by name. What is missing is left out.
+///
+/// # Errors
+/// When something cannot be looked at.
+pub fn sizes(path: &Path) -> io::Result<Vec<(String, u64)>> {
+    let mut sizes = Vec::new();
+    for name in [LEDGER, INDEX, WINDOWS, COUNTS] {
+        match size(&path.join(name)) {
+            Ok(bytes) => sizes.push((name.to_owned(), bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sizes)
+}
+
+/// The size of a file, or of all files in a directory.
+fn size(path: &Path) -> io::Result<u64> {
+    let metadata = fs::symlink_metadata(path)?;
+    if !metadata.is_dir() {
+        return Ok(metadata.len());
+    }
+    let mut bytes = 0;
+    for entry in fs::read_dir(path)? {
+        match size(&entry?.path()) {
+            // The service replaces files.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => bytes += found?,
+        }
+    }
+    Ok(bytes)
+}
+
 /// Fails if something shows that there was a ledger, unless the operator accepted its loss.
 fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
     let ledger = directory.join(LEDGER);

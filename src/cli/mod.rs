@@ -5,7 +5,7 @@
 //! | [`client`] | the connection to the operator's API, of a running service or of this process |
 //! | [`output`], `progress`, [`outcome`] | printing, and how commands end |
 //! | `source` | what commands read |
-//! | `admin`, `contacts`, `keys`, `limits` | a file for each group of commands |
+//! | `admin`, `contacts`, `keys`, `limits`, `status` | a file for each group of commands |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
@@ -19,6 +19,7 @@ pub mod outcome;
 pub mod output;
 mod progress;
 mod source;
+mod status;
 
 use std::io;
 
@@ -36,6 +37,11 @@ pub use self::output::report;
 /// [`CommandError`] when the command did nothing of what was asked for.
 pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
     match command {
+        Command::Status(status) => {
+            let dir = args.map(|args| args.data_dir.clone()).unwrap_or_default();
+            let work = async |client: &mut AdminClient| status::run(status, &dir, client).await;
+            with_client(args, work).await
+        }
         Command::Contacts(command) => {
             with_client(args, async |client| contacts::run(command, client).await).await
         }

@@ -4,6 +4,7 @@ mod contacts;
 mod form;
 mod keys;
 mod limits;
+mod status;
 
 use clap::Subcommand;
 
@@ -13,6 +14,7 @@ pub use self::contacts::{
 pub use self::form::OutputForm;
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
 pub use self::limits::{LimitsCommand, ResetLimits, ShowLimits, Whose};
+pub use self::status::StatusArgs;
 
 use super::handbook::Topic;
 
@@ -21,6 +23,13 @@ use super::handbook::Topic;
 // A variant's doc comment is the command's help.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
+    /// Show how the service is, and what happened in the last 24 hours
+    #[command(after_help = "Examples:
+  landing-api status
+  landing-api status --watch
+  landing-api status --json | jq .service.requests")]
+    Status(StatusArgs),
+
     /// The newsletter's contacts: list, export, import, erase
     #[command(subcommand)]
     Contacts(ContactsCommand),
@@ -54,7 +63,8 @@ impl Command {
     #[must_use]
     pub fn needs_data_dir(&self) -> bool {
         match self {
-            Self::Contacts(_)
+            Self::Status(_)
+            | Self::Contacts(_)
             | Self::Keys(_)
             | Self::Agents(_)
             | Self::Limits(_)

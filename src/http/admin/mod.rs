@@ -42,7 +42,10 @@ pub use self::api::import::{BadRow, ImportReport};
 pub use self::api::keys::{KeyAnswer, KeyNames, KeyRow};
 pub use self::api::limits::{ClientRow, LimitsQuery, LimitsReset, PolicyRow};
 pub use self::api::links::LinkRow;
-use self::api::{agents, contacts, import, keys, limits, links};
+pub use self::api::status::{
+    CountRow, FileSize, HourRow, LastErrorRow, ServiceStatus, StatusReport,
+};
+use self::api::{agents, contacts, import, keys, limits, links, status};
 pub use self::contact_rows::{ContactRow, FileFormat, FormatError, RowError};
 use self::page::Sessions;
 pub use self::reply::AdminBody;
@@ -58,7 +61,8 @@ struct Route {
     handler: fn(AdminRequest) -> Answer,
 }
 
-static ROUTES: [Route; 13] = [
+static ROUTES: [Route; 14] = [
+    get("/v1/status", |it| Box::pin(status::show(it))),
     get("/v1/contacts/show", |it| Box::pin(contacts::show(it))),
     get("/v1/contacts/list", |it| Box::pin(contacts::list(it))),
     get("/v1/contacts/count", |it| Box::pin(contacts::count(it))),

@@ -124,12 +124,9 @@ fn a_registration_is_revoked_with_its_tokens() {
     let dir = private_dir();
     let service = Program::start(&mut command(dir.path()));
     let (status, agent) = service.send("POST", "/agent/auth", "", r#"{"type":"anonymous"}"#);
-    assert_eq!(status, 200, "{agent}");
-    let client_id = agent["client_id"]
-        .as_str()
-        .or(agent["registration_id"].as_str());
-    let client_id = client_id.unwrap_or_else(|| panic!("{agent}")).to_owned();
-    let revoke = ["agents", "revoke", &client_id, "--json"];
+    assert_eq!(status, 201, "{agent}");
+    let client_id = agent["client_id"].as_str().unwrap();
+    let revoke = ["agents", "revoke", client_id, "--json"];
     assert_eq!(run(&revoke, dir.path()).json()["result"], "revoked");
     let ran = alike(
         dir.path(),

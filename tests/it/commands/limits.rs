@@ -35,7 +35,7 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
     assert!(
         shown
             .out
-            .contains("newsletter-ip     2/1h  for each network\n"),
+            .contains("newsletter-ip   2/1h      for each network\n"),
         "{}",
         shown.out
     );
@@ -62,6 +62,18 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
     assert_eq!(run(&reset, dir.path()).out, "Windows forgotten  1\n");
     assert_eq!(sign_up(), 200);
     assert!(used(&run(&HERE, dir.path()), "default") > 3);
+    let (_, log) = service.stop(Signal::TERM);
+    assert!(
+        log.contains("operator command=\"limits reset\" windows=1"),
+        "{log}"
+    );
+}
+
+#[test]
+fn somebody_is_named_by_a_pair_a_key_or_a_hash() {
+    let dir = private_dir();
+    let service = Program::start(&mut command(dir.path()));
+    service.sign_up("ada@example.com");
     let pair = ["--ip", "127.0.0.1", "--email", "ada@example.com"];
     let of_pair = run(
         &[&["limits", "show", "--json"], &pair[..]].concat(),
@@ -106,11 +118,6 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
         Some(0)
     );
     assert_eq!(used(&run(&HERE, dir.path()), "default"), 0);
-    let (_, log) = service.stop(Signal::TERM);
-    assert!(
-        log.contains("operator command=\"limits reset\" windows=1"),
-        "{log}"
-    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod connection;
 mod contacts;
 mod keys;
 mod limits;
+mod status;
 
 use std::fs::Permissions;
 use std::io::Write as _;

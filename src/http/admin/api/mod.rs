@@ -6,3 +6,4 @@ pub(super) mod import;
 pub(super) mod keys;
 pub(super) mod limits;
 pub(super) mod links;
+pub(super) mod status;
