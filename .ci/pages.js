@@ -1,5 +1,5 @@
 // Looks at the pages with tools that others wrote: axe-core at every kind of page, dark and light, on
-// a phone and on a desk, with less motion and in the colours of the system; Lighthouse at the home
+// a phone and on a desk, the admin page too, with less motion and in the colours of the system; Lighthouse at the home
 // page and the docs. The service is at BASE_URL, the browser at CHROMIUM.
 
 import { readFileSync } from "node:fs";
@@ -37,6 +37,9 @@ const STATES = [
   { path: "/auth" },
   { path: "/problems/rate_limited" },
 ];
+
+/** The same on the admin page, for a session and for nobody. */
+const ADMIN_PATHS = ["/", "/?by=month", "/contacts", "/keys", "/policies", "/agents", "/contacts/erase?email=ada%40example.com"];
 
 async function fillForms(page) {
   await page.fill("#question", "How do I get an API key?");
@@ -95,16 +98,43 @@ async function useDocs(page) {
   await page.waitForSelector("output:visible");
 }
 
+/** The admin page with a contact, a key and their windows, signed in. */
+async function adminStates(browser) {
+  const link = new URL(process.env.ADMIN_LINK);
+  const post = (path, body) =>
+    fetch(origin + path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  await post("/api/v1/newsletter", { email: "ada@example.com" });
+  await post("/api/v1/keys", { label: "A shop" });
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(link.href);
+  await page.click("main button");
+  await page.waitForSelector("svg.plot");
+  const storageState = await context.storageState();
+  await context.close();
+  const base = link.origin;
+  const openDetails = (page) =>
+    page.evaluate(() => document.querySelectorAll("details").forEach((part) => (part.open = true)));
+  return [
+    ...ADMIN_PATHS.map((path) => ({ path, base, storageState, name: "admin page", act: openDetails })),
+    { path: "/", base, name: "admin page without a session" },
+  ];
+}
+
 /** axe-core's findings, a line each. */
 async function axe() {
   const source = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
   const browser = await chromium.launch({ executablePath, args: FLAGS });
   const findings = [];
-  for (const { path, name = "as it comes", act } of STATES) {
+  for (const { path, name = "as it comes", act, base = origin, storageState } of [...STATES, ...(await adminStates(browser))]) {
     for (const look of LOOKS) {
-      const context = await browser.newContext(look);
+      const context = await browser.newContext({ ...look, storageState });
       const page = await context.newPage();
-      await page.goto(origin + path);
+      await page.goto(base + path);
       await act?.(page);
       await page.evaluate(source);
       const { violations, passes } = await page.evaluate(() =>

@@ -10,6 +10,7 @@
 )]
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
+mod admin;
 mod assistant;
 mod browser;
 mod forms;

@@ -11,7 +11,7 @@ const ENTER: &str = "\u{e007}";
 const SPACE: &str = " ";
 
 /// Presses Tab until the focus is on what `selector` finds, and sees it all the way.
-async fn tab_to(page: &Browser, selector: &str) {
+pub(crate) async fn tab_to(page: &Browser, selector: &str) {
     const STOPS_MAX: usize = 40;
     let selector = json!(selector);
     for _ in 0..STOPS_MAX {

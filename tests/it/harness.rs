@@ -175,7 +175,7 @@ pub(crate) struct TestApp {
     pub(crate) keys: Arc<MemoryKeyIssuer>,
     pub(crate) revocations: Arc<MemoryRevocationList>,
     pub(crate) metrics: Arc<Metrics>,
-    app: Arc<App>,
+    pub(crate) app: Arc<App>,
     seen_ids: Mutex<HashSet<String>>,
 }
 

@@ -8,6 +8,7 @@
 )]
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
+mod admin_page;
 mod agent;
 mod architecture;
 mod assistant;

@@ -1,10 +1,14 @@
 //! Contacts: searched, exported, erased.
 
+use futures_util::{StreamExt as _, stream};
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use minijinja::context;
 
 use crate::domain::contact::Contact;
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
+use crate::http::admin::contact_rows::FileFormat;
+use crate::http::admin::reply;
 use crate::usecases::contacts;
 
 use super::answer::PageError;
@@ -64,6 +68,32 @@ fn since(age: &str, now: Timestamp) -> Option<Timestamp> {
     Some(Timestamp::from_ms(ms))
 }
 
+/// All contacts as a file, in `format`.
+pub(super) async fn export(request: PageRequest) -> PageAnswer {
+    let format = request.params.get("format").unwrap_or_default();
+    let format = FileFormat::parse(format)
+        .map_err(|error| PageError::Input(format!("The format {error}.")))?;
+    let pages = contacts::list(&*request.app.contacts, None, None).await?;
+    tracing::info!(page = "contacts export", "operator");
+    let rows = pages.map(move |page| Ok(format.rows(&page?)?));
+    let header = stream::once(async move { Ok(format.header()?) });
+    let mut response = reply::stream(header.chain(rows));
+    let (media_type, disposition) = match format {
+        FileFormat::Csv => (
+            "text/csv; charset=utf-8",
+            "attachment; filename=\"contacts.csv\"",
+        ),
+        FileFormat::JsonLines => (
+            "application/jsonl",
+            "attachment; filename=\"contacts.jsonl\"",
+        ),
+    };
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static(disposition));
+    Ok(response)
+}
+
 /// Asks whether to erase the contact with the address `email`.
 pub(super) async fn confirm_erasure(request: PageRequest) -> PageAnswer {
     let email = email(&request)?;
@@ -97,11 +127,13 @@ pub(super) async fn erase(request: PageRequest) -> PageAnswer {
     let email = email(&request)?;
     let emails = std::slice::from_ref(&email);
     let erasure = contacts::forget(&*request.app.contacts, emails, request.now).await?;
-    tracing::info!(
-        contact.complete = erasure.is_complete(),
-        "a contact was erased on the admin page"
-    );
     let was_known = erasure.was_known.first() == Some(&true);
+    tracing::info!(
+        page = "contacts erase",
+        contacts.known = usize::from(was_known),
+        complete = erasure.is_complete(),
+        "operator"
+    );
     let mut paragraphs = vec![match was_known {
         true => "The contact was erased.".to_owned(),
         false => "No contact had this address. An import will leave it out.".to_owned(),

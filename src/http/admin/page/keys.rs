@@ -90,7 +90,7 @@ pub(super) async fn revoke(request: PageRequest) -> PageAnswer {
         RevokeKeyError::Unknown | RevokeKeyError::Ambiguous(_) => unknown(),
     })?;
     let key = revoked.record;
-    tracing::info!(key.id = key.name(), "a key was revoked on the admin page");
+    tracing::info!(page = "keys revoke", key.id = key.name(), "operator");
     let (title, paragraph) = match revoked.before {
         KeyState::Active => ("Revoked", "The key is good no longer."),
         KeyState::Revoked => ("Nothing to revoke", "The key was revoked before."),

@@ -42,7 +42,7 @@ pub(super) fn sign_in(
     let Some(session) = sessions.open(link, now)? else {
         return refuse(views);
     };
-    tracing::info!("a session of the admin page was opened");
+    tracing::info!(page = "login", "operator");
     let mut response = answer::see_other("/");
     set_cookie(&mut response, session.token(), SESSION_LIFETIME_S);
     Ok(response)

@@ -8,7 +8,7 @@
 //! | `page_request`, `views`, `answer` | a request, templates, answers and failures |
 //! | `overview`, `series`, `plot` | what was counted, as bar charts |
 //! | `contacts`, `keys`, `agents`, `policies` | a page each |
-//! | `picked` | a page of a long list |
+//! | `picked`, `numbers` | a page of a long list, numbers as people read them |
 //!
 //! A change takes two steps: a page that says what will happen, and its form, which carries a token of the
 //! session.
@@ -18,6 +18,7 @@ mod answer;
 mod contacts;
 mod keys;
 mod login;
+mod numbers;
 mod origin;
 mod overview;
 mod page_request;

@@ -3,10 +3,14 @@
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::app::App;
 use crate::domain::hourly_counts::{Counted, Hour};
+use crate::domain::time::Timestamp;
+use crate::metrics::process::process_usage;
 
+use super::numbers::{bytes, grouped, span};
 use super::page_request::{PageAnswer, PageRequest, minute};
-use super::plot::{Bar, Plot, grouped};
+use super::plot::{Bar, Plot};
 use super::series::{Column, Unit};
 
 const HOUR_MS: u64 = 60 * 60 * 1000;
@@ -43,6 +47,7 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
     request.page(
         "overview.html",
         context! {
+            is_model_paused => app.model.is_paused(),
             service_name => app.settings.service_name.as_str(),
             base_url => app.settings.base_url.as_str(),
             now => minute(request.now),
@@ -51,9 +56,37 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
             units => Unit::ALL.map(Unit::as_str),
             plots,
             model,
+            machine => machine(app, request.now),
             last_error,
         },
     )
+}
+
+/// What the service takes of its machine: names and values.
+fn machine(app: &App, now: Timestamp) -> Vec<[String; 2]> {
+    let mut machine = Vec::new();
+    let mut add = |name: &str, value: String| machine.push([name.to_owned(), value]);
+    if let Some(process) = process_usage() {
+        add("Running for", span(now.ms_since(process.started_at) / 1000));
+        add("Memory", bytes(process.resident_bytes));
+        let of = match process.open_files_max {
+            Some(most) => format!(" of {}", grouped(most.into())),
+            None => String::new(),
+        };
+        add("Open files", grouped(process.open_files.into()) + &of);
+    }
+    if let Some(disk) = app.metrics.disk_space() {
+        let (free, size) = (bytes(disk.free_bytes), bytes(disk.size_bytes));
+        add("Disk free", format!("{free} of {size}"));
+    }
+    add("Ledger", bytes(app.metrics.ledger.bytes()));
+    if let Some(limiter) = app.limiter.stats() {
+        let most = grouped(limiter.windows_max as u128);
+        let windows = grouped(limiter.windows as u128);
+        add("Rate-limit windows", format!("{windows} of {most}"));
+        add("Rate-limit files", bytes(limiter.disk_bytes));
+    }
+    machine
 }
 
 fn plot(counted: Counted, name: &str, unit: Unit, columns: &[Column]) -> Value {

@@ -4,6 +4,8 @@ use std::fmt::{self, Write as _};
 
 use minijinja::HtmlEscape;
 
+use super::numbers::{grouped, short};
+
 /// A bar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bar {
@@ -161,38 +163,6 @@ fn axis_end(most: u64) -> u128 {
     }
 }
 
-/// `value` in at most four digits and a letter.
-fn short(value: u128) -> String {
-    const UNITS: [(u128, &str); 6] = [
-        (1_000_000_000_000_000_000, "E"),
-        (1_000_000_000_000_000, "P"),
-        (1_000_000_000_000, "T"),
-        (1_000_000_000, "G"),
-        (1_000_000, "M"),
-        (1000, "k"),
-    ];
-    let Some((unit, letter)) = UNITS.into_iter().find(|(unit, _)| value >= *unit) else {
-        return value.to_string();
-    };
-    match (value / unit, value % unit * 10 / unit) {
-        (whole, 0) => format!("{whole}{letter}"),
-        (whole, tenth) => format!("{whole}.{tenth}{letter}"),
-    }
-}
-
-/// `value` with a comma after every three digits.
-pub(super) fn grouped(value: u128) -> String {
-    let digits = value.to_string();
-    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        let _ = grouped.write_char(digit);
-    }
-    grouped
-}
-
 #[cfg(test)]
 mod tests {
     use roxmltree::Document;
@@ -313,21 +283,6 @@ mod tests {
             (1_000_001, 2_000_000),
         ] {
             assert_eq!(axis_end(most), end, "{most}");
-        }
-    }
-
-    #[test]
-    fn numbers_are_short_on_axes_and_grouped_elsewhere() {
-        for (value, on_axis, elsewhere) in [
-            (0, "0", "0"),
-            (999, "999", "999"),
-            (1000, "1k", "1,000"),
-            (1500, "1.5k", "1,500"),
-            (60_000, "60k", "60,000"),
-            (1_234_567, "1.2M", "1,234,567"),
-        ] {
-            assert_eq!(short(value), on_axis);
-            assert_eq!(grouped(value), elsewhere);
         }
     }
 }

@@ -58,9 +58,10 @@ macro_rules! page {
     };
 }
 
-const PAGES: [PageRoute; 8] = [
+const PAGES: [PageRoute; 10] = [
     page!("/", overview::show),
     page!("/contacts", contacts::show),
+    page!("/contacts/export", contacts::export),
     page!(
         "/contacts/erase",
         contacts::confirm_erasure,
@@ -69,6 +70,7 @@ const PAGES: [PageRoute; 8] = [
     page!("/keys", keys::show),
     page!("/keys/revoke", keys::confirm_revocation, keys::revoke),
     page!("/policies", policies::show),
+    page!("/policies/reset", policies::confirm_reset, policies::reset),
     page!("/agents", agents::show),
     PageRoute {
         path: "/logout",

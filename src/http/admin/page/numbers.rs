@@ -1,0 +1,102 @@
+//! Numbers as people read them.
+
+/// `value` in at most four digits and a letter.
+pub(super) fn short(value: u128) -> String {
+    const UNITS: [(u128, &str); 6] = [
+        (1_000_000_000_000_000_000, "E"),
+        (1_000_000_000_000_000, "P"),
+        (1_000_000_000_000, "T"),
+        (1_000_000_000, "G"),
+        (1_000_000, "M"),
+        (1000, "k"),
+    ];
+    let Some((unit, letter)) = UNITS.into_iter().find(|(unit, _)| value >= *unit) else {
+        return value.to_string();
+    };
+    match (value / unit, value % unit * 10 / unit) {
+        (whole, 0) => format!("{whole}{letter}"),
+        (whole, tenth) => format!("{whole}.{tenth}{letter}"),
+    }
+}
+
+/// `value` with a comma after every three digits.
+pub(super) fn grouped(value: u128) -> String {
+    let digits = value.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A number of bytes.
+pub(super) fn bytes(number: u64) -> String {
+    match number {
+        0..1000 => format!("{number} B"),
+        1000.. => {
+            let mut short = short(number.into());
+            let letter = short.pop().unwrap_or_default();
+            format!("{short} {letter}B")
+        }
+    }
+}
+
+/// A length of time, rounded up to its unit.
+pub(super) fn span(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds.div_ceil(60)),
+        7200..172_800 => format!("{} h", seconds.div_ceil(3600)),
+        172_800.. => format!("{} days", seconds.div_ceil(86_400)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_on_axes_and_grouped_elsewhere() {
+        for (value, on_axis, elsewhere) in [
+            (0, "0", "0"),
+            (999, "999", "999"),
+            (1000, "1k", "1,000"),
+            (1500, "1.5k", "1,500"),
+            (60_000, "60k", "60,000"),
+            (1_234_567, "1.2M", "1,234,567"),
+        ] {
+            assert_eq!(short(value), on_axis);
+            assert_eq!(grouped(value), elsewhere);
+        }
+    }
+
+    #[test]
+    fn bytes_have_a_unit() {
+        for (number, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1 kB"),
+            (30_250_000, "30.2 MB"),
+            (u64::MAX, "18.4 EB"),
+        ] {
+            assert_eq!(bytes(number), text);
+        }
+    }
+
+    #[test]
+    fn lengths_of_time_are_short() {
+        for (seconds, text) in [
+            (1, "1 s"),
+            (119, "119 s"),
+            (121, "3 min"),
+            (7200, "2 h"),
+            (86_400, "24 h"),
+            (172_801, "3 days"),
+        ] {
+            assert_eq!(span(seconds), text);
+        }
+    }
+}

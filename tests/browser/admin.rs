@@ -1,0 +1,254 @@
+//! The admin page: by keyboard, on a phone, in the dark; and its picture for the handbook.
+
+use std::env::var_os;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use fantoccini::Locator;
+use landing_api::adapters::counts::FileCountStore;
+use landing_api::adapters::system::SystemClock;
+use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
+use landing_api::ports::{Clock as _, CountStore as _};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::browser::Browser;
+use crate::pages::tab_to;
+use crate::program::{command, run, text};
+use crate::{Visit, visit_program};
+
+const ENTER: &str = "\u{e007}";
+const PAGES: [&str; 9] = [
+    "/",
+    "/?by=day",
+    "/?by=month",
+    "/contacts",
+    "/keys",
+    "/policies",
+    "/agents",
+    "/contacts/erase?email=ada%40example.com",
+    "/nowhere",
+];
+
+/// A link to the admin page of the service on this directory.
+fn link(data_dir: &Path) -> String {
+    let mut link = Command::new(env!("CARGO_BIN_EXE_landing-api"));
+    link.env_clear()
+        .args(["admin", "link", "--data-dir"])
+        .arg(data_dir)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let output = run(&mut link);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).trim_end().to_owned()
+}
+
+/// Has `test` done with the admin page of a service that has served for a year. It is given the page's
+/// origin and a link.
+async fn visit_admin<T>(test: impl FnOnce(Visit, String, String) -> T)
+where
+    T: Future<Output = ()> + Send + 'static,
+{
+    let data_dir = TempDir::new().unwrap();
+    count_a_year(data_dir.path()).await;
+    let path = data_dir.path().to_owned();
+    let mut command = command(&path);
+    command.args(["--admin-listen", "127.0.0.1:0"]);
+    command.args(["--limit", "newsletter-ip=off", "--limit", "keys=off"]);
+    visit_program(&mut command, |visit| {
+        let names = [
+            "ada",
+            "grace",
+            "katherine",
+            "annie",
+            "mary",
+            "joan",
+            "radia",
+            "barbara",
+        ];
+        for name in names {
+            visit.service.sign_up(&format!("{name}@example.com"));
+        }
+        visit
+            .service
+            .sign_up(&format!("{}@example.com", "l".repeat(64)));
+        for label in ["Web shop", "<script>alert(1)</script>", &"w".repeat(64)] {
+            let body = json!({ "label": label }).to_string();
+            let (status, _) = visit.service.send("POST", "/api/v1/keys", "", &body);
+            assert_eq!(status, 201);
+        }
+        let link = link(&path);
+        let (origin, _) = link.split_once("/login").unwrap();
+        let origin = origin.to_owned();
+        test(visit, origin, link)
+    })
+    .await;
+}
+
+/// Counts of a launch and the year before it, the same in every run but for the date.
+async fn count_a_year(data_dir: &Path) {
+    const NUMBERS: [(Counted, u64); 6] = [
+        (Counted::SignUps, 4),
+        (Counted::Chats, 11),
+        (Counted::Requests, 420),
+        (Counted::Refusals, 7),
+        (Counted::FailedChats, 1),
+        (Counted::Refunds, 1),
+    ];
+    let counts = FileCountStore::open(&data_dir.join("counts"));
+    let now = Hour::of(SystemClock.now());
+    let of_the_last_days = (0..72).chain((72..24 * 390).step_by(31));
+    for hours_ago in of_the_last_days {
+        // People sleep.
+        let by_day = [1, 1, 2, 4, 6, 8, 9, 8, 7, 6, 4, 2];
+        let by_day = by_day[usize::try_from(hours_ago % 24 / 2).unwrap()];
+        let mut hour = Counts::default();
+        for (index, (counted, number)) in (1_u64..).zip(NUMBERS) {
+            let noise = (hours_ago * 7919 + index * 104_729) % 5;
+            hour.add(counted, number * by_day * noise / (4 + hours_ago / 24));
+        }
+        counts.add(now.minus(hours_ago), &hour).await.unwrap();
+    }
+}
+
+/// Opens the link and clicks its button.
+async fn sign_in(page: &Browser, link: &str) {
+    page.client.goto(link).await.unwrap();
+    page.click("main button").await;
+    page.until_text("h2", "The last 48 hours").await;
+}
+
+async fn set_scheme(page: &Browser, scheme: &str) {
+    let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+    page.devtools("Emulation.setEmulatedMedia", features).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_contact_is_erased_by_keyboard_alone() {
+    visit_admin(|visit, _origin, link| async move {
+        let page = &visit.browser;
+        page.client.goto(&link).await.unwrap();
+        tab_to(page, "main button").await;
+        page.press(ENTER).await;
+        page.until_text("h2", "The last 48 hours").await;
+        tab_to(page, "[href='/contacts']").await;
+        page.press(ENTER).await;
+        page.until_text("h1", "Contacts").await;
+        tab_to(page, "#q").await;
+        page.press("ADA@").await;
+        page.press(ENTER).await;
+        page.until_text(".position", "Contacts 1 to 1: all.").await;
+        tab_to(page, ".list a").await;
+        page.press(ENTER).await;
+        page.until_text("h1", "Erase this contact?").await;
+        assert!(page.text(".facts").await.contains("ada@example.com"));
+        tab_to(page, "main button").await;
+        page.press(ENTER).await;
+        page.until_text("h1", "Erased").await;
+        tab_to(page, "main [href='/contacts']").await;
+        page.press(ENTER).await;
+        page.until_text(".position", "Contacts 1 to 8: all.").await;
+        assert!(!page.text(".list").await.contains("ada@example.com"));
+        // It is gone for the public page, too: a sign-up is new.
+        assert_eq!(visit.service.sign_up("ada@example.com"), false);
+
+        tab_to(page, "footer button").await;
+        page.press(ENTER).await;
+        page.until_text("h1", "Sign in with a link").await;
+        page.client.goto(&link).await.unwrap();
+        page.until_text("h1", "The link is not good any more").await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_admin_page_needs_scrolling_sideways() {
+    visit_admin(|visit, origin, link| async move {
+        let page = &visit.browser;
+        sign_in(page, &link).await;
+        for scheme in ["light", "dark"] {
+            set_scheme(page, scheme).await;
+            for (width, height) in [(320, 640), (390, 844), (768, 1024), (1280, 900)] {
+                page.resize(width, height).await;
+                for path in PAGES {
+                    page.client.goto(&format!("{origin}{path}")).await.unwrap();
+                    // What is closed counts when it is opened.
+                    let script =
+                        "document.querySelectorAll('details').forEach((it) => it.open = true);
+                         return document.documentElement.scrollWidth";
+                    let needed = page.run(script).await.as_u64().unwrap();
+                    assert!(
+                        needed <= u64::from(width),
+                        "{path} takes {needed} of {width}"
+                    );
+                    take_picture(page, scheme, width, path).await;
+                }
+            }
+        }
+    })
+    .await;
+}
+
+/// Writes what is seen to the folder `ADMIN_PICTURES`, if that is set: for whoever wants to look.
+async fn take_picture(page: &Browser, scheme: &str, width: u32, path: &str) {
+    let Some(folder) = var_os("ADMIN_PICTURES") else {
+        return;
+    };
+    if [320, 768].contains(&width) {
+        return;
+    }
+    let height = "return Math.min(document.documentElement.scrollHeight, 4000)";
+    page.run("document.querySelectorAll('details').forEach((it) => it.open = false)")
+        .await;
+    let height = page.run(height).await.as_u64().unwrap();
+    page.resize(width, u32::try_from(height).unwrap()).await;
+    let name: String = path
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '_' })
+        .collect();
+    let png = page.client.screenshot().await.unwrap();
+    let file = Path::new(&folder).join(format!("{scheme}-{width}-{name}.png"));
+    fs::write(file, png).unwrap();
+    page.resize(width, 900).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plots_say_what_they_show() {
+    visit_admin(|visit, origin, link| async move {
+        let page = &visit.browser;
+        sign_in(page, &link).await;
+        let plots = page
+            .client
+            .find_all(Locator::Css("svg.plot"))
+            .await
+            .unwrap();
+        assert_eq!(plots.len(), 6);
+        // As a screen reader gets it.
+        let names = "return [...document.querySelectorAll('svg.plot')].map((plot) =>
+             plot.getAttribute('aria-labelledby').split(' ')
+                 .map((id) => document.getElementById(id).textContent).join(': '))";
+        let names = page.run(names).await;
+        let first = names[0].as_str().unwrap();
+        assert!(first.starts_with("Sign-ups by hour: ") && first.contains(" in all, at most "));
+        // Bars are painted: the policy lets the stylesheet in.
+        let fill = "return getComputedStyle(document.querySelector('.plot rect')).fill";
+        assert_eq!(page.run(fill).await, "rgb(11, 102, 94)");
+        page.click(".plots summary").await;
+        assert!(page.is_seen(".plots table").await);
+        page.click(".bar [href='/?by=month']").await;
+        page.until_text("h2", "The last 13 months").await;
+        let bars = "return document.querySelector('.plot').querySelectorAll('rect').length";
+        assert!(page.run(bars).await.as_u64().unwrap() >= 12);
+
+        page.client.goto(&origin).await.unwrap();
+        let Some(file) = var_os("ADMIN_PICTURE") else {
+            return;
+        };
+        page.resize(1280, 1000).await;
+        let png = page.client.screenshot().await.unwrap();
+        assert!(png.len() < 200_000, "{} bytes", png.len());
+        fs::write(file, png).unwrap();
+    })
+    .await;
+}

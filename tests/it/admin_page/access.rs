@@ -1,0 +1,315 @@
+//! Links, sessions, and who is turned away.
+
+use hyper::Method;
+
+use super::{Desk, FORMS, MENU, Visit};
+
+const MINUTE_MS: u64 = 60_000;
+
+#[tokio::test]
+async fn a_link_opens_one_session_after_a_click() {
+    let desk = Desk::new();
+    let link = desk.link();
+    let opened = Visit::get(&format!("/login?link={link}"));
+    // Programs that look at links do not use it up.
+    for method in [Method::GET, Method::HEAD, Method::GET] {
+        let mut visit = opened.clone();
+        visit.method = method;
+        let shown = desk.send(visit).await;
+        assert_eq!(
+            (shown.status.as_u16(), shown.header("set-cookie")),
+            (200, None)
+        );
+    }
+    // It is opened from a chat or a mail program, which is another site.
+    let from_elsewhere = opened
+        .clone()
+        .header("sec-fetch-site", "cross-site")
+        .header("sec-fetch-mode", "navigate")
+        .header("sec-fetch-dest", "document");
+    let shown = desk.send(from_elsewhere).await;
+    assert!(shown.text.contains("<button>Open the admin page</button>"));
+
+    let form = format!("link={link}");
+    let signed_in = desk.send(Visit::post("/login", &form)).await;
+    assert_eq!(signed_in.status, 303);
+    let cookie = signed_in.header("set-cookie").unwrap().to_owned();
+    let (pair, attributes) = cookie.split_once("; ").unwrap();
+    assert_eq!(
+        attributes,
+        "Max-Age=43200; Path=/; HttpOnly; SameSite=Strict"
+    );
+    let token = pair.strip_prefix("landing-admin=").unwrap();
+    assert_eq!(token.len(), 43);
+    assert_ne!(token, link);
+    let shown = desk.send(Visit::get("/").cookie(pair)).await;
+    assert_eq!(shown.status, 200);
+
+    // Once, by whichever way.
+    for again in [Visit::post("/login", &form), opened] {
+        let shown = desk.send(again).await;
+        assert_eq!(shown.status, 403);
+        assert!(shown.text.contains("landing-api admin link"));
+        assert_eq!(shown.header("set-cookie"), None);
+    }
+}
+
+#[tokio::test]
+async fn wrong_links_are_told_what_to_do() {
+    let desk = Desk::new();
+    for token in ["", "x", "%00", "<script>alert(1)</script>"] {
+        let opened = desk
+            .send(Visit::get(&format!(
+                "/login?link={}",
+                token.replace(['<', '>'], "%3C")
+            )))
+            .await;
+        let sent = desk
+            .send(Visit::post("/login", &format!("link={token}")))
+            .await;
+        for shown in [opened, sent] {
+            assert_eq!(shown.status, 403);
+            assert!(shown.text.contains("The link is not good any more"));
+            assert!(shown.text.contains("landing-api admin link"));
+        }
+    }
+    assert_eq!(desk.send(Visit::get("/login")).await.status, 403);
+}
+
+#[tokio::test]
+async fn links_and_sessions_expire() {
+    let desk = Desk::new();
+    let link = desk.link();
+    desk.app.clock.advance_ms(10 * MINUTE_MS - 1);
+    let opened = Visit::get(&format!("/login?link={link}"));
+    assert_eq!(desk.send(opened.clone()).await.status, 200);
+    desk.app.clock.advance_ms(1);
+    assert_eq!(desk.send(opened).await.status, 403);
+    let form = format!("link={link}");
+    assert_eq!(desk.send(Visit::post("/login", &form)).await.status, 403);
+
+    let cookie = desk.sign_in().await;
+    desk.app.clock.advance_ms(12 * 60 * MINUTE_MS - 1);
+    let visit = Visit::get("/contacts").cookie(&cookie);
+    assert_eq!(desk.send(visit.clone()).await.status, 200);
+    desk.app.clock.advance_ms(1);
+    let shown = desk.send(visit).await;
+    assert_eq!(shown.status, 403);
+    assert!(shown.text.contains("Sign in with a link"));
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_session_and_no_other() {
+    let desk = Desk::new();
+    let (one, other) = (desk.sign_in().await, desk.sign_in().await);
+    let token = desk.send(Visit::get("/").cookie(&one)).await.form_token();
+    let form = format!("form_token={token}");
+    let left = desk.send(Visit::post("/logout", &form).cookie(&one)).await;
+    assert_eq!(left.status, 303);
+    assert_eq!(
+        left.header("set-cookie"),
+        Some("landing-admin=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict")
+    );
+    assert_eq!(desk.send(Visit::get("/").cookie(&one)).await.status, 403);
+    assert_eq!(desk.send(Visit::get("/").cookie(&other)).await.status, 200);
+}
+
+#[tokio::test]
+async fn nothing_is_shown_or_done_without_a_session() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    let pages = MENU.map(|(path, _)| path);
+    let more = ["/contacts/export?format=csv", "/contacts/erase", "/nowhere"];
+    for path in pages.into_iter().chain(more) {
+        for stranger in ["", "landing-admin=", "landing-admin=x", "other=1"] {
+            let shown = desk.send(Visit::get(path).cookie(stranger)).await;
+            assert_eq!(shown.status, 403, "{path} {stranger}");
+            assert!(shown.text.contains("Sign in with a link"), "{path}");
+            assert!(!shown.text.contains("<nav"), "{path}");
+        }
+    }
+    desk.sign_up("ada@example.com").await;
+    let token = desk
+        .send(Visit::get("/").cookie(&cookie))
+        .await
+        .form_token();
+    let form = format!("email=ada%40example.com&form_token={token}");
+    for path in FORMS {
+        let shown = desk.send(Visit::post(path, &form)).await;
+        assert_eq!(shown.status, 403, "{path}");
+    }
+    assert!(desk.is_known("ada@example.com").await);
+    // The cookie is found among those of other services.
+    let many = format!("a=b; landing-admin=old;{cookie} ; c=\u{e9}");
+    assert_eq!(desk.send(Visit::get("/").cookie(&many)).await.status, 200);
+}
+
+#[tokio::test]
+async fn requests_of_other_pages_do_nothing() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    desk.sign_up("ada@example.com").await;
+    let token = desk
+        .send(Visit::get("/").cookie(&cookie))
+        .await
+        .form_token();
+    let form = format!("email=ada%40example.com&form_token={token}");
+    let good = Visit::post("/contacts/erase", &form).cookie(&cookie);
+    let without_site = good.clone().without("sec-fetch-site");
+    let tokenless = "email=ada%40example.com".to_owned();
+    let foreign = format!("email=ada%40example.com&form_token={}", "0".repeat(64));
+    let navigation = |visit: Visit| {
+        visit
+            .header("sec-fetch-mode", "navigate")
+            .header("sec-fetch-dest", "document")
+    };
+    for (visit, status) in [
+        (good.clone().header("host", "evil.example"), 421),
+        (good.clone().header("host", "192.0.2.1:9090"), 421),
+        (good.clone().without("host"), 421),
+        (good.clone().header("sec-fetch-site", "cross-site"), 403),
+        (good.clone().header("sec-fetch-site", "same-site"), 403),
+        (
+            navigation(good.clone()).header("sec-fetch-site", "cross-site"),
+            403,
+        ),
+        (
+            without_site
+                .clone()
+                .header("origin", "https://evil.example"),
+            403,
+        ),
+        (
+            without_site
+                .clone()
+                .header("origin", "http://127.0.0.1:8080"),
+            403,
+        ),
+        (without_site.clone().header("origin", "null"), 403),
+        (
+            Visit {
+                body: tokenless,
+                ..good.clone()
+            },
+            403,
+        ),
+        (
+            Visit {
+                body: foreign,
+                ..good.clone()
+            },
+            403,
+        ),
+        (good.clone().header("content-type", "text/plain"), 415),
+        (good.clone().without("content-type"), 415),
+        (
+            Visit {
+                body: format!("{form}&x={}", "x".repeat(17_000)),
+                ..good.clone()
+            },
+            413,
+        ),
+    ] {
+        let headers = format!("{:?}", visit.headers);
+        assert_eq!(desk.send(visit).await.status, status, "{headers}");
+        assert!(desk.is_known("ada@example.com").await, "{headers}");
+    }
+}
+
+#[tokio::test]
+async fn requests_of_other_pages_read_nothing() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    let read = Visit::get("/contacts").cookie(&cookie);
+    for site in ["cross-site", "same-site"] {
+        let embedded = read.clone().header("sec-fetch-site", site);
+        assert_eq!(desk.send(embedded).await.status, 403);
+    }
+    let renamed = read.header("host", "evil.example");
+    assert_eq!(desk.send(renamed).await.status, 421);
+}
+
+#[tokio::test]
+async fn a_form_token_is_good_for_its_session_alone() {
+    let desk = Desk::new();
+    let (cookie, other) = (desk.sign_in().await, desk.sign_in().await);
+    desk.sign_up("ada@example.com").await;
+    let token = desk
+        .send(Visit::get("/").cookie(&cookie))
+        .await
+        .form_token();
+    let form = format!("email=ada%40example.com&form_token={token}");
+    // Without these headers nobody but a program can have sent it.
+    let plain = Visit::post("/contacts/erase", &form)
+        .without("sec-fetch-site")
+        .without("origin");
+    assert_eq!(desk.send(plain.clone().cookie(&other)).await.status, 403);
+    assert!(desk.is_known("ada@example.com").await);
+    assert_eq!(desk.send(plain.cookie(&cookie)).await.status, 200);
+    assert!(!desk.is_known("ada@example.com").await);
+}
+
+#[tokio::test]
+async fn every_page_takes_its_methods_and_no_others() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    for (path, name) in MENU {
+        let shown = desk.send(Visit::get(path).cookie(&cookie)).await;
+        assert_eq!(shown.status, 200, "{path}");
+        assert_eq!(
+            shown.header("content-type"),
+            Some("text/html; charset=utf-8")
+        );
+        let here = format!("<a href=\"{path}\" aria-current=\"page\">{name}</a>");
+        assert!(shown.text.contains(&here), "{path}");
+        let head = Visit::new(Method::HEAD, path).cookie(&cookie);
+        assert_eq!(desk.send(head).await.status, 200, "{path}");
+    }
+    for (method, path, allowed) in [
+        (Method::POST, "/", "GET, HEAD"),
+        (Method::DELETE, "/contacts", "GET, HEAD"),
+        (Method::PUT, "/contacts/erase", "GET, HEAD, POST"),
+        (Method::GET, "/logout", "POST"),
+        (Method::OPTIONS, "/login", "GET, HEAD, POST"),
+        (Method::POST, "/style.css", "GET, HEAD"),
+    ] {
+        let shown = desk.send(Visit::new(method, path).cookie(&cookie)).await;
+        assert_eq!(shown.status, 405, "{path}");
+        assert_eq!(shown.header("allow"), Some(allowed), "{path}");
+    }
+    for path in [
+        "/nowhere",
+        "/contacts/",
+        "//",
+        "/Keys",
+        "/api/v1/health",
+        "/docs",
+    ] {
+        let shown = desk.send(Visit::get(path).cookie(&cookie)).await;
+        assert_eq!(shown.status, 404, "{path}");
+        assert!(shown.text.contains("There is no such page"));
+    }
+    for (path, media_type) in [("/style.css", "text/css"), ("/icon.svg", "image/svg+xml")] {
+        let shown = desk.send(Visit::get(path)).await;
+        assert_eq!(shown.status, 200);
+        assert_eq!(shown.header("content-type"), Some(media_type));
+    }
+}
+
+#[tokio::test]
+async fn the_public_listener_knows_none_of_it() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    let paths = [
+        "/login",
+        "/contacts",
+        "/keys",
+        "/policies",
+        "/agents",
+        "/logout",
+    ];
+    for path in paths {
+        let call = crate::harness::Call::get(path).header("cookie", &cookie);
+        assert_eq!(desk.app.send(call).await.status, 404, "{path}");
+    }
+}

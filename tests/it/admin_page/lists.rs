@@ -1,0 +1,347 @@
+//! Contacts, keys and agents.
+
+use landing_api::domain::agent::Registration;
+use landing_api::domain::contact::ImportedContact;
+use landing_api::domain::credential::{ApiKey, KeyRecord};
+use landing_api::domain::text::Label;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::{ContactStore as _, KeyIssuer as _, RevocationList as _, StoreError};
+
+use super::{Desk, Visit, email};
+use crate::harness::NOW;
+
+/// An address and a label that would be markup.
+const HOSTILE_ADDRESS: &str = "o'mal&ley`{x}@example.com";
+const HOSTILE_LABEL: &str = "\"><script>alert('x')</script>&amp;{{ 7 * 7 }}";
+
+async fn import(desk: &Desk, count: u32) {
+    let row = |n: u32| ImportedContact {
+        email: email(&format!("n{n:04}@example.com")),
+        subscribed_at: Timestamp::from_ms(NOW.as_ms() - 1000),
+    };
+    let rows = (0..count).map(row).collect();
+    desk.app.contacts.import(rows, false).await.unwrap();
+}
+
+async fn contacts(desk: &Desk, cookie: &str, query: &str) -> String {
+    let path = format!("/contacts{query}");
+    let shown = desk.send(Visit::get(&path).cookie(cookie)).await;
+    assert_eq!(shown.status, 200);
+    shown.text
+}
+
+#[tokio::test]
+async fn contacts_are_searched_by_part_of_the_address() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    assert!(
+        contacts(&desk, &cookie, "")
+            .await
+            .contains("There are none.")
+    );
+    import(&desk, 120).await;
+    desk.sign_up("ada@lovelace.example").await;
+
+    let first = contacts(&desk, &cookie, "").await;
+    assert_eq!(
+        first.matches("<tr role=\"row\"><th scope=\"row\"").count(),
+        50
+    );
+    assert!(first.contains("Contacts 1 to 50."));
+    assert!(first.contains("href=\"/contacts?page=2&amp;q=&amp;age=\""));
+    assert!(!first.contains("ada@lovelace.example"));
+    let last = contacts(&desk, &cookie, "?page=3").await;
+    assert!(last.contains("Contacts 101 to 121."));
+    assert!(last.contains("ada@lovelace.example") && !last.contains("page=4"));
+    let beyond = contacts(&desk, &cookie, "?page=9").await;
+    assert!(beyond.contains("There are none here."));
+
+    for query in [
+        "?q=LOVELACE",
+        "?q=+ada@",
+        "?q=ada%40lovelace.example&page=x",
+    ] {
+        let found = contacts(&desk, &cookie, query).await;
+        assert!(found.contains("Contacts 1 to 1: all."), "{query}");
+        assert!(found.contains("ada@lovelace.example"));
+    }
+    let none = contacts(&desk, &cookie, "?q=nobody").await;
+    assert!(none.contains("There are none.") && none.contains("value=\"nobody\""));
+    // What is searched for stays in the links to other pages.
+    let some = contacts(&desk, &cookie, "?q=%40example.com&age=7").await;
+    assert!(
+        some.contains("page=2&amp;q=%40example.com&amp;age=7"),
+        "{some}"
+    );
+    assert!(some.contains("<option value=\"7\" selected>"));
+}
+
+#[tokio::test]
+async fn contacts_are_shown_by_when_they_signed_up() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    desk.sign_up("old@example.com").await;
+    desk.app.clock.advance_ms(2 * 86_400_000);
+    let cookie = match contacts_status(&desk, &cookie).await {
+        200 => cookie,
+        _ => desk.sign_in().await,
+    };
+    desk.sign_up("new@example.com").await;
+    for (query, is_old, is_new) in [
+        ("", true, true),
+        ("?age=1", false, true),
+        ("?age=7", true, true),
+        // None of the choices: at any time.
+        ("?age=x", true, true),
+    ] {
+        let shown = contacts(&desk, &cookie, query).await;
+        assert_eq!(shown.contains("old@example.com"), is_old, "{query}");
+        assert_eq!(shown.contains("new@example.com"), is_new, "{query}");
+    }
+}
+
+async fn contacts_status(desk: &Desk, cookie: &str) -> u16 {
+    let shown = desk.send(Visit::get("/contacts").cookie(cookie)).await;
+    shown.status.as_u16()
+}
+
+#[tokio::test]
+async fn a_contact_is_erased_after_a_confirmation() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    desk.sign_up("ada@example.com").await;
+    desk.sign_up("bob@example.com").await;
+    let path = "/contacts/erase";
+    let asked = desk
+        .send(Visit::get("/contacts/erase?email=ada%40example.com").cookie(&cookie))
+        .await;
+    assert!(asked.text.contains("Erase this contact?") && asked.text.contains("ada@example.com"));
+    assert!(desk.is_known("ada@example.com").await);
+
+    let done = desk.confirm(&cookie, path, "email=ada%40example.com").await;
+    assert_eq!(done.status, 200);
+    assert!(done.text.contains("<h1>Erased</h1>") && done.text.contains("ada@example.com"));
+    assert!(!desk.is_known("ada@example.com").await);
+    assert!(desk.is_known("bob@example.com").await);
+    let again = desk.confirm(&cookie, path, "email=ada%40example.com").await;
+    assert!(again.text.contains("<h1>Nothing to erase</h1>"));
+
+    for bad in ["", "email=", "email=nobody", "email=%3Cscript%3E"] {
+        let asked = desk
+            .send(Visit::get(&format!("{path}?{bad}")).cookie(&cookie))
+            .await;
+        assert_eq!(asked.status, 400, "{bad}");
+        assert!(asked.text.contains("Nothing was done."), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_fails_is_no_empty_list() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    desk.sign_up("ada@example.com").await;
+    let token = desk
+        .send(Visit::get("/").cookie(&cookie))
+        .await
+        .form_token();
+    desk.app
+        .contacts
+        .fail_with(Some(StoreError::Unavailable("the disk hums".to_owned())));
+    let shown = desk.send(Visit::get("/contacts").cookie(&cookie)).await;
+    assert_eq!(shown.status, 503);
+    assert!(shown.text.contains("the disk hums"));
+    let form = format!("email=ada%40example.com&form_token={token}");
+    let shown = desk
+        .send(Visit::post("/contacts/erase", &form).cookie(&cookie))
+        .await;
+    assert_eq!(shown.status, 503);
+    desk.app.contacts.fail_with(None);
+    assert!(desk.is_known("ada@example.com").await);
+}
+
+/// A key that was issued at `NOW`, with this label.
+async fn issue(desk: &Desk, label: Option<&str>) -> ApiKey {
+    let key = ApiKey::mint(|bytes| desk.app.app.entropy.fill(bytes)).unwrap();
+    let record = KeyRecord {
+        fingerprint: key.fingerprint(),
+        id: Some(key.id()),
+        label: label.map(|label| Label::parse(label.to_owned()).unwrap()),
+        issued_at: NOW,
+        expires_at: NOW.plus_ms(1000),
+        revoked_at: None,
+    };
+    desk.app.keys.issue(record).await.unwrap();
+    key
+}
+
+#[tokio::test]
+async fn keys_are_found_and_revoked() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    let (one, other) = (issue(&desk, Some("Shop")).await, issue(&desk, None).await);
+    let keys = async |query: &str| {
+        let visit = Visit::get(&format!("/keys{query}")).cookie(&cookie);
+        desk.send(visit).await.text
+    };
+    let all = keys("").await;
+    for key in [&one, &other] {
+        assert!(all.contains(&key.id().to_string()));
+        assert!(!all.contains(&key.expose()[12..]), "the key itself");
+    }
+    for query in ["?q=shop".to_owned(), format!("?q={}", one.id())] {
+        let found = keys(&query).await;
+        assert!(found.contains(&one.id().to_string()) && !found.contains(&other.id().to_string()));
+    }
+    let field = format!("key={}", one.fingerprint().name());
+    let done = desk.confirm(&cookie, "/keys/revoke", &field).await;
+    assert!(done.text.contains("<h1>Revoked</h1>"), "{}", done.text);
+    let record = async |key: &ApiKey| {
+        let found = desk.app.keys.find(&key.fingerprint()).await;
+        found.unwrap().unwrap()
+    };
+    assert!(!record(&one).await.is_active(NOW) && record(&other).await.is_active(NOW));
+    assert!(keys("?q=shop").await.contains("revoked 2026-11-21 12:00"));
+    let again = desk.confirm(&cookie, "/keys/revoke", &field).await;
+    assert!(again.text.contains("The key was revoked before."));
+    desk.app.clock.advance_ms(1000);
+    assert!(keys("").await.contains("expired 2026-11-21 12:00"));
+
+    for bad in ["", "key=", "key=fp:000000000000", "key=nonsense"] {
+        let path = format!("/keys/revoke?{bad}");
+        let asked = desk.send(Visit::get(&path).cookie(&cookie)).await;
+        assert_eq!(asked.status, 400, "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn revoked_agents_are_listed() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    let registration = Registration::new([7; 16], NOW);
+    let agents = async || {
+        let shown = desk.send(Visit::get("/agents").cookie(&cookie)).await;
+        shown.text
+    };
+    assert!(agents().await.contains("There are none."));
+    desk.app
+        .revocations
+        .revoke(&registration, NOW)
+        .await
+        .unwrap();
+    assert!(agents().await.contains(&registration.client_id()));
+}
+
+#[tokio::test]
+async fn what_strangers_wrote_is_text() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    desk.sign_up(HOSTILE_ADDRESS).await;
+    let key = issue(&desk, Some(HOSTILE_LABEL)).await;
+    let fingerprint = key.fingerprint().name();
+    let encoded: String =
+        url::form_urlencoded::byte_serialize(HOSTILE_ADDRESS.as_bytes()).collect();
+    for path in [
+        "/contacts".to_owned(),
+        format!("/contacts?q={encoded}"),
+        format!("/contacts/erase?email={encoded}"),
+        "/keys".to_owned(),
+        format!("/keys/revoke?key={fingerprint}"),
+        "/contacts?q=%22%3E%3Cscript%3Ealert(1)%3C%2Fscript%3E".to_owned(),
+        "/keys?q=%22%3E%3Cimg%20src%3Dx%3E".to_owned(),
+        "/?by=%22%3E%3Cimg%20src%3Dx%3E".to_owned(),
+        "/contacts?age=%22%3E%3Cimg%3E&page=%22%3E%3Cimg%3E".to_owned(),
+    ] {
+        let shown = desk.send(Visit::get(&path).cookie(&cookie)).await;
+        assert_eq!(shown.status, 200, "{path}");
+        check_markup(&path, &shown.text);
+    }
+    // The form has the very address.
+    let done = desk
+        .confirm(&cookie, "/contacts/erase", &format!("email={encoded}"))
+        .await;
+    assert!(done.text.contains("<h1>Erased</h1>"));
+    check_markup("erased", &done.text);
+    assert!(!desk.is_known(HOSTILE_ADDRESS).await);
+}
+
+/// The page has the elements and attributes of its templates, and no others.
+fn check_markup(path: &str, html: &str) {
+    let text = html
+        .replace("<!DOCTYPE html>\n", "")
+        .replace(" selected>", " selected=\"\">")
+        .replace(" download>", " download=\"\">");
+    // Void elements, as XML has them.
+    let mut xml = String::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find('<') {
+        let (before, from) = rest.split_at(at);
+        let end = from.find('>').unwrap();
+        let (tag, after) = from.split_at(end);
+        xml.push_str(before);
+        xml.push_str(tag);
+        let is_void = ["<meta", "<link", "<input", "<img", "<br"]
+            .iter()
+            .any(|name| tag.starts_with(name));
+        xml.push_str(if is_void { "/>" } else { ">" });
+        rest = &after[1..];
+    }
+    xml.push_str(rest);
+    let document =
+        roxmltree::Document::parse(&xml).unwrap_or_else(|error| panic!("{path}: {error}\n{xml}"));
+    for element in document.descendants().filter(roxmltree::Node::is_element) {
+        let (name, source) = (element.tag_name().name(), element.attribute("src"));
+        assert!(
+            !["script", "iframe", "b"].contains(&name) || source.is_none(),
+            "{path}"
+        );
+        assert!(name != "script" && name != "style", "{path}");
+        assert!(
+            source.is_none_or(|it| it == "/icon.svg"),
+            "{path}: {source:?}"
+        );
+        for attribute in element.attributes() {
+            let (name, value) = (attribute.name(), attribute.value());
+            assert!(!name.starts_with("on") && name != "style", "{path}: {name}");
+            let is_link = ["href", "src", "action"].contains(&name);
+            let is_ours = ["/", "#", "http://landing.example"];
+            let is_ours = is_ours.iter().any(|own| value.starts_with(own));
+            assert!(!is_link || is_ours, "{path}: {name}={value}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn contacts_are_exported_as_files() {
+    let desk = Desk::new();
+    let cookie = desk.sign_in().await;
+    desk.sign_up("=1+1@example.com").await;
+    for (format, media_type, name, text) in [
+        (
+            "csv",
+            "text/csv; charset=utf-8",
+            "contacts.csv",
+            "email,subscribed_at,last_seen_at\r\n\
+             '=1+1@example.com,2026-11-21T12:00:00.000Z,2026-11-21T12:00:00.000Z\r\n",
+        ),
+        (
+            "jsonl",
+            "application/jsonl",
+            "contacts.jsonl",
+            "{\"email\":\"=1+1@example.com\",\"subscribed_at\":\"2026-11-21T12:00:00.000Z\",\
+             \"last_seen_at\":\"2026-11-21T12:00:00.000Z\"}\n",
+        ),
+    ] {
+        let path = format!("/contacts/export?format={format}");
+        let shown = desk.send(Visit::get(&path).cookie(&cookie)).await;
+        assert_eq!(shown.status, 200);
+        assert_eq!(shown.header("content-type"), Some(media_type));
+        let disposition = format!("attachment; filename=\"{name}\"");
+        assert_eq!(shown.header("content-disposition"), Some(&*disposition));
+        assert_eq!(shown.text, text);
+    }
+    for bad in ["", "?format=", "?format=xlsx"] {
+        let path = format!("/contacts/export{bad}");
+        let shown = desk.send(Visit::get(&path).cookie(&cookie)).await;
+        assert_eq!(shown.status, 400, "{bad}");
+    }
+}

@@ -1,0 +1,222 @@
+//! The admin page: in process with a clock that stands still, and in the real program.
+
+mod access;
+mod lists;
+mod overview;
+mod policies;
+mod program;
+
+use std::sync::Arc;
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use hyper::{HeaderMap, Method, Request, StatusCode};
+use landing_api::adapters::memory::SeededEntropy;
+use landing_api::http::admin::page::{AdminPage, Sessions};
+
+use landing_api::domain::email::EmailAddress;
+use serde_json::json;
+
+use crate::harness::{Call, Setup, TestApp};
+
+/// The pages that a session shows, with what they are called in the menu.
+const MENU: [(&str, &str); 5] = [
+    ("/", "Overview"),
+    ("/contacts", "Contacts"),
+    ("/keys", "Keys"),
+    ("/policies", "Policies"),
+    ("/agents", "Agents"),
+];
+
+/// Where forms are sent, but for the one that signs in.
+const FORMS: [&str; 4] = [
+    "/contacts/erase",
+    "/keys/revoke",
+    "/policies/reset",
+    "/logout",
+];
+
+fn email(address: &str) -> EmailAddress {
+    EmailAddress::parse(address).unwrap()
+}
+
+/// The admin page over a service in memory.
+struct Desk {
+    app: TestApp,
+    sessions: Arc<Sessions>,
+    page: AdminPage,
+}
+
+/// An answer.
+struct Shown {
+    status: StatusCode,
+    headers: HeaderMap,
+    text: String,
+}
+
+/// A request to be sent.
+#[derive(Clone)]
+struct Visit {
+    method: Method,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Visit {
+    fn new(method: Method, path: &str) -> Self {
+        Self {
+            method,
+            path: path.to_owned(),
+            headers: vec![("host".to_owned(), "127.0.0.1:9090".to_owned())],
+            body: String::new(),
+        }
+    }
+
+    fn get(path: &str) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    fn post(path: &str, form: &str) -> Self {
+        let mut visit = Self::new(Method::POST, path)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("sec-fetch-site", "same-origin")
+            .header("origin", "null");
+        visit.body = form.to_owned();
+        visit
+    }
+
+    /// The same with this header, in place of one of its name.
+    fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.retain(|(known, _)| known != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(known, _)| known != name);
+        self
+    }
+
+    fn cookie(self, cookie: &str) -> Self {
+        self.header("cookie", cookie)
+    }
+}
+
+impl Shown {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// The token that the forms of the page carry.
+    fn form_token(&self) -> String {
+        let (_, rest) = self
+            .text
+            .split_once("name=\"form_token\" value=\"")
+            .unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    }
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self::over(Setup::default())
+    }
+
+    fn over(setup: Setup) -> Self {
+        let app = setup.start();
+        let address = "127.0.0.1:9090".parse().unwrap();
+        let sessions = Sessions::new(Arc::new(SeededEntropy::default()), address);
+        let sessions = Arc::new(sessions);
+        let page = AdminPage::new(Arc::clone(&app.app), Arc::clone(&sessions)).unwrap();
+        Self {
+            app,
+            sessions,
+            page,
+        }
+    }
+
+    /// Sends a request, and checks what every answer must fulfil.
+    async fn send(&self, visit: Visit) -> Shown {
+        let mut request = Request::builder().method(&visit.method).uri(&visit.path);
+        for (name, value) in &visit.headers {
+            request = request.header(name, value);
+        }
+        let body = Full::new(Bytes::from(visit.body));
+        let response = self.page.respond(request.body(body).unwrap()).await;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        let shown = Shown {
+            status: parts.status,
+            headers: parts.headers,
+            text: String::from_utf8(body.to_vec()).unwrap(),
+        };
+        let where_ = format!("{} {}", visit.method, visit.path);
+        for (name, value) in [
+            ("cache-control", "no-store"),
+            ("referrer-policy", "no-referrer"),
+            ("x-content-type-options", "nosniff"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("cross-origin-opener-policy", "same-origin"),
+        ] {
+            assert_eq!(shown.header(name), Some(value), "{where_}");
+        }
+        let policy = shown.header("content-security-policy").unwrap();
+        for part in [
+            "default-src 'none'",
+            "style-src 'self'",
+            "base-uri 'none'",
+            "form-action 'self'",
+            "frame-ancestors 'none'",
+        ] {
+            assert!(policy.contains(part), "{where_}: {policy}");
+        }
+        assert!(!policy.contains("unsafe") && !policy.contains("script-src"));
+        assert!(!shown.text.contains("<script"), "{where_}");
+        assert!(!shown.text.contains("style=\""), "{where_}");
+        if visit.method == Method::HEAD {
+            assert_eq!(shown.text, "", "{where_}");
+        }
+        shown
+    }
+
+    /// Signs an address up, as a visitor does.
+    async fn sign_up(&self, address: &str) {
+        let body = json!({ "email": address }).to_string();
+        let reply = self.app.send(Call::post("/api/v1/newsletter", body)).await;
+        assert_eq!(reply.status, 200);
+    }
+
+    async fn is_known(&self, address: &str) -> bool {
+        let found = self.app.app.contacts.find(&email(address)).await;
+        found.unwrap().is_some()
+    }
+
+    /// The token of a new link.
+    fn link(&self) -> String {
+        let now = self.app.app.clock.now();
+        let url = self.sessions.new_link(now).unwrap().url;
+        let token = url.strip_prefix("http://127.0.0.1:9090/login?link=");
+        token.unwrap().to_owned()
+    }
+
+    /// Signs in with a new link, and returns the cookie.
+    async fn sign_in(&self) -> String {
+        let form = format!("link={}", self.link());
+        let shown = self.send(Visit::post("/login", &form)).await;
+        assert_eq!(shown.status, 303, "{}", shown.text);
+        assert_eq!(shown.header("location"), Some("/"));
+        let cookie = shown.header("set-cookie").unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
+    /// Sends the form of the confirmation page at `path`.
+    async fn confirm(&self, cookie: &str, path: &str, field: &str) -> Shown {
+        let asked = self
+            .send(Visit::get(&format!("{path}?{field}")).cookie(cookie))
+            .await;
+        assert_eq!(asked.status, 200, "{}", asked.text);
+        let form = format!("{field}&form_token={}", asked.form_token());
+        self.send(Visit::post(path, &form).cookie(cookie)).await
+    }
+}
