@@ -7,7 +7,7 @@ use crate::domain::settings::Settings;
 use crate::metrics::Metrics;
 use crate::ports::{
     Clock, ContactStore, CountStore, Entropy, KeyIssuer, ModelClient, RateLimiter, RevocationList,
-    SubscriptionNotifier,
+    StoreMaintenance, SubscriptionNotifier,
 };
 use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
@@ -24,6 +24,8 @@ pub struct App {
     pub keys: Arc<dyn KeyIssuer>,
     /// The revoked registrations of agents.
     pub revocations: Arc<dyn RevocationList>,
+    /// Looks after the store of these three.
+    pub maintenance: Arc<dyn StoreMaintenance>,
     /// The model that answers visitors.
     pub model: Arc<dyn ModelClient>,
     /// The rate limiter.

@@ -201,6 +201,7 @@ async fn run(
         notifier,
         keys: store.clone(),
         revocations: store.clone(),
+        maintenance: store.clone(),
         model,
         limiter,
         counts: Arc::new(FileCountStore::open(&data_dir.counts())),

@@ -25,12 +25,14 @@ const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 const LOCK: &str = "lock";
-const SECRET: &str = "secret";
-const INDEX: &str = "index";
+pub(super) const SECRET: &str = "secret";
+pub(super) const INDEX: &str = "index";
+/// Where a backup is unpacked before it is put in place.
+pub(super) const RESTORING: &str = "restoring";
 const WINDOWS: &str = "windows";
 const COUNTS: &str = "counts";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
-const ACCEPT_DAMAGE: &str = "accept-damage";
+pub(super) const ACCEPT_DAMAGE: &str = "accept-damage";
 const ACCEPT_EMPTY: &str = "accept-empty";
 
 const ACCEPTANCES: [&str; 3] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE, ACCEPT_EMPTY];
@@ -230,6 +232,7 @@ fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
     let ledger = directory.join(LEDGER);
     let accept = directory.join(ACCEPT_EMPTY);
     let traces = [
+        directory.join(RESTORING),
         directory.join(SECRET),
         directory.join(INDEX),
         old_journal(&ledger),
@@ -269,7 +272,7 @@ fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
 
 /// Creates a directory and its missing parents, private and durably. An existing one keeps its
 /// mode.
-fn create_private(path: &Path) -> io::Result<()> {
+pub(super) fn create_private(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path
         .ancestors()
         .take_while(|ancestor| *ancestor != Path::new("") && !ancestor.exists())
@@ -286,7 +289,7 @@ fn create_private(path: &Path) -> io::Result<()> {
 /// Locks the directory and the file `lock` in it. The directory, because `lock` can be removed and
 /// created again; the file, because earlier versions lock only that, and because some file systems
 /// cannot lock directories.
-fn lock(path: &Path) -> Result<[File; 2], OpenError> {
+pub(super) fn lock(path: &Path) -> Result<[File; 2], OpenError> {
     let directory = File::open(path).map_err(OpenError::io("open", path))?;
     match take(&directory) {
         Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path.to_path_buf())),

@@ -13,6 +13,7 @@
 //! | Module | Shared by the above, or used by `main` |
 //! |---|---|
 //! | [`admin_socket`] | the socket of the operator's commands |
+//! | [`backup`] | archives of a data directory, written while it serves, and restored |
 //! | [`data_dir`] | the data directory: lock and secret |
 //! | [`files`] | file operations, replaceable for fault injection |
 //! | [`open_error`] | why a data directory cannot be opened |
@@ -27,6 +28,7 @@
 //! | [`part_file`] | files that commands read and write as a stream |
 
 pub mod admin_socket;
+pub mod backup;
 pub mod counts;
 pub mod data_dir;
 pub mod files;

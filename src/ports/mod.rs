@@ -16,6 +16,7 @@ mod key_issuer;
 mod model_client;
 mod rate_limiter;
 mod revocation_list;
+mod store_maintenance;
 mod subscription_notifier;
 
 pub use clock::Clock;
@@ -29,6 +30,7 @@ pub use rate_limiter::{
     WindowSet,
 };
 pub use revocation_list::{RevocationList, RevocationStream};
+pub use store_maintenance::{Compaction, StoreMaintenance};
 pub use subscription_notifier::{NotifyError, SubscriptionNotifier};
 
 /// What a store lists, some thousand at most at a time, so that nobody needs to hold all of it. After an

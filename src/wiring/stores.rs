@@ -132,7 +132,8 @@ pub fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), Op
         // It is never called, but tells that there is one.
         notifier: notifier.map(|_url| Arc::new(ScriptedSubscriptionNotifier::default()) as _),
         keys: ledger.clone(),
-        revocations: ledger,
+        revocations: ledger.clone(),
+        maintenance: ledger,
         model: Arc::new(PassageModelClient::new(Vec::new())),
         limiter,
         counts: Arc::new(FileCountStore::open(&data_dir.counts())),

@@ -11,7 +11,7 @@ use hyper::body::{Body as _, Bytes};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use landing_api::adapters::memory::{
     ManualClock, MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRateLimiter,
-    MemoryRevocationList, ScriptedModelClient, SeededEntropy,
+    MemoryRevocationList, MemoryStoreMaintenance, ScriptedModelClient, SeededEntropy,
 };
 use landing_api::app::App;
 use landing_api::domain::chat::Conversation;
@@ -118,6 +118,7 @@ impl Setup {
             notifier: self.notifier,
             keys: keys.clone(),
             revocations: revocations.clone(),
+            maintenance: Arc::new(MemoryStoreMaintenance::default()),
             model: self.model,
             limiter: self.limiter,
             counts: Arc::new(MemoryCountStore::default()),

@@ -13,6 +13,7 @@ mod agent;
 mod architecture;
 mod assistant;
 mod assistant_pages;
+mod backup;
 mod binary;
 mod bodies;
 mod commands;

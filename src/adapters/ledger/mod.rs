@@ -47,13 +47,16 @@ mod erasure;
 mod index;
 mod kept_files;
 mod listing;
+mod maintenance;
 mod open;
 pub(super) mod record;
 mod shared_state;
 mod store;
 mod writer;
 
+pub use maintenance::{LedgerRepair, LedgerReport, repair_ledger, verify_ledger};
 pub use open::Tuning;
+pub(super) use open::refusal;
 pub use store::LedgerStore;
 
 #[cfg(test)]

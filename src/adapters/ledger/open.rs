@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::adapters::data_dir::{DataDir, exists};
+use crate::adapters::data_dir::{ACCEPT_DAMAGE, DataDir, exists};
 use crate::adapters::files::{Files, SystemFiles, is_full, numbered, remove_for_good, sync_parent};
 use crate::adapters::open_error::OpenError;
 use crate::domain::secret::MacKey;
@@ -20,7 +20,7 @@ use super::shared_state::SharedState;
 use super::writer::{LedgerWriter, ledger_failed, stamp};
 
 /// How many bad lines a message names.
-const LINES_NAMED_MAX: usize = 20;
+pub(super) const LINES_NAMED_MAX: usize = 20;
 
 /// The store's numbers, files and metrics.
 #[derive(Clone, Debug)]
@@ -270,7 +270,12 @@ fn open_trusted(
 }
 
 fn flawed(data_dir: &DataDir, flaw: Flaw) -> OpenError {
-    let path: PathBuf = data_dir.path().join(LEDGER);
+    refusal(data_dir.path(), flaw)
+}
+
+/// Why the ledger in `directory` is refused.
+pub(in crate::adapters) fn refusal(directory: &Path, flaw: Flaw) -> OpenError {
+    let path: PathBuf = directory.join(LEDGER);
     match flaw {
         Flaw::Io(error) => OpenError::io("read or write", &path)(error),
         Flaw::Newer(format) => OpenError::NewerFormat {
@@ -282,7 +287,7 @@ fn flawed(data_dir: &DataDir, flaw: Flaw) -> OpenError {
             line,
             reason: reason + &list_bad_lines(&path),
             path,
-            accept: data_dir.accept_damage(),
+            accept: directory.join(ACCEPT_DAMAGE),
         },
     }
 }

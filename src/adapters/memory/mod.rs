@@ -9,6 +9,7 @@ mod key_issuer;
 mod model_client;
 mod rate_limiter;
 mod revocation_list;
+mod store_maintenance;
 mod subscription_notifier;
 
 use futures_util::stream;
@@ -38,4 +39,5 @@ pub use key_issuer::MemoryKeyIssuer;
 pub use model_client::{MemoryAnswerSink, ScriptedModelClient};
 pub use rate_limiter::MemoryRateLimiter;
 pub use revocation_list::MemoryRevocationList;
+pub use store_maintenance::MemoryStoreMaintenance;
 pub use subscription_notifier::ScriptedSubscriptionNotifier;

@@ -9,6 +9,7 @@ mod erasure;
 mod faults;
 mod format;
 mod index;
+mod maintenance;
 mod missing;
 mod old_journal;
 mod outages;

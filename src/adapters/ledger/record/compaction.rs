@@ -126,7 +126,8 @@ fn live_places(path: &Path, now: Timestamp) -> Result<(Vec<u64>, Vec<Identity>),
     Ok((places, expired))
 }
 
-fn short_hash(identity: &Identity) -> [u8; 16] {
+/// A hash that two identities do not share.
+pub(crate) fn short_hash(identity: &Identity) -> [u8; 16] {
     let mut short = [0; 16];
     blake3::Hasher::new()
         .update(identity.as_bytes())

@@ -32,7 +32,7 @@ mod line;
 mod old_journal;
 mod reader;
 
-pub(crate) use compaction::{compact, create};
+pub(crate) use compaction::{compact, create, short_hash};
 pub(crate) use event::{Event, Hex, Identity, Signer};
 pub(crate) use event_reader::{EventReader, each_event};
 pub(crate) use file::{Ledger, PROBE, append_whole, unfinished};
@@ -40,7 +40,7 @@ pub(crate) use fold::{Entry, Kept, fold};
 pub(crate) use head::FORMAT;
 pub(crate) use line::{CRC_OPEN, checked, seal};
 pub(crate) use old_journal::{old_journal, take_over};
-pub(crate) use reader::{Flaw, Preview, Stamp, Verified, bad_lines, preview, verify};
+pub(crate) use reader::{Flaw, Preview, Stamp, Verified, bad_lines, preview, verify, verify_file};
 
 /// The ledger's name in the data directory.
 pub(crate) const LEDGER: &str = "ledger.jsonl";

@@ -134,7 +134,12 @@ impl Chain {
 /// Verifies every line, without changing anything. The events of `required`, the state at the last
 /// clean stop, must all be there.
 pub(crate) fn verify(path: &Path, required: Option<&Stamp>) -> Result<Verified, Flaw> {
-    let mut reader = Reader::open(path)?;
+    verify_file(File::open(path)?, required)
+}
+
+/// Does that with an open file.
+pub(crate) fn verify_file(file: File, required: Option<&Stamp>) -> Result<Verified, Flaw> {
+    let mut reader = Reader::new(file);
     let (head, found) = reader.head()?;
     let sequence_min = required.map_or(Ok(0), |stamp| stamp.sequence_min(&head))?;
     let is_unterminated = found == Found::Unterminated;
@@ -257,6 +262,8 @@ pub(crate) fn bad_lines(path: &Path, max: usize) -> io::Result<(Vec<u64>, u64)> 
 pub(crate) struct Preview {
     /// The secret that its head names, if that can be read.
     pub(crate) secret: Option<String>,
+    /// Its format, if the head can be read.
+    pub(crate) format: Option<u64>,
     /// Its generation, or 0.
     pub(crate) generation: u64,
     /// Whether anything follows the head.
@@ -277,6 +284,7 @@ pub(crate) fn preview(path: &Path) -> io::Result<Option<Preview>> {
         Err(Flaw::Newer(_) | Flaw::Damaged { .. }) => None,
     };
     Ok(Some(Preview {
+        format: head.as_ref().map(|head| head.format),
         generation: head.as_ref().map_or(0, |head| head.generation),
         secret: head.map(|head| head.secret),
         has_events: reader.next()? != Found::End,

@@ -1,0 +1,259 @@
+//! Restoring an archive. It is unpacked into a directory inside the data directory and verified there. Then
+//! its files are put in place, the ledger last: a data directory with only a part of them does not start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
+use tar::{Archive, Entry, EntryType};
+
+use crate::adapters::data_dir::{INDEX, RESTORING, SECRET, create_private, lock};
+use crate::adapters::files::{
+    BUFFER_BYTES, Files as _, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles,
+};
+use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
+use crate::adapters::ledger::refusal;
+use crate::adapters::sled_db::remove;
+use crate::domain::secret::Secret;
+
+use super::error::BackupError;
+use super::layout::{COUNTS, COUNTS_BYTES_MAX, SUMS, is_month};
+
+/// The digests of a hundred years take less.
+const SUMS_BYTES_MAX: u64 = 256 * 1024;
+
+/// What was restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The ledger's entries.
+    pub entries: u64,
+    /// The months with counts.
+    pub months: usize,
+}
+
+/// Restores the archive that `archive` reads into the data directory at `path`, which may be missing and
+/// must hold no ledger. What was acknowledged after the archive was written is lost.
+///
+/// # Errors
+/// [`BackupError`] when the archive is not as it was written, or the directory cannot be used. It holds no
+/// ledger then.
+pub fn restore(path: &Path, archive: impl Read) -> Result<Restored, BackupError> {
+    create_private(path).map_err(BackupError::io("create", path))?;
+    let _lock = lock(path)?;
+    let ledger = path.join(LEDGER);
+    // An empty file is no ledger.
+    let found = preview(&ledger).map_err(BackupError::io("read", &ledger))?;
+    if found.is_some() {
+        return Err(BackupError::Occupied(path.to_path_buf()));
+    }
+    let staging = path.join(RESTORING);
+    // A restore may have been interrupted.
+    remove(&staging).map_err(BackupError::io("remove", &staging))?;
+    let restored = unpack(archive, &staging)
+        .and_then(|names| Ok((check(&staging)?, names)))
+        .and_then(|(verified, names)| {
+            put_in_place(path, &staging, &names)?;
+            Ok(Restored {
+                entries: verified.sequence,
+                months: names.len().saturating_sub(2),
+            })
+        });
+    let removed = remove(&staging).map_err(BackupError::io("remove", &staging));
+    let restored = restored?;
+    removed?;
+    sync(path)?;
+    Ok(restored)
+}
+
+/// Unpacks the archive into the new directory `staging`, and returns the names of its files once their
+/// digests are right.
+fn unpack(archive: impl Read, staging: &Path) -> Result<BTreeSet<String>, BackupError> {
+    for directory in [staging.to_path_buf(), staging.join(COUNTS)] {
+        let created = DirBuilder::new().mode(PRIVATE_DIRECTORY).create(&directory);
+        created.map_err(BackupError::io("create", &directory))?;
+    }
+    let mut archive = Archive::new(archive);
+    let (mut digests, mut sums) = (BTreeMap::new(), None);
+    for entry in archive.entries().map_err(unreadable)? {
+        let mut entry = entry.map_err(unreadable)?;
+        let Some(name) = name_of(&entry)? else {
+            continue;
+        };
+        if name == SUMS {
+            let mut text = String::new();
+            let read = entry.read_to_string(&mut text).map_err(unreadable)?;
+            if read as u64 != entry.size() || sums.replace(text).is_some() {
+                return Err(bad("SHA256SUMS is not as it was written"));
+            }
+        } else {
+            let digest = extract(&mut entry, &staging.join(&name))?;
+            if digests.insert(name.clone(), digest).is_some() {
+                return Err(bad(format!("it has {name} twice")));
+            }
+        }
+    }
+    // Tar fills up with zeros.
+    let mut rest = archive.into_inner();
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        let taken = rest.read(&mut buffer).map_err(unreadable)?;
+        if taken == 0 {
+            break;
+        }
+        if buffer.iter().take(taken).any(|byte| *byte != 0) {
+            return Err(bad("something follows its end"));
+        }
+    }
+    let sums = sums.ok_or_else(|| bad("it is not complete: SHA256SUMS is missing"))?;
+    let expected = parse_sums(&sums)?;
+    for (name, digest) in &expected {
+        match digests.get(name) {
+            None => return Err(bad(format!("it is not complete: {name} is missing"))),
+            Some(found) if found != digest => {
+                return Err(bad(format!("{name} is not as it was written")));
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some(name) = digests.keys().find(|name| !expected.contains_key(*name)) {
+        return Err(bad(format!("SHA256SUMS does not name {name}")));
+    }
+    for name in [LEDGER, SECRET] {
+        if !digests.contains_key(name) {
+            return Err(bad(format!("it is not complete: {name} is missing")));
+        }
+    }
+    Ok(digests.into_keys().collect())
+}
+
+/// The name of a file that belongs into a data directory. `None` for the directories that tar adds when
+/// somebody packs an archive by hand.
+fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError> {
+    let path = entry.path_bytes();
+    let name = String::from_utf8_lossy(&path).into_owned();
+    let name = name.strip_prefix("./").unwrap_or(&name);
+    let kind = entry.header().entry_type();
+    if kind == EntryType::Directory && ["", COUNTS, "counts/"].contains(&name) {
+        return Ok(None);
+    }
+    let month = name.strip_prefix("counts/");
+    let size_max = match name {
+        LEDGER => u64::MAX,
+        SECRET => 32,
+        SUMS => SUMS_BYTES_MAX,
+        _ if month.is_some_and(is_month) => COUNTS_BYTES_MAX,
+        // The name may be anything, also control characters.
+        _ => return Err(bad(format!("{name:?} does not belong into a backup"))),
+    };
+    if kind != EntryType::Regular {
+        return Err(bad(format!("{name} is no regular file")));
+    }
+    if entry.size() > size_max {
+        return Err(bad(format!("{name} is too large")));
+    }
+    Ok(Some(name.to_owned()))
+}
+
+/// Writes the entry to a new file, synced, and returns its digest.
+fn extract<R: Read>(entry: &mut Entry<'_, R>, path: &Path) -> Result<String, BackupError> {
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(PRIVATE_FILE);
+    let mut file = match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(bad("it has a file twice"));
+        }
+        file => file.map_err(BackupError::io("create", path))?,
+    };
+    let mut digest = Sha256::new();
+    let (mut buffer, mut left) = (vec![0; BUFFER_BYTES], entry.size());
+    loop {
+        let taken = entry.read(&mut buffer).map_err(unreadable)?;
+        if taken == 0 {
+            break;
+        }
+        let bytes = buffer.get(..taken).unwrap_or_default();
+        digest.update(bytes);
+        file.write_all(bytes)
+            .map_err(BackupError::io("write", path))?;
+        left = left.saturating_sub(taken as u64);
+    }
+    if left > 0 {
+        return Err(bad("it ends too early"));
+    }
+    file.sync_all().map_err(BackupError::io("write", path))?;
+    Ok(HEXLOWER.encode(&digest.finalize()))
+}
+
+/// The digests by file, as `sha256sum` writes them.
+fn parse_sums(text: &str) -> Result<BTreeMap<String, String>, BackupError> {
+    let line = |line: &str| {
+        let (digest, name) = line.split_once("  ")?;
+        let is_digest = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_digest.then(|| (name.to_owned(), digest.to_ascii_lowercase()))
+    };
+    let sums: Option<BTreeMap<_, _>> = text.lines().map(line).collect();
+    sums.ok_or_else(|| bad("SHA256SUMS is not as it was written"))
+}
+
+/// Verifies the ledger and the secret in `staging`.
+fn check(staging: &Path) -> Result<Verified, BackupError> {
+    let verified = verify(&staging.join(LEDGER), None).map_err(|flaw| match flaw {
+        Flaw::Damaged { .. } => bad(format!("its ledger is damaged: {flaw}")),
+        Flaw::Io(_) | Flaw::Newer(_) => refusal(staging, flaw).into(),
+    })?;
+    if verified.torn.is_some() {
+        return Err(bad("its ledger ends in an unfinished batch"));
+    }
+    let secret = staging.join(SECRET);
+    let bytes = fs::read(&secret).map_err(BackupError::io("read", &secret))?;
+    let id = <[u8; 32]>::try_from(bytes.as_slice()).map(|bytes| Secret::new(bytes).id());
+    if id.ok().as_ref() == Some(&verified.head.secret) {
+        Ok(verified)
+    } else {
+        Err(BackupError::Secret)
+    }
+}
+
+/// Renames the files to their places, the ledger last, and makes that durable.
+fn put_in_place(path: &Path, staging: &Path, names: &BTreeSet<String>) -> Result<(), BackupError> {
+    sync(&staging.join(COUNTS))?;
+    sync(staging)?;
+    // An index is of another ledger, and so is the mark of its last clean stop.
+    let index = path.join(INDEX);
+    remove(&index).map_err(BackupError::io("remove", &index))?;
+    let counts = path.join(COUNTS);
+    create_private(&counts).map_err(BackupError::io("create", &counts))?;
+    let others = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != LEDGER);
+    for name in others {
+        rename(&staging.join(name), &path.join(name))?;
+    }
+    sync(&counts)?;
+    sync(path)?;
+    rename(&staging.join(LEDGER), &path.join(LEDGER))?;
+    sync(path)
+}
+
+fn rename(from: &Path, to: &PathBuf) -> Result<(), BackupError> {
+    fs::rename(from, to).map_err(BackupError::io("write", to))
+}
+
+fn sync(directory: &Path) -> Result<(), BackupError> {
+    SystemFiles
+        .sync_directory(directory)
+        .map_err(BackupError::io("write", directory))
+}
+
+fn unreadable(error: io::Error) -> BackupError {
+    bad(format!("it cannot be read: {error}"))
+}
+
+fn bad(reason: impl Into<String>) -> BackupError {
+    BackupError::Archive(reason.into())
+}

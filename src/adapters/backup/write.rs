@@ -1,0 +1,209 @@
+//! Writing an archive.
+
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read, Seek as _, Write};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
+use tar::{Builder, EntryType, Header};
+
+use crate::adapters::data_dir::SECRET;
+use crate::adapters::files::{PRIVATE_FILE, is_irregular, sync_parent};
+use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
+use crate::adapters::ledger::refusal;
+use crate::domain::secret::Secret;
+
+use super::error::BackupError;
+use super::layout::{COUNTS, COUNTS_BYTES_MAX, SUMS, is_month};
+
+/// How often the ledger is read when it seems damaged: a running service may just have cut a failed write
+/// off.
+const READINGS_MAX: u32 = 3;
+
+/// What an archive has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The ledger's entries.
+    pub entries: u64,
+    /// The size of the files in it.
+    pub bytes: u64,
+}
+
+/// Writes an archive of the data directory at `path` to `out`, while a service may run on it. Takes little
+/// memory, whatever the size.
+///
+/// # Errors
+/// [`BackupError`] when the directory cannot be read or is damaged, or `out` fails.
+pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
+    let ledger = path.join(LEDGER);
+    let (mut file, verified) = open_ledger(path)?;
+    let secret = path.join(SECRET);
+    let secret_bytes = fs::read(&secret).map_err(BackupError::io("read", &secret))?;
+    let id = <[u8; 32]>::try_from(secret_bytes.as_slice()).map(|bytes| Secret::new(bytes).id());
+    if id.ok().as_ref() != Some(&verified.head.secret) {
+        return Err(BackupError::Secret);
+    }
+    let modified = file.metadata().map_err(BackupError::io("read", &ledger))?;
+    let mut archive = Archive {
+        builder: Builder::new(out),
+        modified_s: u64::try_from(modified.mtime()).unwrap_or_default(),
+        sums: String::new(),
+        bytes: 0,
+    };
+    let unwritten = |error| BackupError::io("write", Path::new("the backup"))(error);
+    file.rewind().map_err(BackupError::io("read", &ledger))?;
+    // The last newline may be missing, and counts.
+    let end: &[u8] = if verified.is_unterminated { b"\n" } else { b"" };
+    let content = file.chain(end);
+    archive
+        .add(LEDGER, verified.length, content)
+        .map_err(unwritten)?;
+    archive
+        .add(SECRET, 32, Cursor::new(secret_bytes))
+        .map_err(unwritten)?;
+    for (name, content) in counts(path)? {
+        let length = content.len() as u64;
+        archive
+            .add(&name, length, Cursor::new(content))
+            .map_err(unwritten)?;
+    }
+    archive.finish().map_err(unwritten).map(|bytes| Written {
+        entries: verified.sequence,
+        bytes,
+    })
+}
+
+/// Writes an archive to the file `target`, which is replaced only by a complete one. Nobody else may read
+/// it: it holds addresses and the secret.
+///
+/// # Errors
+/// As [`write`]; `target` is as it was then.
+pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let beside = target.with_file_name(name);
+    if is_irregular(&beside) || is_irregular(target) {
+        let error = io::Error::other("it is not a regular file");
+        return Err(BackupError::io("write", target)(error));
+    }
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    let file = options.mode(PRIVATE_FILE).open(&beside);
+    let mut file = file.map_err(BackupError::io("create", &beside))?;
+    let written = write(path, &mut file).and_then(|written| {
+        file.sync_all()
+            .and_then(|()| fs::rename(&beside, target))
+            .and_then(|()| sync_parent(target))
+            .map_err(BackupError::io("write", target))?;
+        Ok(written)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Opens the ledger in the data directory at `path` and verifies it.
+fn open_ledger(path: &Path) -> Result<(File, Verified), BackupError> {
+    let ledger = path.join(LEDGER);
+    let mut readings = 0;
+    loop {
+        let file = File::open(&ledger).map_err(BackupError::io("open", &ledger))?;
+        let copy = file.try_clone().map_err(BackupError::io("open", &ledger))?;
+        readings += 1;
+        match verify_file(copy, None) {
+            Ok(verified) => return Ok((file, verified)),
+            Err(Flaw::Damaged { .. }) if readings < READINGS_MAX => {}
+            Err(flaw) => return Err(refusal(path, flaw).into()),
+        }
+    }
+}
+
+/// The months of counts in the data directory at `path`, each with its name in the archive.
+fn counts(path: &Path) -> Result<Vec<(String, Vec<u8>)>, BackupError> {
+    let dir = path.join(COUNTS);
+    let entries = match fs::read_dir(&dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(BackupError::io("read", &dir))?,
+    };
+    let mut counts = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(BackupError::io("read", &dir))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_str().filter(|name| is_month(name));
+        let is_file = entry
+            .metadata()
+            .is_ok_and(|it| it.is_file() && it.len() <= COUNTS_BYTES_MAX);
+        if let Some(name) = name
+            && is_file
+        {
+            let content = fs::read(&path).map_err(BackupError::io("read", &path))?;
+            counts.push((format!("{COUNTS}/{name}"), content));
+        }
+    }
+    counts.sort();
+    Ok(counts)
+}
+
+/// A tar, and the digests of what is in it.
+struct Archive<W: Write> {
+    builder: Builder<W>,
+    modified_s: u64,
+    sums: String,
+    bytes: u64,
+}
+
+impl<W: Write> Archive<W> {
+    /// Adds the first `length` bytes of `content`.
+    fn add(&mut self, name: &str, length: u64, content: impl Read) -> io::Result<()> {
+        let mut content = Digested {
+            content: content.take(length),
+            digest: Sha256::new(),
+            bytes: 0,
+        };
+        self.append(name, length, &mut content)?;
+        if content.bytes != length {
+            return Err(io::Error::other(format!("{name} became shorter meanwhile")));
+        }
+        let digest = HEXLOWER.encode(&content.digest.finalize());
+        self.sums.push_str(&format!("{digest}  {name}\n"));
+        self.bytes += length;
+        Ok(())
+    }
+
+    fn append(&mut self, name: &str, length: u64, content: impl Read) -> io::Result<()> {
+        let mut header = Header::new_ustar();
+        header.set_entry_type(EntryType::Regular);
+        header.set_size(length);
+        header.set_mode(PRIVATE_FILE);
+        header.set_mtime(self.modified_s);
+        self.builder.append_data(&mut header, name, content)
+    }
+
+    /// Adds the digests, and returns the size of all files.
+    fn finish(mut self) -> io::Result<u64> {
+        let sums = std::mem::take(&mut self.sums);
+        self.append(SUMS, sums.len() as u64, sums.as_bytes())?;
+        self.builder.into_inner()?.flush()?;
+        Ok(self.bytes)
+    }
+}
+
+/// Computes the digest of what is read.
+struct Digested<R> {
+    content: R,
+    digest: Sha256,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Digested<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let taken = self.content.read(buffer)?;
+        let bytes = buffer.get(..taken).unwrap_or_default();
+        self.digest.update(bytes);
+        self.bytes += taken as u64;
+        Ok(taken)
+    }
+}

@@ -1,0 +1,168 @@
+//! Looking after the ledger: verifying it beside a running service, compacting it, and giving up what is
+//! damaged while no service runs.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+
+use crate::adapters::data_dir::DataDir;
+use crate::adapters::files::numbered;
+use crate::adapters::open_error::OpenError;
+use crate::ports::{Compaction, StoreError, StoreMaintenance};
+
+use super::open::{LINES_NAMED_MAX, refusal};
+use super::record::{Event, Flaw, LEDGER, bad_lines, each_event, preview, short_hash, verify};
+use super::store::LedgerStore;
+
+#[async_trait]
+impl StoreMaintenance for LedgerStore {
+    async fn compact(&self) -> Result<Compaction, StoreError> {
+        self.run(|writer| {
+            writer.repair()?;
+            let (entries_before, bytes_before) = (writer.ledger.sequence(), writer.ledger.length());
+            writer.compact_now()?;
+            if writer.is_index_stale {
+                writer.renew_index()?;
+            }
+            Ok(Compaction {
+                entries_before,
+                entries_after: writer.ledger.sequence(),
+                bytes_before,
+                bytes_after: writer.ledger.length(),
+            })
+        })
+        .await
+    }
+}
+
+/// The state of a ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerReport {
+    /// The format that its head names, if that can be read.
+    pub format: Option<u64>,
+    /// How often it was written anew, if the head can be read.
+    pub generation: Option<u64>,
+    /// The good entries.
+    pub entries: u64,
+    /// The contacts in them.
+    pub contacts: u64,
+    /// The file's size in bytes.
+    pub bytes: u64,
+    /// How many lines are bad or not in their place.
+    pub bad_lines: u64,
+    /// The numbers of the first 20 of these. The head is line 1.
+    pub first_bad_lines: Vec<u64>,
+    /// Why a start would be refused, and what to do, in one line. None if the ledger is sound: a bad end is
+    /// no damage if it was never acknowledged.
+    pub damage: Option<String>,
+}
+
+/// How often the ledger is read when a line is bad: a running service may be writing it.
+const READINGS_MAX: usize = 3;
+
+/// Verifies every line of the ledger in the data directory at `path`. Changes nothing and takes no lock: a
+/// service may run on it.
+///
+/// # Errors
+/// [`OpenError`] when there is no ledger, or it cannot be read or has a newer format.
+pub fn verify_ledger(path: &Path) -> Result<LedgerReport, OpenError> {
+    let mut report = read(path)?;
+    for _ in 1..READINGS_MAX {
+        if report.bad_lines > 0 || report.damage.is_some() {
+            report = read(path)?;
+        }
+    }
+    Ok(report)
+}
+
+fn read(path: &Path) -> Result<LedgerReport, OpenError> {
+    let ledger = path.join(LEDGER);
+    let unreadable = |error: io::Error| match error.kind() == io::ErrorKind::NotFound {
+        true => OpenError::NoDataDir(path.to_path_buf()),
+        false => OpenError::io("read", &ledger)(error),
+    };
+    let bytes = fs::metadata(&ledger).map_err(unreadable)?.len();
+    let damage = match verify(&ledger, None) {
+        Ok(_) => None,
+        Err(flaw @ Flaw::Damaged { .. }) => Some(refusal(path, flaw).to_string()),
+        Err(flaw) => return Err(refusal(path, flaw)),
+    };
+    let preview = preview(&ledger).map_err(unreadable)?;
+    let (first_bad_lines, bad_lines) = bad_lines(&ledger, LINES_NAMED_MAX).map_err(unreadable)?;
+    let (entries, contacts) = count(&ledger).map_err(|flaw| refusal(path, flaw))?;
+    Ok(LedgerReport {
+        format: preview.as_ref().and_then(|preview| preview.format),
+        generation: preview.map(|it| it.generation).filter(|it| *it > 0),
+        entries,
+        contacts,
+        bytes,
+        bad_lines,
+        first_bad_lines,
+        damage,
+    })
+}
+
+/// Counts the good entries of the ledger at `path`, and the contacts in them.
+fn count(path: &Path) -> Result<(u64, u64), Flaw> {
+    let (mut entries, mut contacts) = (0, HashSet::new());
+    each_event(path, |place, event, _json| {
+        entries = place;
+        // By hash, which bounds the memory that a contact takes.
+        if event.subscribed_at().is_some() {
+            contacts.insert(short_hash(&event.identity()));
+        } else if let Event::ContactForgotten { .. } = event {
+            contacts.remove(&short_hash(&event.identity()));
+        }
+        Ok::<_, Flaw>(())
+    })?;
+    Ok((entries, contacts.len() as u64))
+}
+
+/// What a repair did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerRepair {
+    /// Why the start was refused, in one line.
+    pub damage: String,
+    /// The file as it was, which is kept for people to look at.
+    pub kept: PathBuf,
+    /// How many entries were whole and stay.
+    pub entries: u64,
+}
+
+/// Gives up what is damaged in the ledger of the data directory at `path`, and keeps every line that is
+/// whole, as a start does that finds the file `accept-damage`. The file as it was is kept beside it. `None`
+/// if nothing is damaged. No service may run on the directory.
+///
+/// # Errors
+/// [`OpenError`] when the directory is in use, or when something else is wrong that needs a decision.
+pub fn repair_ledger(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
+    let data_dir = DataDir::open_existing(path)?;
+    let damage = match open_and_close(&data_dir) {
+        Err(damage @ OpenError::Damaged { .. }) => damage.to_string(),
+        opened => return opened.map(|()| None),
+    };
+    let ledger = path.join(LEDGER);
+    let kept = numbered(&ledger, "damaged");
+    let accept = data_dir.accept_damage();
+    File::create(&accept).map_err(OpenError::io("create", &accept))?;
+    let opened = open_and_close(&data_dir);
+    // A start that failed has not withdrawn it, and a later one must not go on with it.
+    data_dir.withdraw_acceptance()?;
+    opened?;
+    let entries = verify_ledger(path)?.entries;
+    Ok(Some(LedgerRepair {
+        damage,
+        kept,
+        entries,
+    }))
+}
+
+fn open_and_close(data_dir: &DataDir) -> Result<(), OpenError> {
+    let store = LedgerStore::open(data_dir)?;
+    // If it fails, the next start makes the index again.
+    let _ = store.close();
+    Ok(())
+}

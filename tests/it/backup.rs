@@ -1,0 +1,516 @@
+//! Archives of a data directory: what is written while the service runs is restored elsewhere, and what is
+//! not as it was written is refused.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use landing_api::adapters::backup::{BackupError, restore, write, write_file};
+use landing_api::domain::contact::Contact;
+use landing_api::ports::{ContactStore, KeyIssuer};
+use sha2::{Digest as _, Sha256};
+use tar::{Archive, Builder, EntryType, Header};
+
+use crate::fixtures::{House, Opened, START, imported, key_record, listed, sign_up};
+use crate::ledger::contents;
+
+const MONTH: &str = "counts/2026-11.jsonl";
+
+async fn furnished(house: &House) -> Opened {
+    let opened = house.open();
+    for name in ["ada", "bob", "ada"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    opened.store.issue(key_record(1, None)).await.unwrap();
+    fs::create_dir(house.file("counts")).unwrap();
+    fs::write(house.file(MONTH), "[\"hour\"]\n").unwrap();
+    fs::write(house.file("counts/notes.txt"), "private").unwrap();
+    opened
+}
+
+async fn contacts_of(opened: &Opened) -> Vec<Contact> {
+    listed(ContactStore::list(&*opened.store, None, None).await).await
+}
+
+fn backup(house: &House) -> Vec<u8> {
+    let mut archive = Vec::new();
+    write(&house.path, &mut archive).unwrap();
+    archive
+}
+
+/// The files of an archive, in order.
+fn files(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let mut archive = Archive::new(archive);
+    let entries = archive.entries().unwrap();
+    entries
+        .map(|entry| {
+            let mut entry = entry.unwrap();
+            assert_eq!(entry.header().mode().unwrap(), 0o600);
+            let name = entry.path().unwrap().display().to_string();
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).unwrap();
+            (name, content)
+        })
+        .collect()
+}
+
+fn header(kind: EntryType, size: usize) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_size(size as u64);
+    header.set_mode(0o644);
+    header
+}
+
+/// An archive of these files.
+fn packed(files: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut builder = Builder::new(Vec::new());
+    for (name, content) in files {
+        let mut header = header(EntryType::Regular, content.len());
+        // Not every name is one that the builder takes.
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_cksum();
+        builder.append(&header, &content[..]).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+/// These files with the digests that belong to them.
+fn summed(mut files: Vec<(String, Vec<u8>)>) -> Vec<(String, Vec<u8>)> {
+    files.retain(|(name, _)| name != "SHA256SUMS");
+    let mut sums = String::new();
+    for (name, content) in &files {
+        let digest: String = Sha256::digest(content)
+            .iter()
+            .map(|it| format!("{it:02x}"))
+            .collect();
+        sums += &format!("{digest}  {name}\n");
+    }
+    files.push(("SHA256SUMS".to_owned(), sums.into_bytes()));
+    files
+}
+
+/// Restores into a directory that is missing, which fails and leaves nothing of it.
+fn refused(archive: &[u8]) -> String {
+    let house = House::new();
+    let error = restore(&house.path, archive).unwrap_err().to_string();
+    assert!(
+        !error.contains('\n') && !error.contains("example.com"),
+        "{error}"
+    );
+    let left: Vec<_> = contents(&house.path)
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(left, [house.file("lock")], "{error}");
+    assert!(fs::symlink_metadata(house.path.parent().unwrap().join("evil")).is_err());
+    error
+}
+
+#[tokio::test]
+async fn a_backup_of_a_running_service_is_restored_with_everything_in_it() {
+    let house = House::new();
+    let opened = furnished(&house).await;
+    let archive = backup(&house);
+    opened.sign_up("later").await.unwrap();
+    let names: Vec<_> = files(&archive).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["ledger.jsonl", "secret", MONTH, "SHA256SUMS"]);
+
+    let other = House::new();
+    let restored = restore(&other.path, &archive[..]).unwrap();
+    assert_eq!((restored.entries, restored.months), (4, 1));
+    for (path, mode) in [
+        (other.path.clone(), 0o700),
+        (other.file("counts"), 0o700),
+        (other.file("ledger.jsonl"), 0o600),
+        (other.file("secret"), 0o600),
+        (other.file(MONTH), 0o600),
+    ] {
+        let found = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{}", path.display());
+    }
+    assert_eq!(fs::read(other.file(MONTH)).unwrap(), b"[\"hour\"]\n");
+    assert!(!other.file("restoring").exists());
+    let copy = other.open();
+    copy.assert_has(&["ada", "bob"], &["later"]).await;
+    let contacts = contacts_of(&copy).await;
+    let mut expected = contacts_of(&opened).await;
+    expected.pop();
+    assert_eq!(contacts, expected);
+    let key = key_record(1, None);
+    let found = KeyIssuer::find(&*copy.store, &key.fingerprint).await;
+    assert_eq!(found, Ok(Some(key)));
+}
+
+#[tokio::test]
+async fn an_archive_packed_by_hand_is_taken_and_one_of_a_stopped_directory_is_the_same() {
+    let house = House::new();
+    let opened = furnished(&house).await;
+    let archive = backup(&house);
+    opened.stop();
+    assert_eq!(backup(&house), archive);
+    // Without its last newline the ledger is whole.
+    let ledger = house.ledger();
+    house.write_ledger(&ledger[..ledger.len() - 1]);
+    assert_eq!(files(&backup(&house)), files(&archive));
+
+    let mut builder = Builder::new(Vec::new());
+    for (name, kind) in [
+        ("./", EntryType::Directory),
+        ("./counts/", EntryType::Directory),
+    ] {
+        let mut header = header(kind, 0);
+        builder.append_data(&mut header, name, io::empty()).unwrap();
+    }
+    for (name, content) in files(&archive).into_iter().rev() {
+        let mut header = header(EntryType::Regular, content.len());
+        let name = format!("./{name}");
+        builder
+            .append_data(&mut header, name, &content[..])
+            .unwrap();
+    }
+    let other = House::new();
+    fs::create_dir(&other.path).unwrap();
+    fs::write(other.file("notes"), "mine").unwrap();
+    let by_hand = [builder.into_inner().unwrap(), vec![0; 8192]].concat();
+    restore(&other.path, &by_hand[..]).unwrap();
+    assert_eq!(fs::read(other.file("notes")).unwrap(), b"mine");
+    other.open().assert_has(&["ada", "bob"], &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_backup_while_sign_ups_and_compactions_run_has_whole_batches() {
+    let house = House::new();
+    let opened = furnished(&house).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..2)
+        .map(|client| {
+            let (store, is_over) = (Arc::clone(&opened.store), Arc::clone(&is_over));
+            tokio::spawn(async move {
+                let mut round = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let rows =
+                        (0..3).map(|row| imported(&format!("c{client}n{round}r{row}"), START));
+                    store.import(rows.collect(), false).await.unwrap();
+                    sign_up(&store, "ada").await.unwrap();
+                    round += 1;
+                }
+            })
+        })
+        .collect();
+    for _ in 0..10 {
+        let archive = backup(&house);
+        let forgotten = opened.store.forget(&[], START).await.unwrap();
+        assert!(forgotten.is_complete());
+        landing_api::ports::StoreMaintenance::compact(&*opened.store)
+            .await
+            .unwrap();
+        let other = House::new();
+        restore(&other.path, &archive[..]).unwrap();
+        let copy = other.open();
+        copy.assert_has(&["ada"], &[]).await;
+        let contacts = contacts_of(&copy).await;
+        let rows = contacts
+            .iter()
+            .filter(|it| it.email.as_str().starts_with('c'));
+        assert_eq!(rows.count() % 3, 0, "an import is one batch");
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_directory_with_a_ledger_is_left_alone() {
+    let house = House::new();
+    let opened = furnished(&house).await;
+    let archive = backup(&house);
+    let before = contents(&house.path);
+    let error = restore(&house.path, &archive[..]).unwrap_err();
+    assert!(error.to_string().contains("in use"), "{error}");
+    assert_eq!(contents(&house.path), before);
+    opened.stop();
+    let before = contents(&house.path);
+    let error = restore(&house.path, &archive[..]).unwrap_err();
+    assert!(matches!(error, BackupError::Occupied(_)), "{error}");
+    assert_eq!(contents(&house.path), before);
+    // After the loss of the ledger its secret and its index may still be there.
+    for is_empty in [false, true] {
+        fs::remove_file(house.file("ledger.jsonl")).unwrap();
+        if is_empty {
+            house.write_ledger(b"");
+        }
+        house.refusal();
+        restore(&house.path, &archive[..]).unwrap();
+        let opened = house.open();
+        opened.assert_has(&["ada", "bob"], &[]).await;
+        opened.stop();
+    }
+}
+
+/// The files of an archive, to be changed.
+#[derive(Clone)]
+struct Contents(Vec<(String, Vec<u8>)>);
+
+impl Contents {
+    async fn new() -> Self {
+        let house = House::new();
+        furnished(&house).await.stop();
+        Self(files(&backup(&house)))
+    }
+
+    fn with(&self, name: &str, content: &[u8]) -> Vec<u8> {
+        let mut files = self.0.clone();
+        files.insert(0, (name.to_owned(), content.to_vec()));
+        packed(&files)
+    }
+
+    fn without(&self, name: &str) -> Self {
+        let mut files = self.0.clone();
+        files.retain(|(it, _)| it != name);
+        Self(files)
+    }
+
+    fn replaced(&self, name: &str, content: Vec<u8>) -> Self {
+        let mut files = self.0.clone();
+        let file = files.iter_mut().find(|(it, _)| it == name);
+        file.unwrap().1 = content;
+        Self(files)
+    }
+
+    fn packed(&self) -> Vec<u8> {
+        packed(&self.0)
+    }
+
+    /// With the digests that belong to it.
+    fn summed(&self) -> Vec<u8> {
+        packed(&summed(self.0.clone()))
+    }
+}
+
+fn check_refused(archive: &[u8], reason: &str) {
+    let error = refused(archive);
+    assert!(error.contains(reason), "{reason}: {error}");
+}
+
+#[tokio::test]
+async fn foreign_files_links_and_doubles_in_an_archive_are_refused() {
+    let whole = Contents::new().await;
+    for (name, reason) in [
+        ("../evil", "does not belong"),
+        ("/tmp/evil", "does not belong"),
+        ("counts/../../evil", "does not belong"),
+        ("index/1/db", "does not belong"),
+        ("counts/2026-1x.jsonl", "does not belong"),
+        ("a\nb", "does not belong"),
+        ("ledger.jsonl", "twice"),
+        ("counts/2026-10.jsonl", "does not name"),
+    ] {
+        check_refused(&whole.with(name, b"x"), reason);
+    }
+    let large = vec![b' '; 1024 * 1024 + 1];
+    check_refused(&whole.with("counts/2026-10.jsonl", &large), "too large");
+    for kind in [
+        EntryType::Symlink,
+        EntryType::Link,
+        EntryType::Fifo,
+        EntryType::Char,
+        EntryType::Directory,
+    ] {
+        let mut builder = Builder::new(Vec::new());
+        let mut header = header(kind, 0);
+        header.set_link_name("/etc/passwd").unwrap();
+        builder
+            .append_data(&mut header, "secret", io::empty())
+            .unwrap();
+        check_refused(&builder.into_inner().unwrap(), "no regular file");
+    }
+}
+
+#[tokio::test]
+async fn an_archive_without_all_its_files_or_digests_is_refused() {
+    let whole = Contents::new().await;
+    let archive = whole.packed();
+    let other_secret = whole.replaced("secret", vec![7; 32]);
+    let short_secret = whole.replaced("secret", vec![7; 31]);
+    for (bad, reason) in [
+        (whole.with("SHA256SUMS", b""), "not as it was written"),
+        (
+            whole.without("SHA256SUMS").packed(),
+            "SHA256SUMS is missing",
+        ),
+        (whole.without("secret").packed(), "secret is missing"),
+        (whole.without("secret").summed(), "secret is missing"),
+        (
+            whole.without("ledger.jsonl").summed(),
+            "ledger.jsonl is missing",
+        ),
+        (other_secret.packed(), "secret is not as it was written"),
+        (other_secret.summed(), "the secret is not the one"),
+        (short_secret.summed(), "the secret is not the one"),
+        (
+            whole.replaced("SHA256SUMS", b"?".to_vec()).packed(),
+            "not as it was written",
+        ),
+        (
+            whole.replaced("SHA256SUMS", vec![0xff]).packed(),
+            "cannot be read",
+        ),
+        ([&archive[..], b"garbage"].concat(), "something follows"),
+        ([&archive[..], &archive[..]].concat(), "something follows"),
+        (Vec::new(), "SHA256SUMS is missing"),
+        (b"not a tar at all".repeat(100), "cannot be read"),
+    ] {
+        check_refused(&bad, reason);
+    }
+}
+
+#[tokio::test]
+async fn an_archive_with_a_ledger_that_is_not_whole_is_refused() {
+    let whole = Contents::new().await;
+    let ledger = whole.0[0].1.clone();
+    let newer = String::from_utf8(ledger.clone()).unwrap();
+    let newer = crate::ledger::sealed(&newer.replace("\"format\":4", "\"format\":5"));
+    let mut damaged = ledger.clone();
+    damaged[300] ^= 1;
+    let torn = ledger[..ledger.len() - 4].to_vec();
+    for (bad, reason) in [
+        (newer.into_bytes(), "format 5"),
+        (damaged, "damaged"),
+        (torn, "unfinished"),
+        (Vec::new(), "damaged"),
+    ] {
+        check_refused(&whole.replaced("ledger.jsonl", bad).summed(), reason);
+    }
+}
+
+#[tokio::test]
+async fn an_archive_that_is_cut_or_changed_anywhere_is_refused() {
+    let house = House::new();
+    furnished(&house).await.stop();
+    let archive = backup(&house);
+    let content_end = archive.len() - 1024;
+    let sums_end = content_end - 512;
+    for length in (0..sums_end).step_by(97) {
+        refused(&archive[..length]);
+    }
+    // Bytes of the fields that nobody reads may change, such as the time of a file.
+    let mut taken = BTreeSet::new();
+    for position in (0..archive.len()).step_by(53) {
+        let mut changed = archive.clone();
+        changed[position] ^= 1;
+        let other = House::new();
+        if restore(&other.path, &changed[..]).is_ok() {
+            taken.insert(position);
+            let ledger = fs::read(other.file("ledger.jsonl")).unwrap();
+            assert_eq!(ledger, house.ledger(), "{position}");
+        }
+    }
+    let is_padding = |position: &usize| archive[*position] == 0;
+    assert!(taken.iter().all(is_padding), "{taken:?}");
+}
+
+/// Reads an archive, and copies the directory after each piece.
+struct Watched<'a> {
+    archive: &'a [u8],
+    path: &'a Path,
+    seen: Vec<Vec<(std::path::PathBuf, Vec<u8>)>>,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.seen.push(contents(self.path));
+        let length = buffer.len().min(300);
+        self.archive.read(&mut buffer[..length])
+    }
+}
+
+#[tokio::test]
+async fn a_restore_that_is_killed_leaves_a_directory_that_does_not_start() {
+    let house = House::new();
+    furnished(&house).await.stop();
+    let archive = backup(&house);
+    let target = House::new();
+    let mut watched = Watched {
+        archive: &archive,
+        path: &target.path,
+        seen: Vec::new(),
+    };
+    restore(&target.path, &mut watched).unwrap();
+    let mut left = watched.seen;
+    assert!(left.len() > 5);
+    // Behind the last piece the files are put in place, the ledger last.
+    let staged = left.last().unwrap().clone();
+    let place = |names: &[&str]| {
+        let staged = staged.clone().into_iter();
+        let placed = staged.map(|(path, content)| {
+            let is_placed = names.iter().any(|name| path.ends_with(name));
+            let text = path.display().to_string();
+            let text = if is_placed {
+                text.replace("restoring/", "")
+            } else {
+                text
+            };
+            (text.into(), content)
+        });
+        placed.collect()
+    };
+    left.push(place(&[MONTH]));
+    left.push(place(&[MONTH, "secret"]));
+    for files in left {
+        let other = House::new();
+        fs::create_dir_all(other.file("restoring/counts")).unwrap();
+        fs::create_dir_all(other.file("counts")).unwrap();
+        for (path, content) in files {
+            let name = path.strip_prefix(&target.path).unwrap();
+            let path = other.path.join(name);
+            fs::write(&path, content).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let refusal = other.refusal();
+        assert!(refusal.contains("from a backup"), "{refusal}");
+        // The operator does it again.
+        restore(&other.path, &archive[..]).unwrap();
+        assert!(!other.file("restoring").exists());
+        other.open().assert_has(&["ada", "bob"], &[]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
+    let house = House::new();
+    furnished(&house).await.stop();
+    let root = tempfile::tempdir().unwrap();
+    let target = root.path().join("backup.tar");
+    let written = write_file(&house.path, &target).unwrap();
+    assert_eq!(written.entries, 4);
+    let mode = fs::metadata(&target).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let first = fs::read(&target).unwrap();
+    let sizes: usize = files(&first)
+        .iter()
+        .take(3)
+        .map(|(_, content)| content.len())
+        .sum();
+    assert_eq!(written.bytes, sizes as u64);
+    fs::write(house.file("secret"), [7; 32]).unwrap();
+    let error = write_file(&house.path, &target).unwrap_err();
+    assert!(matches!(error, BackupError::Secret), "{error}");
+    assert_eq!(fs::read(&target).unwrap(), first);
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    let error = write_file(&house.path, &root.path().join("missing/backup.tar")).unwrap_err();
+    assert!(error.to_string().contains("missing/backup.tar"), "{error}");
+    let error = write_file(&root.path().join("nothing"), &target).unwrap_err();
+    assert!(error.to_string().contains("ledger.jsonl"), "{error}");
+    // A disk that takes no more.
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let house = House::new();
+    furnished(&house).await.stop();
+    let error = write(&house.path, full).unwrap_err();
+    assert!(error.to_string().contains("write the backup"), "{error}");
+}

@@ -1,0 +1,185 @@
+//! Verifying, compacting and repairing a ledger, as the operator asks for it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use landing_api::adapters::ledger::{LedgerReport, repair_ledger, verify_ledger};
+use landing_api::adapters::open_error::OpenError;
+use landing_api::ports::{ContactStore, KeyIssuer, StoreMaintenance};
+
+use super::faults::FaultyFiles;
+use super::{contents, ends};
+use crate::fixtures::{House, Opened, START, address, imported, key_record};
+
+async fn opened_with_entries(house: &House) -> Opened {
+    let opened = house.open();
+    for name in ["ada", "bob", "ada", "zoe"] {
+        opened.sign_up(name).await.unwrap();
+    }
+    let rows = vec![imported("cy", START), imported("dan", START)];
+    opened.store.import(rows, false).await.unwrap();
+    opened.store.issue(key_record(1, None)).await.unwrap();
+    opened
+}
+
+#[tokio::test]
+async fn a_ledger_is_verified_beside_a_running_service_and_left_as_it_is() {
+    let house = House::new();
+    let opened = opened_with_entries(&house).await;
+    let before = contents(&house.path);
+    let report = verify_ledger(&house.path).unwrap();
+    let expected = LedgerReport {
+        format: Some(4),
+        generation: Some(1),
+        entries: 7,
+        contacts: 5,
+        bytes: house.ledger().len() as u64,
+        bad_lines: 0,
+        first_bad_lines: Vec::new(),
+        damage: None,
+    };
+    assert_eq!(report, expected);
+    assert_eq!(contents(&house.path), before);
+    opened.stop();
+    // What was never acknowledged is no damage.
+    house.write_ledger(&[house.ledger(), b"{\"crc\":".to_vec()].concat());
+    let report = verify_ledger(&house.path).unwrap();
+    assert_eq!((report.bad_lines, report.damage), (1, None));
+    assert_eq!(report.first_bad_lines, [9]);
+}
+
+#[tokio::test]
+async fn damage_is_told_with_its_lines_and_what_to_do() {
+    let house = House::new();
+    opened_with_entries(&house).await.stop();
+    let whole = house.ledger();
+    let mut damaged = whole.clone();
+    for line in [2, 4] {
+        damaged[ends(&whole)[line] + 30] ^= 1;
+    }
+    house.write_ledger(&damaged);
+    let report = verify_ledger(&house.path).unwrap();
+    assert_eq!(report.first_bad_lines, [4, 6]);
+    assert_eq!((report.bad_lines, report.entries), (2, 5));
+    let damage = report.damage.unwrap();
+    assert!(damage.contains("damaged at line 4"), "{damage}");
+    // A head that cannot be read.
+    damaged[40] ^= 1;
+    house.write_ledger(&damaged);
+    let report = verify_ledger(&house.path).unwrap();
+    assert_eq!((report.format, report.generation), (None, None));
+    assert!(report.damage.unwrap().contains("line 1"));
+}
+
+#[tokio::test]
+async fn a_directory_without_a_ledger_or_with_a_newer_one_is_refused() {
+    let house = House::new();
+    for path in [house.path.clone(), house.path.join("missing")] {
+        let refused = verify_ledger(&path);
+        assert!(
+            matches!(refused, Err(OpenError::NoDataDir(_))),
+            "{refused:?}"
+        );
+        let refused = repair_ledger(&path);
+        assert!(
+            matches!(refused, Err(OpenError::NoDataDir(_))),
+            "{refused:?}"
+        );
+    }
+    house.open().stop();
+    let text = house.ledger_text().replace("\"format\":4", "\"format\":5");
+    house.write_ledger(super::sealed(&text).as_bytes());
+    for refused in [
+        verify_ledger(&house.path).map(drop),
+        repair_ledger(&house.path).map(drop),
+    ] {
+        let is_newer = matches!(refused, Err(OpenError::NewerFormat { format: 5, .. }));
+        assert!(is_newer, "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_repair_keeps_what_is_whole_and_the_file_as_it_was() {
+    let house = House::new();
+    opened_with_entries(&house).await.stop();
+    assert_eq!(repair_ledger(&house.path).unwrap(), None);
+    let whole = house.ledger();
+    let mut damaged = whole.clone();
+    damaged[ends(&whole)[1] + 30] ^= 1;
+    house.write_ledger(&damaged);
+    let repair = repair_ledger(&house.path).unwrap().unwrap();
+    assert!(repair.damage.contains("line 3"), "{}", repair.damage);
+    assert_eq!(repair.entries, 6);
+    assert_eq!(repair.kept, house.file("ledger.damaged.1"));
+    assert_eq!(fs::read(&repair.kept).unwrap(), damaged);
+    assert!(!house.file("accept-damage").exists());
+    assert_eq!(repair_ledger(&house.path).unwrap(), None);
+    let opened = house.open();
+    opened
+        .assert_has(&["ada", "cy", "dan", "zoe"], &["bob"])
+        .await;
+    // Not beside a service.
+    let refused = repair_ledger(&house.path);
+    assert!(matches!(refused, Err(OpenError::InUse(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_repair_that_needs_another_decision_accepts_nothing() {
+    let house = House::new();
+    opened_with_entries(&house).await.stop();
+    let secret = house.file("secret");
+    fs::write(&secret, [1; 32]).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    let before = house.ledger();
+    let refused = repair_ledger(&house.path);
+    let is_foreign = matches!(refused, Err(OpenError::SecretForeign { .. }));
+    assert!(is_foreign, "{refused:?}");
+    assert_eq!(house.ledger(), before);
+    assert!(!house.file("accept-damage").exists());
+}
+
+#[tokio::test]
+async fn a_ledger_is_compacted_when_the_operator_asks() {
+    let house = House::new();
+    let opened = opened_with_entries(&house).await;
+    for _ in 0..10 {
+        opened.sign_up("bob").await.unwrap();
+    }
+    let before = house.ledger().len() as u64;
+    let done = opened.store.compact().await.unwrap();
+    assert_eq!((done.entries_before, done.entries_after), (17, 7));
+    // The key has expired long ago.
+    assert_eq!(
+        (done.bytes_before, done.bytes_after),
+        (before, house.ledger().len() as u64)
+    );
+    opened.sign_up("eve").await.unwrap();
+    opened.stop();
+    let (opened, log) = house.open_logged();
+    assert!(!log.contains("rebuilding"), "{log}");
+    opened
+        .assert_has(&["ada", "bob", "cy", "dan", "eve", "zoe"], &[])
+        .await;
+}
+
+#[tokio::test]
+async fn a_compaction_ends_an_erasure_that_could_not_be_ended() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let opened = house.try_open(files.tuning()).unwrap();
+    opened.sign_up("zoe").await.unwrap();
+    files.fail_renames(true);
+    let erasure = opened.store.forget(&[address("zoe")], START).await.unwrap();
+    assert!(!erasure.is_complete());
+    assert!(opened.store.compact().await.is_err());
+    files.fail_renames(false);
+    opened.store.compact().await.unwrap();
+    for (path, bytes) in contents(&house.path) {
+        assert!(
+            !bytes.windows(4).any(|it| it == b"zoe@"),
+            "{}",
+            path.display()
+        );
+    }
+    opened.stop();
+}
