@@ -20,7 +20,6 @@ use landing_api::adapters::webhook;
 use landing_api::app::App;
 use landing_api::cli::{self, CommandError};
 use landing_api::config::{Args, Command, Invocation, LogFormat, RequestDeadlines};
-use landing_api::domain::settings::Settings;
 use landing_api::http::admin::AdminService;
 use landing_api::http::admin::page::{AdminPage, Sessions};
 use landing_api::http::admin::socket::serve_socket;
@@ -33,7 +32,7 @@ use landing_api::http::server::{STOP_GRACE, ServerLimits, serve};
 use landing_api::http::service::LandingService;
 use landing_api::metrics::{LastError, Metrics};
 use landing_api::ports::{Clock as _, Entropy as _};
-use landing_api::site::{Site, SiteFacts};
+use landing_api::site::Site;
 use landing_api::wiring::stores::Stores;
 use landing_api::{telemetry, wiring};
 use tikv_jemallocator::Jemalloc;
@@ -186,7 +185,8 @@ async fn run(
              address, which is theirs and not yours"
         );
     }
-    let site = render_site(args, &settings).map_err(Failure::Flag)?;
+    let site =
+        wiring::site(args, &settings, &problem::pages(), DEPRECATIONS).map_err(Failure::Flag)?;
     let interrupt = CancellationToken::new();
     let model = wiring::model_client(args, &site, &interrupt).map_err(Failure::Flag)?;
     let notifier = wiring::notifier(args, &interrupt).map_err(Failure::Flag)?;
@@ -276,22 +276,6 @@ impl Operator {
             let _ = web.await;
         }
     }
-}
-
-/// The documents. Only the operator's own files can make this fail.
-fn render_site(args: &Args, settings: &Settings) -> Result<Site, String> {
-    let facts = SiteFacts {
-        settings: settings.clone(),
-        has_model: args.model.is_some(),
-        passes_sign_ups_on: args.newsletter_webhook.is_some(),
-        allowed_origins: args.allowed_origins.clone(),
-        trusts_proxies: !args.trusted_proxies.is_empty(),
-        deprecated: DEPRECATIONS,
-    };
-    let files = wiring::site_files(args)?;
-    let dir = args.site_dir.clone().unwrap_or_default();
-    Site::render(&facts, &problem::pages(), &files)
-        .map_err(|error| format!("--site-dir: {}: {error}", dir.display()))
 }
 
 /// Starts to listen, announces it on standard output, and serves.

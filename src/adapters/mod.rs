@@ -23,6 +23,8 @@
 //! | [`listener`] | the public listener |
 //! | [`systemd`] | the socket that a service manager passes, and what it is told |
 //! | [`outbound`] | the HTTP client |
+//! | [`inspection`] | a data directory from outside |
+//! | [`probe`] | whether something on the network answers |
 //! | [`site_dir`] | the operator's files for the site |
 //! | [`operator_file`] | files named by flags, such as secrets |
 //! | [`part_file`] | files that commands read and write as a stream |
@@ -32,6 +34,7 @@ pub mod backup;
 pub mod counts;
 pub mod data_dir;
 pub mod files;
+pub mod inspection;
 pub mod ledger;
 pub mod limiter;
 pub mod listener;
@@ -42,6 +45,7 @@ pub mod open_error;
 pub mod operator_file;
 pub mod outbound;
 pub mod part_file;
+pub mod probe;
 pub mod site_dir;
 mod sled_db;
 pub mod system;

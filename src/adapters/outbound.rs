@@ -106,6 +106,18 @@ fn check_named(path: &Path) -> Result<(), String> {
 /// # Errors
 /// When TLS cannot be set up.
 pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient, rustls::Error> {
+    Ok(Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_DEADLINE)
+        .pool_max_idle_per_host(connections_max)
+        .build(connector(roots)?))
+}
+
+/// What a client connects with.
+///
+/// # Errors
+/// When TLS cannot be set up.
+pub(super) fn connector(roots: Roots) -> Result<TimelyConnector, rustls::Error> {
     let tls =
         ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()?
@@ -119,11 +131,7 @@ pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient,
         .https_or_http()
         .enable_http1()
         .wrap_connector(tcp);
-    Ok(Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_DEADLINE)
-        .pool_max_idle_per_host(connections_max)
-        .build(TimelyConnector(connector)))
+    Ok(TimelyConnector(connector))
 }
 
 /// A connector with a deadline.

@@ -10,8 +10,11 @@
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
 mod admin;
+mod check;
 pub mod client;
 mod contacts;
+mod doctor;
+mod findings;
 mod handbook;
 mod keys;
 mod limits;
@@ -20,12 +23,13 @@ pub mod output;
 mod progress;
 mod source;
 mod status;
+mod systemd_units;
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::{Args, Command};
+use crate::config::{self, Args, Command};
 
 use self::client::AdminClient;
 pub use self::outcome::{CommandError, Done};
@@ -62,7 +66,19 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
             handbook::print(topic)?;
             Ok(Done::Whole)
         }
+        Command::Check(form) => check::check(known(args)?, form),
+        Command::Doctor(form) => doctor::examine(known(args)?, form).await,
+        Command::Systemd { given } => {
+            let units = systemd_units::render(known(args)?, &given)?;
+            output::print(units.as_bytes())
+        }
+        Command::Completions { shell } => output::print(&config::completions(shell)),
+        Command::Man => output::print(&config::man_page()?),
     }
+}
+
+fn known(args: Option<&Args>) -> Result<&Args, CommandError> {
+    args.ok_or_else(|| CommandError::Input("the command needs a --data-dir".to_owned()))
 }
 
 /// Does `work` with a connection to the operator's API.
@@ -79,8 +95,7 @@ async fn with_windows(
     has_windows: bool,
     work: impl AsyncFnOnce(&mut AdminClient) -> Result<Done, CommandError>,
 ) -> Result<Done, CommandError> {
-    let missing = || CommandError::Input("the command needs a --data-dir".to_owned());
-    let mut client = AdminClient::open(args.ok_or_else(missing)?, has_windows).await?;
+    let mut client = AdminClient::open(known(args)?, has_windows).await?;
     let ended = tokio::select! {
         ended = work(&mut client) => ended,
         signalled = signalled() => Err(signalled.err().map_or(CommandError::Interrupted, Into::into)),

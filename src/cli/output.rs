@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::config::OutputForm;
 
-use super::outcome::CommandError;
+use super::outcome::{CommandError, Done};
 
 const HEADING: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -155,6 +155,17 @@ impl Output {
     pub fn flush(&mut self) -> Result<(), CommandError> {
         self.out.flush().map_err(unwritten)
     }
+}
+
+/// Prints bytes, and nothing else.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub(super) fn print(bytes: &[u8]) -> Result<Done, CommandError> {
+    let mut output = Output::new(OutputForm { json: false });
+    output.bytes(bytes)?;
+    output.flush()?;
+    Ok(Done::Whole)
 }
 
 fn unwritten(error: io::Error) -> CommandError {

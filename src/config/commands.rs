@@ -16,6 +16,7 @@ pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
 pub use self::limits::{LimitsCommand, ResetLimits, ShowLimits, Whose};
 pub use self::status::StatusArgs;
 
+use super::generated::{GivenFlag, Shell};
 use super::handbook::Topic;
 
 /// A command of the operator, who may run it while the service runs on the data directory or while it
@@ -56,6 +57,28 @@ pub enum Command {
         #[arg(hide_possible_values = true)]
         topic: Option<Topic>,
     },
+
+    /// Check flags and files, without starting the service
+    Check(OutputForm),
+
+    /// Check the machine and what the service depends on
+    Doctor(OutputForm),
+
+    /// Print a systemd service and its socket for these flags
+    Systemd {
+        /// Those of the command line.
+        #[arg(skip)]
+        given: Vec<GivenFlag>,
+    },
+
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+
+    /// Print the man page
+    Man,
 }
 
 impl Command {
@@ -68,9 +91,21 @@ impl Command {
             | Self::Keys(_)
             | Self::Agents(_)
             | Self::Limits(_)
-            | Self::Admin(_) => true,
-            Self::Handbook { .. } => false,
+            | Self::Admin(_)
+            | Self::Check(_)
+            | Self::Doctor(_)
+            | Self::Systemd { .. } => true,
+            Self::Handbook { .. } | Self::Completions { .. } | Self::Man => false,
         }
+    }
+
+    /// Whether it takes every flag of the service, because it is about them.
+    #[must_use]
+    pub fn takes_flags(&self) -> bool {
+        matches!(
+            self,
+            Self::Check(_) | Self::Doctor(_) | Self::Systemd { .. }
+        )
     }
 }
 

@@ -3,12 +3,14 @@
 //! `LANDING_DATA_DIR`.
 
 mod commands;
+mod generated;
 mod given;
 mod handbook;
 mod values;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,6 +28,7 @@ use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::settings::Settings;
 
 pub use commands::*;
+pub use generated::{GivenFlag, Shell};
 pub use handbook::Topic;
 pub use values::{ModelParams, WebhookUrl};
 
@@ -323,7 +326,7 @@ impl Invocation {
     }
 
     fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let args = || {
+        let args = |matches: &ArgMatches| {
             if !matches.contains_id("data_dir") {
                 return Err(command().error(
                     ErrorKind::MissingRequiredArgument,
@@ -335,14 +338,21 @@ impl Invocation {
             args.given = given::given(matches, command().get_arguments());
             Ok(Box::new(args))
         };
-        if matches.subcommand().is_none() {
-            return args().map(Self::Serve);
-        }
-        let command = Command::from_arg_matches(matches)?;
-        let args = match command.needs_data_dir() {
-            true => Some(args()?),
-            false => None,
+        let Some((_name, of_command)) = matches.subcommand() else {
+            return args(matches).map(Self::Serve);
         };
+        let mut command = Command::from_arg_matches(matches)?;
+        if command.takes_flags() {
+            refuse_early_flags(matches)?;
+        }
+        let args = match (command.needs_data_dir(), command.takes_flags()) {
+            (true, true) => Some(args(of_command)?),
+            (true, false) => Some(args(matches)?),
+            (false, _) => None,
+        };
+        if let Command::Systemd { given } = &mut command {
+            *given = generated::given_flags(&Args::command(), of_command);
+        }
         Ok(Self::Operate { command, args })
     }
 }
@@ -420,13 +430,68 @@ impl Args {
 
 /// The parser: that of clap's derive, with the commands and a variable for each flag of the service.
 fn command() -> clap::Command {
-    let flags = Args::command().mut_args(|arg| {
+    let with_variable = |arg: clap::Arg| {
         let long = arg.get_long().unwrap_or_default();
         let variable = format!("LANDING_{}", long.to_uppercase().replace('-', "_"));
         arg.env(variable)
-    });
-    Command::augment_subcommands(flags)
+    };
+    let flags = Args::command();
+    // `augment` brings a text along that is not meant.
+    let keep_text = |command: clap::Command, text: &clap::Command| {
+        let (about, long_about) = (text.get_about(), text.get_long_about());
+        let command = command.about(about.cloned().unwrap_or_default());
+        match long_about {
+            Some(long_about) => command.long_about(long_about.clone()),
+            None => command.long_about(None),
+        }
+    };
+    let with_flags = |command: clap::Command| {
+        let mut with_flags = keep_text(
+            <Args as clap::Args>::augment_args(command.clone()),
+            &command,
+        );
+        for flag in flags.get_arguments() {
+            with_flags = with_flags.mut_arg(flag.get_id(), with_variable);
+        }
+        with_flags
+    };
+    let commands = Command::augment_subcommands(flags.clone().mut_args(with_variable));
+    keep_text(commands, &flags)
+        .mut_subcommand("check", with_flags)
+        .mut_subcommand("doctor", with_flags)
+        .mut_subcommand("systemd", |command| {
+            with_flags(command).mut_arg("data_dir", |dir| dir.default_value("/var/lib/landing-api"))
+        })
         .override_usage("landing-api --data-dir <DIR> [FLAGS]\n       landing-api <COMMAND>")
+}
+
+/// Fails if a flag stands before a command that takes all of them.
+fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let given = generated::given_flags(&Args::command(), matches);
+    match given.iter().find(|flag| flag.name != "--data-dir") {
+        None => Ok(()),
+        Some(early) => Err(command().error(
+            ErrorKind::ArgumentConflict,
+            format!(
+                "{} stands before the command; give flags after it",
+                early.name
+            ),
+        )),
+    }
+}
+
+/// The completions of `shell`.
+#[must_use]
+pub fn completions(shell: Shell) -> Vec<u8> {
+    generated::completions(shell, command())
+}
+
+/// The man page, with a section for each command.
+///
+/// # Errors
+/// Never, because it is written to memory.
+pub fn man_page() -> io::Result<Vec<u8>> {
+    generated::man_page(command())
 }
 
 /// Hides the value of flags whose help hides it: a wrong value may hold a secret.

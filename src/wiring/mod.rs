@@ -5,6 +5,7 @@
 pub mod stores;
 
 use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,14 +20,41 @@ use crate::adapters::webhook::WebhookNotifier;
 use crate::adapters::webhook::signature::WebhookSecret;
 use crate::adapters::{operator_file, site_dir};
 use crate::config::{Args, ModelArgs};
-use crate::ports::{ModelClient, SubscriptionNotifier};
-use crate::site::{Site, SiteFile};
+use crate::domain::chat::{Content, Conversation, Message, Role};
+use crate::domain::deprecation::Deprecation;
+use crate::domain::settings::Settings;
+use crate::ports::{ModelClient, NullSink, SubscriptionNotifier};
+use crate::site::{ProblemPage, Site, SiteFacts, SiteFile};
+
+/// The documents. Only the operator's own files can make this fail.
+///
+/// # Errors
+/// When one of them cannot be taken.
+pub fn site(
+    args: &Args,
+    settings: &Settings,
+    problems: &[ProblemPage],
+    deprecated: &'static [Deprecation],
+) -> Result<Site, String> {
+    let facts = SiteFacts {
+        settings: settings.clone(),
+        has_model: args.model.is_some(),
+        passes_sign_ups_on: args.newsletter_webhook.is_some(),
+        allowed_origins: args.allowed_origins.clone(),
+        trusts_proxies: !args.trusted_proxies.is_empty(),
+        deprecated,
+    };
+    let files = site_files(args)?;
+    let dir = args.site_dir.clone().unwrap_or_default();
+    Site::render(&facts, problems, &files)
+        .map_err(|error| format!("--site-dir: {}: {error}", dir.display()))
+}
 
 /// The files of `--site-dir`.
 ///
 /// # Errors
 /// When one of them cannot be taken.
-pub fn site_files(args: &Args) -> Result<Vec<SiteFile>, String> {
+fn site_files(args: &Args) -> Result<Vec<SiteFile>, String> {
     let Some(dir) = &args.site_dir else {
         return Ok(Vec::new());
     };
@@ -78,6 +106,25 @@ fn openai_client(
     OpenAiModelClient::new(settings, roots, interrupt).map_err(of("--model-url"))
 }
 
+/// Asks the model that the flags name a question, and returns its answer.
+///
+/// # Errors
+/// When a flag's file or address cannot be used, or there is no answer.
+pub async fn ask_model(
+    args: &Args,
+    site: &Site,
+    interrupt: &CancellationToken,
+) -> Result<String, String> {
+    let client = model_client(args, site, interrupt)?;
+    let content = Content::parse("What is this site about?".to_owned());
+    let content = content.map_err(|error| error.to_string())?;
+    let role = Role::User;
+    let question = Conversation::parse(vec![Message { role, content }]);
+    let question = question.map_err(|error| error.to_string())?;
+    let answer = client.reply(&question, &NullSink).await;
+    answer.map_err(|error| error.to_string())
+}
+
 /// The newsletter's provider, if the flags name one. Its waits end when `interrupt` is cancelled.
 ///
 /// # Errors
@@ -100,6 +147,15 @@ pub fn notifier(
     Ok(Some(Arc::new(notifier.map_err(of(flag))?)))
 }
 
+/// The path of this program.
+///
+/// # Errors
+/// As the operating system says.
+pub fn program() -> io::Result<String> {
+    let path = std::env::current_exe()?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
 fn read_secret<T, E: Display>(
     flag: &str,
     path: Option<&Path>,
@@ -113,7 +169,10 @@ fn read_secret<T, E: Display>(
 }
 
 /// The certificate authorities for `url`. Only `https` needs any.
-fn roots(url: &str) -> Result<Roots, NoRoots> {
+///
+/// # Errors
+/// When there are none.
+pub fn roots(url: &str) -> Result<Roots, NoRoots> {
     if !url.starts_with("https://") {
         return Ok(Roots::of([]));
     }

@@ -45,6 +45,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "http/",
             "adapters/model/openai/",
             "adapters/outbound.rs",
+            "adapters/probe.rs",
             "adapters/webhook",
             "cli/client.rs",
         ],

@@ -1,0 +1,75 @@
+//! What the operating system says about a data directory, without opening it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::ports::Clock as _;
+
+use super::ledger::record::LEDGER;
+use super::system::SystemClock;
+
+/// A data directory from outside.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// The user that it belongs to.
+    pub owner: u32,
+    /// Its permissions.
+    pub mode: u32,
+    /// Something in it that belongs to another user.
+    pub foreign: Option<PathBuf>,
+    /// How far the clock is behind the time at which the ledger was last written; `None` without a
+    /// ledger.
+    pub behind_ledger_ms: Option<u64>,
+    /// Bytes that are free on its disk.
+    pub free_bytes: u64,
+    /// Files that the disk still has room for; `None` if it does not count them.
+    pub free_files: Option<u64>,
+}
+
+/// Inspects the directory at `path`; `None` if there is none.
+///
+/// # Errors
+/// When it cannot be listed, or its ledger not be read, by this user.
+pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found?,
+    };
+    let owner = metadata.uid();
+    let mut foreign = None;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.metadata()?.uid() != owner {
+            foreign = Some(entry.path());
+        }
+    }
+    let behind_ledger_ms = match File::open(path.join(LEDGER)) {
+        Ok(ledger) => {
+            let written = ledger.metadata()?.modified()?.duration_since(UNIX_EPOCH);
+            let ms = written.unwrap_or_default().as_millis();
+            let now_ms = u128::from(SystemClock.now().as_ms());
+            Some(u64::try_from(ms.saturating_sub(now_ms)).unwrap_or(u64::MAX))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let disk = rustix::fs::statvfs(path)?;
+    Ok(Some(Inspected {
+        owner,
+        mode: metadata.mode() & 0o777,
+        foreign,
+        behind_ledger_ms,
+        free_bytes: disk.f_bavail.saturating_mul(disk.f_frsize),
+        free_files: (disk.f_files > 0).then_some(disk.f_favail),
+    }))
+}
+
+/// Whether systemd's clock service has synchronised the clock; `None` if it does not run.
+#[must_use]
+pub fn is_clock_synchronized() -> Option<bool> {
+    let state = Path::new("/run/systemd/timesync");
+    state.is_dir().then(|| state.join("synchronized").exists())
+}

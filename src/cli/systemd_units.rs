@@ -1,0 +1,121 @@
+//! The units for systemd, made from those of the packages.
+
+use crate::config::{Args, GivenFlag};
+use crate::wiring;
+
+use super::outcome::CommandError;
+
+const SERVICE: &str = include_str!("../../data/deploy/landing-api.service");
+const SOCKET: &str = include_str!("../../data/deploy/landing-api.socket");
+
+const STATE: &str = "/var/lib/";
+/// What `ProtectHome=` hides.
+const HOMES: [&str; 3] = ["/home/", "/root/", "/run/user/"];
+
+/// The service and its socket, each after a line that tells its file.
+///
+/// # Errors
+/// When a flag cannot stand in a unit.
+pub(super) fn render(args: &Args, given: &[GivenFlag]) -> Result<String, CommandError> {
+    let dir = args.data_dir.to_str().filter(|dir| dir.starts_with('/'));
+    let dir = dir.ok_or_else(|| {
+        CommandError::Input("systemd needs the --data-dir as an absolute path".to_owned())
+    })?;
+    let (mut words, mut secret) = (vec![wiring::program()?], Vec::new());
+    for flag in given {
+        match flag.name.as_str() {
+            // They stand elsewhere in the units.
+            "--data-dir" | "--listen" => {}
+            _ if flag.is_secret => secret.push(variable(flag)),
+            _ => words.extend(words_of(flag)),
+        }
+    }
+    let words = words.iter().map(|word| quoted(&word.replace('$', "$$")));
+    let words: Vec<_> = words.collect();
+    let service = SERVICE
+        .replace(
+            "ExecStart=/usr/bin/landing-api",
+            &format!("ExecStart={}", words.join(" ")),
+        )
+        .replace(
+            "LANDING_DATA_DIR=/var/lib/landing-api",
+            &format!("LANDING_DATA_DIR={}", quoted(dir)),
+        )
+        .replace(
+            "StateDirectory=landing-api\nStateDirectoryMode=0700\n",
+            &state_lines(dir),
+        );
+    let service = match is_in_home(dir) {
+        true => service.replace("ProtectHome=yes", "ProtectHome=tmpfs"),
+        false => service,
+    };
+    let listen = args.listen;
+    let socket = SOCKET.replace(
+        "\nListenStream=127.0.0.1:8080\n",
+        &format!("\nListenStream={listen}\n"),
+    );
+    let mut notes = String::from(
+        "# Once: adduser --system --group --no-create-home landing-api\n\
+         # Then: systemctl enable --now landing-api.socket landing-api.service\n",
+    );
+    for variable in secret {
+        notes.push_str(&format!(
+            "# It may hold a secret, so it belongs into /etc/landing-api/landing-api.env: {variable}\n"
+        ));
+    }
+    Ok(format!(
+        "{notes}\n# /etc/systemd/system/landing-api.service\n{service}\n\
+         # /etc/systemd/system/landing-api.socket\n{socket}"
+    ))
+}
+
+/// What gives the service its data directory, and nothing else.
+fn state_lines(dir: &str) -> String {
+    match dir.strip_prefix(STATE) {
+        Some(name) if !name.is_empty() => {
+            format!("StateDirectory={}\nStateDirectoryMode=0700\n", quoted(name))
+        }
+        _ if is_in_home(dir) => {
+            format!("BindPaths={}\n", quoted(dir))
+        }
+        _ => format!("ReadWritePaths={}\n", quoted(dir)),
+    }
+}
+
+fn is_in_home(dir: &str) -> bool {
+    HOMES.iter().any(|home| dir.starts_with(home))
+}
+
+fn words_of(flag: &GivenFlag) -> Vec<String> {
+    if flag.values.is_empty() {
+        return vec![flag.name.clone()];
+    }
+    let values = flag.values.iter();
+    values
+        .map(|value| format!("{}={value}", flag.name))
+        .collect()
+}
+
+fn variable(flag: &GivenFlag) -> String {
+    let name = flag.name.trim_start_matches('-');
+    format!("LANDING_{}", name.to_uppercase().replace('-', "_"))
+}
+
+/// A word as systemd reads it (systemd.syntax(7), "Quoting").
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c);
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in word.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '%' => quoted.push_str("%%"),
+            '\n' => quoted.push_str("\\n"),
+            _ => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

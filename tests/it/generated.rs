@@ -1,0 +1,123 @@
+//! What the program prints about itself: completions, the man page, the units of systemd.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::program::{run, text};
+
+/// The commands, by their names in the help.
+const COMMANDS: [&str; 5] = ["check", "completions", "doctor", "man", "systemd"];
+
+fn landing_api(words: &[&str]) -> Output {
+    run(Command::new(env!("CARGO_BIN_EXE_landing-api"))
+        .env_clear()
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped()))
+}
+
+fn printed(words: &[&str]) -> String {
+    let output = landing_api(words);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "");
+    text(&output.stdout)
+}
+
+#[test]
+fn completions_name_every_command_and_flag() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = printed(&["completions", shell]);
+        for word in COMMANDS
+            .iter()
+            .copied()
+            .chain(["trusted-proxy", "data-dir"])
+        {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    let output = landing_api(&["completions", "cmd"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("bash"));
+}
+
+#[test]
+fn the_man_page_describes_every_flag_once_and_every_command() {
+    let page = printed(&["man"]);
+    assert!(page.contains(".TH landing-api 1"), "{page}");
+    assert!(page.contains("newsletter sign\\-ups"), "{page}");
+    for command in COMMANDS {
+        let heading = format!(".SH \"LANDING-API {}\"", command.to_uppercase());
+        assert_eq!(page.matches(&heading).count(), 1, "{command}");
+    }
+    assert_eq!(page.matches("\\-\\-trusted\\-proxy\\fR").count(), 1);
+}
+
+#[test]
+fn the_units_have_the_flags_that_were_given() {
+    let flags = [
+        "systemd",
+        "--base-url",
+        "https://api.example.com",
+        "--service-name",
+        "A \"name\" of 100% $HOME",
+        "--limit",
+        "ip=off,keys=off",
+        "--listen",
+        "[::1]:9000",
+        "--data-dir",
+        "/srv/landing",
+    ];
+    let units = printed(&flags);
+    let exec = units.lines().find(|line| line.starts_with("ExecStart="));
+    assert_eq!(
+        exec.unwrap().split_once(' ').unwrap().1,
+        "--base-url=https://api.example.com \"--service-name=A \\\"name\\\" of 100%% $$HOME\" \
+         --limit=ip=off --limit=keys=off"
+    );
+    for line in [
+        "ListenStream=[::1]:9000",
+        "Environment=LANDING_DATA_DIR=/srv/landing",
+        "ReadWritePaths=/srv/landing",
+        "Type=notify",
+        "CapabilityBoundingSet=",
+    ] {
+        assert!(units.lines().any(|it| it == line), "{line}: {units}");
+    }
+    assert!(!units.contains("StateDirectory"), "{units}");
+}
+
+#[test]
+fn the_units_give_the_service_its_data_directory() {
+    for (dir, line) in [
+        ("/var/lib/landing-api", "StateDirectory=landing-api"),
+        ("/var/lib/a/b", "StateDirectory=a/b"),
+        ("/home/ada/landing", "BindPaths=/home/ada/landing"),
+        ("/srv/a b", "ReadWritePaths=\"/srv/a b\""),
+    ] {
+        let units = printed(&["systemd", "--data-dir", dir]);
+        assert!(units.lines().any(|it| it == line), "{line}: {units}");
+    }
+    // The packages' own.
+    let units = printed(&["systemd"]);
+    let own = include_str!("../../data/deploy/landing-api.service").lines();
+    for line in own.filter(|line| !line.starts_with("ExecStart=")) {
+        assert!(units.lines().any(|it| it == line), "{line}");
+    }
+    let output = landing_api(&["systemd", "--data-dir", "var"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("absolute"));
+    let output = landing_api(&["--limit", "ip=off", "systemd"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("give flags after it"));
+}
+
+#[test]
+fn the_units_hold_no_secret() {
+    let hook = "https://hooks.example.com/s3cret";
+    let units = printed(&["systemd", "--newsletter-webhook", hook]);
+    assert!(!units.contains("s3cret"), "{units}");
+    assert!(
+        units.contains("landing-api.env: LANDING_NEWSLETTER_WEBHOOK"),
+        "{units}"
+    );
+}
