@@ -124,11 +124,6 @@ fn serve_with(args: &Args) -> ExitCode {
         warned.set_last_error(LastError { at, text });
     };
     let log = telemetry::init(args.log_level, is_json, on_warning);
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        flags = args.given,
-        "starting"
-    );
     let ended = Runtime::new().map_err(Into::into).and_then(|runtime| {
         let mut stores = Stores::default();
         let ended = runtime.block_on(run(args, passed, metrics, &mut stores));
@@ -305,6 +300,12 @@ async fn listen(
     let stop = stop_signal(interrupt.clone(), metrics)?;
     let listener = socket.listen()?;
     systemd::notify_ready(&format!("listening on http://{bound}"));
+    // Not before: a start that fails is one line.
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        flags = args.given,
+        "starting"
+    );
     write_to_pipe(move || {
         let mut out = io::stdout();
         // There is no other place to report a failure.

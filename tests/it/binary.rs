@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit, Signal, prlimit};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::program::after_start;
+use crate::program::without_flags;
 pub(crate) use crate::program::{Program, behind_shell, command, run, text};
 
 #[test]
@@ -385,8 +385,7 @@ fn a_second_process_is_refused_and_the_first_goes_on() {
     let output = run(&mut command(data_dir.path()));
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout), "");
-    let log = text(&output.stderr);
-    let complaint = after_start(&log);
+    let complaint = text(&output.stderr);
     assert_eq!(complaint.lines().count(), 1, "{complaint}");
     assert!(complaint.contains("in use"), "{complaint}");
     assert_eq!(program.sign_up("ada@example.com"), false);
@@ -448,8 +447,7 @@ fn a_bad_secret_file_is_one_line_and_status_2() {
             .arg("--newsletter-webhook-secret-file")
             .arg(&file));
         assert_eq!(output.status.code(), Some(2));
-        let log = text(&output.stderr);
-        let complaint = after_start(&log);
+        let complaint = text(&output.stderr);
         assert_eq!(complaint.lines().count(), 1, "{complaint}");
         for part in ["--newsletter-webhook-secret-file", told] {
             assert!(complaint.contains(part), "{complaint}");
@@ -525,7 +523,7 @@ fn a_proxy_that_is_not_set_up_is_warned_of_once_and_in_the_right_words() {
             let times = usize::from(warned == Some(text));
             assert_eq!(log.matches(text).count(), times, "{header}: {log}");
         }
-        let lines = after_start(&log);
+        let lines = without_flags(&log);
         assert!(
             !lines.contains("198.51") && !lines.contains("127.0"),
             "{log}"
@@ -662,6 +660,7 @@ fn a_request_is_one_line_that_names_no_person() {
     program.send("GET", "/a/private/path?secret", "", "");
     let (status, log) = program.stop(Signal::TERM);
     assert_eq!(status, Some(0));
+    let others = without_flags(&log);
     for private in [
         "127.0.0.1",
         "ada@",
@@ -672,9 +671,7 @@ fn a_request_is_one_line_that_names_no_person() {
         "v1.",
         &key[4..],
     ] {
-        let line = after_start(&log)
-            .lines()
-            .find(|line| line.contains(private));
+        let line = others.lines().find(|line| line.contains(private));
         assert_eq!(line, None, "{private}");
     }
     let lines: Vec<Value> = log

@@ -159,14 +159,12 @@ pub(crate) fn run(command: &mut Command) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
 }
 
-/// The log behind its first line, which has the flags.
-pub(crate) fn after_start(log: &str) -> &str {
-    let (first, rest) = log.split_once('\n').unwrap();
-    assert!(
-        first.contains("starting") && first.contains("--data-dir="),
-        "{log}"
-    );
-    rest
+/// The log without the line that has the flags.
+pub(crate) fn without_flags(log: &str) -> String {
+    let is_start = |line: &&str| line.contains("starting") && line.contains("--data-dir=");
+    let (start, others): (Vec<_>, Vec<_>) = log.lines().partition(is_start);
+    assert_eq!(start.len(), 1, "{log}");
+    others.join("\n")
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {
