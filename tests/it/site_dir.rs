@@ -13,7 +13,7 @@ use landing_api::site::{Site, SiteFile};
 
 use crate::assistant_pages::ask;
 use crate::harness::{Call, Reply, Setup, TestApp};
-use crate::program::{Program, after_start, command, run, text};
+use crate::program::{Program, command, run, text};
 use crate::site::facts;
 
 const ABOUT: &str = "# About us\n\n\
@@ -376,8 +376,7 @@ fn refused(fill: impl FnOnce(&Path)) -> String {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(text(&output.stdout), "");
     assert!(!data_dir.exists(), "it is refused before anything is made");
-    let log = text(&output.stderr);
-    let line = after_start(&log);
+    let line = text(&output.stderr);
     let prefix = format!("error: --site-dir: {}: ", site_dir.display());
     let line = line.strip_suffix('\n').unwrap();
     line.strip_prefix(&prefix)
