@@ -44,11 +44,7 @@ impl PartFile {
     /// # Errors
     /// When it cannot be there.
     pub async fn create(path: &Path, replaces: bool) -> Result<Self, PartFileError> {
-        match fs::symlink_metadata(path) {
-            Ok(found) if !found.is_file() => return Err(PartFileError::NotRegular(path.into())),
-            Ok(_) if !replaces => return Err(PartFileError::Exists(path.into())),
-            Ok(_) | Err(_) => {}
-        }
+        check_free(path, replaces)?;
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
@@ -102,6 +98,18 @@ impl Drop for PartFile {
             // Nothing can be done about it.
             let _ = fs::remove_file(&self.part);
         }
+    }
+}
+
+/// Checks that a file can be written at `path`. `replaces` allows that there is one.
+///
+/// # Errors
+/// When there is one, or something else.
+pub fn check_free(path: &Path, replaces: bool) -> Result<(), PartFileError> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => Err(PartFileError::NotRegular(path.into())),
+        Ok(_) if !replaces => Err(PartFileError::Exists(path.into())),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

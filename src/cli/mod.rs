@@ -5,7 +5,7 @@
 //! | [`client`] | the connection to the operator's API, of a running service or of this process |
 //! | [`output`], `progress`, [`outcome`] | printing, and how commands end |
 //! | `source` | what commands read |
-//! | `admin`, `contacts`, `keys`, `limits`, `status` | a file for each group of commands |
+//! | `admin`, `contacts`, `keys`, `limits`, `status`, `store` | a file for each group of commands |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
@@ -23,13 +23,15 @@ pub mod output;
 mod progress;
 mod source;
 mod status;
+mod store;
 mod systemd_units;
 
 use std::io;
+use std::path::Path;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::config::{self, Args, Command};
+use crate::config::{self, Args, Command, LedgerCommand};
 
 use self::client::AdminClient;
 pub use self::outcome::{CommandError, Done};
@@ -40,11 +42,18 @@ pub use self::output::report;
 /// # Errors
 /// [`CommandError`] when the command did nothing of what was asked for.
 pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
+    let dir = args.map(|args| args.data_dir.as_path());
+    let dir = dir.unwrap_or_else(|| Path::new(""));
     match command {
         Command::Status(status) => {
-            let dir = args.map(|args| args.data_dir.clone()).unwrap_or_default();
-            let work = async |client: &mut AdminClient| status::run(status, &dir, client).await;
-            with_client(args, work).await
+            with_client(args, async |client| status::run(status, dir, client).await).await
+        }
+        Command::Backup(backup) => store::back_up(backup, dir).await,
+        Command::Restore(restore) => store::restore(restore, dir).await,
+        Command::Ledger(LedgerCommand::Verify(form)) => store::verify(form, dir).await,
+        Command::Ledger(LedgerCommand::Repair(form)) => store::repair(form, dir).await,
+        Command::Ledger(LedgerCommand::Compact(form)) => {
+            with_client(args, async |client| store::compact(form, client).await).await
         }
         Command::Contacts(command) => {
             with_client(args, async |client| contacts::run(command, client).await).await

@@ -5,6 +5,7 @@ mod form;
 mod keys;
 mod limits;
 mod status;
+mod store;
 
 use clap::Subcommand;
 
@@ -15,6 +16,7 @@ pub use self::form::OutputForm;
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
 pub use self::limits::{LimitsCommand, ResetLimits, ShowLimits, Whose};
 pub use self::status::StatusArgs;
+pub use self::store::{BackupArgs, LedgerCommand, RestoreArgs};
 
 use super::generated::{GivenFlag, Shell};
 use super::handbook::Topic;
@@ -47,11 +49,33 @@ pub enum Command {
     #[command(subcommand)]
     Limits(LimitsCommand),
 
+    /// Write a backup, while the service runs or not
+    #[command(after_help = "Examples:
+  landing-api backup /srv/backups/landing-$(date +%F).tar
+  landing-api backup - | ssh elsewhere 'cat > landing.tar'
+
+It holds the addresses and the secret: keep it private.")]
+    Backup(BackupArgs),
+
+    /// Restore a backup into a data directory that has no ledger
+    #[command(after_help = "Examples:
+  landing-api restore landing.tar --data-dir ./restored
+
+The backup is verified first. What is not as it was written is not restored.")]
+    Restore(RestoreArgs),
+
+    /// The ledger: verify, repair, compact
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
+
     /// The admin page
     #[command(subcommand)]
     Admin(AdminCommand),
 
     /// Print the handbook
+    #[command(after_help = "Examples:
+  landing-api handbook
+  landing-api handbook operate")]
     Handbook {
         /// What to print; without it, the list of topics
         #[arg(hide_possible_values = true)]
@@ -59,12 +83,18 @@ pub enum Command {
     },
 
     /// Check flags and files, without starting the service
+    #[command(after_help = "Examples:
+  landing-api check --data-dir ./var --limit newsletter=20/15m")]
     Check(OutputForm),
 
     /// Check the machine and what the service depends on
+    #[command(after_help = "Examples:
+  landing-api doctor --data-dir ./var --base-url https://www.example.com")]
     Doctor(OutputForm),
 
     /// Print a systemd service and its socket for these flags
+    #[command(after_help = "Examples:
+  landing-api systemd --base-url https://www.example.com")]
     Systemd {
         /// Those of the command line.
         #[arg(skip)]
@@ -72,12 +102,16 @@ pub enum Command {
     },
 
     /// Print completions for a shell
+    #[command(after_help = "Examples:
+  landing-api completions bash")]
     Completions {
         /// The shell
         shell: Shell,
     },
 
     /// Print the man page
+    #[command(after_help = "Examples:
+  landing-api man | man -l -")]
     Man,
 }
 
@@ -91,6 +125,9 @@ impl Command {
             | Self::Keys(_)
             | Self::Agents(_)
             | Self::Limits(_)
+            | Self::Backup(_)
+            | Self::Restore(_)
+            | Self::Ledger(_)
             | Self::Admin(_)
             | Self::Check(_)
             | Self::Doctor(_)
@@ -116,6 +153,8 @@ pub enum AdminCommand {
     ///
     /// The service has to run with --admin-listen. From another machine, open the link through an SSH
     /// tunnel: ssh -L 9090:127.0.0.1:9090 HOST
+    #[command(after_help = "Examples:
+  landing-api admin link")]
     Link {
         /// How to print it.
         #[command(flatten)]

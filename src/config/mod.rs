@@ -6,6 +6,7 @@ mod commands;
 mod generated;
 mod given;
 mod handbook;
+mod help;
 mod values;
 
 use std::collections::BTreeSet;
@@ -433,7 +434,8 @@ fn command() -> clap::Command {
     let with_variable = |arg: clap::Arg| {
         let long = arg.get_long().unwrap_or_default();
         let variable = format!("LANDING_{}", long.to_uppercase().replace('-', "_"));
-        arg.env(variable)
+        let heading = help::heading(long);
+        arg.env(variable).help_heading(heading)
     };
     let flags = Args::command();
     // `augment` brings a text along that is not meant.
@@ -456,7 +458,7 @@ fn command() -> clap::Command {
         with_flags
     };
     let commands = Command::augment_subcommands(flags.clone().mut_args(with_variable));
-    keep_text(commands, &flags)
+    help::lay_out(keep_text(commands, &flags))
         .mut_subcommand("check", with_flags)
         .mut_subcommand("doctor", with_flags)
         .mut_subcommand("systemd", |command| {

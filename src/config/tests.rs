@@ -472,3 +472,47 @@ fn a_stop_waits_for_the_longest_request_but_not_until_the_service_is_killed() {
     assert_eq!(with_timeout("70s"), 80);
     assert_eq!(with_timeout("5m"), 80);
 }
+
+/// Every command with its words.
+fn commands(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
+    found.push((words.to_owned(), command.clone()));
+    for inner in command
+        .get_subcommands()
+        .filter(|it| it.get_name() != "help")
+    {
+        commands(inner, &format!("{words} {}", inner.get_name()), found);
+    }
+}
+
+#[test]
+fn help_fits_80_columns_and_every_command_has_an_example() {
+    let mut root = command();
+    root.build();
+    let mut found = Vec::new();
+    commands(&root, "landing-api", &mut found);
+    assert!(found.len() > 20, "{}", found.len());
+    for (words, mut command) in found {
+        for help in [command.render_help(), command.render_long_help()] {
+            let help = help.to_string();
+            let wide = help.lines().find(|line| line.chars().count() > 80);
+            assert_eq!(wide, None, "{words}");
+        }
+        let example = format!("  {words}");
+        let help = command.render_help().to_string();
+        let is_group = command.has_subcommands() && words != "landing-api";
+        assert!(is_group || help.contains(&example), "{words}: {help}");
+    }
+}
+
+#[test]
+fn flags_of_the_service_stand_under_headings() {
+    let command = command();
+    let flags = command.get_arguments().filter(|arg| !arg.is_global_set());
+    for flag in flags.filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version")) {
+        assert!(flag.get_help_heading().is_some(), "{flag}");
+    }
+    let help = command.clone().render_help().to_string();
+    for heading in ["\nModel:\n", "\nLog:\n", "\nExit status:\n  0  done\n"] {
+        assert!(help.contains(heading), "{help}");
+    }
+}

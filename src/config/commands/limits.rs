@@ -22,10 +22,13 @@ Clients are shown as keyed hashes: nobody can tell from one who it is.")]
     Show(ShowLimits),
 
     /// Forget what was counted, so that somebody is admitted again
-    #[command(after_help = "Examples:
+    #[command(
+        override_usage = "landing-api limits reset [OPTIONS]",
+        after_help = "Examples:
   landing-api limits reset --ip 203.0.113.7
   landing-api limits reset --policy newsletter-ip --ip 203.0.113.7
-  landing-api limits reset --policy keys-all")]
+  landing-api limits reset --policy keys-all"
+    )]
     Reset(ResetLimits),
 }
 

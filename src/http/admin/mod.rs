@@ -40,12 +40,13 @@ pub use self::api::contacts::{
 };
 pub use self::api::import::{BadRow, ImportReport};
 pub use self::api::keys::{KeyAnswer, KeyNames, KeyRow};
+pub use self::api::ledger::CompactionReport;
 pub use self::api::limits::{ClientRow, LimitsQuery, LimitsReset, PolicyRow};
 pub use self::api::links::LinkRow;
 pub use self::api::status::{
     CountRow, FileSize, HourRow, LastErrorRow, ServiceStatus, StatusReport,
 };
-use self::api::{agents, contacts, import, keys, limits, links, status};
+use self::api::{agents, contacts, import, keys, ledger, limits, links, status};
 pub use self::contact_rows::{ContactRow, FileFormat, FormatError, RowError};
 use self::page::Sessions;
 pub use self::reply::AdminBody;
@@ -61,7 +62,7 @@ struct Route {
     handler: fn(AdminRequest) -> Answer,
 }
 
-static ROUTES: [Route; 14] = [
+static ROUTES: [Route; 15] = [
     get("/v1/status", |it| Box::pin(status::show(it))),
     get("/v1/contacts/show", |it| Box::pin(contacts::show(it))),
     get("/v1/contacts/list", |it| Box::pin(contacts::list(it))),
@@ -77,6 +78,7 @@ static ROUTES: [Route; 14] = [
     post("/v1/agents/revoke", |it| Box::pin(agents::revoke(it))),
     post("/v1/limits/show", |it| Box::pin(limits::show(it))),
     post("/v1/limits/reset", |it| Box::pin(limits::reset(it))),
+    post("/v1/ledger/compact", |it| Box::pin(ledger::compact(it))),
     post("/v1/admin/link", |it| Box::pin(links::new_link(it))),
 ];
 

@@ -6,6 +6,8 @@ mod contacts;
 mod keys;
 mod limits;
 mod status;
+mod store;
+mod trouble;
 
 use std::fs::Permissions;
 use std::io::Write as _;

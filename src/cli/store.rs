@@ -1,0 +1,156 @@
+//! Commands about the data directory as a whole. Most of them work on its files, and do not ask the service.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use indicatif::HumanBytes;
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+
+use crate::adapters::backup;
+use crate::adapters::ledger::{LedgerReport, repair_ledger, verify_ledger};
+use crate::adapters::part_file;
+use crate::config::{BackupArgs, OutputForm, RestoreArgs};
+use crate::http::admin::CompactionReport;
+
+use super::client::{AdminClient, empty};
+use super::outcome::{CommandError, Done};
+use super::output::{Output, grouped};
+
+/// Backs `data_dir` up.
+pub(super) async fn back_up(args: BackupArgs, data_dir: &Path) -> Result<Done, CommandError> {
+    let BackupArgs { file, force, form } = args;
+    let path = data_dir.to_owned();
+    if file == Path::new("-") {
+        blocking(move || backup::write(&path, std::io::stdout().lock())).await?;
+        return Ok(Done::Whole);
+    }
+    part_file::check_free(&file, force)?;
+    let target = file.clone();
+    let written = blocking(move || backup::write_file(&path, &target)).await?;
+    let file = file.display().to_string();
+    let value = json!({
+        "file": file,
+        "entries": written.entries,
+        "bytes": written.bytes,
+    });
+    let fields = [
+        ("File", file),
+        ("Entries", grouped(written.entries)),
+        ("Size", HumanBytes(written.bytes).to_string()),
+    ];
+    print(form, &value, &fields)
+}
+
+/// Restores `data_dir` from a backup.
+pub(super) async fn restore(args: RestoreArgs, data_dir: &Path) -> Result<Done, CommandError> {
+    let RestoreArgs { file, form } = args;
+    let path = data_dir.to_owned();
+    let restored = if file == Path::new("-") {
+        blocking(move || backup::restore(&path, std::io::stdin().lock())).await?
+    } else {
+        let opened = part_file::open(&file).await.map_err(|error| {
+            CommandError::Failed(format!("cannot read {}: {error}", file.display()))
+        })?;
+        let file = opened.0.into_std().await;
+        blocking(move || backup::restore(&path, file)).await?
+    };
+    let value = json!({"entries": restored.entries, "months": restored.months});
+    let fields = [
+        ("Entries", grouped(restored.entries)),
+        ("Months of counts", restored.months.to_string()),
+    ];
+    print(form, &value, &fields)
+}
+
+/// Verifies the ledger in `data_dir`.
+pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, CommandError> {
+    let path = data_dir.to_owned();
+    let report = blocking(move || verify_ledger(&path)).await?;
+    let known = |number: Option<u64>| number.map_or_else(|| "unknown".to_owned(), grouped);
+    let LedgerReport {
+        format,
+        generation,
+        entries,
+        contacts,
+        bytes,
+        bad_lines,
+        first_bad_lines,
+        damage,
+    } = report;
+    let value = json!({
+        "format": format,
+        "generation": generation,
+        "entries": entries,
+        "contacts": contacts,
+        "bytes": bytes,
+        "bad_lines": bad_lines,
+        "first_bad_lines": first_bad_lines,
+        "damage": damage,
+    });
+    let fields = [
+        ("Format", known(format)),
+        ("Written anew", known(generation)),
+        ("Entries", grouped(entries)),
+        ("Contacts", grouped(contacts)),
+        ("Size", HumanBytes(bytes).to_string()),
+        ("Bad lines", grouped(bad_lines)),
+    ];
+    print(form, &value, &fields)?;
+    match damage {
+        None => Ok(Done::Whole),
+        Some(damage) => Err(CommandError::Failed(damage)),
+    }
+}
+
+/// Repairs the ledger in `data_dir`.
+pub(super) async fn repair(form: OutputForm, data_dir: &Path) -> Result<Done, CommandError> {
+    let path = data_dir.to_owned();
+    let Some(repair) = blocking(move || repair_ledger(&path)).await? else {
+        let fields = [("Result", "nothing is damaged".to_owned())];
+        return print(form, &json!({"damage": null}), &fields);
+    };
+    let kept = repair.kept.display().to_string();
+    let value = json!({"damage": repair.damage, "kept": kept, "entries": repair.entries});
+    let fields = [
+        ("Damage", repair.damage),
+        ("Kept as it was", kept),
+        ("Entries that stay", grouped(repair.entries)),
+    ];
+    print(form, &value, &fields)
+}
+
+/// Has the ledger compacted.
+pub(super) async fn compact(
+    form: OutputForm,
+    client: &mut AdminClient,
+) -> Result<Done, CommandError> {
+    let report: CompactionReport = client.post("/v1/ledger/compact", empty()).await?;
+    let change = |before: String, after: String| format!("{before} before, {after} now");
+    let entries = change(
+        grouped(report.entries_before),
+        grouped(report.entries_after),
+    );
+    let size = |bytes| HumanBytes(bytes).to_string();
+    let bytes = change(size(report.bytes_before), size(report.bytes_after));
+    Output::new(form).record(&report, &[("Entries", &entries), ("Size", &bytes)])?;
+    Ok(Done::Whole)
+}
+
+/// Runs work that blocks. A signal does not wait for it.
+async fn blocking<T: Send + 'static, E: Display + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, CommandError> {
+    let done = spawn_blocking(work).await;
+    let done = done.map_err(|error| CommandError::Failed(error.to_string()))?;
+    done.map_err(|error| CommandError::Failed(error.to_string()))
+}
+
+fn print(form: OutputForm, value: &Value, fields: &[(&str, String)]) -> Result<Done, CommandError> {
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(name, it)| (*name, it.as_str()))
+        .collect();
+    Output::new(form).record(value, &fields)?;
+    Ok(Done::Whole)
+}
