@@ -31,8 +31,8 @@ pub trait ContactStore: Send + Sync {
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError>;
 
     /// The contacts first signed up from `since` on and before `until`, in the order in which they were
-    /// added. Contacts that are added, changed or erased meanwhile may or may not be among them, as they
-    /// are; all others are, once.
+    /// added. Contacts that are added, changed or erased meanwhile may or may not be among them, and are as
+    /// they were or as they are; all others are, once.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.

@@ -1,7 +1,10 @@
 //! What the store lists, page by page: the ledger is read in its order from a descriptor that is opened
-//! once, so that a compaction may replace the file meanwhile, and the index tells the present state.
+//! once, so that a compaction may replace the file meanwhile. Most identities have one event. Only the
+//! others, which a first pass finds, are looked up in the index: a look-up takes longer than all else.
 
+use std::collections::HashSet;
 use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use futures_util::stream;
@@ -11,7 +14,7 @@ use tokio::task::spawn_blocking;
 use crate::adapters::files::file_id;
 use crate::ports::{PageStream, StoreError};
 
-use super::record::{Event, EventReader, Flaw, Kept};
+use super::record::{Event, EventReader, Flaw, Identity, Kept};
 use super::shared_state::SharedState;
 use super::store::LedgerStore;
 
@@ -30,11 +33,12 @@ impl LedgerStore {
         is_wanted: impl Fn(&Event) -> bool + Send + 'static,
         build: impl Fn(Kept<Event>) -> Option<T> + Send + 'static,
     ) -> Result<PageStream<T>, StoreError> {
-        let events = self.open_events().await?;
+        let mut events = self.open_events().await?;
         let shared = Arc::clone(&self.shared);
         let (sender, mut receiver) = mpsc::channel(PAGES_MAX);
         spawn_blocking(move || {
-            let read = read(events, &shared, &sender, is_wanted, build);
+            let read = ChangedIdentities::read(&mut events)
+                .and_then(|changed| read(events, &changed, &shared, &sender, is_wanted, build));
             if let Err(error) = read {
                 shared.count_failure(&error);
                 // Fails if nobody reads any more.
@@ -60,9 +64,36 @@ impl LedgerStore {
     }
 }
 
+/// The identities whose first event is not the last word about them, by hash. One that is here by chance
+/// costs a look-up.
+struct ChangedIdentities {
+    hashes: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl ChangedIdentities {
+    fn read(events: &mut EventReader) -> Result<Self, StoreError> {
+        let mut changed = Self {
+            hashes: HashSet::new(),
+            hasher: RandomState::new(),
+        };
+        let read = events.each_change(|event| {
+            let hash = changed.hasher.hash_one(event.identity());
+            changed.hashes.insert(hash);
+        });
+        read.map_err(unreadable)?;
+        Ok(changed)
+    }
+
+    fn may_have(&self, identity: &Identity) -> bool {
+        self.hashes.contains(&self.hasher.hash_one(identity))
+    }
+}
+
 /// Sends every page. Ends early when nobody reads them any more.
 fn read<T>(
     mut events: EventReader,
+    changed: &ChangedIdentities,
     shared: &SharedState,
     sender: &mpsc::Sender<Result<Vec<T>, StoreError>>,
     is_wanted: impl Fn(&Event) -> bool,
@@ -76,16 +107,24 @@ fn read<T>(
         if sender.is_closed() {
             return Ok(());
         }
-        let kept = match shared.find(&event.identity()) {
-            Some(Ok(kept)) => kept,
-            Some(Err(error)) => {
-                shared.fail_index(&error);
-                return Err(error.into());
-            }
-            None => return Err(shared.unavailable()),
+        let identity = event.identity();
+        let kept = if changed.may_have(&identity) {
+            let kept = match shared.find(&identity) {
+                Some(Ok(kept)) => kept,
+                Some(Err(error)) => {
+                    shared.fail_index(&error);
+                    return Err(error.into());
+                }
+                None => return Err(shared.unavailable()),
+            };
+            // Another event may have created it since.
+            kept.filter(|kept| kept.first == event)
+        } else {
+            Some(Kept {
+                first: event,
+                last: None,
+            })
         };
-        // Another event created it since, or a batch is not acknowledged yet.
-        let kept = kept.filter(|kept| kept.first == event);
         page.extend(kept.and_then(&build));
         if page.len() == PAGE_LEN {
             let full = std::mem::take(&mut page);

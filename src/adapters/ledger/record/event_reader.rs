@@ -51,6 +51,14 @@ fn parse(place: u64, json: &[u8]) -> Result<Event, Flaw> {
     })
 }
 
+/// How the events begin that create something and that are usually the only ones of their identity.
+const CREATIONS: [&[u8]; 4] = [
+    b"{\"contact_subscribed\":",
+    b"{\"contact_imported\":",
+    b"{\"key_issued\":",
+    b"{\"token_revoked\":",
+];
+
 /// Reads the events that a ledger has at this moment. The writer may go on and replace the file.
 #[derive(Debug)]
 pub(crate) struct EventReader {
@@ -70,6 +78,26 @@ impl EventReader {
             length,
             place: 0,
         })
+    }
+
+    /// Calls `visit` with every event that changes what another one created, and goes back to the first
+    /// event.
+    pub(crate) fn each_change(&mut self, mut visit: impl FnMut(&Event)) -> Result<(), Flaw> {
+        let is_change = |json: &[u8]| !CREATIONS.iter().any(|begin| json.starts_with(begin));
+        while self.reader.offset() < self.length {
+            let found = self.reader.next()?;
+            self.place += 1;
+            // A bad line is for the reader of all events.
+            if let Some(line) = self.reader.line(found)
+                && is_change(line.event)
+            {
+                visit(&parse(self.place, line.event)?);
+            }
+        }
+        self.place = 0;
+        self.reader.rewind()?;
+        self.reader.next()?;
+        Ok(())
     }
 
     /// The next event. `None` at the end, and at the torn end of a batch that is being written.

@@ -6,7 +6,7 @@
 //! never acknowledged. A last line that lacks only its newline is good.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Seek as _};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -315,6 +315,12 @@ impl Reader {
             number: 0,
             offset: 0,
         }
+    }
+
+    /// Goes back to the beginning.
+    pub(super) fn rewind(&mut self) -> io::Result<()> {
+        (self.number, self.offset) = (0, 0);
+        self.file.rewind()
     }
 
     pub(super) fn next(&mut self) -> io::Result<Found> {
