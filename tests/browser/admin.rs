@@ -2,8 +2,10 @@
 
 use std::env::var_os;
 use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use fantoccini::Locator;
 use landing_api::adapters::counts::FileCountStore;
@@ -50,11 +52,18 @@ async fn visit_admin<T>(test: impl FnOnce(Visit, String, String) -> T)
 where
     T: Future<Output = ()> + Send + 'static,
 {
-    let data_dir = TempDir::new().unwrap();
-    count_a_year(data_dir.path()).await;
-    let path = data_dir.path().to_owned();
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("data");
+    // As the service makes it.
+    fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
+    count_a_year(&path).await;
     let mut command = command(&path);
-    command.args(["--admin-listen", "127.0.0.1:0"]);
+    command.args([
+        "--admin-listen",
+        "127.0.0.1:0",
+        "--base-url",
+        "https://landing.example",
+    ]);
     command.args(["--limit", "newsletter-ip=off", "--limit", "keys=off"]);
     visit_program(&mut command, |visit| {
         let names = [
@@ -81,7 +90,12 @@ where
         let link = link(&path);
         let (origin, _) = link.split_once("/login").unwrap();
         let origin = origin.to_owned();
-        test(visit, origin, link)
+        let service = Arc::clone(&visit.service);
+        let tested = test(visit, origin, link);
+        async move {
+            tested.await;
+            drop(service);
+        }
     })
     .await;
 }
@@ -106,7 +120,7 @@ async fn count_a_year(data_dir: &Path) {
         let mut hour = Counts::default();
         for (index, (counted, number)) in (1_u64..).zip(NUMBERS) {
             let noise = (hours_ago * 7919 + index * 104_729) % 5;
-            hour.add(counted, number * by_day * noise / (4 + hours_ago / 24));
+            hour.add(counted, number * by_day * noise / (4 + hours_ago / 500));
         }
         counts.add(now.minus(hours_ago), &hour).await.unwrap();
     }
@@ -116,7 +130,7 @@ async fn count_a_year(data_dir: &Path) {
 async fn sign_in(page: &Browser, link: &str) {
     page.client.goto(link).await.unwrap();
     page.click("main button").await;
-    page.until_text("h2", "The last 48 hours").await;
+    page.until_text("#counts", "The last 48 hours").await;
 }
 
 async fn set_scheme(page: &Browser, scheme: &str) {
@@ -131,7 +145,7 @@ async fn a_contact_is_erased_by_keyboard_alone() {
         page.client.goto(&link).await.unwrap();
         tab_to(page, "main button").await;
         page.press(ENTER).await;
-        page.until_text("h2", "The last 48 hours").await;
+        page.until_text("#counts", "The last 48 hours").await;
         tab_to(page, "[href='/contacts']").await;
         page.press(ENTER).await;
         page.until_text("h1", "Contacts").await;
@@ -237,7 +251,7 @@ async fn the_plots_say_what_they_show() {
         page.click(".plots summary").await;
         assert!(page.is_seen(".plots table").await);
         page.click(".bar [href='/?by=month']").await;
-        page.until_text("h2", "The last 13 months").await;
+        page.until_text("#counts", "The last 13 months").await;
         let bars = "return document.querySelector('.plot').querySelectorAll('rect').length";
         assert!(page.run(bars).await.as_u64().unwrap() >= 12);
 
@@ -245,7 +259,10 @@ async fn the_plots_say_what_they_show() {
         let Some(file) = var_os("ADMIN_PICTURE") else {
             return;
         };
-        page.resize(1280, 1000).await;
+        // The plots, and nothing beneath them.
+        page.resize(1280, 840).await;
+        page.devtools("Emulation.setScrollbarsHidden", json!({ "hidden": true }))
+            .await;
         let png = page.client.screenshot().await.unwrap();
         assert!(png.len() < 200_000, "{} bytes", png.len());
         fs::write(file, png).unwrap();
