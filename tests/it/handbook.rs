@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use clap::error::ErrorKind;
+use landing_api::config::Invocation;
 use landing_api::domain::policy::PolicyName;
 use landing_api::site::tools::Tool;
 
@@ -202,4 +204,102 @@ fn an_unknown_topic_is_told_of_the_nearest() {
         "{words}"
     );
     assert!(refused.stdout.is_empty());
+}
+
+/// The words of a command line up to a pipe or a redirection, as a shell splits them.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for c in line.chars() {
+        match (quote, c) {
+            (None, '|' | '>' | '<' | ';' | '&' | '#') => break,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            (None, ' ') => {
+                words.extend(Some(std::mem::take(&mut word)).filter(|it| !it.is_empty()));
+            }
+            (_, c) => word.push(c),
+        }
+    }
+    words.extend(Some(word).filter(|it| !it.is_empty()));
+    words
+}
+
+/// The program's command lines in the code blocks of `text` and in its prose, without its name.
+fn command_lines(text: &str) -> Vec<Vec<String>> {
+    const PLACEHOLDERS: [(&str, &str); 3] = [
+        ("TOPIC", "install"),
+        ("ADDRESS", "ada@example.com"),
+        ("COMMAND", "status"),
+    ];
+    let mut lines = Vec::new();
+    for (index, piece) in text.split("```").enumerate() {
+        if index % 2 == 1 {
+            let block = piece.replace("\\\n", " ");
+            lines.extend(block.lines().map(str::to_owned));
+        } else {
+            let spans = piece.split('`').skip(1).step_by(2);
+            lines.extend(spans.map(|span| span.replace('\n', " ")));
+        }
+    }
+    lines
+        .iter()
+        .flat_map(|line| line.split(['|', ';']))
+        .filter_map(|line| {
+            let mut line = words(
+                line.trim_start()
+                    .trim_start_matches(['$', '#'])
+                    .trim_start(),
+            );
+            if line.first()? == "docker" {
+                let program = line
+                    .iter()
+                    .position(|word| word.ends_with("/landing-api"))?;
+                line.drain(..program);
+            }
+            if ["sudo", "runuser"].contains(&line.first()?.as_str()) {
+                let user = line.iter().position(|word| word == "-u")?;
+                line.drain(..user + 2);
+                line.retain(|word| word != "--");
+            }
+            let program = line.first()?.rsplit('/').next()?;
+            let is_command = program == "landing-api" && line.len() > 1;
+            is_command.then(|| line.split_off(1))
+        })
+        .map(|words| {
+            let fill = |word: String| {
+                let filled = PLACEHOLDERS.iter().find(|(name, _)| *name == word);
+                filled.map_or(word, |(_, value)| (*value).to_owned())
+            };
+            words.into_iter().map(fill).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn every_command_that_is_shown_is_one() {
+    // A group's name alone, and a request for help.
+    const NAMED: [ErrorKind; 3] = [
+        ErrorKind::MissingSubcommand,
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+        ErrorKind::DisplayHelp,
+    ];
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for file in files() {
+        for words in command_lines(&read(&file)) {
+            seen += 1;
+            let program = ["landing-api".to_owned()];
+            let all = program.iter().chain(&words).cloned();
+            // The texts leave it out where LANDING_DATA_DIR is set.
+            let has_data_dir = words.iter().any(|word| word == "--data-dir");
+            let data_dir = ["--data-dir", "./var"].map(str::to_owned);
+            let data_dir = data_dir.into_iter().filter(|_| !has_data_dir);
+            if let Err(error) = Invocation::load(all.chain(data_dir))
+                && !NAMED.contains(&error.kind())
+            {
+                wrong.push(format!("{}: {words:?}: {error}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen > 10, "{seen}");
 }
