@@ -61,6 +61,12 @@ impl ContactStore for LedgerStore {
         let tombstones = self.tombstone_key.clone();
         self.commit(move |draft| {
             let rows = rows.iter();
+            let emails = rows.clone().map(|row| &row.email);
+            draft.prefetch(
+                emails
+                    .flat_map(|email| [identity(email), tombstone(&tombstones, email)])
+                    .collect(),
+            )?;
             rows.map(|row| import(draft, &tombstones, row, unforget))
                 .collect()
         })
@@ -80,6 +86,10 @@ impl ContactStore for LedgerStore {
 
 fn identity(email: &EmailAddress) -> Identity {
     Identity::contact(email.as_str())
+}
+
+fn tombstone(key: &MacKey, email: &EmailAddress) -> Identity {
+    Identity::tombstone(&hash(key, email).0)
 }
 
 fn import(

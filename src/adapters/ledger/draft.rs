@@ -1,6 +1,7 @@
 //! A batch while it is decided.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
 
 use super::index::{Index, IndexError, events};
 use super::record::{Entry, Event, Identity, Kept};
@@ -23,20 +24,27 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Looks `identities` up in the order of the index. One by one in their own order, each of many would
+    /// read another page of its files.
+    pub(super) fn prefetch(&mut self, mut identities: Vec<Identity>) -> Result<(), IndexError> {
+        identities.sort_by_cached_key(|it| self.index.bucket_id(it));
+        self.kept.reserve(identities.len());
+        for identity in &identities {
+            self.look_up(identity)?;
+        }
+        Ok(())
+    }
+
     /// What will be kept of `identity`.
     pub(super) fn find(&mut self, identity: &Identity) -> Result<Option<Kept<Event>>, IndexError> {
-        let kept = self.take(identity)?;
-        let found = kept.as_ref().map(events).transpose();
-        self.kept.insert(identity.clone(), kept);
-        found
+        self.look_up(identity)?.as_ref().map(events).transpose()
     }
 
     /// Adds an event to the batch.
     pub(super) fn record(&mut self, event: &Event) -> Result<(), IndexError> {
         let entry = Entry::new(event)?;
-        let before = self.take(&entry.identity)?;
-        let after = entry.clone().fold(before);
-        self.kept.insert(entry.identity.clone(), after);
+        let kept = self.look_up(&entry.identity)?;
+        *kept = entry.clone().fold(kept.take());
         self.entries.push(entry);
         Ok(())
     }
@@ -46,10 +54,11 @@ impl<'a> Draft<'a> {
         self.entries
     }
 
-    fn take(&mut self, identity: &Identity) -> Result<Option<Kept<Box<[u8]>>>, IndexError> {
-        match self.kept.remove(identity) {
-            Some(kept) => Ok(kept),
-            None => self.index.find(identity),
+    fn look_up(&mut self, identity: &Identity) -> Result<&mut Option<Kept<Box<[u8]>>>, IndexError> {
+        let index = self.index;
+        match self.kept.entry(identity.clone()) {
+            MapEntry::Occupied(known) => Ok(known.into_mut()),
+            MapEntry::Vacant(unknown) => Ok(unknown.insert(index.find(identity)?)),
         }
     }
 }

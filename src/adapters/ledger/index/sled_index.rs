@@ -83,7 +83,7 @@ fn run<T>(work: impl FnOnce() -> sled::Result<T>) -> Result<T, IndexError> {
 }
 
 /// Which bucket an identity is in: 17 bits of a hash.
-type BucketId = [u8; 3];
+pub(crate) type BucketId = [u8; 3];
 
 /// An open index.
 #[derive(Debug)]
@@ -195,7 +195,8 @@ impl Index {
         run(|| self.db.get(id))
     }
 
-    fn bucket_id(&self, identity: &Identity) -> BucketId {
+    /// Which bucket `identity` is in. The index keeps its buckets in this order.
+    pub(crate) fn bucket_id(&self, identity: &Identity) -> BucketId {
         let [first, second, third, ..] = self.hash_key.hash16(&[identity.as_bytes()]);
         [first, second, third & 0x80]
     }
