@@ -81,15 +81,7 @@ impl DataDir {
         if !path.join(LEDGER).exists() && !path.join(SECRET).exists() {
             return Err(OpenError::NoDataDir(path.to_path_buf()));
         }
-        let owner = fs::metadata(path)
-            .map_err(OpenError::io("open", path))?
-            .uid();
-        if owner != user_id() {
-            return Err(OpenError::Foreign {
-                path: path.to_path_buf(),
-                owner,
-            });
-        }
+        refuse_foreign(path)?;
         Self::open(path, &SystemEntropy)
     }
 
@@ -268,6 +260,23 @@ fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
         Some(path) => Err(OpenError::Irregular(path)),
         None => Ok(()),
     }
+}
+
+/// Fails if the directory at `path` belongs to another user, who could not read what this one creates
+/// there.
+///
+/// # Errors
+/// [`OpenError::Foreign`], or when it cannot be looked at.
+pub fn refuse_foreign(path: &Path) -> Result<(), OpenError> {
+    let metadata = fs::metadata(path).map_err(OpenError::io("open", path))?;
+    let owner = metadata.uid();
+    if owner == user_id() {
+        return Ok(());
+    }
+    Err(OpenError::Foreign {
+        path: path.to_path_buf(),
+        owner,
+    })
 }
 
 /// Creates a directory and its missing parents, private and durably. An existing one keeps its

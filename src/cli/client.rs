@@ -23,6 +23,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use url::form_urlencoded;
 
 use crate::adapters::admin_socket;
+use crate::adapters::data_dir::refuse_foreign;
 use crate::config::Args;
 use crate::http::admin::socket::serve_connection;
 use crate::http::admin::{AdminBody, AdminService, PASSES_SIGN_UPS_ON};
@@ -53,12 +54,18 @@ impl AdminClient {
     pub async fn open(args: &Args, with_windows: bool) -> Result<Self, CommandError> {
         let path = &args.data_dir;
         let connected = match path.is_dir() {
-            true => admin_socket::connect(path).map_err(|error| {
-                let path = path.display();
-                CommandError::Failed(format!("cannot connect to {path}/admin.sock: {error}"))
-            })?,
-            false => None,
+            true => admin_socket::connect(path),
+            false => Ok(None),
         };
+        let connected = connected.or_else(|error| {
+            if error.kind() == io::ErrorKind::PermissionDenied {
+                refuse_foreign(path)?;
+            }
+            let path = path.display();
+            Err(CommandError::Failed(format!(
+                "cannot connect to {path}/admin.sock: {error}"
+            )))
+        })?;
         if let Some(stream) = connected {
             let stream = UnixStream::from_std(stream)?;
             return Self::over(stream, None).await;

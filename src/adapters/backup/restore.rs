@@ -11,7 +11,7 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, Entry, EntryType};
 
-use crate::adapters::data_dir::{INDEX, RESTORING, SECRET, create_private, lock};
+use crate::adapters::data_dir::{INDEX, RESTORING, SECRET, create_private, lock, refuse_foreign};
 use crate::adapters::files::{
     BUFFER_BYTES, Files as _, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles,
 };
@@ -43,6 +43,7 @@ pub struct Restored {
 /// ledger then.
 pub fn restore(path: &Path, archive: impl Read) -> Result<Restored, BackupError> {
     create_private(path).map_err(BackupError::io("create", path))?;
+    refuse_foreign(path)?;
     let _lock = lock(path)?;
     let ledger = path.join(LEDGER);
     // An empty file is no ledger.
@@ -112,7 +113,11 @@ fn unpack(archive: impl Read, staging: &Path) -> Result<BTreeSet<String>, Backup
     let expected = parse_sums(&sums)?;
     for (name, digest) in &expected {
         match digests.get(name) {
-            None => return Err(bad(format!("it is not complete: {name} is missing"))),
+            // The name may be anything, also control characters.
+            None => {
+                let name = name.escape_debug();
+                return Err(bad(format!("it is not complete: {name} is missing")));
+            }
             Some(found) if found != digest => {
                 return Err(bad(format!("{name} is not as it was written")));
             }

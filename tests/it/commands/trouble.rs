@@ -252,12 +252,48 @@ fn another_user_is_refused_by_the_socket() {
     ] {
         fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
     }
-    let mut command = super::command(&["contacts", "count"], dir.path());
-    let refused = Ran::from(command.uid(65_534).gid(65_534).output().unwrap());
-    assert_eq!(refused.status, Some(1), "{refused:?}");
-    assert_eq!(refused.out, "");
+    let as_somebody_else = || {
+        let mut command = super::command(&["contacts", "count"], dir.path());
+        let refused = Ran::from(command.uid(65_534).gid(65_534).output().unwrap());
+        assert_eq!(refused.status, Some(1), "{refused:?}");
+        assert_eq!(refused.out, "");
+        refused.err
+    };
+    as_somebody_else();
+    // With the usual ones they learn who may.
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    fs::set_permissions(dir.path(), private).unwrap();
+    let told = as_somebody_else();
+    assert!(told.contains("run the command as that user"), "{told}");
     assert_eq!(run(&["contacts", "count"], dir.path()).out, "0\n");
     assert_eq!(service.stop(Signal::TERM).0, Some(0));
+}
+
+#[test]
+fn root_leaves_no_files_in_the_directory_of_another_user() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let dir = private_dir();
+    let var = dir.path().join("var");
+    drop(Program::start(&mut command(&var)));
+    let tar = dir.path().join("backup.tar");
+    let tar = tar.to_str().unwrap();
+    assert_eq!(run(&["backup", tar], &var).status, Some(0));
+    let (uid, other) = (Some(65_534), dir.path().join("other"));
+    fs::create_dir(&other).unwrap();
+    std::os::unix::fs::chown(&other, uid, uid).unwrap();
+    std::os::unix::fs::chown(&var, uid, uid).unwrap();
+    for (words, path) in [
+        (&["restore", tar][..], &other),
+        (&["contacts", "count"], &var),
+        (&["ledger", "repair"], &var),
+    ] {
+        let refused = run(words, path);
+        assert_eq!(refused.status, Some(1), "{refused:?}");
+        assert!(refused.err.contains("sudo -u '#65534'"), "{refused:?}");
+    }
+    assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
 }
 
 #[test]
