@@ -338,6 +338,7 @@ async fn an_archive_without_all_its_files_or_digests_is_refused() {
     let archive = whole.packed();
     let other_secret = whole.replaced("secret", vec![7; 32]);
     let short_secret = whole.replaced("secret", vec![7; 31]);
+    let named = |name: &str| format!("{}  {name}\n", "0".repeat(64)).into_bytes();
     for (bad, reason) in [
         (whole.with("SHA256SUMS", b""), "not as it was written"),
         (
@@ -349,6 +350,10 @@ async fn an_archive_without_all_its_files_or_digests_is_refused() {
         (
             whole.without("ledger.jsonl").summed(),
             "ledger.jsonl is missing",
+        ),
+        (
+            whole.replaced("SHA256SUMS", named("\u{1b}[2J")).packed(),
+            "complete: \\u{1b}[2J is missing",
         ),
         (other_secret.packed(), "secret is not as it was written"),
         (other_secret.summed(), "the secret is not the one"),
@@ -503,14 +508,33 @@ async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
     assert!(matches!(error, BackupError::Secret), "{error}");
     assert_eq!(fs::read(&target).unwrap(), first);
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    // What has the name that it is written under is neither written to nor followed.
+    let house = House::new();
+    furnished(&house).await.stop();
+    let (beside, others) = (
+        root.path().join("backup.tar.new"),
+        root.path().join("others"),
+    );
+    fs::write(&others, "theirs").unwrap();
+    for is_link in [false, true] {
+        match is_link {
+            true => std::os::unix::fs::symlink(&others, &beside).unwrap(),
+            false => {
+                fs::write(&beside, "open to all").unwrap();
+                fs::set_permissions(&beside, fs::Permissions::from_mode(0o666)).unwrap();
+            }
+        }
+        write_file(&house.path, &target).unwrap();
+        let written = fs::symlink_metadata(&target).unwrap();
+        assert!(written.is_file() && written.permissions().mode() & 0o777 == 0o600);
+        assert_eq!(fs::read(&others).unwrap(), b"theirs");
+    }
     let error = write_file(&house.path, &root.path().join("missing/backup.tar")).unwrap_err();
     assert!(error.to_string().contains("missing/backup.tar"), "{error}");
     let error = write_file(&root.path().join("nothing"), &target).unwrap_err();
     assert!(error.to_string().contains("ledger.jsonl"), "{error}");
     // A disk that takes no more.
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
-    let house = House::new();
-    furnished(&house).await.stop();
     let error = write(&house.path, full).unwrap_err();
     assert!(error.to_string().contains("write the backup"), "{error}");
 }

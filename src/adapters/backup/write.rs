@@ -84,12 +84,19 @@ pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let beside = target.with_file_name(name);
-    if is_irregular(&beside) || is_irregular(target) {
+    if is_irregular(target) {
         let error = io::Error::other("it is not a regular file");
         return Err(BackupError::io("write", target)(error));
     }
+    // One that is there may be open to others, or be a link.
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(BackupError::io("replace", &beside)(error));
+        }
+        Ok(()) | Err(_) => {}
+    }
     let mut options = File::options();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     let file = options.mode(PRIVATE_FILE).open(&beside);
     let mut file = file.map_err(BackupError::io("create", &beside))?;
     let written = write(path, &mut file).and_then(|written| {
