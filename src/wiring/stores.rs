@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::adapters::counts::FileCountStore;
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::ledger::{LedgerStore, Tuning};
-use crate::adapters::limiter::SledRateLimiter;
+use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::memory::{MemoryRateLimiter, ScriptedSubscriptionNotifier};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::open_error::OpenError;
@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::config::Args;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::metrics::Metrics;
-use crate::ports::{RateLimiter, StoreError};
+use crate::ports::{Clock as _, RateLimiter, StoreError};
 
 /// How long the stores may take to close. With the longest drain and the graces, a stop takes no
 /// longer than the 90 s that systemd waits.
@@ -55,6 +55,17 @@ impl Stores {
         let limiter = Arc::new(SledRateLimiter::open(&data_dir.windows(), policies, clock)?);
         self.limiter = Some(Arc::clone(&limiter));
         Ok(limiter)
+    }
+
+    /// Opens the windows in `data_dir` for a command. It does not know the flags of the service, so none
+    /// of them expires, and nothing is written but what the command resets.
+    fn open_all_windows(&mut self, data_dir: &DataDir) -> Arc<SledRateLimiter> {
+        let store = Box::new(SledWindowStore::new(&data_dir.windows()));
+        let now = SystemClock.now();
+        let limiter = SledRateLimiter::without_thread(store, &keeping_all(), now, WINDOWS_MAX);
+        let limiter = Arc::new(limiter);
+        self.limiter = Some(Arc::clone(&limiter));
+        limiter
     }
 
     /// Opens the ledger in `data_dir`.
@@ -119,10 +130,7 @@ pub fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), Op
     let mut stores = Stores::default();
     let notifier = args.newsletter_webhook.as_ref();
     let limiter: Arc<dyn RateLimiter> = match with_windows {
-        true => {
-            let opened = stores.open_limiter(&data_dir, &keeping_all());
-            opened.map_err(OpenError::io("start a thread for", data_dir.path()))?
-        }
+        true => stores.open_all_windows(&data_dir),
         false => Arc::new(MemoryRateLimiter::default()),
     };
     let metrics = Arc::new(Metrics::new([]));
@@ -146,8 +154,8 @@ pub fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), Op
     Ok((app, stores))
 }
 
-/// Policies under which no window expires. A command does not know the flags of the service: with shorter
-/// windows than the service has, it would drop some that count.
+/// Policies under which no window expires: with shorter ones than the service has, some that count would be
+/// dropped.
 fn keeping_all() -> Policies {
     let mut policies = Policies::default();
     for policy in PolicyName::ALL {

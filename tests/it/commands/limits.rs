@@ -1,9 +1,21 @@
 //! `landing-api limits`.
 
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
+use landing_api::adapters::system::SystemClock;
+use landing_api::config::Invocation;
+use landing_api::domain::policy::PolicyName;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::Clock as _;
+use landing_api::wiring::stores::open_stopped;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::{Ran, feed, private_dir, run};
+use crate::fixtures::{charge, is_admitted, policies};
 use crate::program::{Program, command};
 
 /// The used part of `policy` in the answer of `limits show --ip`.
@@ -141,6 +153,38 @@ fn a_stopped_directory_keeps_windows_longer_than_the_command_knows() {
     let here = run(&HERE, dir.path());
     assert_eq!((used(&here, "newsletter-ip"), used(&here, "keys")), (1, 0));
     assert_eq!(service.stop(Signal::TERM).0, Some(0));
+}
+
+#[tokio::test]
+async fn a_look_at_a_stopped_directory_under_shorter_limits_forgets_nothing() {
+    let dir = private_dir();
+    drop(Program::start(&mut command(dir.path())));
+    let now = SystemClock.now();
+    let then = Timestamp::from_ms(now.as_ms() - 10_000);
+    let open = |at| {
+        let store = Box::new(SledWindowStore::new(&dir.path().join("windows")));
+        SledRateLimiter::without_thread(store, &policies("9/1h"), at, WINDOWS_MAX)
+    };
+    let limiter = open(then);
+    for host in 0..400 {
+        let charge = charge(PolicyName::Keys, "9/1h", host);
+        assert!(is_admitted(&limiter, &[charge], then).await);
+    }
+    drop(limiter);
+    let words = ["landing-api", "limits", "show", "--data-dir"].map(OsStr::new);
+    let words = words.into_iter().chain([dir.path().as_os_str()]);
+    let Ok(Invocation::Operate { args, .. }) = Invocation::load(words) else {
+        panic!("no command");
+    };
+    let (app, stores) = open_stopped(&args.unwrap(), true).unwrap();
+    let shorter = "9/1s".parse().unwrap();
+    let busiest = app.limiter.busiest(PolicyName::Keys, shorter, 5, now);
+    assert_eq!(busiest.await.unwrap(), []);
+    // A service would have dropped some by then.
+    sleep(Duration::from_millis(400)).await;
+    stores.close().unwrap();
+    drop(app);
+    assert_eq!(open(now).windows(), 400);
 }
 
 #[test]
