@@ -3,6 +3,8 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
+use tokio::task::spawn_blocking;
+
 use crate::adapters::part_file::PartFile;
 use crate::config::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, ListArgs, Period};
 use crate::domain::email::EmailAddress;
@@ -154,7 +156,7 @@ async fn forget(args: ForgetArgs, client: &mut AdminClient) -> Result<Done, Comm
     if emails.is_empty() {
         return Err(CommandError::Input("the file has no address".to_owned()));
     }
-    if !args.yes && io::stdin().is_terminal() && !confirm(emails.len())? {
+    if !args.yes && io::stdin().is_terminal() && !confirm(emails.len()).await? {
         return Err(CommandError::Failed("nothing was erased".to_owned()));
     }
     let addresses = emails.iter().map(|email| email.as_str().to_owned());
@@ -224,13 +226,17 @@ async fn addresses(path: &Path) -> Result<Vec<EmailAddress>, CommandError> {
         .collect()
 }
 
-fn confirm(addresses: usize) -> io::Result<bool> {
-    let mut err = anstream::stderr();
-    write!(err, "Erase {addresses} addresses for good? [y/N] ")?;
-    err.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+/// Asks on a thread of its own, so that a signal ends the command meanwhile.
+async fn confirm(addresses: usize) -> io::Result<bool> {
+    let asked = spawn_blocking(move || {
+        let mut err = anstream::stderr();
+        write!(err, "Erase {addresses} addresses for good? [y/N] ")?;
+        err.flush()?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    });
+    asked.await?
 }
 
 /// The format that a flag names, or the ending of a file.

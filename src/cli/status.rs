@@ -39,7 +39,8 @@ pub(super) async fn run(
             print(&mut output, &report)?;
         }
         output.flush()?;
-        if !args.watch {
+        // While the command itself has a stopped directory open, no service could start on it.
+        if !args.watch || !report.is_running {
             return Ok(Done::Whole);
         }
         sleep(PAUSE).await;
