@@ -42,7 +42,12 @@ pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
     let mut foreign = None;
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        if entry.metadata()?.uid() != owner {
+        let metadata = match entry.metadata() {
+            // The service replaces files.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            found => found?,
+        };
+        if metadata.uid() != owner {
             foreign = Some(entry.path());
         }
     }

@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use landing_api::adapters::inspection::inspect;
 use serde_json::Value;
 
 use crate::openai::upstream::{Script, Upstream};
@@ -108,6 +110,25 @@ fn check_names_everything_that_is_wrong_at_once() {
     assert!(text(&output.stderr).contains("--limit"));
     let none = std::fs::read_dir(&data_dir).unwrap().next();
     assert!(none.is_none(), "the data directory is as it was");
+}
+
+#[test]
+fn a_file_that_goes_meanwhile_is_nothing_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("ledger.jsonl.new");
+    let is_over = AtomicBool::new(false);
+    let failed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                write(&file, "").unwrap();
+                std::fs::remove_file(&file).unwrap();
+            }
+        });
+        let failed = (0..10_000).find_map(|_| inspect(dir.path()).err());
+        is_over.store(true, Relaxed);
+        failed
+    });
+    assert!(failed.is_none(), "{failed:?}");
 }
 
 #[test]
