@@ -204,3 +204,10 @@ fn a_restart_refuses_no_connection_while_the_socket_is_kept() {
         }
     });
 }
+
+#[test]
+fn the_unit_shows_the_service_when_its_machine_started() {
+    // Without /proc/stat nothing is known of the process: its memory, its files, and since when it runs.
+    let unit = include_str!("../../data/deploy/landing-api.service");
+    assert!(unit.lines().all(|line| line != "ProcSubset=pid"));
+}
