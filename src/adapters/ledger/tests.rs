@@ -18,7 +18,7 @@ use crate::domain::contact::{Origin, OriginHash, SignUp, Signers, Subscription};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
-use crate::ports::{ContactStore, KeyIssuer, RevocationList, StoreError};
+use crate::ports::{ContactStore, KeyIssuer, RevocationList, StoreError, StoreMaintenance};
 
 use super::index::{CredentialMap, IndexError};
 use super::record::{CRC_OPEN, Event, LEDGER};
@@ -66,6 +66,27 @@ async fn an_index_that_fails_is_made_again_without_a_restart() {
     let renewed = store.subscribe(sign_up("ada@example.com")).await.unwrap();
     let by_same_client = true;
     assert_eq!(renewed, Subscription::Renewed { by_same_client });
+}
+
+#[tokio::test]
+async fn an_index_made_before_an_erasure_ends_is_made_anew_behind_the_compaction() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    let indexes = || -> Vec<_> {
+        let found = fs::read_dir(root.path().join("index")).unwrap();
+        found.map(|entry| entry.unwrap().file_name()).collect()
+    };
+    // The disk was full: the addresses stayed in the ledger, and the index failed.
+    let repaired = store.run(|writer| {
+        writer.is_index_stale = true;
+        writer.shared.abandon_index();
+        writer.repair()
+    });
+    repaired.await.unwrap();
+    let before = indexes();
+    StoreMaintenance::compact(&store).await.unwrap();
+    assert_ne!(indexes(), before);
+    store.close().unwrap();
 }
 
 /// Writes `text` over the ledger's last line, with a checksum that is right.

@@ -165,7 +165,6 @@ impl LedgerWriter {
         match rebuild(&self.index_root, &self.hash_key, &self.ledger) {
             Ok(index) => {
                 self.index_failure = None;
-                self.is_index_stale = false;
                 self.shared.set_index(index);
                 Ok(())
             }
@@ -236,11 +235,14 @@ impl LedgerWriter {
     }
 
     /// Makes the index anew in a new directory, and removes the present one, which answers look-ups until
-    /// then. After a failure it stays.
+    /// then. After a failure it stays. The ledger has been rid of addresses that were forgotten.
     pub(super) fn renew_index(&mut self) -> Result<(), StoreError> {
         self.is_index_stale = true;
         let Some(old) = self.shared.index() else {
-            return self.build_index().map_err(|error| (&error).into());
+            let built = self.build_index();
+            built.map_err(|error| StoreError::from(&error))?;
+            self.is_index_stale = false;
+            return Ok(());
         };
         let renewed = renew(&self.index_root, &self.hash_key, &self.ledger);
         let new = renewed.map_err(|error| StoreError::from(&error))?;
