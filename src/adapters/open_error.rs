@@ -57,8 +57,8 @@ pub enum OpenError {
     #[error(
         "{0} is missing, but ledger.jsonl holds events recorded under it: restore it from a backup, \
          or accept a new one with `touch {1}` and start again (all quota cookies and \
-         agents' tokens become invalid, and no earlier sign-up is recognised as the same client's; \
-         contacts and keys stay)",
+         agents' tokens become invalid, no earlier sign-up is recognised as the same client's, and an \
+         import no longer leaves erased addresses out; contacts and keys stay)",
         .secret.display(), .accept.display()
     )]
     SecretMissing {
@@ -71,8 +71,8 @@ pub enum OpenError {
     #[error(
         "{0} is not the secret that ledger.jsonl was recorded under: restore the right one from a \
          backup, or accept this one with `touch {1}` and start again (all quota cookies \
-         and agents' tokens become invalid, and no earlier sign-up is recognised as the same \
-         client's; contacts and keys stay)",
+         and agents' tokens become invalid, no earlier sign-up is recognised as the same client's, \
+         and an import no longer leaves erased addresses out; contacts and keys stay)",
         .secret.display(), .accept.display()
     )]
     SecretForeign {

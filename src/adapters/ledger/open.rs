@@ -56,8 +56,8 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     let is_new_secret = ledger.head().secret != secret;
     if is_new_secret && ledger.sequence() > 0 {
         tracing::warn!(
-            "a new secret was accepted: cookies, agents' tokens and origins made with the old one \
-             are void"
+            "a new secret was accepted: cookies, agents' tokens, origins and the hashes of erased \
+             addresses made with the old one are void"
         );
     }
     let marker = match marker {
