@@ -2,7 +2,8 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`server`], `slots`, `activity`, `socket` | connections: caps, deadlines, drain, half-closes, writes |
+//! | [`server`], `server_limits`, `slots` | connections: caps, drain |
+//! | `connection`, `activity`, `socket` | one connection: deadlines, half-closes, writes |
 //! | `shares` | the share of connections, bodies and turns that one network may hold |
 //! | [`service`], `pipeline`, `context` | what is set at start, the path of every request, what it carries |
 //! | [`area`], [`endpoint`], [`endpoints`] | what is declared of an endpoint, and the table of all |
@@ -23,6 +24,7 @@ pub mod area;
 mod body;
 mod ceilings;
 pub mod client_ip;
+mod connection;
 mod context;
 mod cookie;
 pub mod cors;
@@ -45,6 +47,7 @@ mod render;
 mod reply;
 mod request_id;
 pub mod server;
+mod server_limits;
 pub mod service;
 mod shares;
 mod slots;

@@ -76,6 +76,14 @@ pub struct ProblemPage {
     pub resolution: &'static str,
 }
 
+impl ProblemPage {
+    fn page(&self, templates: &Templates<'_>) -> Result<Page, SiteError> {
+        let path = format!("/problems/{}", self.code);
+        let markdown = templates.fill(catalog::PROBLEM, Value::from(Serde(self)))?;
+        Page::read(&path, catalog::PROBLEM, &markdown)
+    }
+}
+
 impl Site {
     /// Renders the documents from `facts`, with a page under `/problems/` for each of `problems`. The
     /// operator's `files` replace some of the service's, or are pages of their own.
@@ -135,14 +143,9 @@ impl Site {
         // After the introduction: a model with little room gets the first passages.
         let introduction = passages.len().min(1);
         passages.splice(introduction..introduction, own_passages);
-        for page in &own_pages {
-            documents.extend(page.documents(&templates, catalog::ARTICLE, None, None)?);
-        }
-        for problem in problems {
-            let path = format!("/problems/{}", problem.code);
-            let markdown = templates.fill(catalog::PROBLEM, Value::from(Serde(problem)))?;
-            let page = Page::read(&path, catalog::PROBLEM, &markdown)?;
-            documents.extend(page.documents(&templates, catalog::ARTICLE, None, None)?);
+        let problem_pages = problems.iter().map(|problem| problem.page(&templates));
+        for page in own_pages.into_iter().map(Ok).chain(problem_pages) {
+            documents.extend(page?.documents(&templates, catalog::ARTICLE, None, None)?);
         }
         documents.extend(description.documents());
         documents.extend(script::documents());
