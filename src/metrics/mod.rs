@@ -2,8 +2,9 @@
 //! requests; what else happens is recorded where it is known. `/metrics`, `status` and the hourly counts
 //! read it.
 //!
-//! [`process`] has what the kernel counts of the process.
+//! [`process`] has what the kernel counts of the process, `histogram` what numbers are counted in.
 
+mod histogram;
 pub mod process;
 
 use std::path::{Path, PathBuf};
@@ -16,30 +17,9 @@ use crate::domain::hourly_counts::{Counted, Counts};
 use crate::domain::policy::PolicyName;
 use crate::domain::time::Timestamp;
 
+use self::histogram::BOUNDS;
+pub use self::histogram::{Counter, Histogram};
 use self::process::{DiskSpace, disk_space};
-
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Adds one.
-    pub fn increase(&self) {
-        self.add(1);
-    }
-
-    /// The number.
-    #[must_use]
-    pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-
-    fn add(&self, number: u64) {
-        self.0.fetch_add(number, Relaxed);
-    }
-}
-
-const BOUNDS: usize = 11;
 
 /// Upper bounds of durations, in microseconds.
 const DURATION_BOUNDS_US: [u64; BOUNDS] = [
@@ -48,56 +28,6 @@ const DURATION_BOUNDS_US: [u64; BOUNDS] = [
 
 /// Upper bounds of batch sizes. No batch has more changes than the last.
 const BATCH_BOUNDS: [u64; BOUNDS] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-
-/// The distribution of a whole number.
-#[derive(Debug)]
-pub struct Histogram {
-    bounds: &'static [u64; BOUNDS],
-    /// The last one has no bound.
-    buckets: [Counter; BOUNDS + 1],
-    sum: Counter,
-}
-
-impl Histogram {
-    fn new(bounds: &'static [u64; BOUNDS]) -> Self {
-        Self {
-            bounds,
-            buckets: Default::default(),
-            sum: Counter::default(),
-        }
-    }
-
-    fn record(&self, value: u64) {
-        let index = self.bounds.iter().take_while(|it| **it < value).count();
-        if let Some(bucket) = self.buckets.get(index) {
-            bucket.increase();
-        }
-        self.sum.add(value);
-    }
-
-    fn record_duration(&self, duration: Duration) {
-        self.record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
-    }
-
-    /// The values in each bucket and its upper bound, which the last one does not have. Values count in
-    /// one bucket alone.
-    pub fn buckets(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
-        let bounds = self.bounds.iter().copied().map(Some).chain([None]);
-        bounds.zip(self.buckets.iter().map(Counter::get))
-    }
-
-    /// The number of values.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.buckets().map(|(_, count)| count).sum()
-    }
-
-    /// The sum of the values.
-    #[must_use]
-    pub fn sum(&self) -> u64 {
-        self.sum.get()
-    }
-}
 
 /// How requests ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,78 @@
+//! Counters and distributions, in plain atomics.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds one.
+    pub fn increase(&self) {
+        self.add(1);
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    fn add(&self, number: u64) {
+        self.0.fetch_add(number, Relaxed);
+    }
+}
+
+/// How many bounds a distribution has.
+pub(super) const BOUNDS: usize = 11;
+
+/// The distribution of a whole number.
+#[derive(Debug)]
+pub struct Histogram {
+    bounds: &'static [u64; BOUNDS],
+    /// The last one has no bound.
+    buckets: [Counter; BOUNDS + 1],
+    sum: Counter,
+}
+
+impl Histogram {
+    pub(super) fn new(bounds: &'static [u64; BOUNDS]) -> Self {
+        Self {
+            bounds,
+            buckets: Default::default(),
+            sum: Counter::default(),
+        }
+    }
+
+    pub(super) fn record(&self, value: u64) {
+        let index = self.bounds.iter().take_while(|it| **it < value).count();
+        if let Some(bucket) = self.buckets.get(index) {
+            bucket.increase();
+        }
+        self.sum.add(value);
+    }
+
+    pub(super) fn record_duration(&self, duration: Duration) {
+        self.record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    /// The values in each bucket and its upper bound, which the last one does not have. Values count in
+    /// one bucket alone.
+    pub fn buckets(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
+        let bounds = self.bounds.iter().copied().map(Some).chain([None]);
+        bounds.zip(self.buckets.iter().map(Counter::get))
+    }
+
+    /// The number of values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets().map(|(_, count)| count).sum()
+    }
+
+    /// The sum of the values.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.sum.get()
+    }
+}
