@@ -18,11 +18,10 @@
 //! | [`telemetry`] | the log | |
 //! | [`metrics`] | what the process has counted | `domain` |
 //! | [`wiring`] | the adapters and files that flags name | `domain`, `ports`, `adapters`, `site`, `config`, `app`, `metrics` |
-//! | [`cli`] | runs the operator's commands | all but `ports`, `usecases` and `site` |
+//! | [`cli`] | the service and the operator's commands, run | all but `usecases` and `telemetry` |
 //!
-//! The program, `src/main.rs`, imports all of them: it parses the flags, binds the socket, opens the
-//! stores, wires the ports into [`app::App`], serves, and flushes. No file imports another in a
-//! circle.
+//! The program, `src/main.rs`, parses the command line, and serves ([`cli::serve`]) or runs a command. No
+//! file imports another in a circle.
 //!
 //! # Invariants
 //!

@@ -59,18 +59,15 @@ impl Drop for AdminSocket {
 /// # Errors
 /// When there is a socket that cannot be used.
 pub fn connect(data_dir: &Path) -> io::Result<Option<UnixStream>> {
-    let directory = File::open(data_dir)?;
-    match UnixStream::connect(short(&directory, NAME)) {
+    use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
+    let connected =
+        File::open(data_dir).and_then(|directory| UnixStream::connect(short(&directory, NAME)));
+    match connected {
         Ok(stream) => {
             stream.set_nonblocking(true)?;
             Ok(Some(stream))
         }
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-            ) =>
-        {
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | ConnectionRefused) => {
             Ok(None)
         }
         Err(error) => Err(error),

@@ -11,9 +11,8 @@
 //! anew for each change, beside its place, and renamed. A file or a line that cannot be read is set aside.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,7 +27,8 @@ use crate::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOU
 use crate::metrics::Metrics;
 use crate::ports::{Clock, CountStore, StoreError};
 
-use super::files::{PRIVATE_DIRECTORY, is_full, is_irregular, numbered, write_whole};
+use super::data_dir::create_private;
+use super::files::{is_full, is_irregular, numbered, write_whole};
 use super::mutex::lock;
 
 /// A process that is killed loses what was counted since the last time.
@@ -143,7 +143,7 @@ impl Months {
         let Some((month, _)) = name.split_at_checked(MONTH_LEN) else {
             return Err(StoreError::Unavailable("counts: no such hour".to_owned()));
         };
-        let written = self.make_dir().and_then(|()| {
+        let written = create_private(&self.dir).and_then(|()| {
             let text = self.text(month, Some((hour, sum)));
             write_whole(&self.path(month), text.as_bytes())
         });
@@ -178,13 +178,6 @@ impl Months {
             if let Err(error) = fs::remove_file(self.path(&month)) {
                 tracing::warn!(%error, month, "old hourly counts cannot be removed");
             }
-        }
-    }
-
-    fn make_dir(&self) -> io::Result<()> {
-        match DirBuilder::new().mode(PRIVATE_DIRECTORY).create(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            made => made,
         }
     }
 

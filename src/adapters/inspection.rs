@@ -25,8 +25,6 @@ pub struct Inspected {
     pub behind_ledger_ms: Option<u64>,
     /// Bytes that are free on its disk.
     pub free_bytes: u64,
-    /// Files that the disk still has room for; `None` if it does not count them.
-    pub free_files: Option<u64>,
 }
 
 /// Inspects the directory at `path`; `None` if there is none.
@@ -68,7 +66,6 @@ pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
         foreign,
         behind_ledger_ms,
         free_bytes: disk.f_bavail.saturating_mul(disk.f_frsize),
-        free_files: (disk.f_files > 0).then_some(disk.f_favail),
     }))
 }
 

@@ -19,36 +19,17 @@ pub struct PartFile {
     is_done: bool,
 }
 
-/// Why a file cannot be written.
-#[derive(Debug, thiserror::Error)]
-pub enum PartFileError {
-    /// There is one.
-    #[error("{} exists: choose another name, or give --force to replace it", .0.display())]
-    Exists(PathBuf),
-    /// There is a directory, a pipe or a device.
-    #[error("{} is no regular file: choose another name, or - for standard output", .0.display())]
-    NotRegular(PathBuf),
-    /// The file system refuses.
-    #[error("cannot write {}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-}
-
 impl PartFile {
     /// Begins a file that will be at `path`. `replaces` allows that there is one.
     ///
     /// # Errors
     /// When it cannot be there.
-    pub async fn create(path: &Path, replaces: bool) -> Result<Self, PartFileError> {
+    pub async fn create(path: &Path, replaces: bool) -> io::Result<Self> {
         check_free(path, replaces)?;
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        let at = |source| failed(&part, source);
+        let at = |error| failed(&part, &error);
         // One that was left may have another mode.
         match fs::remove_file(&part) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(error)),
@@ -69,16 +50,16 @@ impl PartFile {
     ///
     /// # Errors
     /// When the file system refuses.
-    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), PartFileError> {
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let written = self.file.write_all(bytes).await;
-        written.map_err(|error| failed(&self.path, error))
+        written.map_err(|error| failed(&self.path, &error))
     }
 
     /// Syncs the file and gives it its name.
     ///
     /// # Errors
     /// When the file system refuses.
-    pub async fn finish(mut self) -> Result<(), PartFileError> {
+    pub async fn finish(mut self) -> io::Result<()> {
         let finished = match self.file.flush().await {
             Ok(()) => self.file.sync_all().await,
             Err(error) => Err(error),
@@ -86,7 +67,7 @@ impl PartFile {
         finished
             .and_then(|()| fs::rename(&self.part, &self.path))
             .and_then(|()| sync_parent(&self.path))
-            .map_err(|error| failed(&self.path, error))?;
+            .map_err(|error| failed(&self.path, &error))?;
         self.is_done = true;
         Ok(())
     }
@@ -105,17 +86,23 @@ impl Drop for PartFile {
 ///
 /// # Errors
 /// When there is one, or something else.
-pub fn check_free(path: &Path, replaces: bool) -> Result<(), PartFileError> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => Err(PartFileError::NotRegular(path.into())),
-        Ok(_) if !replaces => Err(PartFileError::Exists(path.into())),
-        Ok(_) | Err(_) => Ok(()),
-    }
+pub fn check_free(path: &Path, replaces: bool) -> io::Result<()> {
+    let name = path.display();
+    let refusal = match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            format!("{name} is no regular file: choose another name, or - for standard output")
+        }
+        Ok(_) if !replaces => {
+            format!("{name} exists: choose another name, or give --force to replace it")
+        }
+        Ok(_) | Err(_) => return Ok(()),
+    };
+    Err(io::Error::other(refusal))
 }
 
-fn failed(path: &Path, source: io::Error) -> PartFileError {
-    let path = path.into();
-    PartFileError::Io { path, source }
+fn failed(path: &Path, error: &io::Error) -> io::Error {
+    let path = path.display();
+    io::Error::new(error.kind(), format!("cannot write {path}: {error}"))
 }
 
 /// Opens a file for reading, and returns it with its length.

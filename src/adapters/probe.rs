@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Bytes;
+use http_body_util::Full;
 use hyper::header::USER_AGENT;
 use hyper::{HeaderMap, Request, Uri};
 use tokio::time::timeout;
@@ -12,33 +11,20 @@ use tower_service::Service as _;
 use super::outbound::{PRODUCT, Roots, client, connector, error_chain};
 
 const DEADLINE: Duration = Duration::from_secs(10);
-const BODY_MAX: usize = 64 * 1024;
 
-/// An answer.
+/// The head of an answer.
 #[derive(Debug)]
 pub struct Answer {
-    status: u16,
+    /// The status code.
+    pub status: u16,
     headers: HeaderMap,
-    body: Bytes,
 }
 
 impl Answer {
-    /// The status code.
-    #[must_use]
-    pub const fn status(&self) -> u16 {
-        self.status
-    }
-
     /// The value of a header that stands once in it.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
-    }
-
-    /// The body.
-    #[must_use]
-    pub fn body(&self) -> &[u8] {
-        &self.body
     }
 }
 
@@ -54,20 +40,14 @@ pub async fn get(url: &str, header: Option<(&str, &str)>, roots: Roots) -> Resul
     }
     let request = request.body(Full::default());
     let request = request.map_err(|error| error.to_string())?;
-    let answered = timeout(DEADLINE, async {
-        let response = http.request(request).await;
-        let (parts, body) = response.map_err(|error| error_chain(&error))?.into_parts();
-        let body = Limited::new(body, BODY_MAX).collect().await;
-        Ok(Answer {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            body: body.map_err(|error| error.to_string())?.to_bytes(),
-        })
-    });
+    let answered = timeout(DEADLINE, http.request(request)).await;
     let seconds = DEADLINE.as_secs();
-    answered
-        .await
-        .map_err(|_elapsed| format!("no answer within {seconds} s"))?
+    let answered = answered.map_err(|_elapsed| format!("no answer within {seconds} s"))?;
+    let (head, _body) = answered.map_err(|error| error_chain(&error))?.into_parts();
+    Ok(Answer {
+        status: head.status.as_u16(),
+        headers: head.headers,
+    })
 }
 
 /// Looks the host of `url` up and connects, with TLS if it is `https`. Sends no request.

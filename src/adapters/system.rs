@@ -41,18 +41,6 @@ pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The open files that `connections` need.
-#[must_use]
-pub fn files_for(connections: u32) -> u64 {
-    u64::from(connections) + FILES_RESERVED
-}
-
-/// How far the limit on open files can be raised.
-#[must_use]
-pub fn open_files_max() -> u64 {
-    rlimit::getrlimit(rlimit::Resource::NOFILE).map_or(0, |(_soft, hard)| hard)
-}
-
 /// Raises the limit on open files to fit `wanted` connections. Returns how many fit.
 #[must_use]
 pub fn fit_connections(wanted: u64) -> usize {

@@ -5,7 +5,7 @@ use std::io;
 use std::net::TcpListener;
 
 use listenfd::ListenFd;
-use sd_notify::NotifyState;
+pub use sd_notify::NotifyState;
 use socket2::SockRef;
 
 /// The listening socket that the service manager passed, if it passed one. Called before there is a
@@ -42,23 +42,13 @@ pub fn passed_listener() -> io::Result<Option<TcpListener>> {
     Ok(Some(listener))
 }
 
-/// Tells that requests are served, with a line for `systemctl status`.
-pub fn notify_ready(status: &str) {
-    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
-}
-
-/// Tells that the service stops, with a line for `systemctl status`.
-pub fn notify_stopping(status: &str) {
-    notify(&[NotifyState::Stopping, NotifyState::Status(status)]);
-}
-
-/// Changes the line that `systemctl status` shows.
-pub fn notify_status(status: &str) {
-    notify(&[NotifyState::Status(status)]);
-}
-
-fn notify(state: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(state) {
+/// Tells what becomes of the service, with a line for `systemctl status`.
+pub fn notify(state: Option<NotifyState<'_>>, status: &str) {
+    let states: Vec<_> = state
+        .into_iter()
+        .chain([NotifyState::Status(status)])
+        .collect();
+    if let Err(error) = sd_notify::notify(&states) {
         tracing::warn!(%error, "cannot tell the service manager ($NOTIFY_SOCKET)");
     }
 }

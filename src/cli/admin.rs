@@ -1,30 +1,25 @@
 //! Commands about the admin page.
 
-use std::io::{self, Write as _};
-
-use crate::config::AdminCommand;
+use crate::config::OutputForm;
 use crate::http::admin::LinkRow;
 
 use super::client::{AdminClient, empty};
 use super::outcome::{CommandError, Done};
+use super::output::{Output, note};
 
-/// Runs one of them.
-pub(super) async fn run(
-    command: AdminCommand,
-    client: &mut AdminClient,
-) -> Result<Done, CommandError> {
-    let AdminCommand::Link { form } = command;
+/// Prints a link.
+pub(super) async fn link(form: OutputForm, client: &mut AdminClient) -> Result<Done, CommandError> {
     let link: LinkRow = client.post("/v1/admin/link", empty()).await?;
-    let mut out = io::stdout().lock();
-    if form.json {
-        serde_json::to_writer(&mut out, &link).map_err(io::Error::from)?;
-        writeln!(out)?;
-    } else {
+    let mut output = Output::new(form);
+    match output.is_json {
+        true => output.json(&link)?,
         // Alone on its line, for terminals and scripts.
-        writeln!(out, "{}", link.url)?;
+        false => output.line(&link.url)?,
+    }
+    output.flush()?;
+    if !form.json {
         let until = link.expires_at;
-        // There is no other place to report a failure.
-        let _ = writeln!(io::stderr(), "It opens the admin page once, until {until}.");
+        note(&format!("It opens the admin page once, until {until}."));
     }
     Ok(Done::Whole)
 }

@@ -12,22 +12,20 @@ use crate::http::endpoints::DEPRECATIONS;
 use crate::http::problem;
 use crate::wiring;
 
-use super::findings::Findings;
+use super::findings::{Findings, Found, failed, ok, warning};
 use super::outcome::{CommandError, Done};
 
 /// Checks flags and files. Whoever called it got the flags parsed already.
 pub(super) fn check(args: &Args, form: OutputForm) -> Result<Done, CommandError> {
     let mut findings = Findings::default();
-    findings.ok("flags", "every flag has a valid value");
+    findings.add("flags", ok("every flag has a valid value"));
     check_files(args, &mut findings);
     check_directory(&args.data_dir, &mut findings);
-    match PublicSocket::open(None, args.listen) {
-        Ok(_socket) => findings.ok("address", format!("{} is free", args.listen)),
-        Err(error) => findings.warn(
-            "address",
-            format!("{error}; a service may be running there already"),
-        ),
-    }
+    let address = match PublicSocket::open(None, args.listen) {
+        Ok(_socket) => ok(format!("{} is free", args.listen)),
+        Err(error) => warning(format!("{error}; a service may be running there already")),
+    };
+    findings.add("address", address);
     findings.print(form, CommandError::Input)
 }
 
@@ -37,81 +35,64 @@ fn check_files(args: &Args, findings: &mut Findings) {
     let settings = args.settings(args.listen);
     match wiring::site(args, &settings, &problem::pages(), DEPRECATIONS) {
         Ok(site) => {
-            findings.ok("site", "every document can be made");
-            match wiring::model_client(args, &site, &interrupt) {
+            findings.add("site", ok("every document can be made"));
+            let model = match wiring::model_client(args, &site, &interrupt) {
                 Ok(_client) if args.model.is_none() => {
-                    findings.ok("model", "none: answers come from the site's pages");
+                    ok("none: answers come from the site's pages")
                 }
-                Ok(_client) => findings.ok("model", "its address and files can be used"),
-                Err(error) => findings.fail("model", error),
-            }
+                Ok(_client) => ok("its address and files can be used"),
+                Err(error) => failed(error),
+            };
+            findings.add("model", model);
         }
-        Err(error) => findings.fail("site", error),
+        Err(error) => findings.add("site", failed(error)),
     }
-    match wiring::notifier(args, &interrupt) {
-        Ok(None) => findings.ok("sign-ups", "are kept in the data directory"),
-        Ok(Some(_notifier)) => {
-            findings.ok(
-                "sign-ups",
-                "are passed on; the webhook's address and secret can be used",
-            );
-        }
-        Err(error) => findings.fail("sign-ups", error),
-    }
+    let sign_ups = match wiring::notifier(args, &interrupt) {
+        Ok(None) => ok("are kept in the data directory"),
+        Ok(Some(_notifier)) => ok("are passed on; the webhook's address and secret can be used"),
+        Err(error) => failed(error),
+    };
+    findings.add("sign-ups", sign_ups);
 }
 
 /// Whether the data directory can be opened, and by whom.
 pub(super) fn check_directory(path: &Path, findings: &mut Findings) -> Option<Inspected> {
-    const SUBJECT: &str = "data directory";
     let dir = path.display();
-    let inspected = match inspect(path) {
-        Ok(Some(inspected)) => inspected,
-        Ok(None) => {
-            findings.ok(
-                SUBJECT,
-                format!("{dir} does not exist; the first start makes it"),
-            );
-            return None;
-        }
-        Err(error) => {
-            findings.fail(
-                SUBJECT,
-                format!("{dir}: {error}; run this as the service's user, or as root"),
-            );
-            return None;
-        }
+    let inspected = inspect(path);
+    let found = match &inspected {
+        Ok(Some(inspected)) => directory(path, inspected),
+        Ok(None) => ok(format!("{dir} does not exist; the first start makes it")),
+        Err(error) => failed(format!(
+            "{dir}: {error}; run this as the service's user, or as root"
+        )),
     };
-    let (owner, user) = (inspected.owner, user_id());
+    findings.add("data directory", found);
+    inspected.ok().flatten()
+}
+
+fn directory(path: &Path, inspected: &Inspected) -> Found {
+    let dir = path.display();
+    let Inspected { owner, mode, .. } = inspected;
+    let user = user_id();
     if let Some(foreign) = &inspected.foreign {
-        findings.fail(
-            SUBJECT,
-            format!(
-                "{} is of another user; chown -R {owner} {dir}",
-                foreign.display()
-            ),
-        );
-    } else if user != 0 && owner != user {
-        findings.fail(
-            SUBJECT,
-            format!("{dir} belongs to user {owner}, and this is user {user}; run as {owner}"),
-        );
-    } else if inspected.mode & 0o077 != 0 {
-        findings.warn(
-            SUBJECT,
-            format!(
-                "{dir} is open to other users (mode {:o}); chmod 700 {dir}",
-                inspected.mode
-            ),
-        );
-    } else {
-        let ledger = match inspected.behind_ledger_ms {
-            Some(_) => "it can be read",
-            None => "it is empty",
-        };
-        findings.ok(
-            SUBJECT,
-            format!("{dir} is private to user {owner}; {ledger}"),
-        );
+        let foreign = foreign.display();
+        return failed(format!(
+            "{foreign} is of another user; chown -R {owner} {dir}"
+        ));
     }
-    Some(inspected)
+    if user != 0 && *owner != user {
+        return failed(format!(
+            "{dir} belongs to user {owner}, and this is user {user}; run as {owner}"
+        ));
+    }
+    if mode & 0o077 != 0 {
+        return warning(format!(
+            "{dir} is open to other users (mode {mode:o}); chmod 700 {dir}"
+        ));
+    }
+    let ledger = match inspected.behind_ledger_ms {
+        Some(_) => "it can be read",
+        None => "it is empty",
+    };
+    ok(format!("{dir} is private to user {owner}; {ledger}"))
 }

@@ -4,13 +4,12 @@
 //! opens the stores, and answers itself. So a command works the same in both cases.
 
 use std::error::Error as _;
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
 use bytes::BytesMut;
 use futures_util::{Stream, TryStreamExt as _};
-use http_body_util::{BodyExt as _, Empty, Full, StreamBody};
+use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Method, Request, Response, StatusCode};
@@ -26,7 +25,7 @@ use crate::adapters::admin_socket;
 use crate::adapters::data_dir::refuse_foreign;
 use crate::config::Args;
 use crate::http::admin::socket::serve_connection;
-use crate::http::admin::{AdminBody, AdminService, PASSES_SIGN_UPS_ON};
+use crate::http::admin::{AdminBody, AdminService, PASSES_SIGN_UPS_ON, whole};
 use crate::wiring::stores::{Stores, open_stopped};
 
 use super::outcome::CommandError;
@@ -36,7 +35,7 @@ use super::output::note;
 const PIPE_BYTES: usize = 64 * 1024;
 
 /// A connection to the operator's API.
-pub struct AdminClient {
+pub(super) struct AdminClient {
     sender: SendRequest<AdminBody>,
     connection: JoinHandle<hyper::Result<()>>,
     /// The service in this process, with its stores.
@@ -48,16 +47,9 @@ pub struct AdminClient {
 impl AdminClient {
     /// Connects to the service on the data directory of `args`, or opens the directory, `with_windows` also
     /// what the limiter has counted.
-    ///
-    /// # Errors
-    /// When there is no data directory, or neither is possible.
-    pub async fn open(args: &Args, with_windows: bool) -> Result<Self, CommandError> {
+    pub(super) async fn open(args: &Args, with_windows: bool) -> Result<Self, CommandError> {
         let path = &args.data_dir;
-        let connected = match path.is_dir() {
-            true => admin_socket::connect(path),
-            false => Ok(None),
-        };
-        let connected = connected.or_else(|error| {
+        let connected = admin_socket::connect(path).or_else(|error| {
             if error.kind() == io::ErrorKind::PermissionDenied {
                 refuse_foreign(path)?;
             }
@@ -71,7 +63,7 @@ impl AdminClient {
             return Self::over(stream, None).await;
         }
         let (app, stores) = open_stopped(args, with_windows)?;
-        let service = Arc::new(AdminService::new(Arc::new(app)));
+        let service = Arc::new(AdminService::new(Arc::new(app), None));
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let served = tokio::spawn(serve_connection(far, service));
         Self::over(near, Some((served, stores))).await
@@ -95,24 +87,17 @@ impl AdminClient {
     }
 
     /// Whether a service runs on the data directory.
-    #[must_use]
-    pub const fn is_running(&self) -> bool {
+    pub(super) const fn is_running(&self) -> bool {
         self.service.is_none()
     }
 
     /// The JSON answer to a request without a body.
-    ///
-    /// # Errors
-    /// When the service refuses it or breaks off.
-    pub async fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, CommandError> {
+    pub(super) async fn get<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, CommandError> {
         self.answer(Method::GET, path, empty()).await
     }
 
     /// The JSON answer to a request that changes something.
-    ///
-    /// # Errors
-    /// When the service refuses it or breaks off.
-    pub async fn post<T: DeserializeOwned>(
+    pub(super) async fn post<T: DeserializeOwned>(
         &mut self,
         path: &str,
         body: AdminBody,
@@ -132,10 +117,7 @@ impl AdminClient {
     }
 
     /// The long answer to a request without a body.
-    ///
-    /// # Errors
-    /// When the service refuses it or breaks off.
-    pub async fn pieces(&mut self, path: &str) -> Result<Pieces, CommandError> {
+    pub(super) async fn pieces(&mut self, path: &str) -> Result<Pieces, CommandError> {
         let response = self.send(Method::GET, path, empty()).await?;
         Ok(Pieces {
             body: response.into_body(),
@@ -176,10 +158,7 @@ impl AdminClient {
     }
 
     /// Ends the connection, and closes the stores if they are in this process.
-    ///
-    /// # Errors
-    /// When the stores cannot be closed.
-    pub async fn close(self) -> Result<(), CommandError> {
+    pub(super) async fn close(self) -> Result<(), CommandError> {
         drop(self.sender);
         let Some((served, stores)) = self.service else {
             return Ok(());
@@ -194,12 +173,6 @@ impl AdminClient {
     }
 }
 
-impl fmt::Debug for AdminClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AdminClient").finish_non_exhaustive()
-    }
-}
-
 /// The answer to a request that failed.
 #[derive(Deserialize)]
 struct Refusal {
@@ -207,24 +180,18 @@ struct Refusal {
 }
 
 /// No body.
-#[must_use]
-pub fn empty() -> AdminBody {
-    Empty::new().map_err(|never| match never {}).boxed_unsync()
+pub(super) fn empty() -> AdminBody {
+    whole(Bytes::new())
 }
 
 /// A body in JSON.
-///
-/// # Errors
-/// Never, unless there is a bug.
-pub fn json(value: &impl Serialize) -> Result<AdminBody, CommandError> {
+pub(super) fn json(value: &impl Serialize) -> Result<AdminBody, CommandError> {
     let bytes = serde_json::to_vec(value).map_err(io::Error::from)?;
-    Ok(Full::from(bytes)
-        .map_err(|never| match never {})
-        .boxed_unsync())
+    Ok(whole(bytes))
 }
 
 /// A body in pieces.
-pub fn stream<S>(pieces: S) -> AdminBody
+pub(super) fn stream<S>(pieces: S) -> AdminBody
 where
     S: Stream<Item = io::Result<Bytes>> + Send + 'static,
 {
@@ -233,16 +200,14 @@ where
 }
 
 /// `path` with a query of `params`.
-#[must_use]
-pub fn query(path: &str, params: &[(&str, &str)]) -> String {
+pub(super) fn query(path: &str, params: &[(&str, &str)]) -> String {
     let mut query = form_urlencoded::Serializer::new(format!("{path}?"));
     query.extend_pairs(params);
     query.finish()
 }
 
 /// An answer as it arrives.
-#[derive(Debug)]
-pub struct Pieces {
+pub(super) struct Pieces {
     body: Incoming,
     /// What [`Pieces::line`] has read and not returned.
     buffer: BytesMut,
@@ -250,10 +215,7 @@ pub struct Pieces {
 
 impl Pieces {
     /// The next bytes.
-    ///
-    /// # Errors
-    /// When the service breaks off.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, CommandError> {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, CommandError> {
         while let Some(frame) = self.body.frame().await {
             if let Ok(bytes) = frame.map_err(broken_off)?.into_data() {
                 return Ok(Some(bytes));
@@ -263,10 +225,7 @@ impl Pieces {
     }
 
     /// The next line of JSON Lines.
-    ///
-    /// # Errors
-    /// When the service breaks off, or the line is something else.
-    pub async fn line<T: DeserializeOwned>(&mut self) -> Result<Option<T>, CommandError> {
+    pub(super) async fn line<T: DeserializeOwned>(&mut self) -> Result<Option<T>, CommandError> {
         let mut searched = 0;
         loop {
             let unsearched = self.buffer.get(searched..).unwrap_or_default();

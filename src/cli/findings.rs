@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::config::OutputForm;
 
 use super::outcome::{CommandError, Done};
-use super::output;
+use super::output::Output;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -13,6 +13,34 @@ enum Verdict {
     Ok,
     Warning,
     Failed,
+}
+
+impl Verdict {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What a check found, in a line.
+#[derive(Debug)]
+pub(super) struct Found(Verdict, String);
+
+pub(super) fn ok(text: impl Into<String>) -> Found {
+    Found(Verdict::Ok, text.into())
+}
+
+/// Something that may be meant so. The text says what to do.
+pub(super) fn warning(text: impl Into<String>) -> Found {
+    Found(Verdict::Warning, text.into())
+}
+
+/// Something that does not work. The text says what to do.
+pub(super) fn failed(text: impl Into<String>) -> Found {
+    Found(Verdict::Failed, text.into())
 }
 
 #[derive(Debug, Serialize)]
@@ -27,21 +55,7 @@ struct Finding {
 pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
-    pub(super) fn ok(&mut self, subject: &'static str, text: impl Into<String>) {
-        self.add(Verdict::Ok, subject, text.into());
-    }
-
-    /// Something that may be meant so. The text says what to do.
-    pub(super) fn warn(&mut self, subject: &'static str, text: impl Into<String>) {
-        self.add(Verdict::Warning, subject, text.into());
-    }
-
-    /// Something that does not work. The text says what to do.
-    pub(super) fn fail(&mut self, subject: &'static str, text: impl Into<String>) {
-        self.add(Verdict::Failed, subject, text.into());
-    }
-
-    fn add(&mut self, verdict: Verdict, subject: &'static str, text: String) {
+    pub(super) fn add(&mut self, subject: &'static str, Found(verdict, text): Found) {
         self.0.push(Finding {
             verdict,
             subject,
@@ -55,27 +69,19 @@ impl Findings {
         form: OutputForm,
         error: fn(String) -> CommandError,
     ) -> Result<Done, CommandError> {
-        let mut text = String::new();
+        let mut output = Output::new(form);
         for finding in &self.0 {
-            if form.json {
-                let line = serde_json::to_string(finding);
-                text.push_str(&line.map_err(|error| CommandError::Failed(error.to_string()))?);
-            } else {
-                let verdict = match finding.verdict {
-                    Verdict::Ok => "ok",
-                    Verdict::Warning => "warning",
-                    Verdict::Failed => "failed",
-                };
-                let Finding {
-                    subject,
-                    text: told,
-                    ..
-                } = finding;
-                text.push_str(&format!("{verdict:7}  {subject}: {told}"));
+            let Finding {
+                verdict,
+                subject,
+                text,
+            } = finding;
+            match form.json {
+                true => output.json(finding)?,
+                false => output.line(&format!("{:7}  {subject}: {text}", verdict.as_str()))?,
             }
-            text.push('\n');
         }
-        output::print(text.as_bytes())?;
+        output.flush()?;
         let failed = self.0.iter().filter(|it| it.verdict == Verdict::Failed);
         match failed.count() {
             0 => Ok(Done::Whole),

@@ -1,8 +1,9 @@
 //! Prints the handbook, which is part of the program.
 
-use std::io::{self, Write as _};
-
 use crate::config::Topic;
+
+use super::outcome::{CommandError, Done};
+use super::output;
 
 const fn text(topic: Topic) -> &'static str {
     match topic {
@@ -19,15 +20,9 @@ const fn text(topic: Topic) -> &'static str {
 }
 
 /// Prints the file of `topic`, or the list of topics.
-///
-/// # Errors
-/// When standard output cannot be written. A reader that has read enough is no error.
-pub(super) fn print(topic: Option<Topic>) -> io::Result<()> {
+pub(super) fn print(topic: Option<Topic>) -> Result<Done, CommandError> {
     let text = topic.map_or_else(contents, |topic| text(topic).to_owned());
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
-    }
+    output::print(text.as_bytes())
 }
 
 fn contents() -> String {

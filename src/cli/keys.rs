@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::config::{AgentsCommand, KeysCommand, NamedKeys, OutputForm};
 use crate::http::admin::{AgentRevoked, AgentRow, KeyAnswer, KeyNames, KeyRow};
 
@@ -16,47 +19,60 @@ pub(super) async fn run(
     client: &mut AdminClient,
 ) -> Result<Done, CommandError> {
     match command {
-        KeysCommand::List { form } => list(form, client).await,
+        KeysCommand::List(form) => {
+            let heading = "Id               State    Issued (UTC)      Expires           Label";
+            list("/v1/keys/list", heading, key_line, form, client).await
+        }
         KeysCommand::Revoke(args) => name(args, "/v1/keys/revoke", client).await,
         KeysCommand::Check(args) => name(args, "/v1/keys/check", client).await,
     }
 }
 
-async fn list(form: OutputForm, client: &mut AdminClient) -> Result<Done, CommandError> {
-    let mut keys = client.pieces("/v1/keys/list").await?;
+/// Lists what is at `path`, below `heading` as `line` shows each row.
+async fn list<T: Serialize + DeserializeOwned>(
+    path: &str,
+    heading: &str,
+    line: fn(&T) -> String,
+    form: OutputForm,
+    client: &mut AdminClient,
+) -> Result<Done, CommandError> {
+    let mut rows = client.pieces(path).await?;
     let mut output = Output::new(form);
     if !output.is_json {
-        output.heading("Id               State    Issued (UTC)      Expires           Label")?;
+        output.heading(heading)?;
     }
-    while let Some(key) = keys.line::<KeyRow>().await? {
-        if output.is_json {
-            output.json(&key)?;
-            continue;
+    while let Some(row) = rows.line::<T>().await? {
+        match output.is_json {
+            true => output.json(&row)?,
+            false => output.line(line(&row).trim_end())?,
         }
-        let (issued, expires) = (short_minute(&key.issued_at), short_minute(&key.expires_at));
-        let label = key.label.unwrap_or_default();
-        let line = format!(
-            "{:15}  {:7}  {issued}  {expires}  {label}",
-            key.id, key.state
-        );
-        output.line(line.trim_end())?;
     }
     output.flush()?;
     Ok(Done::Whole)
+}
+
+fn key_line(key: &KeyRow) -> String {
+    let (issued, expires) = (short_minute(&key.issued_at), short_minute(&key.expires_at));
+    let (id, state) = (&key.id, &key.state);
+    let label = key.label.as_deref().unwrap_or_default();
+    format!("{id:15}  {state:7}  {issued}  {expires}  {label}")
+}
+
+fn agent_line(agent: &AgentRow) -> String {
+    let revoked = short_minute(&agent.revoked_at);
+    let expires = short_minute(&agent.expires_at);
+    format!("{revoked}  {expires}  {}", agent.client_id)
 }
 
 /// Sends names of keys to `path`, and prints what it says about each.
 async fn name(args: NamedKeys, path: &str, client: &mut AdminClient) -> Result<Done, CommandError> {
     let mut names = Vec::new();
     for name in args.names {
-        match &*name {
-            "-" => names.extend(
-                read_lines("-".as_ref())
-                    .await?
-                    .into_iter()
-                    .map(|(_, it)| it),
-            ),
-            _ => names.push(name),
+        if name == "-" {
+            let lines = read_lines("-".as_ref()).await?;
+            names.extend(lines.into_iter().map(|(_, line)| line));
+        } else {
+            names.push(name);
         }
     }
     // One that is given twice would be revoked before.
@@ -85,8 +101,7 @@ async fn name(args: NamedKeys, path: &str, client: &mut AdminClient) -> Result<D
     let unknown = answers.iter().filter(|answer| answer.key.is_none()).count();
     if unknown == answers.len() {
         return Err(CommandError::Failed(
-            "no key has this name: keys list shows the ids of all; give an ambiguous one whole"
-                .to_owned(),
+            "no key has this name: keys list shows the ids of all".to_owned(),
         ));
     }
     Ok(match unknown {
@@ -113,22 +128,9 @@ pub(super) async fn run_agents(
     client: &mut AdminClient,
 ) -> Result<Done, CommandError> {
     match command {
-        AgentsCommand::ListRevoked { form } => {
-            let mut agents = client.pieces("/v1/agents/list-revoked").await?;
-            let mut output = Output::new(form);
-            if !output.is_json {
-                output.heading("Revoked (UTC)     Expires           Client id")?;
-            }
-            while let Some(agent) = agents.line::<AgentRow>().await? {
-                if output.is_json {
-                    output.json(&agent)?;
-                    continue;
-                }
-                let revoked = short_minute(&agent.revoked_at);
-                let expires = short_minute(&agent.expires_at);
-                output.line(&format!("{revoked}  {expires}  {}", agent.client_id))?;
-            }
-            output.flush()?;
+        AgentsCommand::ListRevoked(form) => {
+            let heading = "Revoked (UTC)     Expires           Client id";
+            list("/v1/agents/list-revoked", heading, agent_line, form, client).await
         }
         AgentsCommand::Revoke { client_id, form } => {
             let request = json(&AgentRevoked {
@@ -141,7 +143,7 @@ pub(super) async fn run_agents(
                 ("Result", &*revoked.result),
             ];
             Output::new(form).record(&revoked, &fields)?;
+            Ok(Done::Whole)
         }
     }
-    Ok(Done::Whole)
 }

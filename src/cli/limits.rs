@@ -35,7 +35,7 @@ async fn show(args: ShowLimits, client: &mut AdminClient) -> Result<Done, Comman
     let mut output = Output::new(args.form);
     match output.is_json {
         true => output.json(&rows)?,
-        false if is_about_one => print_left(&mut output, &rows)?,
+        false if is_about_one => print_clients(&mut output, &rows, true)?,
         false => print_policies(&mut output, &rows)?,
     }
     output.flush()?;
@@ -58,10 +58,6 @@ fn print_policies(output: &mut Output, rows: &[PolicyRow]) -> Result<(), Command
         print_clients(output, std::slice::from_ref(row), false)?;
     }
     Ok(())
-}
-
-fn print_left(output: &mut Output, rows: &[PolicyRow]) -> Result<(), CommandError> {
-    print_clients(output, rows, true)
 }
 
 fn print_clients(

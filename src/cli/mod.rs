@@ -1,41 +1,44 @@
-//! The operator's commands.
+//! What the program does: it serves, or runs a command of the operator.
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`client`] | the connection to the operator's API, of a running service or of this process |
-//! | [`output`], `progress`, [`outcome`] | printing, and how commands end |
-//! | `source` | what commands read |
+//! | [`serve`] | the service |
+//! | `client` | the connection to the operator's API, of a running service or of this process |
+//! | `output`, `progress`, `outcome` | printing, and how commands end |
+//! | `source`, `signals` | what commands read, and what ends them |
 //! | `admin`, `contacts`, `keys`, `limits`, `status`, `store` | a file for each group of commands |
+//! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
+//! | `handbook`, `systemd_units` | what is printed of the program itself |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
 mod admin;
 mod check;
-pub mod client;
+mod client;
 mod contacts;
 mod doctor;
 mod findings;
 mod handbook;
 mod keys;
 mod limits;
-pub mod outcome;
-pub mod output;
+mod outcome;
+mod output;
 mod progress;
+pub mod serve;
+mod signals;
 mod source;
 mod status;
 mod store;
 mod systemd_units;
 
-use std::io;
 use std::path::Path;
 
-use tokio::signal::unix::{SignalKind, signal};
-
-use crate::config::{self, Args, Command, LedgerCommand};
+use crate::config::{self, AdminCommand, Args, Command, LedgerCommand};
 
 use self::client::AdminClient;
 pub use self::outcome::{CommandError, Done};
 pub use self::output::report;
+use self::signals::StopSignals;
 
 /// Runs a command. `args` name the data directory, if the command needs one.
 ///
@@ -45,36 +48,47 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
     let dir = args.map(|args| args.data_dir.as_path());
     let dir = dir.unwrap_or_else(|| Path::new(""));
     match command {
-        Command::Status(status) => {
-            with_client(args, async |client| status::run(status, dir, client).await).await
+        Command::Status(form) => {
+            with_client(args, false, async |client| {
+                status::run(form, dir, client).await
+            })
+            .await
         }
         Command::Backup(backup) => store::back_up(backup, dir).await,
         Command::Restore(restore) => store::restore(restore, dir).await,
         Command::Ledger(LedgerCommand::Verify(form)) => store::verify(form, dir).await,
         Command::Ledger(LedgerCommand::Repair(form)) => store::repair(form, dir).await,
         Command::Ledger(LedgerCommand::Compact(form)) => {
-            with_client(args, async |client| store::compact(form, client).await).await
+            with_client(args, false, async |client| {
+                store::compact(form, client).await
+            })
+            .await
         }
         Command::Contacts(command) => {
-            with_client(args, async |client| contacts::run(command, client).await).await
+            with_client(args, false, async |client| {
+                contacts::run(command, client).await
+            })
+            .await
         }
         Command::Keys(command) => {
-            with_client(args, async |client| keys::run(command, client).await).await
+            with_client(args, false, async |client| keys::run(command, client).await).await
         }
         Command::Agents(command) => {
-            with_client(args, async |client| keys::run_agents(command, client).await).await
+            with_client(args, false, async |client| {
+                keys::run_agents(command, client).await
+            })
+            .await
         }
         Command::Limits(command) => {
-            let work = async |client: &mut AdminClient| limits::run(command, client).await;
-            with_windows(args, true, work).await
+            with_client(args, true, async |client| {
+                limits::run(command, client).await
+            })
+            .await
         }
-        Command::Admin(command) => {
-            with_client(args, async |client| admin::run(command, client).await).await
+        Command::Admin(AdminCommand::Link(form)) => {
+            with_client(args, false, async |client| admin::link(form, client).await).await
         }
-        Command::Handbook { topic } => {
-            handbook::print(topic)?;
-            Ok(Done::Whole)
-        }
+        Command::Handbook { topic } => handbook::print(topic),
         Command::Check(form) => check::check(known(args)?, form),
         Command::Doctor(form) => doctor::examine(known(args)?, form).await,
         Command::Systemd { given } => {
@@ -90,38 +104,24 @@ fn known(args: Option<&Args>) -> Result<&Args, CommandError> {
     args.ok_or_else(|| CommandError::Input("the command needs a --data-dir".to_owned()))
 }
 
-/// Does `work` with a connection to the operator's API.
+/// Does `work` with a connection to the operator's API; if `has_windows`, the limiter's windows are there on
+/// a stopped directory, too.
 async fn with_client(
-    args: Option<&Args>,
-    work: impl AsyncFnOnce(&mut AdminClient) -> Result<Done, CommandError>,
-) -> Result<Done, CommandError> {
-    with_windows(args, false, work).await
-}
-
-/// The same; if `has_windows`, the limiter's windows are there on a stopped directory, too.
-async fn with_windows(
     args: Option<&Args>,
     has_windows: bool,
     work: impl AsyncFnOnce(&mut AdminClient) -> Result<Done, CommandError>,
 ) -> Result<Done, CommandError> {
     let mut client = AdminClient::open(known(args)?, has_windows).await?;
+    let interrupted = async {
+        StopSignals::new()?.next().await;
+        Err(CommandError::Interrupted)
+    };
     let ended = tokio::select! {
         ended = work(&mut client) => ended,
-        signalled = signalled() => Err(signalled.err().map_or(CommandError::Interrupted, Into::into)),
+        ended = interrupted => ended,
     };
     // After an error, too: the stores of a stopped service must be closed.
     let closed = client.close().await;
     let done = ended?;
     closed.map(|()| done)
-}
-
-/// Ready at SIGINT or SIGTERM.
-async fn signalled() -> io::Result<()> {
-    let mut interruptions = signal(SignalKind::interrupt())?;
-    let mut terminations = signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = interruptions.recv() => {}
-        _ = terminations.recv() => {}
-    }
-    Ok(())
 }

@@ -3,7 +3,6 @@
 use std::io;
 
 use crate::adapters::open_error::OpenError;
-use crate::adapters::part_file::PartFileError;
 
 /// How a command ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +39,6 @@ pub enum CommandError {
     /// Something could not be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A file could not be written.
-    #[error(transparent)]
-    File(#[from] PartFileError),
     /// A signal ended it.
     #[error("interrupted: what was not printed may not have been done")]
     Interrupted,
@@ -57,7 +53,7 @@ impl CommandError {
     pub const fn status(&self) -> u8 {
         match self {
             Self::OutputClosed => 0,
-            Self::Failed(_) | Self::Open(_) | Self::Io(_) | Self::File(_) => 1,
+            Self::Failed(_) | Self::Open(_) | Self::Io(_) => 1,
             Self::Input(_) => 2,
             // As shells report a process that SIGINT ended.
             Self::Interrupted => 130,

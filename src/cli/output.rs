@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Stdout, Write as _};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::config::OutputForm;
@@ -18,25 +19,22 @@ const NOTE: Style = AnsiColor::Yellow.on_default().bold();
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Standard output. It has no colours where nobody sees them, or where `NO_COLOR` forbids them.
-#[derive(Debug)]
-pub struct Output {
+pub(super) struct Output {
     out: BufWriter<AutoStream<Stdout>>,
     /// Whether it prints JSON.
-    pub is_json: bool,
+    pub(super) is_json: bool,
 }
 
 /// A column of a table.
-#[derive(Clone, Copy, Debug)]
-pub struct Column {
+pub(super) struct Column {
     /// Its heading.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// Numbers stand on the right.
-    pub is_number: bool,
+    pub(super) is_number: bool,
 }
 
 /// A column of texts.
-#[must_use]
-pub const fn text(name: &'static str) -> Column {
+pub(super) const fn text(name: &'static str) -> Column {
     Column {
         name,
         is_number: false,
@@ -44,8 +42,7 @@ pub const fn text(name: &'static str) -> Column {
 }
 
 /// A column of numbers.
-#[must_use]
-pub const fn number(name: &'static str) -> Column {
+pub(super) const fn number(name: &'static str) -> Column {
     Column {
         name,
         is_number: true,
@@ -54,8 +51,7 @@ pub const fn number(name: &'static str) -> Column {
 
 impl Output {
     /// Prints in this form.
-    #[must_use]
-    pub fn new(form: OutputForm) -> Self {
+    pub(super) fn new(form: OutputForm) -> Self {
         Self {
             out: BufWriter::with_capacity(BUFFER_BYTES, AutoStream::auto(io::stdout())),
             is_json: form.json,
@@ -63,10 +59,7 @@ impl Output {
     }
 
     /// Prints one thing: `value` as JSON, or `lines`, each a name and its value.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
-    pub fn record(
+    pub(super) fn record(
         &mut self,
         value: &impl Serialize,
         lines: &[(&str, &str)],
@@ -79,20 +72,14 @@ impl Output {
     }
 
     /// Prints a line of JSON.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
-    pub fn json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
+    pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
         let mut line = serde_json::to_vec(value).map_err(io::Error::from)?;
         line.push(b'\n');
         self.bytes(&line)
     }
 
     /// Prints names and values, a line each.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
-    pub fn fields(&mut self, lines: &[(&str, &str)]) -> Result<(), CommandError> {
+    pub(super) fn fields(&mut self, lines: &[(&str, &str)]) -> Result<(), CommandError> {
         let width = lines.iter().map(|(name, _)| name.len()).max();
         let width = width.unwrap_or_default();
         for (name, value) in lines {
@@ -102,10 +89,11 @@ impl Output {
     }
 
     /// Prints a table. Without rows it is its headings.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
-    pub fn table(&mut self, columns: &[Column], rows: &[Vec<String>]) -> Result<(), CommandError> {
+    pub(super) fn table(
+        &mut self,
+        columns: &[Column],
+        rows: &[Vec<String>],
+    ) -> Result<(), CommandError> {
         let widths: Vec<usize> = columns
             .iter()
             .enumerate()
@@ -125,42 +113,27 @@ impl Output {
     }
 
     /// Prints a heading.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
-    pub fn heading(&mut self, text: &str) -> Result<(), CommandError> {
+    pub(super) fn heading(&mut self, text: &str) -> Result<(), CommandError> {
         self.line(&format!("{HEADING}{text}{HEADING:#}"))
     }
 
     /// Prints a line.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
-    pub fn line(&mut self, text: &str) -> Result<(), CommandError> {
+    pub(super) fn line(&mut self, text: &str) -> Result<(), CommandError> {
         writeln!(self.out, "{text}").map_err(unwritten)
     }
 
     /// Prints bytes as they are.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
-    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         self.out.write_all(bytes).map_err(unwritten)
     }
 
     /// Prints what is in the buffer. A command ends with it: an error after that would be lost.
-    ///
-    /// # Errors
-    /// When standard output cannot be written.
-    pub fn flush(&mut self) -> Result<(), CommandError> {
+    pub(super) fn flush(&mut self) -> Result<(), CommandError> {
         self.out.flush().map_err(unwritten)
     }
 }
 
 /// Prints bytes, and nothing else.
-///
-/// # Errors
-/// When standard output cannot be written.
 pub(super) fn print(bytes: &[u8]) -> Result<Done, CommandError> {
     let mut output = Output::new(OutputForm { json: false });
     output.bytes(bytes)?;
@@ -194,7 +167,7 @@ fn aligned<'a>(
 }
 
 /// Tells the operator something that is no result, on standard error.
-pub fn note(text: &str) {
+pub(super) fn note(text: &str) {
     // There is no other place to report a failure.
     let _ = writeln!(anstream::stderr(), "{NOTE}note{NOTE:#}: {text}");
 }
@@ -208,29 +181,18 @@ pub fn report(error: &CommandError) {
 }
 
 /// An instant in RFC 3339, without what people do not need: a date and a time in UTC.
-#[must_use]
-pub fn short_time(rfc3339: &str) -> String {
+pub(super) fn short_time(rfc3339: &str) -> String {
     let seconds = rfc3339.get(.."2026-11-23T08:30:00".len());
     seconds.unwrap_or(rfc3339).replace('T', " ")
 }
 
 /// The same without seconds.
-#[must_use]
-pub fn short_minute(rfc3339: &str) -> String {
+pub(super) fn short_minute(rfc3339: &str) -> String {
     let minutes = rfc3339.get(.."2026-11-23T08:30".len());
     minutes.unwrap_or(rfc3339).replace('T', " ")
 }
 
 /// A number with separators, such as 1,234,567.
-#[must_use]
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+pub(super) fn grouped(number: u64) -> String {
+    HumanCount(number).to_string()
 }

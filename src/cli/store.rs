@@ -4,11 +4,12 @@ use std::fmt::Display;
 use std::path::Path;
 
 use indicatif::HumanBytes;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use tokio::task::spawn_blocking;
 
-use crate::adapters::backup;
-use crate::adapters::ledger::{LedgerReport, repair_ledger, verify_ledger};
+use crate::adapters::backup::{self, Written};
+use crate::adapters::ledger::{repair_ledger, verify_ledger};
 use crate::adapters::part_file;
 use crate::config::{BackupArgs, OutputForm, RestoreArgs};
 use crate::http::admin::CompactionReport;
@@ -28,16 +29,13 @@ pub(super) async fn back_up(args: BackupArgs, data_dir: &Path) -> Result<Done, C
     part_file::check_free(&file, force)?;
     let target = file.clone();
     let written = blocking(move || backup::write_file(&path, &target)).await?;
+    let Written { entries, bytes } = written;
     let file = file.display().to_string();
-    let value = json!({
-        "file": file,
-        "entries": written.entries,
-        "bytes": written.bytes,
-    });
+    let value = json!({"file": file, "entries": entries, "bytes": bytes});
     let fields = [
         ("File", file),
-        ("Entries", grouped(written.entries)),
-        ("Size", HumanBytes(written.bytes).to_string()),
+        ("Entries", grouped(entries)),
+        ("Size", HumanBytes(bytes).to_string()),
     ];
     print(form, &value, &fields)
 }
@@ -55,12 +53,11 @@ pub(super) async fn restore(args: RestoreArgs, data_dir: &Path) -> Result<Done, 
         let file = opened.0.into_std().await;
         blocking(move || backup::restore(&path, file)).await?
     };
-    let value = json!({"entries": restored.entries, "months": restored.months});
     let fields = [
         ("Entries", grouped(restored.entries)),
         ("Months of counts", restored.months.to_string()),
     ];
-    print(form, &value, &fields)
+    print(form, &restored, &fields)
 }
 
 /// Verifies the ledger in `data_dir`.
@@ -68,36 +65,16 @@ pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, Co
     let path = data_dir.to_owned();
     let report = blocking(move || verify_ledger(&path)).await?;
     let known = |number: Option<u64>| number.map_or_else(|| "unknown".to_owned(), grouped);
-    let LedgerReport {
-        format,
-        generation,
-        entries,
-        contacts,
-        bytes,
-        bad_lines,
-        first_bad_lines,
-        damage,
-    } = report;
-    let value = json!({
-        "format": format,
-        "generation": generation,
-        "entries": entries,
-        "contacts": contacts,
-        "bytes": bytes,
-        "bad_lines": bad_lines,
-        "first_bad_lines": first_bad_lines,
-        "damage": damage,
-    });
     let fields = [
-        ("Format", known(format)),
-        ("Written anew", known(generation)),
-        ("Entries", grouped(entries)),
-        ("Contacts", grouped(contacts)),
-        ("Size", HumanBytes(bytes).to_string()),
-        ("Bad lines", grouped(bad_lines)),
+        ("Format", known(report.format)),
+        ("Written anew", known(report.generation)),
+        ("Entries", grouped(report.entries)),
+        ("Contacts", grouped(report.contacts)),
+        ("Size", HumanBytes(report.bytes).to_string()),
+        ("Bad lines", grouped(report.bad_lines)),
     ];
-    print(form, &value, &fields)?;
-    match damage {
+    print(form, &report, &fields)?;
+    match report.damage {
         None => Ok(Done::Whole),
         Some(damage) => Err(CommandError::Failed(damage)),
     }
@@ -110,14 +87,12 @@ pub(super) async fn repair(form: OutputForm, data_dir: &Path) -> Result<Done, Co
         let fields = [("Result", "nothing is damaged".to_owned())];
         return print(form, &json!({"damage": null}), &fields);
     };
-    let kept = repair.kept.display().to_string();
-    let value = json!({"damage": repair.damage, "kept": kept, "entries": repair.entries});
     let fields = [
-        ("Damage", repair.damage),
-        ("Kept as it was", kept),
+        ("Damage", repair.damage.clone()),
+        ("Kept as it was", repair.kept.display().to_string()),
         ("Entries that stay", grouped(repair.entries)),
     ];
-    print(form, &value, &fields)
+    print(form, &repair, &fields)
 }
 
 /// Has the ledger compacted.
@@ -127,14 +102,21 @@ pub(super) async fn compact(
 ) -> Result<Done, CommandError> {
     let report: CompactionReport = client.post("/v1/ledger/compact", empty()).await?;
     let change = |before: String, after: String| format!("{before} before, {after} now");
-    let entries = change(
-        grouped(report.entries_before),
-        grouped(report.entries_after),
-    );
     let size = |bytes| HumanBytes(bytes).to_string();
-    let bytes = change(size(report.bytes_before), size(report.bytes_after));
-    Output::new(form).record(&report, &[("Entries", &entries), ("Size", &bytes)])?;
-    Ok(Done::Whole)
+    let CompactionReport {
+        entries_before,
+        entries_after,
+        bytes_before,
+        bytes_after,
+    } = report;
+    let fields = [
+        (
+            "Entries",
+            change(grouped(entries_before), grouped(entries_after)),
+        ),
+        ("Size", change(size(bytes_before), size(bytes_after))),
+    ];
+    print(form, &report, &fields)
 }
 
 /// Runs work that blocks. A signal does not wait for it.
@@ -146,11 +128,12 @@ async fn blocking<T: Send + 'static, E: Display + Send + 'static>(
     done.map_err(|error| CommandError::Failed(error.to_string()))
 }
 
-fn print(form: OutputForm, value: &Value, fields: &[(&str, String)]) -> Result<Done, CommandError> {
-    let fields: Vec<_> = fields
-        .iter()
-        .map(|(name, it)| (*name, it.as_str()))
-        .collect();
-    Output::new(form).record(value, &fields)?;
+fn print(
+    form: OutputForm,
+    value: &impl Serialize,
+    fields: &[(&str, String)],
+) -> Result<Done, CommandError> {
+    let fields = fields.iter().map(|(name, it)| (*name, it.as_str()));
+    Output::new(form).record(value, &fields.collect::<Vec<_>>())?;
     Ok(Done::Whole)
 }

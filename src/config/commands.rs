@@ -4,7 +4,6 @@ mod contacts;
 mod form;
 mod keys;
 mod limits;
-mod status;
 mod store;
 
 use clap::Subcommand;
@@ -15,10 +14,10 @@ pub use self::contacts::{
 pub use self::form::OutputForm;
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
 pub use self::limits::{LimitsCommand, ResetLimits, ShowLimits, Whose};
-pub use self::status::StatusArgs;
 pub use self::store::{BackupArgs, LedgerCommand, RestoreArgs};
 
-use super::generated::{GivenFlag, Shell};
+use super::generated::Shell;
+use super::given::GivenFlag;
 use super::handbook::Topic;
 
 /// A command of the operator, who may run it while the service runs on the data directory or while it
@@ -119,21 +118,10 @@ impl Command {
     /// Whether it works on a data directory.
     #[must_use]
     pub fn needs_data_dir(&self) -> bool {
-        match self {
-            Self::Status(_)
-            | Self::Contacts(_)
-            | Self::Keys(_)
-            | Self::Agents(_)
-            | Self::Limits(_)
-            | Self::Backup(_)
-            | Self::Restore(_)
-            | Self::Ledger(_)
-            | Self::Admin(_)
-            | Self::Check(_)
-            | Self::Doctor(_)
-            | Self::Systemd { .. } => true,
-            Self::Handbook { .. } | Self::Completions { .. } | Self::Man => false,
-        }
+        !matches!(
+            self,
+            Self::Handbook { .. } | Self::Completions { .. } | Self::Man
+        )
     }
 
     /// Whether it takes every flag of the service, because it is about them.
@@ -155,9 +143,17 @@ pub enum AdminCommand {
     /// tunnel: ssh -L 9090:127.0.0.1:9090 HOST
     #[command(after_help = "Examples:
   landing-api admin link")]
-    Link {
-        /// How to print it.
-        #[command(flatten)]
-        form: OutputForm,
-    },
+    Link(OutputForm),
+}
+
+/// How to show the status.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct StatusArgs {
+    /// Show it anew every two seconds, until Ctrl-C
+    #[arg(long)]
+    pub watch: bool,
+
+    /// How to print it.
+    #[command(flatten)]
+    pub form: OutputForm,
 }

@@ -1,10 +1,8 @@
-//! What is made from the definitions of flags and commands: completions, the man page, and the flags that
-//! were given.
+//! What is made from the definitions of flags and commands: completions and the man page.
 
 use std::io;
 
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Id};
+use clap::Id;
 use clap_mangen::Man;
 
 pub use clap_complete::Shell;
@@ -63,36 +61,4 @@ fn add_commands(parent: &clap::Command, flags: &[&Id], page: &mut Vec<u8>) -> io
         page.extend_from_slice(sections.as_bytes());
     }
     Ok(())
-}
-
-/// A flag of the service on the command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GivenFlag {
-    /// Its name, such as `--base-url`.
-    pub name: String,
-    /// Its values, one for each time it was given; none if it takes none.
-    pub values: Vec<String>,
-    /// Its values may hold a secret.
-    pub is_secret: bool,
-}
-
-/// The flags of `command` that were given on the command line.
-pub(super) fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<GivenFlag> {
-    let given = |arg: &clap::Arg| {
-        let id = arg.get_id().as_str();
-        let is_given = matches.try_contains_id(id).unwrap_or_default()
-            && matches.value_source(id) == Some(ValueSource::CommandLine);
-        let name = arg.get_long().filter(|_name| is_given)?;
-        let values = matches.get_raw(id).into_iter().flatten();
-        let values = values.map(|value| value.to_string_lossy().into_owned());
-        Some(GivenFlag {
-            name: format!("--{name}"),
-            values: match arg.get_action().takes_values() {
-                true => values.collect(),
-                false => Vec::new(),
-            },
-            is_secret: arg.is_hide_env_values_set(),
-        })
-    };
-    command.get_arguments().filter_map(given).collect()
 }

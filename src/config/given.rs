@@ -1,29 +1,57 @@
-//! The configuration in one line, for the log.
+//! The flags of the service that were given, for the log and for systemd's units.
 
+use std::fmt;
+
+use clap::ArgMatches;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches};
 
-/// The flags whose values are not the defaults, from the command line or the environment, such as
-/// `--listen=127.0.0.1:80 --limit=keys=off`. Values that may hold secrets are hidden.
-pub(super) fn given<'a>(matches: &ArgMatches, arguments: impl Iterator<Item = &'a Arg>) -> String {
-    let given = arguments.filter_map(|argument| Some((argument, argument.get_long()?)));
-    let given = given.filter_map(|(argument, name)| {
-        let values = matches.try_get_raw(argument.get_id().as_str()).ok()??;
-        let values: Vec<_> = values.collect();
-        let source = matches.value_source(argument.get_id().as_str());
-        let is_default = source == Some(ValueSource::DefaultValue);
-        if is_default || values == argument.get_default_values() {
+/// A flag that has another value than the default, from the command line or the environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenFlag {
+    /// Its name, such as `--base-url`.
+    pub name: String,
+    /// Its values, one for each time it was given; none if it takes none.
+    pub values: Vec<String>,
+    /// Its values may hold a secret.
+    pub is_secret: bool,
+    /// It stands on the command line.
+    pub is_typed: bool,
+}
+
+/// The flags of `command` that were given.
+pub(super) fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<GivenFlag> {
+    let given = |arg: &clap::Arg| {
+        let id = arg.get_id().as_str();
+        let raw: Vec<_> = matches.try_get_raw(id).ok()??.collect();
+        let source = matches.value_source(id)?;
+        if source == ValueSource::DefaultValue || raw == arg.get_default_values() {
             return None;
         }
-        let values: Vec<_> = values.iter().map(|value| value.to_string_lossy()).collect();
-        let value = values.join(",");
-        // A user and a password stand before an @.
-        let is_secret = argument.is_hide_env_values_set() || value.contains('@');
-        Some(match (is_secret, value.is_empty()) {
-            (true, _) => format!("--{name}=(hidden)"),
-            (false, true) => format!("--{name}"),
-            (false, false) => format!("--{name}={value}"),
+        let values = raw.iter().map(|value| value.to_string_lossy().into_owned());
+        Some(GivenFlag {
+            name: format!("--{}", arg.get_long()?),
+            values: match arg.get_action().takes_values() {
+                true => values.collect(),
+                false => Vec::new(),
+            },
+            is_secret: arg.is_hide_env_values_set(),
+            is_typed: source == ValueSource::CommandLine,
         })
-    });
-    given.collect::<Vec<_>>().join(" ")
+    };
+    command.get_arguments().filter_map(given).collect()
+}
+
+/// As in the log, such as `--limit=keys=off,ip=off`. Values that may hold secrets are hidden.
+impl fmt::Display for GivenFlag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, value) = (&self.name, self.values.join(","));
+        // A user and a password stand before an @.
+        if self.is_secret || value.contains('@') {
+            return write!(f, "{name}=(hidden)");
+        }
+        match value.is_empty() {
+            true => write!(f, "{name}"),
+            false => write!(f, "{name}={value}"),
+        }
+    }
 }

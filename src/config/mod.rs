@@ -2,6 +2,7 @@
 //! flag of the service can be set by an environment variable, too: that of `--data-dir` is
 //! `LANDING_DATA_DIR`.
 
+mod args;
 mod commands;
 mod generated;
 mod given;
@@ -9,27 +10,16 @@ mod handbook;
 mod help;
 mod values;
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::ArgMatches;
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand as _, ValueEnum};
-use ipnet::IpNet;
-use serde_json::Value;
-use tracing::Level;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Subcommand as _};
 
-use crate::domain::contact::RevealExisting;
-use crate::domain::policy::{Policies, PolicyName, Quota};
-use crate::domain::settings::Settings;
-
+pub use args::{Args, LogFormat, ModelArgs, RequestDeadlines};
 pub use commands::*;
-pub use generated::{GivenFlag, Shell};
+pub use generated::Shell;
+pub use given::GivenFlag;
 pub use handbook::Topic;
 pub use values::{ModelParams, WebhookUrl};
 
@@ -46,268 +36,6 @@ pub enum Invocation {
         /// environment. Only commands that need no data directory may have none.
         args: Option<Box<Args>>,
     },
-}
-
-/// The flags of the service.
-// A field's doc comment is the flag's help.
-#[derive(Clone, Debug, Parser)]
-#[command(
-    name = "landing-api",
-    version,
-    about = "A public landing back end in one binary",
-    long_about = "A public landing back end in one binary: newsletter sign-ups, a quota-limited \
-                  assistant, free API keys, and honest rate limits on all of it.\n\nEverything it \
-                  keeps is in the data directory."
-)]
-#[allow(
-    clippy::doc_markdown,
-    rustdoc::bare_urls,
-    reason = "help is plain text, not Markdown"
-)]
-pub struct Args {
-    /// Directory that holds everything the service keeps; made if missing
-    // Not required here, because some commands need none.
-    #[arg(long, value_name = "DIR", global = true, required = false)]
-    pub data_dir: PathBuf,
-
-    /// Address and port to listen on; port 0 takes any free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
-
-    /// Address and port of the admin page, such as 127.0.0.1:9090; it is for this machine alone, and
-    /// `landing-api admin link` prints the way in [default: none, there is no admin page]
-    #[arg(long, value_name = "ADDR:PORT", value_parser = values::loopback)]
-    pub admin_listen: Option<SocketAddr>,
-
-    /// Origin under which clients reach the service, without a path
-    /// [default: http:// and the address listened on]
-    #[arg(long, value_name = "URL", value_parser = values::base_url)]
-    pub base_url: Option<String>,
-
-    /// Name of the service, as health and the documents tell it
-    #[arg(long, value_name = "NAME", default_value = "Landing API", value_parser = values::name)]
-    pub service_name: String,
-
-    /// Address of the ERP that the documents point to
-    #[arg(long, value_name = "URL", value_parser = values::link)]
-    pub erp_url: Option<String>,
-
-    /// Directory with files of your own for the site: Markdown pages, and what replaces a file of
-    /// the service
-    #[arg(long, value_name = "DIR")]
-    pub site_dir: Option<PathBuf>,
-
-    /// Rate limit of one policy, such as newsletter=8/15m or keys=off; may be repeated.
-    /// Policies: default, ip, keys, agents, newsletter, newsletter-ip, assistant, assistant-ip,
-    /// assistant-all, newsletter-all, keys-all. WINDOW is a number with s, m, h or d
-    #[arg(
-        long,
-        value_name = "NAME=COUNT/WINDOW|off",
-        value_delimiter = ',',
-        value_parser = values::limit
-    )]
-    limit: Vec<(PolicyName, Option<Quota>)>,
-
-    /// How long an issued key is good: a number with s, m, h or d
-    #[arg(
-        long = "key-lifetime",
-        value_name = "TIME",
-        default_value = "90d",
-        value_parser = values::key_lifetime_ms
-    )]
-    key_lifetime_ms: u64,
-
-    /// Who is told that an address was signed up already; others are answered as for a new one
-    #[arg(
-        long,
-        value_name = "WHO",
-        default_value = "same-client",
-        value_parser = PossibleValuesParser::new(["never", "same-client", "always"])
-            .try_map(|word| values::reveal_existing(&word))
-    )]
-    reveal_existing: RevealExisting,
-
-    /// The model that answers visitors, if it is not the guide.
-    #[command(flatten)]
-    pub model: Option<ModelArgs>,
-
-    /// Origin whose pages may call the API from a browser, such as https://example.com; may be
-    /// repeated
-    #[arg(
-        long = "allow-origin",
-        value_name = "ORIGIN",
-        value_delimiter = ',',
-        value_parser = values::allowed_origin
-    )]
-    pub allowed_origins: Vec<String>,
-
-    /// Network of proxies whose X-Forwarded-For headers are believed, such as 10.0.0.0/8 or
-    /// 127.0.0.1; may be repeated
-    #[arg(
-        long = "trusted-proxy",
-        value_name = "CIDR",
-        value_delimiter = ',',
-        value_parser = values::network
-    )]
-    pub trusted_proxies: Vec<IpNet>,
-
-    /// How long browsers insist on https once they have been here (HSTS), a number with s, m, h or d;
-    /// sent only if --base-url is an https URL
-    #[arg(long, value_name = "TIME|off", default_value = "365d", value_parser = values::hsts_max_age)]
-    hsts: values::HstsMaxAge,
-
-    /// Address that every sign-up is posted to; the service then keeps no contacts itself
-    #[arg(long, hide_env_values = true, value_name = "URL", value_parser = values::webhook_url)]
-    pub newsletter_webhook: Option<WebhookUrl>,
-
-    /// File with the secret that signs those posts: whsec_ and 24 to 64 bytes in Base64; nobody
-    /// but its owner may read it
-    #[arg(long, value_name = "FILE", requires = "newsletter_webhook")]
-    pub newsletter_webhook_secret_file: Option<PathBuf>,
-
-    /// Most connections open at once; the limit on open files is raised to fit
-    #[arg(
-        long = "max-connections",
-        value_name = "COUNT",
-        default_value_t = 16_384,
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
-    )]
-    pub connections_max: u32,
-
-    /// Most connections open at once from one IPv4 address or IPv6 /56; networks of --trusted-proxy
-    /// have no such limit [default: an eighth of --max-connections]
-    #[arg(
-        long = "max-connections-per-network",
-        value_name = "COUNT",
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
-    )]
-    pub connections_per_network: Option<u32>,
-
-    /// Least severe level that is logged on standard error
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        default_value = "info",
-        value_parser = PossibleValuesParser::new(["error", "warn", "info", "debug", "trace"])
-            .try_map(|word| word.parse::<Level>())
-    )]
-    pub log_level: Level,
-
-    /// Form of the log
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub log_format: LogFormat,
-
-    /// The flags that have other values than the defaults, in one line without secrets.
-    #[arg(skip)]
-    pub given: String,
-}
-
-/// The model's flags. Without `--model-url`, giving any of the others is an error.
-#[derive(Clone, Debug, PartialEq, clap::Args)]
-#[allow(
-    clippy::doc_markdown,
-    rustdoc::invalid_html_tags,
-    reason = "help is plain text, not Markdown"
-)]
-pub struct ModelArgs {
-    /// Base of an OpenAI-compatible API whose model answers visitors, such as
-    /// http://127.0.0.1:11434/v1 [default: none, answers come from the guide]
-    #[arg(
-        long = "model-url",
-        hide_env_values = true,
-        value_name = "URL",
-        required = false,
-        requires = "name",
-        value_parser = values::model_url
-    )]
-    pub url: String,
-
-    /// Name of the model
-    #[arg(
-        long = "model",
-        value_name = "NAME",
-        required = false,
-        requires = "url",
-        value_parser = values::name
-    )]
-    pub name: String,
-
-    /// File with the key to the API, readable by its owner alone
-    #[arg(long = "model-key-file", value_name = "FILE", requires = "url")]
-    pub key_file: Option<PathBuf>,
-
-    /// How long an answer of the model may take, from 1s to 5m
-    #[arg(
-        long = "model-timeout",
-        value_name = "TIME",
-        default_value = "30s",
-        requires = "url",
-        value_parser = values::model_timeout
-    )]
-    pub timeout: Duration,
-
-    /// Most answers the model makes at once; further ones are refused without a charge
-    #[arg(
-        long = "model-concurrency",
-        value_name = "COUNT",
-        default_value_t = 64,
-        requires = "url",
-        value_parser = clap::value_parser!(u16).range(1..=4096)
-    )]
-    pub concurrency: u16,
-
-    /// Further member of each request to the model, such as max_tokens=400; may be repeated, in the
-    /// environment each on a line of its own. The JSON may go over several lines
-    #[arg(
-        long = "model-param",
-        hide_env_values = true,
-        value_name = "KEY=JSON",
-        requires = "url",
-        value_parser = values::model_params
-    )]
-    params: Vec<ModelParams>,
-
-    /// The model's server opens its thinking in the prompt: every answer is cut to the first closing
-    /// tag, such as </think>
-    #[arg(
-        long = "model-thinks-first",
-        requires = "url",
-        value_parser = clap::builder::BoolishValueParser::new()
-    )]
-    pub thinks_first: bool,
-
-    /// File with the system prompt of the model [default: made from the guide]
-    #[arg(long = "assistant-prompt-file", value_name = "FILE", requires = "url")]
-    pub prompt_file: Option<PathBuf>,
-}
-
-impl ModelArgs {
-    /// The members to add to each request, in the order of the flags.
-    pub fn params(&self) -> impl Iterator<Item = &(String, Value)> {
-        self.params.iter().flat_map(|params| &params.0)
-    }
-}
-
-/// Form of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// Lines for people
-    Text,
-    /// One JSON object a line
-    Json,
-}
-
-/// The longest that parts of a request may take that depend on no flag.
-#[derive(Clone, Copy, Debug)]
-pub struct RequestDeadlines {
-    /// The rest of the head, once the service has been asked to stop.
-    pub head: Duration,
-    /// The body.
-    pub body: Duration,
-    /// The newsletter's provider.
-    pub provider: Duration,
-    /// A visitor who reads what the model has said, beyond the model's own timeout.
-    pub model_reader: Duration,
 }
 
 impl Invocation {
@@ -335,8 +63,11 @@ impl Invocation {
                 ));
             }
             let mut args = Args::from_arg_matches(matches)?;
-            args.check()?;
-            args.given = given::given(matches, command().get_arguments());
+            let checked = args.check();
+            checked.map_err(|(kind, text)| command().error(kind, text))?;
+            let given = given::given_flags(&command(), matches);
+            let given: Vec<_> = given.iter().map(ToString::to_string).collect();
+            args.given = given.join(" ");
             Ok(Box::new(args))
         };
         let Some((_name, of_command)) = matches.subcommand() else {
@@ -352,80 +83,10 @@ impl Invocation {
             (false, _) => None,
         };
         if let Command::Systemd { given } = &mut command {
-            *given = generated::given_flags(&Args::command(), of_command);
+            *given = given::given_flags(&Args::command(), of_command);
+            given.retain(|flag| flag.is_typed);
         }
         Ok(Self::Operate { command, args })
-    }
-}
-
-impl Args {
-    /// Checks what clap's attributes cannot express.
-    fn check(&self) -> Result<(), clap::Error> {
-        let mut keys = BTreeSet::new();
-        let params = self.model.iter().flat_map(ModelArgs::params);
-        if let Some((key, _)) = params.into_iter().find(|(key, _)| !keys.insert(key)) {
-            return Err(command().error(
-                ErrorKind::ArgumentConflict,
-                format!("--model-param names {key} twice"),
-            ));
-        }
-        // Merged, because several networks can cover all addresses together.
-        let trusted = IpNet::aggregate(&self.trusted_proxies);
-        if trusted.iter().any(|network| network.prefix_len() == 0) {
-            return Err(command().error(
-                ErrorKind::ValueValidation,
-                "--trusted-proxy must not cover all addresses, alone or together, or any client \
-                 could forge its address",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Each policy's quota: the default, or that of its last `--limit`.
-    fn policies(&self) -> Policies {
-        let mut policies = Policies::default();
-        for (policy, quota) in &self.limit {
-            policies.set(*policy, *quota);
-        }
-        policies
-    }
-
-    /// The settings of a service that listens on `bound`.
-    #[must_use]
-    pub fn settings(&self, bound: SocketAddr) -> Settings {
-        Settings {
-            base_url: match &self.base_url {
-                Some(base_url) => base_url.clone(),
-                None if bound.ip().is_unspecified() => format!("http://localhost:{}", bound.port()),
-                None => format!("http://{bound}"),
-            },
-            service_name: self.service_name.clone(),
-            erp_url: self.erp_url.clone(),
-            policies: self.policies(),
-            key_lifetime_ms: self.key_lifetime_ms,
-            reveal_existing: self.reveal_existing,
-        }
-    }
-
-    /// How long browsers are to insist on `https`, in seconds, if `settings` say that clients use it.
-    #[must_use]
-    pub fn hsts_max_age_s(&self, settings: &Settings) -> Option<u64> {
-        self.hsts.filter(|_| settings.is_https())
-    }
-
-    /// How long requests in flight may take to finish at a stop: as long as the longest may take,
-    /// but short enough that systemd, whose default patience is 90 s, does not kill the service
-    /// before it has flushed.
-    #[must_use]
-    pub fn drain_deadline(&self, deadlines: RequestDeadlines) -> Duration {
-        const LONGEST: Duration = Duration::from_secs(80);
-        let model = self.model.as_ref();
-        let model = model.map(|model| model.timeout + deadlines.model_reader);
-        let provider = self.newsletter_webhook.as_ref();
-        let provider = provider.map(|_url| deadlines.provider);
-        // A request calls at most one of the two.
-        let call = model.max(provider).unwrap_or_default();
-        (deadlines.head + deadlines.body + call).min(LONGEST)
     }
 }
 
@@ -469,8 +130,9 @@ fn command() -> clap::Command {
 
 /// Fails if a flag stands before a command that takes all of them.
 fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
-    let given = generated::given_flags(&Args::command(), matches);
-    match given.iter().find(|flag| flag.name != "--data-dir") {
+    let given = given::given_flags(&Args::command(), matches);
+    let is_early = |flag: &&GivenFlag| flag.is_typed && flag.name != "--data-dir";
+    match given.iter().find(is_early) {
         None => Ok(()),
         Some(early) => Err(command().error(
             ErrorKind::ArgumentConflict,

@@ -1,6 +1,11 @@
-use serde_json::json;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tracing::Level;
 
 use super::*;
+use crate::domain::contact::RevealExisting;
+use crate::domain::policy::{Policies, PolicyName};
 
 fn load(flags: &[&str]) -> Result<Args, clap::Error> {
     let words = ["landing-api", "--data-dir", "var"];

@@ -183,10 +183,7 @@ pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
     let (name, quota) = text
         .split_once('=')
         .ok_or("must be NAME=COUNT/WINDOW or NAME=off")?;
-    let policy = PolicyName::from_name(name).ok_or_else(|| {
-        let names = PolicyName::ALL.map(PolicyName::as_str).join(", ");
-        format!("there is no policy of that name; there are {names}")
-    })?;
+    let policy = policy(name).map_err(|error| format!("the policy {error}"))?;
     if quota == "off" {
         return Ok((policy, None));
     }

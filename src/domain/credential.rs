@@ -127,19 +127,12 @@ impl Fingerprint {
         &self.0
     }
 
-    /// The first 12 hexadecimal digits, which name what has no public id.
-    fn short(&self) -> String {
-        blake3::Hash::from_bytes(self.0)
-            .to_hex()
-            .chars()
-            .take(NAME_DIGITS)
-            .collect()
-    }
-
     /// What people see instead of a public id: `fp:` and the first 12 hexadecimal digits.
     #[must_use]
     pub fn name(&self) -> String {
-        [NAME_PREFIX, &self.short()].concat()
+        let digits = blake3::Hash::from_bytes(self.0).to_hex();
+        let first = digits.chars().take(NAME_DIGITS);
+        NAME_PREFIX.chars().chain(first).collect()
     }
 }
 
@@ -178,10 +171,9 @@ impl fmt::Display for KeyId {
 /// What an operator names a key by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyName {
-    /// Its public id.
-    Id(KeyId),
-    /// How the hexadecimal digits of its fingerprint begin, for a key without an id.
-    Fingerprint(String),
+    /// Its public id, or [`Fingerprint::name`]. If several keys happen to have the same id, it is the name
+    /// of the first.
+    Public(String),
     /// The key itself.
     Whole(ApiKey),
 }
@@ -194,7 +186,7 @@ pub enum KeyName {
 pub struct KeyNameError;
 
 impl KeyName {
-    /// Reads an id, `fp:` with [`KeyRecord::name`]'s digits, or a whole key.
+    /// Reads an id, `fp:` with 12 digits, or a whole key.
     ///
     /// # Errors
     /// [`KeyNameError`] when it is none of them.
@@ -202,22 +194,30 @@ impl KeyName {
         if let Ok(key) = ApiKey::parse(text) {
             return Ok(Self::Whole(key));
         }
-        if let Some(digits) = text.strip_prefix(NAME_PREFIX) {
-            let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-            let is_name = digits.len() == NAME_DIGITS && digits.bytes().all(is_hex);
-            let digits = is_name.then(|| digits.to_owned());
-            return digits.map(Self::Fingerprint).ok_or(KeyNameError);
+        let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let digits = text.strip_prefix(NAME_PREFIX);
+        if digits.is_some_and(|it| it.len() == NAME_DIGITS && it.bytes().all(is_hex)) {
+            return Ok(Self::Public(text.to_owned()));
         }
-        KeyId::parse(text).map(Self::Id).ok_or(KeyNameError)
+        let id = KeyId::parse(text).ok_or(KeyNameError)?;
+        Ok(Self::Public(id.to_string()))
     }
 
     /// Whether it names this key.
     #[must_use]
     pub fn is_of(&self, record: &KeyRecord) -> bool {
         match self {
-            Self::Id(id) => record.id == Some(*id),
-            Self::Fingerprint(digits) => record.fingerprint.short() == *digits,
+            Self::Public(name) => record.name() == *name || record.fingerprint.name() == *name,
             Self::Whole(key) => record.fingerprint == key.fingerprint(),
+        }
+    }
+
+    /// The name as it may be shown.
+    #[must_use]
+    pub fn public(&self) -> String {
+        match self {
+            Self::Public(name) => name.clone(),
+            Self::Whole(key) => key.id().to_string(),
         }
     }
 }

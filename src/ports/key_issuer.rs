@@ -7,9 +7,6 @@ use crate::domain::time::Timestamp;
 
 use super::{PageStream, StoreError};
 
-/// Keys, page by page.
-pub type KeyStream = PageStream<KeyRecord>;
-
 /// Keeps the free API keys, by fingerprint.
 #[async_trait]
 pub trait KeyIssuer: Send + Sync {
@@ -29,7 +26,7 @@ pub trait KeyIssuer: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
-    async fn list(&self) -> Result<KeyStream, StoreError>;
+    async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError>;
 
     /// Revokes a key durably and returns whether it existed and was not revoked before.
     ///

@@ -23,13 +23,13 @@ pub use clock::Clock;
 pub use contact_store::{ContactStore, ContactStream};
 pub use count_store::CountStore;
 pub use entropy::{Entropy, EntropyError};
-pub use key_issuer::{KeyIssuer, KeyStream};
+pub use key_issuer::KeyIssuer;
 pub use model_client::{AnswerSink, ModelClient, ModelError, ModelPermit, NullSink, SinkClosed};
 pub use rate_limiter::{
     Admission, BusyWindow, Charge, LimiterError, LimiterStats, RateLimiter, Receipt, ReceiptEntry,
     WindowSet,
 };
-pub use revocation_list::{RevocationList, RevocationStream};
+pub use revocation_list::RevocationList;
 pub use store_maintenance::{Compaction, StoreMaintenance};
 pub use subscription_notifier::{NotifyError, SubscriptionNotifier};
 

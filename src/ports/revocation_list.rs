@@ -7,9 +7,6 @@ use crate::domain::time::Timestamp;
 
 use super::{PageStream, StoreError};
 
-/// Revoked registrations, page by page.
-pub type RevocationStream = PageStream<RevokedRegistration>;
-
 /// Keeps the revoked registrations of agents. Nothing is stored of others.
 #[async_trait]
 pub trait RevocationList: Send + Sync {
@@ -32,5 +29,5 @@ pub trait RevocationList: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Unavailable`] when the store cannot be read.
-    async fn list(&self) -> Result<RevocationStream, StoreError>;
+    async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError>;
 }

@@ -2,17 +2,7 @@
 
 use crate::domain::agent::Registration;
 use crate::domain::time::Timestamp;
-use crate::ports::{RevocationList, RevocationStream, StoreError};
-
-/// The revoked registrations, page by page, in the order of revocation.
-///
-/// # Errors
-/// [`StoreError`] when the store cannot be read.
-pub async fn list_revoked(
-    revocations: &dyn RevocationList,
-) -> Result<RevocationStream, StoreError> {
-    revocations.list().await
-}
+use crate::ports::{RevocationList, StoreError};
 
 /// What the revocation of a registration did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,17 +30,6 @@ pub struct Stores {
     ledger: Option<Arc<LedgerStore>>,
 }
 
-/// The stores were not closed as they should be.
-#[derive(Debug, thiserror::Error)]
-pub enum CloseError {
-    /// The disk does not answer, or no thread could be started.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The next start would not find what was recorded.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 impl Stores {
     /// Opens the windows of `policies` in `data_dir`.
     ///
@@ -91,7 +80,7 @@ impl Stores {
     ///
     /// # Errors
     /// When the next start would not find what was recorded, or when the disk does not answer.
-    pub fn close(self) -> Result<(), CloseError> {
+    pub fn close(self) -> io::Result<()> {
         let Self { limiter, ledger } = self;
         let close_limiter: Job<Result<(), StoreError>> = Box::new(move || {
             if let Some(limiter) = limiter {
@@ -116,7 +105,8 @@ impl Stores {
                  and the next start rebuilds the index",
             )
         })?;
-        Ok(closed.into_iter().collect::<Result<(), _>>()?)
+        let closed = closed.into_iter().collect::<Result<(), _>>();
+        closed.map_err(io::Error::other)
     }
 }
 

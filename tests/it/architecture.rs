@@ -30,7 +30,8 @@ const LAYERS: [(&str, &[&str]); 13] = [
     (
         "cli",
         &[
-            "domain", "adapters", "http", "app", "config", "wiring", "cli",
+            "domain", "ports", "adapters", "site", "http", "app", "config", "metrics", "wiring",
+            "cli",
         ],
     ),
     ("lib", &[]),

@@ -118,7 +118,7 @@ impl Setup {
             notifier: self.notifier,
             keys: keys.clone(),
             revocations: revocations.clone(),
-            maintenance: Arc::new(MemoryStoreMaintenance::default()),
+            maintenance: Arc::new(MemoryStoreMaintenance),
             model: self.model,
             limiter: self.limiter,
             counts: Arc::new(MemoryCountStore::default()),

@@ -8,19 +8,9 @@ use crate::adapters::open_error::OpenError;
 /// Why there is no backup, or it was not restored. Its text is one line for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The data directory, or the ledger in the archive, cannot be used.
+    /// The data directory, or the ledger in the archive, or another file, cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// A file could not be read or written.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was attempted, as a verb.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
     /// The archive is not one, or not as it was written. Nothing was restored.
     #[error("the backup cannot be used: {0}; nothing was restored")]
     Archive(String),
@@ -37,11 +27,7 @@ pub enum BackupError {
 
 impl BackupError {
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
+        let failed = OpenError::io(action, path);
+        move |error| failed(error).into()
     }
 }

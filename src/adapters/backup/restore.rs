@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, Entry, EntryType};
 
@@ -27,7 +28,7 @@ use super::layout::{COUNTS, COUNTS_BYTES_MAX, SUMS, is_month};
 const SUMS_BYTES_MAX: u64 = 256 * 1024;
 
 /// What was restored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Restored {
     /// The ledger's entries.
     pub entries: u64,

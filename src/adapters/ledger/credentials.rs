@@ -6,7 +6,7 @@ use crate::domain::agent::{Registration, RevokedRegistration};
 use crate::domain::credential::{Fingerprint, KeyId, KeyRecord};
 use crate::domain::text::Label;
 use crate::domain::time::Timestamp;
-use crate::ports::{KeyIssuer, KeyStream, RevocationList, RevocationStream, StoreError};
+use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::record::{Event, Identity, Kept};
 use super::store::LedgerStore;
@@ -23,7 +23,7 @@ impl KeyIssuer for LedgerStore {
         Ok(found.and_then(key_record))
     }
 
-    async fn list(&self) -> Result<KeyStream, StoreError> {
+    async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
         let is_wanted = |event: &Event| matches!(event, Event::KeyIssued { .. });
         self.pages(is_wanted, key_record).await
     }
@@ -91,7 +91,7 @@ impl RevocationList for LedgerStore {
         Ok(self.look_up(&identity(registration)).await?.is_some())
     }
 
-    async fn list(&self) -> Result<RevocationStream, StoreError> {
+    async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {
         let is_wanted = |event: &Event| matches!(event, Event::TokenRevoked { .. });
         self.pages(is_wanted, revoked_registration).await
     }

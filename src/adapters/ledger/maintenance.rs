@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use serde::Serialize;
 
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::files::numbered;
@@ -39,7 +40,7 @@ impl StoreMaintenance for LedgerStore {
 }
 
 /// The state of a ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LedgerReport {
     /// The format that its head names, if that can be read.
     pub format: Option<u64>,
@@ -122,7 +123,7 @@ fn count(path: &Path) -> Result<(u64, u64), Flaw> {
 }
 
 /// What a repair did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LedgerRepair {
     /// Why the start was refused, in one line.
     pub damage: String,

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::time::Timestamp;
-use crate::ports::{KeyIssuer, KeyStream, StoreError};
+use crate::ports::{KeyIssuer, PageStream, StoreError};
 
 use super::fault::Fault;
 use super::{lock, pages};
@@ -42,7 +42,7 @@ impl KeyIssuer for MemoryKeyIssuer {
         Ok(found.cloned())
     }
 
-    async fn list(&self) -> Result<KeyStream, StoreError> {
+    async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
         self.fault.check()?;
         Ok(pages(lock(&self.keys).clone()))
     }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::domain::agent::{Registration, RevokedRegistration};
 use crate::domain::time::Timestamp;
-use crate::ports::{RevocationList, RevocationStream, StoreError};
+use crate::ports::{PageStream, RevocationList, StoreError};
 
 use super::fault::Fault;
 use super::{lock, pages};
@@ -54,7 +54,7 @@ impl RevocationList for MemoryRevocationList {
         Ok(revoked.iter().any(|it| it.fingerprint == fingerprint))
     }
 
-    async fn list(&self) -> Result<RevocationStream, StoreError> {
+    async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {
         self.fault.check()?;
         Ok(pages(lock(&self.revoked).clone()))
     }

@@ -11,11 +11,7 @@ pub enum KeysCommand {
     #[command(after_help = "Examples:
   landing-api keys list
   landing-api keys list --json | jq -r 'select(.state == \"active\") | .id'")]
-    List {
-        /// How to print them.
-        #[command(flatten)]
-        form: OutputForm,
-    },
+    List(OutputForm),
 
     /// Revoke keys, for good
     #[command(after_help = "Examples:
@@ -53,11 +49,7 @@ pub enum AgentsCommand {
     /// List the revoked registrations in the order of revocation
     #[command(after_help = "Examples:
   landing-api agents list-revoked")]
-    ListRevoked {
-        /// How to print them.
-        #[command(flatten)]
-        form: OutputForm,
-    },
+    ListRevoked(OutputForm),
 
     /// Revoke a registration with all its tokens, for good
     #[command(after_help = "Examples:

@@ -9,7 +9,9 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, MetricEncoder, NoLabelSet,
+};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 
@@ -197,9 +199,14 @@ fn use_cases(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
         "Newsletter sign-ups kept here.",
         labelled("result", sign_ups),
     )?;
-    out.counter("landing_api_keys_issued", "API keys issued.", &metrics.keys)?;
+    out.counter(
+        "landing_api_keys_issued",
+        "API keys issued.",
+        metrics.keys.get(),
+    )?;
     let registered = "Agents registered.";
-    out.counter("landing_api_agents_registered", registered, &metrics.agents)?;
+    let agents = metrics.agents.get();
+    out.counter("landing_api_agents_registered", registered, agents)?;
     out.counters(
         "landing_api_chat_turns",
         "Chat turns by how they ended.",
@@ -239,7 +246,8 @@ impl Snapshot {
             [([], &ledger.batches)],
         )?;
         let failed = "Batches that could not be made durable.";
-        out.counter("landing_api_ledger_commit_failures", failed, &ledger.failed)?;
+        let failures = ledger.failed.get();
+        out.counter("landing_api_ledger_commit_failures", failed, failures)?;
         let length = "The length of the ledger.";
         out.gauge("landing_api_ledger_bytes", length, ledger.bytes())?;
         if let Some(limiter) = self.limiter {
@@ -273,7 +281,7 @@ impl Snapshot {
             return Ok(());
         };
         let cpu = "Time on processors.";
-        out.counter_of("process_cpu_seconds", cpu, process.cpu_s)?;
+        out.counter("process_cpu_seconds", cpu, process.cpu_s)?;
         out.gauge(
             "process_resident_memory_bytes",
             "Memory in RAM.",
@@ -307,32 +315,32 @@ fn labelled<'a>(
 struct Families<'a>(DescriptorEncoder<'a>);
 
 impl Families<'_> {
-    fn counter(&mut self, name: &str, help: &str, counter: &Counter) -> fmt::Result {
-        self.counters(name, help, [([], counter.get())])
+    fn begin<'a>(
+        &'a mut self,
+        name: &'a str,
+        help: &str,
+        kind: MetricType,
+    ) -> Result<MetricEncoder<'a>, fmt::Error> {
+        self.0.encode_descriptor(name, help, None, kind)
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: impl EncodeCounterValue) -> fmt::Result {
+        self.counters(name, help, [([], value)])
     }
 
     fn counters<'a, const N: usize>(
         &mut self,
         name: &str,
         help: &str,
-        samples: impl IntoIterator<Item = (Labels<'a, N>, u64)>,
+        samples: impl IntoIterator<Item = (Labels<'a, N>, impl EncodeCounterValue)>,
     ) -> fmt::Result {
-        let mut family = self
-            .0
-            .encode_descriptor(name, help, None, MetricType::Counter)?;
+        let mut family = self.begin(name, help, MetricType::Counter)?;
         for (labels, value) in samples {
             sample(&mut family, &labels, |sample| {
                 sample.encode_counter::<NoLabelSet, _, u64>(&value, None)
             })?;
         }
         Ok(())
-    }
-
-    fn counter_of(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
-        let mut family = self
-            .0
-            .encode_descriptor(name, help, None, MetricType::Counter)?;
-        family.encode_counter::<NoLabelSet, _, u64>(&value, None)
     }
 
     fn gauge(&mut self, name: &str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
@@ -345,9 +353,7 @@ impl Families<'_> {
         help: &str,
         samples: impl IntoIterator<Item = (Labels<'a, N>, impl EncodeGaugeValue)>,
     ) -> fmt::Result {
-        let mut family = self
-            .0
-            .encode_descriptor(name, help, None, MetricType::Gauge)?;
+        let mut family = self.begin(name, help, MetricType::Gauge)?;
         for (labels, value) in samples {
             sample(&mut family, &labels, |sample| sample.encode_gauge(&value))?;
         }
@@ -362,9 +368,7 @@ impl Families<'_> {
         unit: f64,
         samples: impl IntoIterator<Item = (Labels<'a, N>, &'a Histogram)>,
     ) -> fmt::Result {
-        let mut family = self
-            .0
-            .encode_descriptor(name, help, None, MetricType::Histogram)?;
+        let mut family = self.begin(name, help, MetricType::Histogram)?;
         for (labels, histogram) in samples {
             let bound = |bound: Option<u64>| bound.map_or(f64::INFINITY, |it| in_unit(it, unit));
             let buckets = histogram.buckets().map(|(it, count)| (bound(it), count));

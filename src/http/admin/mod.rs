@@ -39,10 +39,12 @@ pub use self::api::contacts::{
     ContactsCounted, ErasedAddress, ErasureReport, ForgetRequest, KeptFile,
 };
 pub use self::api::import::{BadRow, ImportReport};
-pub use self::api::keys::{KeyAnswer, KeyNames, KeyRow};
+pub(crate) use self::api::keys::KeyNames;
+pub use self::api::keys::{KeyAnswer, KeyRow};
 pub use self::api::ledger::CompactionReport;
-pub use self::api::limits::{ClientRow, LimitsQuery, LimitsReset, PolicyRow};
-pub use self::api::links::LinkRow;
+pub(crate) use self::api::limits::LimitsQuery;
+pub use self::api::limits::{ClientRow, LimitsReset, PolicyRow};
+pub(crate) use self::api::links::LinkRow;
 pub use self::api::status::{
     CountRow, FileSize, HourRow, LastErrorRow, ServiceStatus, StatusReport,
 };
@@ -50,10 +52,11 @@ use self::api::{agents, contacts, import, keys, ledger, limits, links, status};
 pub use self::contact_rows::{ContactRow, FileFormat, FormatError, RowError};
 use self::page::Sessions;
 pub use self::reply::AdminBody;
-use self::reply::AdminError;
+pub(crate) use self::reply::whole;
+use self::reply::{AdminAnswer, AdminError};
 use self::request::{AdminRequest, Params};
 
-type Answer = Pin<Box<dyn Future<Output = Result<Response<AdminBody>, AdminError>> + Send>>;
+type Answer = Pin<Box<dyn Future<Output = AdminAnswer> + Send>>;
 
 /// A route of the operator's API.
 struct Route {
@@ -108,20 +111,10 @@ pub struct AdminService {
 }
 
 impl AdminService {
-    /// A service over `app`.
+    /// A service over `app`, with the sessions of the admin page if there is one.
     #[must_use]
-    pub fn new(app: Arc<App>) -> Self {
-        Self {
-            app,
-            sessions: None,
-        }
-    }
-
-    /// The same with an admin page, which has these sessions.
-    #[must_use]
-    pub fn with_page(mut self, sessions: Arc<Sessions>) -> Self {
-        self.sessions = Some(sessions);
-        self
+    pub fn new(app: Arc<App>, sessions: Option<Arc<Sessions>>) -> Self {
+        Self { app, sessions }
     }
 
     /// Answers one request.

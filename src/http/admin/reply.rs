@@ -62,8 +62,11 @@ impl AdminError {
     }
 }
 
+/// What a handler makes of a request.
+pub(super) type AdminAnswer = Result<Response<AdminBody>, AdminError>;
+
 /// An answer in JSON.
-pub(super) fn json(value: &impl Serialize) -> Result<Response<AdminBody>, AdminError> {
+pub(super) fn json(value: &impl Serialize) -> AdminAnswer {
     let body = serde_json::to_vec(value).map_err(RowError::from)?;
     Ok(Response::new(whole(body)))
 }
@@ -91,7 +94,7 @@ where
 }
 
 /// A body of these bytes.
-pub(super) fn whole(bytes: impl Into<Bytes>) -> AdminBody {
+pub(crate) fn whole(bytes: impl Into<Bytes>) -> AdminBody {
     boxed(Full::new(bytes.into()))
 }
 

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use hyper::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::agent::{Registration, RevokedRegistration};
-use crate::http::admin::reply::{self, AdminBody, AdminError};
+use crate::http::admin::reply::{self, AdminAnswer, AdminError};
 use crate::http::admin::request::AdminRequest;
 use crate::usecases::agents::{self, AgentRevocation};
 
@@ -33,10 +32,8 @@ impl From<&RevokedRegistration> for AgentRow {
 }
 
 /// Lists the revoked registrations.
-pub(in crate::http::admin) async fn list_revoked(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
-    let pages = agents::list_revoked(&*request.app.revocations).await?;
+pub(in crate::http::admin) async fn list_revoked(request: AdminRequest) -> AdminAnswer {
+    let pages = request.app.revocations.list().await?;
     tracing::info!(command = "agents list-revoked", "operator");
     Ok(reply::stream(pages.map(|page| {
         let page = page?;
@@ -55,9 +52,7 @@ pub struct AgentRevoked {
 }
 
 /// Revokes a registration.
-pub(in crate::http::admin) async fn revoke(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn revoke(request: AdminRequest) -> AdminAnswer {
     let app = Arc::clone(&request.app);
     let mut revoked: AgentRevoked = request.json().await?;
     let registration = Registration::from_client_id(&revoked.client_id);

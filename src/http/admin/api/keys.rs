@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use hyper::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::credential::{KeyName, KeyRecord, KeyState};
 use crate::domain::time::Timestamp;
-use crate::http::admin::reply::{self, AdminBody, AdminError};
+use crate::http::admin::reply::{self, AdminAnswer, AdminError};
 use crate::http::admin::request::AdminRequest;
-use crate::usecases::keys::{self, RevokeKeyError};
+use crate::usecases::keys;
 
 /// A key, as commands print it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,11 +50,9 @@ const fn word(state: KeyState) -> &'static str {
 }
 
 /// Lists all keys.
-pub(in crate::http::admin) async fn list(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn list(request: AdminRequest) -> AdminAnswer {
     let now = request.app.clock.now();
-    let pages = keys::list(&*request.app.keys).await?;
+    let pages = request.app.keys.list().await?;
     tracing::info!(command = "keys list", "operator");
     Ok(reply::stream(pages.map(move |page| {
         let page = page?;
@@ -64,16 +61,10 @@ pub(in crate::http::admin) async fn list(
 }
 
 /// Names of keys: ids or whole keys.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct KeyNames {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeyNames {
     /// The names.
-    pub names: Vec<String>,
-}
-
-impl std::fmt::Debug for KeyNames {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("KeyNames(..)")
-    }
+    pub(crate) names: Vec<String>,
 }
 
 /// What is known of one name, or was done.
@@ -81,56 +72,44 @@ impl std::fmt::Debug for KeyNames {
 pub struct KeyAnswer {
     /// The id that was named.
     pub id: String,
-    /// `unknown`, or `ambiguous` if several keys happen to have the id. When asked: `active`, `expired` or
-    /// `revoked`. When revoking: `revoked`, `revoked before` or `expired before`.
+    /// `unknown` if there is no key. When asked: `active`, `expired` or `revoked`. When revoking: `revoked`,
+    /// `revoked before` or `expired before`.
     pub result: String,
     /// The key, if there is one.
     pub key: Option<KeyRow>,
 }
 
 /// Tells what is known of keys.
-pub(in crate::http::admin) async fn check(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn check(request: AdminRequest) -> AdminAnswer {
     let app = Arc::clone(&request.app);
     let now = app.clock.now();
     let mut answers = Vec::new();
     for name in names(request).await? {
         let found = keys::find(&*app.keys, &name).await?;
-        let (result, key) = match found.as_slice() {
-            [] => ("unknown", None),
-            [record] => (word(record.state(now)), Some(KeyRow::of(record, now))),
-            [_, ..] => ("ambiguous", None),
-        };
-        answers.push(answer(&name, result, key));
+        let found = found.map(|record| (word(record.state(now)), KeyRow::of(&record, now)));
+        answers.push(answer(&name, found));
     }
     reply::json(&answers)
 }
 
 /// Revokes keys.
-pub(in crate::http::admin) async fn revoke(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn revoke(request: AdminRequest) -> AdminAnswer {
     let app = Arc::clone(&request.app);
     let now = app.clock.now();
     let mut answers = Vec::new();
     for name in names(request).await? {
-        let (result, key) = match keys::revoke(&*app.keys, &name, now).await {
-            Ok(revoked) => {
-                let result = match revoked.before {
-                    KeyState::Active => "revoked",
-                    KeyState::Revoked => "revoked before",
-                    KeyState::Expired => "expired before",
-                };
-                let row = KeyRow::of(&revoked.record, now);
-                tracing::info!(command = "keys revoke", key.id = row.id, result, "operator");
-                (result, Some(row))
-            }
-            Err(RevokeKeyError::Unknown) => ("unknown", None),
-            Err(RevokeKeyError::Ambiguous(_)) => ("ambiguous", None),
-            Err(RevokeKeyError::Store(error)) => return Err(error.into()),
-        };
-        answers.push(answer(&name, result, key));
+        let revoked = keys::revoke(&*app.keys, &name, now).await?;
+        let revoked = revoked.map(|revoked| {
+            let result = match revoked.before {
+                KeyState::Active => "revoked",
+                KeyState::Revoked => "revoked before",
+                KeyState::Expired => "expired before",
+            };
+            let row = KeyRow::of(&revoked.record, now);
+            tracing::info!(command = "keys revoke", key.id = row.id, result, "operator");
+            (result, row)
+        });
+        answers.push(answer(&name, revoked));
     }
     reply::json(&answers)
 }
@@ -143,15 +122,12 @@ async fn names(request: AdminRequest) -> Result<Vec<KeyName>, AdminError> {
         .map_err(|error| AdminError::Input(error.to_string()))
 }
 
-fn answer(name: &KeyName, result: &str, key: Option<KeyRow>) -> KeyAnswer {
-    let id = match (&key, name) {
-        (Some(key), _) => key.id.clone(),
-        (None, KeyName::Id(id)) => id.to_string(),
-        (None, KeyName::Fingerprint(digits)) => format!("fp:{digits}"),
-        (None, KeyName::Whole(key)) => key.id().to_string(),
-    };
+fn answer(name: &KeyName, found: Option<(&str, KeyRow)>) -> KeyAnswer {
+    let (result, key) = found.map_or(("unknown", None), |(result, key)| (result, Some(key)));
     KeyAnswer {
-        id,
+        id: key
+            .as_ref()
+            .map_or_else(|| name.public(), |key| key.id.clone()),
         result: result.to_owned(),
         key,
     }

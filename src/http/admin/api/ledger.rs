@@ -1,9 +1,8 @@
 //! The ledger.
 
-use hyper::Response;
 use serde::{Deserialize, Serialize};
 
-use crate::http::admin::reply::{self, AdminBody, AdminError};
+use crate::http::admin::reply::{self, AdminAnswer};
 use crate::http::admin::request::AdminRequest;
 
 /// What a compaction did.
@@ -20,9 +19,7 @@ pub struct CompactionReport {
 }
 
 /// Compacts the ledger.
-pub(in crate::http::admin) async fn compact(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn compact(request: AdminRequest) -> AdminAnswer {
     let done = request.app.maintenance.compact().await?;
     let report = CompactionReport {
         entries_before: done.entries_before,

@@ -3,41 +3,34 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use hyper::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::domain::client::{LimitKey, Network};
 use crate::domain::email::EmailAddress;
 use crate::domain::policy::PolicyName;
-use crate::http::admin::reply::{self, AdminBody, AdminError};
+use crate::http::admin::reply::{self, AdminAnswer, AdminError};
 use crate::http::admin::request::AdminRequest;
 use crate::ports::WindowSet;
 use crate::usecases::limits::{self, Identity, WindowUsage};
 
 /// A question about limits.
-#[derive(Clone, Default, Serialize, Deserialize)]
-pub struct LimitsQuery {
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct LimitsQuery {
     /// How many clients of each policy are wanted.
-    pub top: usize,
+    pub(crate) top: usize,
     /// The IP address of a client.
-    pub ip: Option<IpAddr>,
+    pub(crate) ip: Option<IpAddr>,
     /// A key, a token or a client id.
-    pub key: Option<String>,
+    pub(crate) key: Option<String>,
     /// An address that the client with the IP address signs up.
-    pub email: Option<String>,
+    pub(crate) email: Option<String>,
     /// One policy.
-    pub policy: Option<String>,
+    pub(crate) policy: Option<String>,
     /// A client, by its hash.
-    pub client: Option<String>,
+    pub(crate) client: Option<String>,
     /// Everybody under every policy.
-    pub all: bool,
-}
-
-impl std::fmt::Debug for LimitsQuery {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("LimitsQuery(..)")
-    }
+    pub(crate) all: bool,
 }
 
 impl LimitsQuery {
@@ -109,9 +102,7 @@ impl From<&WindowUsage> for ClientRow {
 }
 
 /// Shows the policies with their busiest clients, or what one client has left.
-pub(in crate::http::admin) async fn show(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn show(request: AdminRequest) -> AdminAnswer {
     let app = Arc::clone(&request.app);
     let query: LimitsQuery = request.json().await?;
     let (now, meter) = (app.clock.now(), app.meter());
@@ -147,9 +138,7 @@ pub struct LimitsReset {
 }
 
 /// Forgets what was counted.
-pub(in crate::http::admin) async fn reset(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn reset(request: AdminRequest) -> AdminAnswer {
     let app = Arc::clone(&request.app);
     let query: LimitsQuery = request.json().await?;
     let policy = query.policy.as_deref().map(|name| {
@@ -180,7 +169,7 @@ pub(in crate::http::admin) async fn reset(
     reset_done(app.limiter.reset(set).await?)
 }
 
-fn reset_done(windows: usize) -> Result<Response<AdminBody>, AdminError> {
+fn reset_done(windows: usize) -> AdminAnswer {
     tracing::info!(command = "limits reset", windows, "operator");
     reply::json(&LimitsReset { windows })
 }

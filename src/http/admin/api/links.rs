@@ -1,30 +1,21 @@
 //! Links to the admin page.
 
-use hyper::Response;
 use serde::{Deserialize, Serialize};
 
-use crate::http::admin::reply::{self, AdminBody, AdminError};
+use crate::http::admin::reply::{self, AdminAnswer, AdminError};
 use crate::http::admin::request::AdminRequest;
 
 /// A link, as the command prints it.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct LinkRow {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct LinkRow {
     /// Its URL, which is a secret until it is used.
-    pub url: String,
+    pub(crate) url: String,
     /// When it ends, in RFC 3339.
-    pub expires_at: String,
-}
-
-impl std::fmt::Debug for LinkRow {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("LinkRow(..)")
-    }
+    pub(crate) expires_at: String,
 }
 
 /// Makes a link.
-pub(in crate::http::admin) async fn new_link(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn new_link(request: AdminRequest) -> AdminAnswer {
     let sessions = request.sessions.ok_or_else(|| {
         AdminError::NotFound(
             "there is no admin page: no service runs with --admin-listen on this data directory; start \

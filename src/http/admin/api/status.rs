@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use hyper::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::hourly_counts::{Counted, Counts, Hour};
 use crate::domain::time::Timestamp;
-use crate::http::admin::reply::{self, AdminBody, AdminError};
+use crate::http::admin::reply::{self, AdminAnswer};
 use crate::http::admin::request::AdminRequest;
 use crate::metrics::process::process_usage;
 use crate::metrics::{Metrics, StatusClass};
@@ -92,9 +91,7 @@ pub struct LastErrorRow {
 }
 
 /// Tells the status. The command adds the sizes of files, and whether a service runs.
-pub(in crate::http::admin) async fn show(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn show(request: AdminRequest) -> AdminAnswer {
     let app = Arc::clone(&request.app);
     let now = app.clock.now();
     let takes_writes = app.contacts.check().await.is_ok() && app.keys.check().await.is_ok();

@@ -3,7 +3,6 @@
 use minijinja::context;
 
 use crate::domain::agent::RevokedRegistration;
-use crate::usecases::agents;
 
 use super::page_request::{PageAnswer, PageRequest, minute};
 use super::picked::{page_number, pick};
@@ -11,7 +10,7 @@ use super::picked::{page_number, pick};
 /// Shows them.
 pub(super) async fn show(request: PageRequest) -> PageAnswer {
     let number = page_number(&request.params);
-    let list = agents::list_revoked(&*request.app.revocations).await?;
+    let list = request.app.revocations.list().await?;
     let picked = pick(list, number, |_revoked| true).await?;
     let row = |revoked: &RevokedRegistration| {
         context! {

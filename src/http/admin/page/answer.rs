@@ -34,16 +34,15 @@ pub(super) enum PageError {
     #[error("no page here")]
     NotFound,
     /// The methods that there are.
-    #[error("another method")]
+    #[error("It takes {0}")]
     Method(&'static str),
+    #[error("the link is not good")]
+    BadLink,
     #[error("the form is not one of this session's")]
     FormToken,
-    #[error("the body is no form")]
-    NoForm,
-    #[error("the body is too large")]
-    TooLarge,
-    #[error("the body did not arrive")]
-    Broken,
+    /// The form did not arrive, with the status and the reason.
+    #[error("Nothing was done: {1}")]
+    Form(StatusCode, &'static str),
     /// What is wrong with a field, in a sentence for the operator.
     #[error("{0}")]
     Input(String),
@@ -63,12 +62,12 @@ impl PageError {
     pub(super) const fn status(&self) -> StatusCode {
         match self {
             Self::OtherHost => StatusCode::MISDIRECTED_REQUEST,
-            Self::OtherOrigin | Self::NoSession | Self::FormToken => StatusCode::FORBIDDEN,
+            Self::OtherOrigin | Self::NoSession | Self::BadLink | Self::FormToken => {
+                StatusCode::FORBIDDEN
+            }
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::NoForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Broken => StatusCode::REQUEST_TIMEOUT,
+            Self::Form(status, _) => *status,
             Self::Input(_) => StatusCode::BAD_REQUEST,
             Self::Store(_) | Self::Limiter(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Entropy(_) | Self::Template(_) | Self::Panicked => {
@@ -82,64 +81,57 @@ impl PageError {
         const NEW_LINK: &str = "Run `landing-api admin link` on the machine of the service, with the \
              --data-dir of the service, and open the link that it prints. A link is good once, for \
              ten minutes.";
-        let is_outside = matches!(self, Self::OtherHost | Self::OtherOrigin | Self::NoSession);
-        let next = (!is_outside).then_some(("/", "To the overview"));
+        const LOG: &str = "The log of the service says more.";
+        let is_outside = matches!(
+            self,
+            Self::OtherHost | Self::OtherOrigin | Self::NoSession | Self::BadLink
+        );
+        let own = format!("{self}.");
         let (title, paragraphs) = match self {
             Self::OtherHost => (
                 "This is not the address of the admin page",
                 vec![
                     "Open it as 127.0.0.1 or localhost. From another machine, use an SSH tunnel, or a \
-                     proxy that sends the header Host: localhost."
-                        .to_owned(),
+                     proxy that sends the header Host: localhost.",
                 ],
             ),
             Self::OtherOrigin => (
                 "The request comes from another page",
-                vec!["Nothing was done. Only the admin page itself may send it.".to_owned()],
+                vec!["Nothing was done. Only the admin page itself may send it."],
             ),
             Self::NoSession => (
                 "Sign in with a link",
                 vec![
-                    NEW_LINK.to_owned(),
-                    "Sessions end after twelve hours, when you sign out, and when the service \
-                     restarts."
-                        .to_owned(),
+                    NEW_LINK,
+                    "Sessions end after twelve hours, when you sign out, and when the service restarts.",
+                ],
+            ),
+            Self::BadLink => (
+                "The link is not good any more",
+                vec![
+                    "A link opens the admin page once, within ten minutes, and not after a restart of \
+                     the service.",
+                    NEW_LINK,
                 ],
             ),
             Self::NotFound => ("There is no such page", Vec::new()),
-            Self::Method(allowed) => (
-                "The page does not take this method",
-                vec![format!("It takes {allowed}.")],
-            ),
+            Self::Method(_) => ("The page does not take this method", vec![&*own]),
             Self::FormToken => (
                 "The form is out of date",
-                vec!["Nothing was done. Open the page anew and send its form again.".to_owned()],
+                vec!["Nothing was done. Open the page anew and send its form again."],
             ),
-            Self::NoForm | Self::TooLarge | Self::Broken => (
-                "The form did not arrive",
-                vec![format!("Nothing was done: {self}.")],
-            ),
-            Self::Input(what) => ("Something is wrong with the form", vec![what.clone()]),
-            Self::Store(_) | Self::Limiter(_) => (
-                "The service cannot do it now",
-                vec![
-                    format!("{self}."),
-                    "The log of the service says more.".to_owned(),
-                ],
-            ),
-            Self::Entropy(_) | Self::Template(_) | Self::Panicked => (
-                "The service failed",
-                vec![
-                    format!("{self}."),
-                    "The log of the service says more.".to_owned(),
-                ],
-            ),
+            Self::Form(..) => ("The form did not arrive", vec![own.as_str()]),
+            Self::Input(what) => ("Something is wrong with the form", vec![what.as_str()]),
+            Self::Store(_) | Self::Limiter(_) => ("The service cannot do it now", vec![&own, LOG]),
+            Self::Entropy(_) | Self::Template(_) | Self::Panicked => {
+                ("The service failed", vec![&own, LOG])
+            }
         };
         Message {
             title,
-            paragraphs,
+            paragraphs: paragraphs.into_iter().map(str::to_owned).collect(),
             facts: Vec::new(),
-            next,
+            next: (!is_outside).then_some(("/", "To the overview")),
         }
     }
 }

@@ -103,23 +103,20 @@ pub(super) async fn confirm_erasure(request: PageRequest) -> PageAnswer {
         Some(contact) => ("Signed up", minute(contact.subscribed_at)),
         None => ("Signed up", "no contact has this address".to_owned()),
     });
-    let confirmation = Confirmation {
+    request.confirm(&Confirmation {
         title: "Erase this contact?",
-        paragraphs: vec![
+        paragraphs: &[
             "The address is removed from every file of the data directory. It cannot be brought back \
-             from there."
-                .to_owned(),
+             from there.",
             "A keyed hash of it remains, so that an import does not add it again. A new sign-up by \
-             the person is accepted."
-                .to_owned(),
+             the person is accepted.",
         ],
         facts,
         action: "/contacts/erase",
         fields: vec![("email", email.as_str())],
         button: "Erase it",
         back: "/contacts",
-    };
-    request.page("confirm.html", confirmation.into_value())
+    })
 }
 
 /// Erases it.
@@ -154,7 +151,7 @@ pub(super) async fn erase(request: PageRequest) -> PageAnswer {
         (false, true) => "Nothing to erase",
         (_, false) => "Not erased from every file",
     };
-    request.message(Message {
+    request.message(&Message {
         title,
         paragraphs,
         facts,

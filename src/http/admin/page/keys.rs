@@ -4,7 +4,7 @@ use minijinja::context;
 
 use crate::domain::credential::{KeyName, KeyRecord, KeyState};
 use crate::domain::time::Timestamp;
-use crate::usecases::keys::{self, RevokeKeyError};
+use crate::usecases::keys;
 
 use super::answer::PageError;
 use super::page_request::{PageAnswer, PageRequest, minute};
@@ -20,7 +20,7 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
         key.name().to_lowercase().contains(&needle) || label(key).to_lowercase().contains(&needle)
     };
     let number = page_number(&request.params);
-    let list = keys::list(&*request.app.keys).await?;
+    let list = request.app.keys.list().await?;
     let picked = pick(list, number, is_wanted).await?;
     let row = |key: &KeyRecord| {
         context! {
@@ -61,34 +61,27 @@ fn state(key: &KeyRecord, now: Timestamp) -> String {
 pub(super) async fn confirm_revocation(request: PageRequest) -> PageAnswer {
     let name = name(&request)?;
     let found = keys::find(&*request.app.keys, &name).await?;
-    let [key] = found.as_slice() else {
-        return Err(unknown());
-    };
+    let key = found.ok_or_else(unknown)?;
     let fingerprint = key.fingerprint.name();
-    let confirmation = Confirmation {
+    request.confirm(&Confirmation {
         title: "Revoke this key?",
-        paragraphs: vec![
+        paragraphs: &[
             "From then on, requests with this key are answered with 401. It cannot be made good \
-             again; its owner can issue another one."
-                .to_owned(),
+             again; its owner can issue another one.",
         ],
-        facts: facts(key, request.now),
+        facts: facts(&key, request.now),
         action: "/keys/revoke",
         fields: vec![("key", &fingerprint)],
         button: "Revoke it",
         back: "/keys",
-    };
-    request.page("confirm.html", confirmation.into_value())
+    })
 }
 
 /// Revokes it.
 pub(super) async fn revoke(request: PageRequest) -> PageAnswer {
     let name = name(&request)?;
-    let revoked = keys::revoke(&*request.app.keys, &name, request.now).await;
-    let revoked = revoked.map_err(|error| match error {
-        RevokeKeyError::Store(error) => error.into(),
-        RevokeKeyError::Unknown | RevokeKeyError::Ambiguous(_) => unknown(),
-    })?;
+    let revoked = keys::revoke(&*request.app.keys, &name, request.now).await?;
+    let revoked = revoked.ok_or_else(unknown)?;
     let key = revoked.record;
     tracing::info!(page = "keys revoke", key.id = key.name(), "operator");
     let (title, paragraph) = match revoked.before {
@@ -96,7 +89,7 @@ pub(super) async fn revoke(request: PageRequest) -> PageAnswer {
         KeyState::Revoked => ("Nothing to revoke", "The key was revoked before."),
         KeyState::Expired => ("Nothing to revoke", "The key had expired."),
     };
-    request.message(Message {
+    request.message(&Message {
         title,
         paragraphs: vec![paragraph.to_owned()],
         facts: facts(&key, request.now),

@@ -11,7 +11,7 @@ use crate::http::admin::request::Params;
 use super::answer::{self, PageError};
 use super::page_request::{PageAnswer, PageRequest};
 use super::sessions::{SESSION_LIFETIME_S, Sessions};
-use super::views::{Message, Views};
+use super::views::Views;
 
 pub(super) const COOKIE_NAME: &str = "landing-admin";
 
@@ -25,23 +25,16 @@ pub(super) fn show(
 ) -> PageAnswer {
     let link = query.get("link").unwrap_or_default();
     if !sessions.has_link(link, now) {
-        return refuse(views);
+        return Err(PageError::BadLink);
     }
     let html = views.fill("login.html", "", None, context! { link })?;
     Ok(answer::html(StatusCode::OK, html))
 }
 
 /// Opens a session.
-pub(super) fn sign_in(
-    views: &Views,
-    sessions: &Sessions,
-    form: &Params,
-    now: Timestamp,
-) -> PageAnswer {
+pub(super) fn sign_in(sessions: &Sessions, form: &Params, now: Timestamp) -> PageAnswer {
     let link = form.get("link").unwrap_or_default();
-    let Some(session) = sessions.open(link, now)? else {
-        return refuse(views);
-    };
+    let session = sessions.open(link, now)?.ok_or(PageError::BadLink)?;
     tracing::info!(page = "login", "operator");
     let mut response = answer::see_other("/");
     set_cookie(&mut response, session.token(), SESSION_LIFETIME_S);
@@ -54,29 +47,6 @@ pub(super) async fn sign_out(request: PageRequest) -> PageAnswer {
     let mut response = answer::see_other("/");
     set_cookie(&mut response, "", 0);
     Ok(response)
-}
-
-/// The page for a link that is not good.
-fn refuse(views: &Views) -> PageAnswer {
-    let mut paragraphs = vec![
-        "A link opens the admin page once, within ten minutes, and not after a restart of the service."
-            .to_owned(),
-    ];
-    paragraphs.extend(
-        PageError::NoSession
-            .message()
-            .paragraphs
-            .into_iter()
-            .take(1),
-    );
-    let message = Message {
-        title: "The link is not good any more",
-        paragraphs,
-        facts: Vec::new(),
-        next: None,
-    };
-    let html = views.fill("message.html", "", None, message.into_value())?;
-    Ok(answer::html(StatusCode::FORBIDDEN, html))
 }
 
 fn set_cookie(response: &mut Response<AdminBody>, value: &str, max_age_s: u64) {

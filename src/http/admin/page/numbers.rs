@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use indicatif::HumanCount;
+
 /// `value` in at most four digits and a letter.
 pub(super) fn short(value: u128) -> String {
     const UNITS: [(u128, &str); 6] = [
@@ -20,16 +22,8 @@ pub(super) fn short(value: u128) -> String {
 }
 
 /// `value` with a comma after every three digits.
-pub(super) fn grouped(value: u128) -> String {
-    let digits = value.to_string();
-    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+pub(super) fn grouped(value: u64) -> String {
+    HumanCount(value).to_string()
 }
 
 /// A number of bytes.
@@ -68,7 +62,7 @@ mod tests {
             (60_000, "60k", "60,000"),
             (1_234_567, "1.2M", "1,234,567"),
         ] {
-            assert_eq!(short(value), on_axis);
+            assert_eq!(short(value.into()), on_axis);
             assert_eq!(grouped(value), elsewhere);
         }
     }

@@ -40,7 +40,7 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
         .collect();
     let model = app.metrics.model.by_outcome();
     let model: Vec<_> = model
-        .map(|(outcome, count)| [outcome.replace('_', " "), grouped(count.get().into())])
+        .map(|(outcome, count)| [outcome.replace('_', " "), grouped(count.get())])
         .collect();
     let last_error = app.metrics.last_error();
     let last_error = last_error.map(|it| context! { at => minute(it.at), text => it.text });
@@ -70,10 +70,10 @@ fn machine(app: &App, now: Timestamp) -> Vec<[String; 2]> {
         add("Running for", span(now.ms_since(process.started_at) / 1000));
         add("Memory", bytes(process.resident_bytes));
         let of = match process.open_files_max {
-            Some(most) => format!(" of {}", grouped(most.into())),
+            Some(most) => format!(" of {}", grouped(most)),
             None => String::new(),
         };
-        add("Open files", grouped(process.open_files.into()) + &of);
+        add("Open files", grouped(process.open_files) + &of);
     }
     if let Some(disk) = app.metrics.disk_space() {
         let (free, size) = (bytes(disk.free_bytes), bytes(disk.size_bytes));
@@ -81,8 +81,8 @@ fn machine(app: &App, now: Timestamp) -> Vec<[String; 2]> {
     }
     add("Ledger", bytes(app.metrics.ledger.bytes()));
     if let Some(limiter) = app.limiter.stats() {
-        let most = grouped(limiter.windows_max as u128);
-        let windows = grouped(limiter.windows as u128);
+        let most = grouped(limiter.windows_max as u64);
+        let windows = grouped(limiter.windows as u64);
         add("Rate-limit windows", format!("{windows} of {most}"));
         add("Rate-limit files", bytes(limiter.disk_bytes));
     }
@@ -102,9 +102,10 @@ fn plot(counted: Counted, name: &str, unit: Unit, columns: &[Column]) -> Value {
         title: &title,
         bars: &bars,
     };
-    let total: u128 = bars.iter().map(|bar| u128::from(bar.value)).sum();
+    let values = bars.iter().map(|bar| bar.value);
+    let total = values.fold(0, u64::saturating_add);
     let rows = bars.iter().rev();
-    let rows = rows.map(|bar| [bar.name.clone(), grouped(bar.value.into())]);
+    let rows = rows.map(|bar| [bar.name.clone(), grouped(bar.value)]);
     let rows: Vec<_> = rows.collect();
     context! {
         name,

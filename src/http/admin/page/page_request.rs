@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::{Response, StatusCode};
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 
 use crate::app::App;
 use crate::domain::time::Timestamp;
@@ -12,7 +12,7 @@ use crate::http::admin::request::Params;
 
 use super::answer::{self, PageError};
 use super::sessions::{Session, Sessions};
-use super::views::{Message, Views};
+use super::views::{Confirmation, Message, Views};
 
 pub(super) type PageAnswer = Result<Response<AdminBody>, PageError>;
 
@@ -38,9 +38,14 @@ impl PageRequest {
         Ok(answer::html(StatusCode::OK, html))
     }
 
+    /// A page that asks whether to go on.
+    pub(super) fn confirm(&self, confirmation: &Confirmation<'_>) -> PageAnswer {
+        self.page("confirm.html", Value::from(Serde(confirmation)))
+    }
+
     /// A page that says what was done.
-    pub(super) fn message(&self, message: Message<'_>) -> PageAnswer {
-        self.page("message.html", message.into_value())
+    pub(super) fn message(&self, message: &Message<'_>) -> PageAnswer {
+        self.page("message.html", Value::from(Serde(message)))
     }
 }
 

@@ -43,7 +43,8 @@ const TICKS_MAX: usize = 6;
 impl Plot<'_> {
     /// What it shows, in one sentence.
     pub(super) fn description(&self) -> String {
-        let total = self.bars.iter().map(|bar| u128::from(bar.value)).sum();
+        let values = self.bars.iter().map(|bar| bar.value);
+        let total = values.fold(0, u64::saturating_add);
         let most = self.bars.iter().rev().max_by_key(|bar| bar.value);
         let (Some(first), Some(last)) = (self.bars.first(), self.bars.last()) else {
             return "There is nothing to show.".to_owned();
@@ -54,7 +55,7 @@ impl Plot<'_> {
             Some(most) => format!(
                 "{range}: {} in all, at most {} ({}).",
                 grouped(total),
-                grouped(u128::from(most.value)),
+                grouped(most.value),
                 most.name
             ),
         }
@@ -128,7 +129,7 @@ impl Plot<'_> {
             let y = y_of(u128::from(bar.value), top).min(base - BAR_MIN);
             let x = (index as f64).mul_add(step, LEFT) + step * (1.0 - BAR_SHARE) / 2.0;
             let (width, height) = (step * BAR_SHARE, base - y);
-            let (name, value) = (HtmlEscape(&bar.name), grouped(u128::from(bar.value)));
+            let (name, value) = (HtmlEscape(&bar.name), grouped(bar.value));
             writeln!(
                 svg,
                 "<rect x=\"{x:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{height:.1}\">\

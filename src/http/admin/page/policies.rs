@@ -23,14 +23,13 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
     let decided = app.metrics.policies().map(|(name, metrics)| {
         let usage = usages.iter().find(|usage| usage.policy == name);
         let quota = usage.and_then(|usage| usage.quota);
-        let number = |number: u64| grouped(number.into());
         context! {
             name => name.as_str(),
             quota => quota.map_or_else(|| "off".to_owned(), |quota| quota.to_string()),
             counted_by => name.counted_by().as_str(),
-            admitted => number(metrics.admitted.get()),
-            refused => number(metrics.refused.get()),
-            refunded => number(metrics.refunded.get()),
+            admitted => grouped(metrics.admitted.get()),
+            refused => grouped(metrics.refused.get()),
+            refunded => grouped(metrics.refunded.get()),
         }
     });
     let rows: Vec<_> = decided.collect();
@@ -62,31 +61,25 @@ fn busy(usage: &PolicyUsage) -> Option<Value> {
 /// Asks whether to reset a policy, or one of its windows.
 pub(super) async fn confirm_reset(request: PageRequest) -> PageAnswer {
     let (which, name) = which(&request)?;
-    let (title, fact) = match which {
-        WindowSet::Policy(policy) => ("Reset this policy?", ("Policy", policy.as_str().to_owned())),
-        WindowSet::Window(key) => ("Reset this identity?", ("Identity", key.to_hex())),
+    let (title, identity, policy) = match which {
+        WindowSet::Policy(policy) => ("Reset this policy?", None, Some(policy)),
+        WindowSet::Window(key) => ("Reset this identity?", Some(key.to_hex()), key.policy()),
         WindowSet::All => return Err(unknown()),
     };
-    let policy = match which {
-        WindowSet::Window(key) => key
-            .policy()
-            .map(|policy| ("Policy", policy.as_str().to_owned())),
-        WindowSet::Policy(_) | WindowSet::All => None,
-    };
-    let confirmation = Confirmation {
+    let identity = identity.map(|key| ("Identity", key));
+    let policy = policy.map(|policy| ("Policy", policy.as_str().to_owned()));
+    request.confirm(&Confirmation {
         title,
-        paragraphs: vec![
+        paragraphs: &[
             "What was counted is forgotten, so that as many requests are admitted again as the policy \
-             allows."
-                .to_owned(),
+             allows.",
         ],
-        facts: [fact].into_iter().chain(policy).collect(),
+        facts: identity.into_iter().chain(policy).collect(),
         action: "/policies/reset",
         fields: vec![("which", &name)],
         button: "Reset it",
         back: "/policies",
-    };
-    request.page("confirm.html", confirmation.into_value())
+    })
 }
 
 /// Resets it.
@@ -94,7 +87,7 @@ pub(super) async fn reset(request: PageRequest) -> PageAnswer {
     let (which, name) = which(&request)?;
     let count = request.app.limiter.reset(which).await?;
     tracing::info!(page = "policies reset", windows = count, "operator");
-    request.message(Message {
+    request.message(&Message {
         title: match count {
             0 => "Nothing to reset",
             _ => "Reset",
@@ -104,7 +97,7 @@ pub(super) async fn reset(request: PageRequest) -> PageAnswer {
             1 => "What was counted for one identity is forgotten.".to_owned(),
             _ => format!(
                 "What was counted for {} identities is forgotten.",
-                grouped(count as u128)
+                grouped(count as u64)
             ),
         }],
         facts: vec![("What", name)],

@@ -1,22 +1,25 @@
 //! The pages, and the way of a request to one of them.
 
+use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes};
 use hyper::header::{CONTENT_TYPE, COOKIE};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use minijinja::value::{Serde, Value};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::domain::time::Timestamp;
 use crate::http::admin::exposition;
-use crate::http::admin::reply::AdminBody;
+use crate::http::admin::reply::{self, AdminBody};
 use crate::http::admin::request::Params;
 
 use super::answer::{self, PageError};
@@ -105,9 +108,9 @@ impl AdminPage {
     /// Answers one request.
     pub async fn respond<B>(&self, request: Request<B>) -> Response<AdminBody>
     where
-        B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
+        B: Body<Data = Bytes, Error: Error + Send + Sync> + Send + 'static,
     {
-        let (head, body) = request.into_parts();
+        let (head, body) = request.map(reply::boxed).into_parts();
         let is_head = head.method == Method::HEAD;
         let now = self.app.clock.now();
         let session = session(&head.headers).find_map(|token| self.sessions.find(token, now));
@@ -122,16 +125,13 @@ impl AdminPage {
         self.changes.wait().await;
     }
 
-    async fn answer<B>(
+    async fn answer(
         &self,
         head: &Parts,
-        body: B,
+        body: AdminBody,
         session: Option<&Session>,
         now: Timestamp,
-    ) -> PageAnswer
-    where
-        B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
-    {
+    ) -> PageAnswer {
         if !origin::is_local_host(&head.headers) {
             return Err(PageError::OtherHost);
         }
@@ -151,7 +151,7 @@ impl AdminPage {
             "/login" if is_get => return login::show(&self.views, &self.sessions, &query(), now),
             "/login" if is_post => {
                 let form = form(head, body).await?;
-                return login::sign_in(&self.views, &self.sessions, &form, now);
+                return login::sign_in(&self.sessions, &form, now);
             }
             "/login" => return Err(PageError::Method("GET, HEAD, POST")),
             _ => {}
@@ -197,7 +197,7 @@ impl AdminPage {
         if status.is_server_error() {
             tracing::warn!(%error, "the admin page cannot be shown");
         }
-        let message = error.message().into_value();
+        let message = Value::from(Serde(error.message()));
         let html = self.views.fill("message.html", "", session, message);
         let mut response = answer::html(status, html.unwrap_or_else(|error| error.to_string()));
         if let PageError::Method(methods) = error {
@@ -224,22 +224,22 @@ fn session(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 }
 
 /// Reads a form.
-async fn form<B>(head: &Parts, body: B) -> Result<Params, PageError>
-where
-    B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>,
-{
+async fn form(head: &Parts, body: AdminBody) -> Result<Params, PageError> {
+    let refused = |status, reason| Err(PageError::Form(status, reason));
+    let no_form = || refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is no form");
     let media_type = head.headers.get(CONTENT_TYPE);
     if media_type.is_none_or(|it| it != "application/x-www-form-urlencoded") {
-        return Err(PageError::NoForm);
+        return no_form();
     }
-    let collected = Limited::new(body, FORM_BYTES_MAX).collect();
-    match timeout(FORM_DEADLINE, Box::pin(collected)).await {
-        Ok(Ok(body)) => {
-            let bytes = body.to_bytes();
-            let form = std::str::from_utf8(&bytes).map_err(|_not_utf8| PageError::NoForm)?;
-            Ok(Params::parse(form))
+    let collected = Limited::new(body, FORM_BYTES_MAX).collect().boxed();
+    match timeout(FORM_DEADLINE, collected).await {
+        Ok(Ok(body)) => match std::str::from_utf8(&body.to_bytes()) {
+            Ok(form) => Ok(Params::parse(form)),
+            Err(_not_utf8) => no_form(),
+        },
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            refused(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large")
         }
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(PageError::TooLarge),
-        Ok(Err(_)) | Err(_) => Err(PageError::Broken),
+        Ok(Err(_)) | Err(_) => refused(StatusCode::REQUEST_TIMEOUT, "the body did not arrive"),
     }
 }

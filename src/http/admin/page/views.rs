@@ -3,6 +3,7 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, UndefinedBehavior, context};
+use serde::Serialize;
 
 use super::sessions::Session;
 
@@ -50,10 +51,11 @@ const MENU: [(&str, &str); 5] = [
 pub(super) struct Views(Environment<'static>);
 
 /// A page that asks whether to go on.
+#[derive(Serialize)]
 pub(super) struct Confirmation<'a> {
     pub(super) title: &'a str,
     /// What will happen, a paragraph each.
-    pub(super) paragraphs: Vec<String>,
+    pub(super) paragraphs: &'a [&'a str],
     /// What it will happen to: names and values.
     pub(super) facts: Vec<(&'a str, String)>,
     /// Where the form goes, with these fields.
@@ -65,6 +67,7 @@ pub(super) struct Confirmation<'a> {
 }
 
 /// A page that says something.
+#[derive(Serialize)]
 pub(super) struct Message<'a> {
     pub(super) title: &'a str,
     pub(super) paragraphs: Vec<String>,
@@ -110,36 +113,4 @@ impl Views {
         let template = self.0.get_template(name)?;
         template.render(context! { ..values, ..frame })
     }
-}
-
-impl Confirmation<'_> {
-    pub(super) fn into_value(self) -> Value {
-        context! {
-            title => self.title,
-            paragraphs => self.paragraphs,
-            facts => pairs(self.facts),
-            action => self.action,
-            fields => pairs(self.fields),
-            button => self.button,
-            back => self.back,
-        }
-    }
-}
-
-impl Message<'_> {
-    pub(super) fn into_value(self) -> Value {
-        context! {
-            title => self.title,
-            paragraphs => self.paragraphs,
-            facts => pairs(self.facts),
-            next => self.next.map(|(path, words)| [path, words].map(str::to_owned).to_vec()),
-        }
-    }
-}
-
-fn pairs<V: Into<Value>>(pairs: Vec<(&str, V)>) -> Value {
-    let pairs = pairs.into_iter();
-    pairs
-        .map(|(name, value)| Value::from_iter([Value::from(name), value.into()]))
-        .collect()
 }

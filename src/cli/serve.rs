@@ -1,0 +1,241 @@
+//! The service: opened, wired, served, and stopped.
+
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener as WebListener, UnixListener};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::adapters::admin_socket::AdminSocket;
+use crate::adapters::counts::{FileCountStore, HourlyCounting};
+use crate::adapters::data_dir::DataDir;
+use crate::adapters::listener::PublicSocket;
+use crate::adapters::model::openai::SLOW_READER_GRACE;
+use crate::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
+use crate::adapters::systemd::{self, NotifyState};
+use crate::adapters::threads::write_to_pipe;
+use crate::adapters::webhook;
+use crate::app::App;
+use crate::config::{Args, RequestDeadlines};
+use crate::http::admin::AdminService;
+use crate::http::admin::page::{AdminPage, Sessions};
+use crate::http::admin::socket::serve_socket;
+use crate::http::admin::web::serve_web;
+use crate::http::client_ip::TrustedProxies;
+use crate::http::cors::AllowedOrigins;
+use crate::http::endpoints::DEPRECATIONS;
+use crate::http::problem;
+use crate::http::server::{STOP_GRACE, ServerLimits, serve};
+use crate::http::service::LandingService;
+use crate::metrics::Metrics;
+use crate::ports::Entropy as _;
+use crate::site::Site;
+use crate::wiring;
+use crate::wiring::stores::Stores;
+
+use super::signals::StopSignals;
+
+const DEADLINES: RequestDeadlines = RequestDeadlines {
+    head: STOP_GRACE,
+    body: Duration::from_secs(10),
+    provider: webhook::DEADLINE,
+    model_reader: SLOW_READER_GRACE,
+};
+
+/// Why the service does not run.
+#[derive(Debug)]
+pub enum ServeError {
+    /// A flag names something that cannot be used.
+    Flag(String),
+    /// Anything else.
+    Run(Box<dyn Error>),
+}
+
+impl<E: Error + 'static> From<E> for ServeError {
+    fn from(error: E) -> Self {
+        Self::Run(Box::new(error))
+    }
+}
+
+/// Serves until asked to stop, on the socket that was `passed` if there is one. What is to be closed then is
+/// in `stores`. They block the thread while they open: no request is served then.
+///
+/// # Errors
+/// [`ServeError`] when something that the service needs cannot be had.
+pub async fn serve_until_stopped(
+    args: &Args,
+    passed: Option<TcpListener>,
+    metrics: Arc<Metrics>,
+    stores: &mut Stores,
+) -> Result<(), ServeError> {
+    // Raises the limit on open files, so it comes before any is opened.
+    let connections_max = fit_connections(u64::from(args.connections_max));
+    // An address in use is reported before the data directory is touched.
+    let socket = PublicSocket::open(passed, args.listen)?;
+    let bound = socket.local_addr()?;
+    let admin_listener = match args.admin_listen {
+        Some(address) => Some(bind_admin(address).await?),
+        None => None,
+    };
+    let settings = args.settings(bound);
+    if args.base_url.is_none() && bound.ip().is_unspecified() {
+        tracing::warn!(
+            settings.base_url,
+            "listening on all addresses without --base-url: clients elsewhere will be told this \
+             address, which is theirs and not yours"
+        );
+    }
+    let interrupt = CancellationToken::new();
+    let site = wiring::site(args, &settings, &problem::pages(), DEPRECATIONS);
+    let site = site.map_err(ServeError::Flag)?;
+    let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
+    let notifier = wiring::notifier(args, &interrupt).map_err(ServeError::Flag)?;
+
+    systemd::notify(None, "opening the data directory");
+    let data_dir = DataDir::open(&args.data_dir, &SystemEntropy)?;
+    let limiter = stores.open_limiter(&data_dir, &settings.policies)?;
+    let store = stores.open_ledger(&data_dir, Arc::clone(&metrics))?;
+    let app = Arc::new(App {
+        contacts: store.clone(),
+        notifier,
+        keys: store.clone(),
+        revocations: store.clone(),
+        maintenance: store,
+        model,
+        limiter,
+        counts: Arc::new(FileCountStore::open(&data_dir.counts())),
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+        secrets: data_dir.secret().keys(),
+        settings,
+        metrics: Arc::clone(&metrics),
+    });
+    let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
+    let admin = AdminSide::start(data_dir.path(), &app, admin_listener)?;
+    let service = Arc::new(public_service(args, app, &site)?);
+    let limits = ServerLimits {
+        connections_max,
+        connections_per_network: args.connections_per_network.map(|most| most as usize),
+        drain_deadline: args.drain_deadline(DEADLINES),
+        ..ServerLimits::default()
+    };
+    let stop = stop_signal(interrupt.clone(), metrics)?;
+    let listener = socket.listen()?;
+    announce(args, bound);
+    serve(listener, service, limits, stop, interrupt).await;
+    admin.stop().await;
+    counting.finish().await;
+    Ok(())
+}
+
+/// What answers visitors.
+fn public_service(args: &Args, app: Arc<App>, site: &Site) -> Result<LandingService, ServeError> {
+    let mut id_seed = [0; 16];
+    SystemEntropy.fill(&mut id_seed)?;
+    let hsts_max_age_s = args.hsts_max_age_s(&app.settings);
+    Ok(LandingService::new(app, site, id_seed, DEADLINES.body)
+        .allowing(AllowedOrigins::new(args.allowed_origins.clone()))
+        .behind(TrustedProxies::new(args.trusted_proxies.clone()))
+        .insisting_on_https(hsts_max_age_s))
+}
+
+async fn bind_admin(address: SocketAddr) -> io::Result<WebListener> {
+    WebListener::bind(address).await.map_err(|error| {
+        let why = format!("--admin-listen: cannot listen on {address}: {error}");
+        io::Error::new(error.kind(), why)
+    })
+}
+
+/// Tells the service manager, the log and standard output that the service listens.
+fn announce(args: &Args, bound: SocketAddr) {
+    let status = format!("listening on http://{bound}");
+    systemd::notify(Some(NotifyState::Ready), &status);
+    // Not before: a start that fails is one line.
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        flags = args.given,
+        "starting"
+    );
+    write_to_pipe(move || {
+        let mut out = io::stdout();
+        // There is no other place to report a failure.
+        let _ = writeln!(out, "listening on http://{bound}").and_then(|()| out.flush());
+    });
+}
+
+/// What answers the operator's commands and shows the admin page.
+struct AdminSide {
+    /// Its file is removed on drop.
+    _socket: AdminSocket,
+    stop: CancellationToken,
+    web: Option<JoinHandle<()>>,
+}
+
+impl AdminSide {
+    /// Begins to answer the commands on `data_dir`, and browsers that connect to `web`.
+    fn start(
+        data_dir: &Path,
+        app: &Arc<App>,
+        web: Option<WebListener>,
+    ) -> Result<Self, ServeError> {
+        let socket = AdminSocket::bind(data_dir).map_err(|error| {
+            let path = data_dir.display();
+            io::Error::new(
+                error.kind(),
+                format!("cannot make {path}/admin.sock: {error}"),
+            )
+        })?;
+        let listener = UnixListener::from_std(socket.listener()?)?;
+        let stop = CancellationToken::new();
+        let (mut sessions, mut served) = (None, None);
+        if let Some(listener) = web {
+            let address = listener.local_addr()?;
+            let those = Arc::new(Sessions::new(Arc::clone(&app.entropy), address));
+            sessions = Some(Arc::clone(&those));
+            let page = Arc::new(AdminPage::new(Arc::clone(app), those)?);
+            tracing::info!(%address, "the admin page is there: see landing-api admin link");
+            served = Some(tokio::spawn(serve_web(listener, page, stop.clone())));
+        }
+        let service = Arc::new(AdminService::new(Arc::clone(app), sessions));
+        tokio::spawn(serve_socket(listener, user_id(), service, stop.clone()));
+        Ok(Self {
+            _socket: socket,
+            stop,
+            web: served,
+        })
+    }
+
+    /// Interrupts the commands that have not finished, and lets the admin page finish what was begun.
+    async fn stop(self) {
+        self.stop.cancel();
+        if let Some(web) = self.web {
+            // Fails only if it panicked, which the log tells.
+            let _ = web.await;
+        }
+    }
+}
+
+/// Ready at the first SIGTERM or SIGINT; the second cancels `interrupt`.
+fn stop_signal(
+    interrupt: CancellationToken,
+    metrics: Arc<Metrics>,
+) -> io::Result<impl Future<Output = ()>> {
+    let mut signals = StopSignals::new()?;
+    Ok(async move {
+        signals.next().await;
+        let status = "stopping: requests in flight may finish";
+        systemd::notify(Some(NotifyState::Stopping), status);
+        metrics.set_stopping();
+        tracing::info!("stopping: requests in flight may finish, unless a second signal comes");
+        tokio::spawn(async move {
+            signals.next().await;
+            tracing::warn!("second signal: stopping at once");
+            interrupt.cancel();
+        });
+    })
+}
