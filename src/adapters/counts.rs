@@ -309,20 +309,19 @@ pub async fn record_hourly(
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
 ) {
-    let (mut recorded, mut is_failing) = (Counts::default(), false);
+    let mut is_failing = false;
     while !stop.is_cancelled() {
         tokio::select! {
             () = sleep(INTERVAL) => {}
             () = stop.cancelled() => {}
         }
-        let totals = metrics.totals();
-        let difference = totals.since(&recorded);
-        if difference.is_zero() {
+        let new = metrics.not_yet_counted();
+        if new.is_zero() {
             continue;
         }
-        match counts.add(Hour::of(clock.now()), &difference).await {
+        match counts.add(Hour::of(clock.now()), &new).await {
             Ok(()) => {
-                recorded = totals;
+                metrics.set_counted(&new);
                 if std::mem::take(&mut is_failing) {
                     tracing::info!("hourly counts are kept again");
                 }

@@ -155,6 +155,12 @@ impl Hour {
         Timestamp::from_ms(self.0.saturating_mul(HOUR_MS))
     }
 
+    /// The next hour.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
     /// The hour so many hours before.
     #[must_use]
     pub const fn minus(self, hours: u64) -> Self {

@@ -9,7 +9,7 @@ pub mod process;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::domain::decision::Decision;
@@ -200,6 +200,8 @@ pub struct Metrics {
     pub webhook: WebhookMetrics,
     /// The ledger's batches.
     pub ledger: LedgerMetrics,
+    /// What of the totals the hourly counts have.
+    counted_by_hour: Mutex<Counts>,
     last_error: Mutex<Option<LastError>>,
     is_stopping: AtomicBool,
     data_dir: Option<PathBuf>,
@@ -229,6 +231,7 @@ impl Metrics {
                 failed: Counter::default(),
                 bytes: AtomicU64::default(),
             },
+            counted_by_hour: Mutex::default(),
             last_error: Mutex::default(),
             is_stopping: AtomicBool::default(),
             data_dir: None,
@@ -325,6 +328,22 @@ impl Metrics {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *last = Some(error);
+    }
+
+    /// What the hourly counts do not have yet.
+    #[must_use]
+    pub fn not_yet_counted(&self) -> Counts {
+        self.totals().since(&self.counted_by_hour())
+    }
+
+    /// Records that the hourly counts have `counts`, too.
+    pub fn set_counted(&self, counts: &Counts) {
+        self.counted_by_hour().add_all(counts);
+    }
+
+    fn counted_by_hour(&self) -> MutexGuard<'_, Counts> {
+        let counted = self.counted_by_hour.lock();
+        counted.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The numbers that are also counted by the hour.

@@ -13,12 +13,14 @@
 //! | [`keys`] | lists, finds and revokes keys, for the operator |
 //! | [`agents`] | lists revoked registrations and revokes one, for the operator |
 //! | [`limits`] | shows and resets what policies count |
+//! | [`hourly_counts`] | lists what happened in the last hours |
 //! | [`meter`] | charges and refunds, for all of them |
 
 pub mod admit;
 pub mod agents;
 pub mod ask_assistant;
 pub mod contacts;
+pub mod hourly_counts;
 pub mod issue_key;
 pub mod issue_token;
 pub mod keys;

@@ -337,7 +337,7 @@ fn the_operators_work_is_logged_without_addresses() {
         "operator command=\"contacts import\" contacts.created=1 contacts.known=0 contacts.forgotten=0 \
          rows.bad=1 done=true",
         "operator command=\"contacts forget\" contacts.known=1 contacts.unknown=1",
-        "operator command=\"contacts export\"",
+        "operator command=\"contacts list\"",
     ] {
         assert!(log.contains(line), "{log}");
     }

@@ -38,6 +38,8 @@ fn a_running_service_tells_what_it_has_done() {
         "\nRequests    2xx 1, 4xx 1\n",
         "\nRefusals    newsletter-ip 1\n",
         "\nLast error  none\n",
+        // The present hour has what happened a moment ago.
+        ":00      1 ########################      0\n",
     ] {
         assert!(shown.out.contains(line), "{}", shown.out);
     }

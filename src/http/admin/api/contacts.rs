@@ -34,7 +34,7 @@ pub(in crate::http::admin) async fn list(
     let format = request.params.required("format", FileFormat::parse)?;
     let (since, until) = period(&request.params)?;
     let pages = contacts::list(&*request.app.contacts, since, until).await?;
-    tracing::info!(command = "contacts export", "operator");
+    tracing::info!(command = "contacts list", "operator");
     let rows = pages.map(move |page| Ok(format.rows(&page?)?));
     let header = format.header()?;
     let pieces = stream::once(async { Ok(header) }).chain(rows);

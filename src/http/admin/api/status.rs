@@ -10,6 +10,7 @@ use crate::http::admin::reply::{self, AdminAnswer};
 use crate::http::admin::request::AdminRequest;
 use crate::metrics::process::process_usage;
 use crate::metrics::{Metrics, StatusClass};
+use crate::usecases::hourly_counts;
 
 /// How many hours are told.
 const HOURS: u64 = 24;
@@ -97,9 +98,7 @@ pub(in crate::http::admin) async fn show(request: AdminRequest) -> AdminAnswer {
     let takes_writes = app.contacts.check().await.is_ok() && app.keys.check().await.is_ok();
     let this_hour = Hour::of(now);
     let since = this_hour.minus(HOURS - 1);
-    // The end is excluded.
-    let until = Hour::of(now.plus_ms(HOUR_MS));
-    let counted = app.counts.list(since, until).await?;
+    let counted = hourly_counts::list(&*app.counts, &app.metrics, since, now).await?;
     let hours = (0..HOURS).rev().map(|ago| {
         let hour = this_hour.minus(ago);
         let found = counted.iter().find(|it| it.hour == hour);
@@ -117,8 +116,6 @@ pub(in crate::http::admin) async fn show(request: AdminRequest) -> AdminAnswer {
         files: Vec::new(),
     })
 }
-
-const HOUR_MS: u64 = 60 * 60 * 1000;
 
 fn hour_row(hour: Hour, counts: Counts) -> HourRow {
     HourRow {

@@ -4,16 +4,15 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::app::App;
-use crate::domain::hourly_counts::{Counted, Hour};
+use crate::domain::hourly_counts::Counted;
 use crate::domain::time::Timestamp;
 use crate::metrics::process::process_usage;
+use crate::usecases::hourly_counts;
 
 use super::numbers::{bytes, grouped, span};
 use super::page_request::{PageAnswer, PageRequest, minute};
 use super::plot::{Bar, Plot};
 use super::series::{Column, Unit};
-
-const HOUR_MS: u64 = 60 * 60 * 1000;
 
 /// What is drawn, with its name.
 const PLOTS: [(Counted, &str); 6] = [
@@ -31,8 +30,8 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
     let by = request.params.get("by").unwrap_or_default();
     let unit = Unit::ALL.into_iter().find(|unit| unit.as_str() == by);
     let unit = unit.unwrap_or(Unit::Hour);
-    let until = Hour::of(request.now.plus_ms(HOUR_MS));
-    let hours = app.counts.list(unit.since(request.now), until).await?;
+    let since = unit.since(request.now);
+    let hours = hourly_counts::list(&*app.counts, &app.metrics, since, request.now).await?;
     let columns = unit.columns(&hours, request.now);
     let plots: Vec<_> = PLOTS
         .iter()
