@@ -4,31 +4,18 @@ use std::fs::{Permissions, set_permissions, write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use landing_api::adapters::inspection::inspect;
 use serde_json::Value;
 
+use crate::commands;
 use crate::openai::upstream::{Script, Upstream};
 use crate::program::{Program, command, run, text};
 
-fn landing_api(name: &str, data_dir: &Path, flags: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
-    command
-        .env_clear()
-        .args([name, "--data-dir"])
-        .arg(data_dir)
-        .args(flags)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-}
-
 /// Runs it. Returns the exit status and the lines.
 fn examine(name: &str, data_dir: &Path, flags: &[&str]) -> (Option<i32>, Vec<String>) {
-    let output = run(&mut landing_api(name, data_dir, flags));
+    let output = run(commands::command(&[name], data_dir).args(flags));
     let lines = text(&output.stdout);
     (
         output.status.code(),
@@ -105,7 +92,10 @@ fn check_names_everything_that_is_wrong_at_once() {
     let (status, lines) = examine("check", &data_dir, &["--site-dir", site]);
     assert_eq!(status, Some(2), "{lines:?}");
     check_line(&lines, "failed", "site", "about.md");
-    let output = run(&mut landing_api("check", &data_dir, &["--limit", "x=1/1h"]));
+    let output = run(&mut commands::command(
+        &["check", "--limit", "x=1/1h"],
+        &data_dir,
+    ));
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--limit"));
     let none = std::fs::read_dir(&data_dir).unwrap().next();

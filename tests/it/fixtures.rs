@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::{LedgerStore, Tuning};
-use landing_api::adapters::memory::SeededEntropy;
+use landing_api::adapters::memory::{MemoryRateLimiter, SeededEntropy};
 use landing_api::adapters::open_error::OpenError;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
@@ -391,6 +391,62 @@ pub(crate) async fn refund(
     now: Timestamp,
 ) -> Decision {
     limiter.refund(receipt, now).await.unwrap()
+}
+
+/// A limiter in memory. Before it does what it is asked, `fault` may fail or panic, which is told the name of
+/// the call.
+pub(crate) struct FaultyRateLimiter {
+    inner: MemoryRateLimiter,
+    fault: fn(&str) -> Result<(), LimiterError>,
+}
+
+impl FaultyRateLimiter {
+    pub(crate) fn new(fault: fn(&str) -> Result<(), LimiterError>) -> Self {
+        let inner = MemoryRateLimiter::default();
+        Self { inner, fault }
+    }
+}
+
+#[async_trait]
+impl RateLimiter for FaultyRateLimiter {
+    async fn acquire(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Result<Admission, LimiterError> {
+        (self.fault)("acquire")?;
+        self.inner.acquire(charges, now).await
+    }
+
+    async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
+        (self.fault)("peek")?;
+        self.inner.peek(charges, now).await
+    }
+
+    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
+        (self.fault)("refund")?;
+        self.inner.refund(receipt, now).await
+    }
+
+    async fn busiest(
+        &self,
+        policy: PolicyName,
+        quota: Quota,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<BusyWindow>, LimiterError> {
+        (self.fault)("busiest")?;
+        self.inner.busiest(policy, quota, most, now).await
+    }
+
+    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
+        (self.fault)("reset")?;
+        self.inner.reset(which).await
+    }
+
+    async fn check(&self) -> Result<(), LimiterError> {
+        (self.fault)("check")
+    }
 }
 
 /// A limiter or a store on a network: every call waits before and after it takes effect.

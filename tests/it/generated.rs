@@ -1,23 +1,12 @@
 //! What the program prints about itself: completions, the man page, the units of systemd.
 
-use std::process::{Command, Output, Stdio};
-
-use crate::program::{run, text};
+use crate::program::{landing_api, run, text};
 
 /// The commands, by their names in the help.
 const COMMANDS: [&str; 5] = ["check", "completions", "doctor", "man", "systemd"];
 
-fn landing_api(words: &[&str]) -> Output {
-    run(Command::new(env!("CARGO_BIN_EXE_landing-api"))
-        .env_clear()
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped()))
-}
-
 fn printed(words: &[&str]) -> String {
-    let output = landing_api(words);
+    let output = run(&mut landing_api(words));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr), "");
     text(&output.stdout)
@@ -35,7 +24,7 @@ fn completions_name_every_command_and_flag() {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
-    let output = landing_api(&["completions", "cmd"]);
+    let output = run(&mut landing_api(&["completions", "cmd"]));
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("bash"));
 }
@@ -103,10 +92,10 @@ fn the_units_give_the_service_its_data_directory() {
     for line in own.filter(|line| !line.starts_with("ExecStart=")) {
         assert!(units.lines().any(|it| it == line), "{line}");
     }
-    let output = landing_api(&["systemd", "--data-dir", "var"]);
+    let output = run(&mut landing_api(&["systemd", "--data-dir", "var"]));
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("absolute"));
-    let output = landing_api(&["--limit", "ip=off", "systemd"]);
+    let output = run(&mut landing_api(&["--limit", "ip=off", "systemd"]));
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("give flags after it"));
 }

@@ -2,17 +2,11 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use hyper::{Method, StatusCode};
-use landing_api::adapters::memory::MemoryRateLimiter;
-use landing_api::domain::decision::Decision;
-use landing_api::domain::policy::{PolicyName, Quota};
-use landing_api::domain::time::Timestamp;
-use landing_api::ports::{
-    Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, StoreError, WindowSet,
-};
+use landing_api::ports::{LimiterError, StoreError};
 use serde_json::json;
 
+use crate::fixtures::FaultyRateLimiter;
 use crate::harness::{Call, Setup, TestApp};
 
 #[tokio::test]
@@ -97,51 +91,13 @@ async fn head_is_get_without_a_body() {
     }
 }
 
-/// A limiter that decides, but says that it cannot.
-#[derive(Default)]
-struct AilingRateLimiter(MemoryRateLimiter);
-
-#[async_trait]
-impl RateLimiter for AilingRateLimiter {
-    async fn acquire(
-        &self,
-        charges: &[Charge<'_>],
-        now: Timestamp,
-    ) -> Result<Admission, LimiterError> {
-        self.0.acquire(charges, now).await
-    }
-
-    async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
-        self.0.peek(charges, now).await
-    }
-
-    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
-        self.0.refund(receipt, now).await
-    }
-
-    async fn busiest(
-        &self,
-        policy: PolicyName,
-        quota: Quota,
-        most: usize,
-        now: Timestamp,
-    ) -> Result<Vec<BusyWindow>, LimiterError> {
-        self.0.busiest(policy, quota, most, now).await
-    }
-
-    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
-        self.0.reset(which).await
-    }
-
-    async fn check(&self) -> Result<(), LimiterError> {
-        Err(LimiterError("connection refused".to_owned()))
-    }
-}
-
 #[tokio::test]
 async fn health_is_503_while_the_limiter_is_away() {
     let app = Setup {
-        limiter: Arc::new(AilingRateLimiter::default()),
+        limiter: Arc::new(FaultyRateLimiter::new(|call| match call {
+            "check" => Err(LimiterError("connection refused".to_owned())),
+            _ => Ok(()),
+        })),
         ..Setup::default()
     }
     .start();

@@ -2,20 +2,15 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use http_body_util::BodyExt;
 use hyper::{Method, StatusCode};
 use landing_api::adapters::memory::MemoryRateLimiter;
-use landing_api::domain::decision::Decision;
-use landing_api::domain::policy::{PolicyName, Quota};
 use landing_api::domain::time::Timestamp;
 use landing_api::http::problem::Code;
-use landing_api::ports::{
-    Admission, BusyWindow, Charge, Clock, LimiterError, RateLimiter, Receipt, WindowSet,
-};
+use landing_api::ports::{Clock, LimiterError};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
-use crate::fixtures::{Delayed, logged};
+use crate::fixtures::{Delayed, FaultyRateLimiter, logged};
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 
 #[tokio::test]
@@ -222,95 +217,23 @@ async fn a_panic_costs_one_request() {
 }
 
 /// A limiter on a network that is down, or one with a bug.
-pub(crate) struct BrokenRateLimiter {
-    pub(crate) panics: bool,
-}
-
-impl BrokenRateLimiter {
-    fn answer<T>(&self) -> Result<T, LimiterError> {
-        assert!(!self.panics, "the secret cause");
-        Err(LimiterError("the secret cause".to_owned()))
-    }
-}
-
-#[async_trait]
-impl RateLimiter for BrokenRateLimiter {
-    async fn acquire(&self, _: &[Charge<'_>], _: Timestamp) -> Result<Admission, LimiterError> {
-        self.answer()
-    }
-
-    async fn peek(&self, _: &[Charge<'_>], _: Timestamp) -> Result<Decision, LimiterError> {
-        self.answer()
-    }
-
-    async fn refund(&self, _: Receipt, _: Timestamp) -> Result<Decision, LimiterError> {
-        self.answer()
-    }
-
-    async fn busiest(
-        &self,
-        _: PolicyName,
-        _: Quota,
-        _: usize,
-        _: Timestamp,
-    ) -> Result<Vec<BusyWindow>, LimiterError> {
-        self.answer()
-    }
-
-    async fn reset(&self, _: WindowSet) -> Result<usize, LimiterError> {
-        self.answer()
-    }
-
-    async fn check(&self) -> Result<(), LimiterError> {
-        self.answer()
-    }
-}
-
-/// Counts requests, and panics when it is asked how policies stand.
-#[derive(Default)]
-struct PanickingPeek(MemoryRateLimiter);
-
-#[async_trait]
-impl RateLimiter for PanickingPeek {
-    async fn acquire(
-        &self,
-        charges: &[Charge<'_>],
-        now: Timestamp,
-    ) -> Result<Admission, LimiterError> {
-        self.0.acquire(charges, now).await
-    }
-
-    async fn peek(&self, _: &[Charge<'_>], _: Timestamp) -> Result<Decision, LimiterError> {
+pub(crate) fn broken_limiter(panics: bool) -> Arc<FaultyRateLimiter> {
+    fn panic(_call: &str) -> Result<(), LimiterError> {
         panic!("the secret cause");
     }
-
-    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
-        self.0.refund(receipt, now).await
+    fn fail(_call: &str) -> Result<(), LimiterError> {
+        Err(LimiterError("the secret cause".to_owned()))
     }
-
-    async fn busiest(
-        &self,
-        policy: PolicyName,
-        quota: Quota,
-        most: usize,
-        now: Timestamp,
-    ) -> Result<Vec<BusyWindow>, LimiterError> {
-        self.0.busiest(policy, quota, most, now).await
-    }
-
-    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
-        self.0.reset(which).await
-    }
-
-    async fn check(&self) -> Result<(), LimiterError> {
-        self.0.check().await
-    }
+    Arc::new(FaultyRateLimiter::new(if panics { panic } else { fail }))
 }
 
 #[tokio::test]
 async fn a_handler_that_panics_leaves_the_limits_in_its_answer() {
     let app = Setup {
-        limiter: Arc::new(PanickingPeek::default()),
+        limiter: Arc::new(FaultyRateLimiter::new(|call| {
+            assert_ne!(call, "peek", "the secret cause");
+            Ok(())
+        })),
         ..Setup::default()
     }
     .start();
@@ -329,7 +252,7 @@ async fn without_a_limiter_nothing_is_served() {
         (true, StatusCode::INTERNAL_SERVER_ERROR),
     ] {
         let app = Setup {
-            limiter: Arc::new(BrokenRateLimiter { panics }),
+            limiter: broken_limiter(panics),
             ..Setup::default()
         }
         .start();

@@ -9,16 +9,21 @@ use std::thread::JoinHandle;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-pub(crate) fn command(data_dir: &Path) -> Command {
+/// `landing-api WORDS`, without input.
+pub(crate) fn landing_api(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
     command
         .env_clear()
-        .arg("--data-dir")
-        .arg(data_dir)
-        .args(["--listen", "127.0.0.1:0"])
+        .args(words)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    command
+}
+
+pub(crate) fn command(data_dir: &Path) -> Command {
+    let mut command = landing_api(&["--listen", "127.0.0.1:0", "--data-dir"]);
+    command.arg(data_dir);
     command
 }
 

@@ -7,18 +7,12 @@ use std::process::Output;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::commands;
 use crate::program::{Program, command, run, text};
 
 /// `landing-api admin link` on this directory.
 fn admin_link(data_dir: &TempDir, more: &[&str]) -> Output {
-    let mut link = std::process::Command::new(env!("CARGO_BIN_EXE_landing-api"));
-    link.env_clear()
-        .args(["admin", "link", "--data-dir"])
-        .arg(data_dir.path())
-        .args(more)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped());
-    run(&mut link)
+    run(commands::command(&["admin", "link"], data_dir.path()).args(more))
 }
 
 /// The answer to a request, head and body.

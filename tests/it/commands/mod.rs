@@ -19,17 +19,12 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::Program;
+use crate::program::{Program, landing_api};
 
 /// `landing-api WORDS --data-dir DIR`.
 pub(crate) fn command(words: &[&str], data_dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_landing-api"));
-    command
-        .env_clear()
-        .args(words)
-        .arg("--data-dir")
-        .arg(data_dir)
-        .stdin(Stdio::null());
+    let mut command = landing_api(words);
+    command.arg("--data-dir").arg(data_dir);
     command
 }
 
@@ -71,8 +66,6 @@ pub(crate) fn private_dir() -> TempDir {
 pub(crate) fn feed(words: &[&str], data_dir: &Path, input: &[u8]) -> Ran {
     let mut child = command(words, data_dir)
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();

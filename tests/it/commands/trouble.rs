@@ -24,8 +24,6 @@ fn list(count: usize) -> String {
 fn endless_import(dir: &Path) -> (Child, std::process::ChildStdin) {
     let mut child = super::command(&["contacts", "import", "-"], dir)
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let stdin = child.stdin.take().unwrap();
@@ -84,11 +82,7 @@ fn what_a_command_acknowledged_survives_kills_of_the_next_ones() {
             &["backup", "--force", tar],
             &["ledger", "compact"],
         ] {
-            let mut child = super::command(words, dir.path())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
+            let mut child = super::command(words, dir.path()).spawn().unwrap();
             // Somewhere in its work.
             while !dir.path().join("lock").exists() {
                 std::thread::yield_now();
@@ -134,8 +128,6 @@ fn a_restore_that_is_killed_can_be_repeated() {
     let other = dir.path().join("other");
     let mut child = super::command(&["restore", "-"], &other)
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -193,11 +185,7 @@ fn a_reader_that_has_enough_is_no_error() {
             &["contacts", "list"],
             &["contacts", "list", "--json"],
         ] {
-            let mut child = super::command(words, dir.path())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
+            let mut child = super::command(words, dir.path()).spawn().unwrap();
             let mut line = String::new();
             BufReader::new(child.stdout.take().unwrap())
                 .read_line(&mut line)
@@ -224,7 +212,6 @@ fn a_full_disk_behind_standard_output_is_an_error() {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let ran = super::command(words, dir.path())
             .stdout(full)
-            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let ran = Ran::from(ran.wait_with_output().unwrap());

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::contract::{CONTRACT, Described, object, written};
 use crate::harness::{Call, PanickingModelClient, Reply, Setup, TestApp, VISITOR};
-use crate::problems::BrokenRateLimiter;
+use crate::problems::broken_limiter;
 
 /// What answers have shown so far.
 #[derive(Default)]
@@ -268,7 +268,7 @@ where
 async fn see_broken_limiter(seen: &mut Seen, operation: &Described) {
     for panics in [false, true] {
         let app = Setup {
-            limiter: Arc::new(BrokenRateLimiter { panics }),
+            limiter: broken_limiter(panics),
             ..Setup::default()
         }
         .start();
