@@ -14,13 +14,13 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The head of an answer.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ProbeAnswer {
     /// The status code.
     pub status: u16,
     headers: HeaderMap,
 }
 
-impl Answer {
+impl ProbeAnswer {
     /// The value of a header that stands once in it.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -32,7 +32,11 @@ impl Answer {
 ///
 /// # Errors
 /// Why there is no answer.
-pub async fn get(url: &str, header: Option<(&str, &str)>, roots: Roots) -> Result<Answer, String> {
+pub async fn get(
+    url: &str,
+    header: Option<(&str, &str)>,
+    roots: Roots,
+) -> Result<ProbeAnswer, String> {
     let http = client(roots, 0).map_err(|error| error.to_string())?;
     let mut request = Request::get(url).header(USER_AGENT, PRODUCT);
     if let Some((name, value)) = header {
@@ -44,7 +48,7 @@ pub async fn get(url: &str, header: Option<(&str, &str)>, roots: Roots) -> Resul
     let seconds = DEADLINE.as_secs();
     let answered = answered.map_err(|_elapsed| format!("no answer within {seconds} s"))?;
     let (head, _body) = answered.map_err(|error| error_chain(&error))?.into_parts();
-    Ok(Answer {
+    Ok(ProbeAnswer {
         status: head.status.as_u16(),
         headers: head.headers,
     })

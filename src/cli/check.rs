@@ -12,7 +12,7 @@ use crate::http::endpoints::DEPRECATIONS;
 use crate::http::problem;
 use crate::wiring;
 
-use super::findings::{Findings, Found, failed, ok, warning};
+use super::findings::{Checked, Findings, failed, ok, warning};
 use super::outcome::{CommandError, Done};
 
 /// Checks flags and files. Whoever called it got the flags parsed already.
@@ -70,7 +70,7 @@ pub(super) fn check_directory(path: &Path, findings: &mut Findings) -> Option<In
     inspected.ok().flatten()
 }
 
-fn directory(path: &Path, inspected: &Inspected) -> Found {
+fn directory(path: &Path, inspected: &Inspected) -> Checked {
     let dir = path.display();
     let Inspected { owner, mode, .. } = inspected;
     let user = user_id();

@@ -5,14 +5,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket;
 use crate::adapters::inspection::{Inspected, is_clock_synchronized};
-use crate::adapters::probe::{self, Answer};
+use crate::adapters::probe::{self, ProbeAnswer};
 use crate::config::{Args, OutputForm};
 use crate::http::endpoints::DEPRECATIONS;
 use crate::http::problem;
 use crate::wiring;
 
 use super::check::check_directory;
-use super::findings::{Findings, Found, failed, ok, warning};
+use super::findings::{Checked, Findings, failed, ok, warning};
 use super::outcome::{CommandError, Done};
 
 const HEALTH: &str = "/api/v1/health";
@@ -44,7 +44,7 @@ pub(super) async fn examine(args: &Args, form: OutputForm) -> Result<Done, Comma
     findings.print(form, CommandError::Failed)
 }
 
-fn disk(free_bytes: u64) -> Found {
+fn disk(free_bytes: u64) -> Checked {
     let free_mib = free_bytes / (1024 * 1024);
     match free_bytes {
         0 => failed("full: nothing can be stored; make room"),
@@ -53,7 +53,7 @@ fn disk(free_bytes: u64) -> Found {
     }
 }
 
-fn clock(inspected: &Inspected) -> Found {
+fn clock(inspected: &Inspected) -> Checked {
     let behind_ms = inspected.behind_ledger_ms.unwrap_or_default();
     if behind_ms > CLOCK_LAG_MAX_MS {
         let behind_s = behind_ms / 1000;
@@ -89,7 +89,7 @@ async fn check_base_url(args: &Args, is_running: bool, findings: &mut Findings) 
 }
 
 /// Asks for health at the public address and at the one listened on, which must be the same service.
-async fn reach(base_url: &str, args: &Args) -> Result<[Answer; 2], Found> {
+async fn reach(base_url: &str, args: &Args) -> Result<[ProbeAnswer; 2], Checked> {
     let listen = args.listen;
     let outside = ask(base_url, None).await.map_err(|error| {
         failed(format!(
@@ -116,16 +116,16 @@ async fn reach(base_url: &str, args: &Args) -> Result<[Answer; 2], Found> {
     }
 }
 
-async fn ask(base: &str, header: Option<(&str, &str)>) -> Result<Answer, String> {
+async fn ask(base: &str, header: Option<(&str, &str)>) -> Result<ProbeAnswer, String> {
     let roots = wiring::roots(base).map_err(|error| error.to_string())?;
     probe::get(&format!("{base}{HEALTH}"), header, roots).await
 }
 
 /// Whether two answers come from one process. The ids of its requests begin with a number that grows by
 /// one in thousands of requests.
-fn is_same_process(one: &Answer, other: &Answer) -> bool {
+fn is_same_process(one: &ProbeAnswer, other: &ProbeAnswer) -> bool {
     const REQUESTS_BETWEEN: u64 = 64;
-    let start = |answer: &Answer| {
+    let start = |answer: &ProbeAnswer| {
         let id = answer.header("x-request-id")?;
         let digits = id.chars().filter(char::is_ascii_hexdigit);
         u64::from_str_radix(&digits.take(12).collect::<String>(), 16).ok()
@@ -136,7 +136,7 @@ fn is_same_process(one: &Answer, other: &Answer) -> bool {
     }
 }
 
-fn https(base_url: &str, outside: &Answer) -> Found {
+fn https(base_url: &str, outside: &ProbeAnswer) -> Checked {
     if !base_url.starts_with("https://") {
         return warning("the base URL is http: sign-ups and keys cross the network in the open");
     }
@@ -147,9 +147,9 @@ fn https(base_url: &str, outside: &Answer) -> Found {
 }
 
 /// Compares by whom requests are counted: each answer tells what is left of the client's limit.
-async fn proxy(base_url: &str, outside: &Answer, direct: &Answer) -> Found {
+async fn proxy(base_url: &str, outside: &ProbeAnswer, direct: &ProbeAnswer) -> Checked {
     let forged = ask(base_url, Some(("X-Forwarded-For", FORGED))).await;
-    let left = |answer: &Answer| answer.header("ratelimit-remaining")?.parse::<u64>().ok();
+    let left = |answer: &ProbeAnswer| answer.header("ratelimit-remaining")?.parse::<u64>().ok();
     let forged = forged.ok().and_then(|answer| left(&answer));
     let (Some(first), Some(second), Some(forged)) = (left(outside), left(direct), forged) else {
         return warning("not judged: answers tell no limit (default=off)");
@@ -171,7 +171,7 @@ async fn proxy(base_url: &str, outside: &Answer, direct: &Answer) -> Found {
     ok("clients are told apart, and cannot forge their address")
 }
 
-async fn model(args: &Args) -> Found {
+async fn model(args: &Args) -> Checked {
     if args.model.is_none() {
         return ok("none: answers come from the site's pages");
     }
@@ -189,7 +189,7 @@ async fn model(args: &Args) -> Found {
     }
 }
 
-async fn webhook(args: &Args) -> Found {
+async fn webhook(args: &Args) -> Checked {
     let Some(url) = &args.newsletter_webhook else {
         return ok("none: sign-ups are kept here");
     };

@@ -9,13 +9,13 @@ use super::output::Output;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Verdict {
+enum CheckVerdict {
     Ok,
     Warning,
     Failed,
 }
 
-impl Verdict {
+impl CheckVerdict {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -27,25 +27,25 @@ impl Verdict {
 
 /// What a check found, in a line.
 #[derive(Debug)]
-pub(super) struct Found(Verdict, String);
+pub(super) struct Checked(CheckVerdict, String);
 
-pub(super) fn ok(text: impl Into<String>) -> Found {
-    Found(Verdict::Ok, text.into())
+pub(super) fn ok(text: impl Into<String>) -> Checked {
+    Checked(CheckVerdict::Ok, text.into())
 }
 
 /// Something that may be meant so. The text says what to do.
-pub(super) fn warning(text: impl Into<String>) -> Found {
-    Found(Verdict::Warning, text.into())
+pub(super) fn warning(text: impl Into<String>) -> Checked {
+    Checked(CheckVerdict::Warning, text.into())
 }
 
 /// Something that does not work. The text says what to do.
-pub(super) fn failed(text: impl Into<String>) -> Found {
-    Found(Verdict::Failed, text.into())
+pub(super) fn failed(text: impl Into<String>) -> Checked {
+    Checked(CheckVerdict::Failed, text.into())
 }
 
 #[derive(Debug, Serialize)]
 struct Finding {
-    verdict: Verdict,
+    verdict: CheckVerdict,
     subject: &'static str,
     text: String,
 }
@@ -55,7 +55,7 @@ struct Finding {
 pub(super) struct Findings(Vec<Finding>);
 
 impl Findings {
-    pub(super) fn add(&mut self, subject: &'static str, Found(verdict, text): Found) {
+    pub(super) fn add(&mut self, subject: &'static str, Checked(verdict, text): Checked) {
         self.0.push(Finding {
             verdict,
             subject,
@@ -82,7 +82,10 @@ impl Findings {
             }
         }
         output.flush()?;
-        let failed = self.0.iter().filter(|it| it.verdict == Verdict::Failed);
+        let failed = self
+            .0
+            .iter()
+            .filter(|it| it.verdict == CheckVerdict::Failed);
         match failed.count() {
             0 => Ok(Done::Whole),
             1 => Err(error("one check failed, see above".to_owned())),

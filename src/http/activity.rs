@@ -72,8 +72,8 @@ impl Activity {
     }
 
     /// Counts a request until the guard is dropped.
-    pub(super) fn begin(self: &Arc<Self>) -> Counted {
-        Counted::new(self, |activity| &activity.in_flight)
+    pub(super) fn begin(self: &Arc<Self>) -> ActivityGuard {
+        ActivityGuard::new(self, |activity| &activity.in_flight)
     }
 
     fn is_waiting(&self) -> bool {
@@ -122,12 +122,12 @@ impl Activity {
 
 /// A guard that decrements its counter when dropped.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct ActivityGuard {
     activity: Arc<Activity>,
     counter: fn(&Activity) -> &AtomicUsize,
 }
 
-impl Counted {
+impl ActivityGuard {
     fn new(activity: &Arc<Activity>, counter: fn(&Activity) -> &AtomicUsize) -> Self {
         counter(activity).fetch_add(1, Ordering::Relaxed);
         let activity = Arc::clone(activity);
@@ -135,7 +135,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for ActivityGuard {
     fn drop(&mut self) {
         self.activity.touch();
         (self.counter)(&self.activity).fetch_sub(1, Ordering::Release);
@@ -188,12 +188,12 @@ impl Body for ReceivedBody {
 pub(super) struct ActiveBody {
     body: ReplyBody,
     /// Handed to the last piece.
-    unsent: Option<Counted>,
+    unsent: Option<ActivityGuard>,
 }
 
 impl ActiveBody {
     pub(super) fn new(body: ReplyBody, activity: &Arc<Activity>) -> Self {
-        let unsent = Some(Counted::new(activity, |activity| &activity.unsent));
+        let unsent = Some(ActivityGuard::new(activity, |activity| &activity.unsent));
         Self { body, unsent }
     }
 }
@@ -214,7 +214,7 @@ impl Body for ActiveBody {
                 bytes,
                 unsent: match &this.unsent {
                     Some(_) if is_last => this.unsent.take(),
-                    Some(unsent) => Some(Counted::new(&unsent.activity, unsent.counter)),
+                    Some(unsent) => Some(ActivityGuard::new(&unsent.activity, unsent.counter)),
                     None => None,
                 },
             })
@@ -234,7 +234,7 @@ impl Body for ActiveBody {
 /// that beyond the end of the body.
 pub(super) struct Piece {
     bytes: Bytes,
-    unsent: Option<Counted>,
+    unsent: Option<ActivityGuard>,
 }
 
 impl Buf for Piece {

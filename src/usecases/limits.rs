@@ -68,7 +68,7 @@ pub async fn show_limits(
 
 /// Somebody whom policies count.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Identity<'a> {
+pub enum ClientIdentity<'a> {
     /// A network, as far as it presents no credential.
     Network(Network),
     /// An API key, or an agent.
@@ -77,7 +77,7 @@ pub enum Identity<'a> {
     SignUp(Network, &'a EmailAddress),
 }
 
-impl Identity<'_> {
+impl ClientIdentity<'_> {
     /// The API key, the token or the client id of an agent.
     #[must_use]
     pub fn from_credential(text: &str, secrets: &SecretKeys) -> Option<Self> {
@@ -128,7 +128,7 @@ impl Identity<'_> {
 /// [`LimiterError`] when the limiter cannot be read.
 pub async fn show_identity(
     meter: Meter<'_>,
-    identity: Identity<'_>,
+    identity: ClientIdentity<'_>,
     now: Timestamp,
 ) -> Result<Vec<WindowUsage>, LimiterError> {
     let mut usages = Vec::new();
@@ -155,7 +155,7 @@ pub async fn show_identity(
 /// [`LimiterError`] when some of it may still count.
 pub async fn reset_identity(
     meter: Meter<'_>,
-    identity: Identity<'_>,
+    identity: ClientIdentity<'_>,
     only: Option<PolicyName>,
 ) -> Result<usize, LimiterError> {
     let mut count = 0;

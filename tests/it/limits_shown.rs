@@ -6,7 +6,7 @@ use landing_api::domain::client::Network;
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::policy::PolicyName;
 use landing_api::usecases::limits::{
-    Identity, WindowUsage, reset_identity, show_identity, show_limits,
+    ClientIdentity, WindowUsage, reset_identity, show_identity, show_limits,
 };
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn chat() -> Call {
 }
 
 /// What an identity has used under each policy that counts it.
-async fn used(app: &TestApp, identity: Identity<'_>) -> Vec<(&'static str, u32)> {
+async fn used(app: &TestApp, identity: ClientIdentity<'_>) -> Vec<(&'static str, u32)> {
     let usages = show_identity(app.app().meter(), identity, NOW)
         .await
         .unwrap();
@@ -52,7 +52,7 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
         app.send(chat().from(address)).await;
         app.send(ask().from(address)).await;
         app.send(ask().from(address).bearer(&key)).await;
-        let from_here = Identity::Network(network(address));
+        let from_here = ClientIdentity::Network(network(address));
         let expected = [
             ("default", 6),
             ("ip", 7),
@@ -64,7 +64,7 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
         ];
         assert_eq!(used(&app, from_here).await, expected);
         let secrets = &app.app().secrets;
-        let identity = |text| Identity::from_credential(text, secrets).unwrap();
+        let identity = |text| ClientIdentity::from_credential(text, secrets).unwrap();
         let with_key = identity(&key);
         assert_eq!(
             used(&app, with_key).await,
@@ -80,9 +80,9 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
             );
         }
         let ada = EmailAddress::parse("ada@example.com").unwrap();
-        let sign_up = Identity::SignUp(network(address), &ada);
+        let sign_up = ClientIdentity::SignUp(network(address), &ada);
         assert_eq!(used(&app, sign_up).await, [("newsletter", 1)]);
-        let elsewhere = Identity::SignUp(network("198.51.100.1"), &ada);
+        let elsewhere = ClientIdentity::SignUp(network("198.51.100.1"), &ada);
         assert_eq!(used(&app, elsewhere).await, [("newsletter", 0)]);
         // Each is reset without the others.
         let meter = app.app().meter();
@@ -107,7 +107,10 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
 async fn what_is_no_credential_names_nobody() {
     let app = TestApp::new();
     for text in ["", "lak_", "192.0.2.1", "reg_A", "lat_A", "ada@example.com"] {
-        assert_eq!(Identity::from_credential(text, &app.app().secrets), None);
+        assert_eq!(
+            ClientIdentity::from_credential(text, &app.app().secrets),
+            None
+        );
     }
 }
 
@@ -144,7 +147,7 @@ async fn every_policy_is_shown_with_its_busiest_windows() {
     );
     assert_eq!(of(PolicyName::NewsletterAll).1, [(1, false)]);
     assert_eq!(of(PolicyName::Keys), (None, vec![]));
-    let here = Identity::Network(network(VISITOR));
+    let here = ClientIdentity::Network(network(VISITOR));
     let here = show_identity(app.app().meter(), here, NOW).await.unwrap();
     let busiest = &policies[usize::from(PolicyName::Ip.tag())].busiest[0];
     assert_eq!(here[1], *busiest);

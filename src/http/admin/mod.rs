@@ -56,16 +56,16 @@ pub(crate) use self::reply::whole;
 use self::reply::{AdminAnswer, AdminError};
 use self::request::{AdminRequest, Params};
 
-type Answer = Pin<Box<dyn Future<Output = AdminAnswer> + Send>>;
+type AdminFuture = Pin<Box<dyn Future<Output = AdminAnswer> + Send>>;
 
 /// A route of the operator's API.
-struct Route {
+struct AdminRoute {
     method: Method,
     path: &'static str,
-    handler: fn(AdminRequest) -> Answer,
+    handler: fn(AdminRequest) -> AdminFuture,
 }
 
-static ROUTES: [Route; 15] = [
+static ROUTES: [AdminRoute; 15] = [
     get("/v1/status", |it| Box::pin(status::show(it))),
     get("/v1/contacts/show", |it| Box::pin(contacts::show(it))),
     get("/v1/contacts/list", |it| Box::pin(contacts::list(it))),
@@ -85,16 +85,16 @@ static ROUTES: [Route; 15] = [
     post("/v1/admin/link", |it| Box::pin(links::new_link(it))),
 ];
 
-const fn get(path: &'static str, handler: fn(AdminRequest) -> Answer) -> Route {
-    Route {
+const fn get(path: &'static str, handler: fn(AdminRequest) -> AdminFuture) -> AdminRoute {
+    AdminRoute {
         method: Method::GET,
         path,
         handler,
     }
 }
 
-const fn post(path: &'static str, handler: fn(AdminRequest) -> Answer) -> Route {
-    Route {
+const fn post(path: &'static str, handler: fn(AdminRequest) -> AdminFuture) -> AdminRoute {
+    AdminRoute {
         method: Method::POST,
         path,
         handler,

@@ -12,7 +12,7 @@ use crate::domain::policy::PolicyName;
 use crate::http::admin::reply::{self, AdminAnswer, AdminError};
 use crate::http::admin::request::AdminRequest;
 use crate::ports::WindowSet;
-use crate::usecases::limits::{self, Identity, WindowUsage};
+use crate::usecases::limits::{self, ClientIdentity, WindowUsage};
 
 /// A question about limits.
 #[derive(Default, Serialize, Deserialize)]
@@ -43,18 +43,18 @@ impl LimitsQuery {
         &self,
         email: Option<&'a EmailAddress>,
         app: &App,
-    ) -> Result<Option<Identity<'a>>, AdminError> {
+    ) -> Result<Option<ClientIdentity<'a>>, AdminError> {
         let network = self.ip.map(Network::from);
         if let Some(network) = network {
             return Ok(Some(match email {
-                Some(email) => Identity::SignUp(network, email),
-                None => Identity::Network(network),
+                Some(email) => ClientIdentity::SignUp(network, email),
+                None => ClientIdentity::Network(network),
             }));
         }
         let Some(key) = &self.key else {
             return Ok(None);
         };
-        let identity = Identity::from_credential(key, &app.secrets).ok_or_else(|| {
+        let identity = ClientIdentity::from_credential(key, &app.secrets).ok_or_else(|| {
             AdminError::Input(
                 "--key must be a whole API key, a token or a client id; the id of a key is not enough"
                     .to_owned(),

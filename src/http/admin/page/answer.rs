@@ -11,7 +11,7 @@ use crate::http::documents::BROWSER_HEADERS;
 use crate::http::headers::NO_STORE;
 use crate::ports::{EntropyError, LimiterError, StoreError};
 
-use super::views::Message;
+use super::views::MessagePage;
 
 /// What a browser may do with a page: show it with our stylesheet and icon, and send its forms here. There
 /// is no script.
@@ -77,7 +77,7 @@ impl PageError {
     }
 
     /// What the operator reads.
-    pub(super) fn message(&self) -> Message<'static> {
+    pub(super) fn message(&self) -> MessagePage<'static> {
         const NEW_LINK: &str = "Run `landing-api admin link` on the machine of the service, with the \
              --data-dir of the service, and open the link that it prints. A link is good once, for \
              ten minutes.";
@@ -127,7 +127,7 @@ impl PageError {
                 ("The service failed", vec![&own, LOG])
             }
         };
-        Message {
+        MessagePage {
             title,
             paragraphs: paragraphs.into_iter().map(str::to_owned).collect(),
             facts: Vec::new(),

@@ -14,7 +14,7 @@ use crate::usecases::contacts;
 use super::answer::PageError;
 use super::page_request::{PageAnswer, PageRequest, minute};
 use super::picked::{page_number, pick};
-use super::views::{Confirmation, Message};
+use super::views::{ConfirmationPage, MessagePage};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -103,7 +103,7 @@ pub(super) async fn confirm_erasure(request: PageRequest) -> PageAnswer {
         Some(contact) => ("Signed up", minute(contact.subscribed_at)),
         None => ("Signed up", "no contact has this address".to_owned()),
     });
-    request.confirm(&Confirmation {
+    request.confirm(&ConfirmationPage {
         title: "Erase this contact?",
         paragraphs: &[
             "The address is removed from every file of the data directory. It cannot be brought back \
@@ -151,7 +151,7 @@ pub(super) async fn erase(request: PageRequest) -> PageAnswer {
         (false, true) => "Nothing to erase",
         (_, false) => "Not erased from every file",
     };
-    request.message(&Message {
+    request.message(&MessagePage {
         title,
         paragraphs,
         facts,

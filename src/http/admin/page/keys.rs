@@ -9,7 +9,7 @@ use crate::usecases::keys;
 use super::answer::PageError;
 use super::page_request::{PageAnswer, PageRequest, minute};
 use super::picked::{page_number, pick};
-use super::views::{Confirmation, Message};
+use super::views::{ConfirmationPage, MessagePage};
 
 /// Shows the keys whose id or label holds `q`.
 pub(super) async fn show(request: PageRequest) -> PageAnswer {
@@ -63,7 +63,7 @@ pub(super) async fn confirm_revocation(request: PageRequest) -> PageAnswer {
     let found = keys::find(&*request.app.keys, &name).await?;
     let key = found.ok_or_else(unknown)?;
     let fingerprint = key.fingerprint.name();
-    request.confirm(&Confirmation {
+    request.confirm(&ConfirmationPage {
         title: "Revoke this key?",
         paragraphs: &[
             "From then on, requests with this key are answered with 401. It cannot be made good \
@@ -89,7 +89,7 @@ pub(super) async fn revoke(request: PageRequest) -> PageAnswer {
         KeyState::Revoked => ("Nothing to revoke", "The key was revoked before."),
         KeyState::Expired => ("Nothing to revoke", "The key had expired."),
     };
-    request.message(&Message {
+    request.message(&MessagePage {
         title,
         paragraphs: vec![paragraph.to_owned()],
         facts: facts(&key, request.now),

@@ -12,7 +12,7 @@ use crate::usecases::hourly_counts;
 use super::numbers::{bytes, grouped, span};
 use super::page_request::{PageAnswer, PageRequest, minute};
 use super::plot::{Bar, Plot};
-use super::series::{Column, Unit};
+use super::series::{Unit, UnitCounts};
 
 /// What is drawn, with its name.
 const PLOTS: [(Counted, &str); 6] = [
@@ -88,8 +88,8 @@ fn machine(app: &App, now: Timestamp) -> Vec<[String; 2]> {
     machine
 }
 
-fn plot(counted: Counted, name: &str, unit: Unit, columns: &[Column]) -> Value {
-    let bar = |column: &Column| Bar {
+fn plot(counted: Counted, name: &str, unit: Unit, columns: &[UnitCounts]) -> Value {
+    let bar = |column: &UnitCounts| Bar {
         name: column.name.clone(),
         tick: column.tick.clone(),
         value: column.counts.get(counted),

@@ -12,7 +12,7 @@ use crate::http::admin::request::Params;
 
 use super::answer::{self, PageError};
 use super::sessions::{Session, Sessions};
-use super::views::{Confirmation, Message, Views};
+use super::views::{ConfirmationPage, MessagePage, Views};
 
 pub(super) type PageAnswer = Result<Response<AdminBody>, PageError>;
 
@@ -39,12 +39,12 @@ impl PageRequest {
     }
 
     /// A page that asks whether to go on.
-    pub(super) fn confirm(&self, confirmation: &Confirmation<'_>) -> PageAnswer {
+    pub(super) fn confirm(&self, confirmation: &ConfirmationPage<'_>) -> PageAnswer {
         self.page("confirm.html", Value::from(Serde(confirmation)))
     }
 
     /// A page that says what was done.
-    pub(super) fn message(&self, message: &Message<'_>) -> PageAnswer {
+    pub(super) fn message(&self, message: &MessagePage<'_>) -> PageAnswer {
         self.page("message.html", Value::from(Serde(message)))
     }
 }

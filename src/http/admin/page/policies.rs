@@ -11,7 +11,7 @@ use crate::usecases::limits::{PolicyUsage, WindowUsage, show_limits};
 use super::answer::PageError;
 use super::numbers::{grouped, span};
 use super::page_request::{PageAnswer, PageRequest};
-use super::views::{Confirmation, Message};
+use super::views::{ConfirmationPage, MessagePage};
 
 /// How many identities are shown of each policy.
 const BUSIEST: usize = 5;
@@ -68,7 +68,7 @@ pub(super) async fn confirm_reset(request: PageRequest) -> PageAnswer {
     };
     let identity = identity.map(|key| ("Identity", key));
     let policy = policy.map(|policy| ("Policy", policy.as_str().to_owned()));
-    request.confirm(&Confirmation {
+    request.confirm(&ConfirmationPage {
         title,
         paragraphs: &[
             "What was counted is forgotten, so that as many requests are admitted again as the policy \
@@ -87,7 +87,7 @@ pub(super) async fn reset(request: PageRequest) -> PageAnswer {
     let (which, name) = which(&request)?;
     let count = request.app.limiter.reset(which).await?;
     tracing::info!(page = "policies reset", windows = count, "operator");
-    request.message(&Message {
+    request.message(&MessagePage {
         title: match count {
             0 => "Nothing to reset",
             _ => "Reset",

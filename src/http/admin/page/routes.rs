@@ -34,13 +34,13 @@ const FORM_BYTES_MAX: usize = 16 * 1024;
 /// How long a form may take to arrive.
 const FORM_DEADLINE: Duration = Duration::from_secs(10);
 
-type Handler = fn(PageRequest) -> Pin<Box<dyn Future<Output = PageAnswer> + Send>>;
+type PageHandler = fn(PageRequest) -> Pin<Box<dyn Future<Output = PageAnswer> + Send>>;
 
 /// A page: what shows it, and what its form does.
 struct PageRoute {
     path: &'static str,
-    get: Option<Handler>,
-    post: Option<Handler>,
+    get: Option<PageHandler>,
+    post: Option<PageHandler>,
 }
 
 /// A row of the table.

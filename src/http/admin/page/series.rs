@@ -17,7 +17,7 @@ pub(super) enum Unit {
 
 /// The counts of an hour, a day or a month.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Column {
+pub(super) struct UnitCounts {
     /// Its full name.
     pub(super) name: String,
     /// A short one.
@@ -62,13 +62,13 @@ impl Unit {
         }
     }
 
-    fn column(self, start: DateTime) -> Column {
+    fn column(self, start: DateTime) -> UnitCounts {
         let (name, tick) = match self {
             Self::Hour => ("%-d %b %H:00", "%H:00"),
             Self::Day => ("%-d %b %Y", "%-d %b"),
             Self::Month => ("%b %Y", "%b"),
         };
-        Column {
+        UnitCounts {
             name: start.strftime(name).to_string(),
             tick: start.strftime(tick).to_string(),
             counts: Counts::default(),
@@ -91,7 +91,7 @@ impl Unit {
     }
 
     /// The sums of `hours`, the newest last.
-    pub(super) fn columns(self, hours: &[HourlyCounts], now: Timestamp) -> Vec<Column> {
+    pub(super) fn columns(self, hours: &[HourlyCounts], now: Timestamp) -> Vec<UnitCounts> {
         let mut starts = self.starts(now);
         starts.reverse();
         let mut columns: Vec<_> = starts.iter().map(|start| self.column(*start)).collect();
@@ -137,7 +137,7 @@ mod tests {
     /// Name, tick and number of those that are not 0, and how many there are.
     fn sums(unit: Unit, hours: &[HourlyCounts]) -> (Vec<(String, String, u64)>, usize) {
         let columns = unit.columns(hours, NOW);
-        let number = |it: &Column| it.counts.get(Counted::SignUps);
+        let number = |it: &UnitCounts| it.counts.get(Counted::SignUps);
         let found = columns.iter().filter(|it| number(it) > 0);
         let found = found.map(|it| (it.name.clone(), it.tick.clone(), number(it)));
         (found.collect(), columns.len())

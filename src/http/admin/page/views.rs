@@ -52,7 +52,7 @@ pub(super) struct Views(Environment<'static>);
 
 /// A page that asks whether to go on.
 #[derive(Serialize)]
-pub(super) struct Confirmation<'a> {
+pub(super) struct ConfirmationPage<'a> {
     pub(super) title: &'a str,
     /// What will happen, a paragraph each.
     pub(super) paragraphs: &'a [&'a str],
@@ -68,7 +68,7 @@ pub(super) struct Confirmation<'a> {
 
 /// A page that says something.
 #[derive(Serialize)]
-pub(super) struct Message<'a> {
+pub(super) struct MessagePage<'a> {
     pub(super) title: &'a str,
     pub(super) paragraphs: Vec<String>,
     pub(super) facts: Vec<(&'a str, String)>,
