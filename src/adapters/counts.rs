@@ -11,8 +11,9 @@
 //! anew for each change, beside its place, and renamed. A file or a line that cannot be read is set aside.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,8 +28,7 @@ use crate::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOU
 use crate::metrics::Metrics;
 use crate::ports::{Clock, CountStore, StoreError};
 
-use super::data_dir::create_private;
-use super::files::{is_full, is_irregular, numbered, write_whole};
+use super::files::{PRIVATE_DIRECTORY, is_full, is_irregular, numbered, write_whole};
 use super::mutex::lock;
 
 /// A process that is killed loses what was counted since the last time.
@@ -143,7 +143,12 @@ impl Months {
         let Some((month, _)) = name.split_at_checked(MONTH_LEN) else {
             return Err(StoreError::Unavailable("counts: no such hour".to_owned()));
         };
-        let written = create_private(&self.dir).and_then(|()| {
+        // Without its parents: somebody may have moved the data directory away, and move it back.
+        let made = match DirBuilder::new().mode(PRIVATE_DIRECTORY).create(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made,
+        };
+        let written = made.and_then(|()| {
             let text = self.text(month, Some((hour, sum)));
             write_whole(&self.path(month), text.as_bytes())
         });

@@ -234,6 +234,11 @@ async fn what_cannot_be_written_is_not_counted_yet() {
     fs::remove_file(&files.dir).unwrap();
     store.add(Hour::of(NOW), &counts(1)).await.unwrap();
     assert_eq!(all(&store).await.len(), 1);
+    // A data directory that was moved away is not begun anew in its place.
+    let moved = files.dir.with_file_name("data");
+    let store = FileCountStore::open(&moved.join("counts"));
+    let refused = store.add(Hour::of(NOW), &counts(1)).await;
+    assert!(refused.is_err() && !moved.exists());
 }
 
 #[tokio::test(start_paused = true)]
