@@ -7,8 +7,9 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
+use landing_api::usecases::contacts::IMPORT_ROWS;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Ran, feed, private_dir, run};
 use crate::program::{Program, command};
@@ -57,6 +58,33 @@ fn an_import_that_is_killed_anywhere_can_be_repeated() {
         assert_eq!(again["created"], 40_000 - before);
         assert_eq!(run(&["contacts", "count"], dir.path()).out, "40000\n");
     }
+}
+
+#[test]
+fn what_an_import_added_before_a_failure_stays() {
+    let dir = private_dir();
+    let service = Program::start(&mut command(dir.path()));
+    let (child, mut stdin) = endless_import(dir.path());
+    stdin.write_all(list(IMPORT_ROWS).as_bytes()).unwrap();
+    while run(&["contacts", "count"], dir.path()).out == "0\n" {}
+    // As if another ledger were put in its place.
+    let [ledger, aside] = ["ledger.jsonl", "aside"].map(|name| dir.path().join(name));
+    fs::rename(&ledger, &aside).unwrap();
+    stdin.write_all(b"last@example.com\n").unwrap();
+    drop(stdin);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let expected = format!("{IMPORT_ROWS} contacts were added before; import the same file again");
+    assert!(ran.err.contains(&expected), "{ran:?}");
+    fs::rename(&aside, &ledger).unwrap();
+    let rows = list(IMPORT_ROWS) + "last@example.com\n";
+    let words = ["contacts", "import", "-", "--json"];
+    let again = feed(&words, dir.path(), rows.as_bytes()).json();
+    assert_eq!(
+        (&again["known"], &again["created"]),
+        (&json!(IMPORT_ROWS), &json!(1))
+    );
+    drop(service);
 }
 
 #[test]
