@@ -83,6 +83,13 @@ impl App {
         }
     }
 
+    /// Whether the stores take changes, and the limiter can decide.
+    pub async fn takes_writes(&self) -> bool {
+        self.contacts.check().await.is_ok()
+            && self.keys.check().await.is_ok()
+            && self.limiter.check().await.is_ok()
+    }
+
     /// What chat turns work with.
     #[must_use]
     pub fn assistant(&self) -> Assistant<'_> {

@@ -45,7 +45,7 @@ async fn ready(app: &App) -> Response<AdminBody> {
     if app.metrics.is_stopping() {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
     }
-    match takes_writes(app).await {
+    match app.takes_writes().await {
         true => plain(StatusCode::OK, "ready\n"),
         false => plain(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -54,19 +54,13 @@ async fn ready(app: &App) -> Response<AdminBody> {
     }
 }
 
-async fn takes_writes(app: &App) -> bool {
-    app.contacts.check().await.is_ok()
-        && app.keys.check().await.is_ok()
-        && app.limiter.check().await.is_ok()
-}
-
 async fn metrics(app: &Arc<App>, head: &Parts) -> Response<AdminBody> {
     let offered = [PROMETHEUS, OPEN_METRICS];
     let is_open_metrics = negotiate::choose(&head.headers, offered.into_iter()) == 1;
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Snapshot {
         app: Arc::clone(app),
-        takes_writes: takes_writes(app).await,
+        takes_writes: app.takes_writes().await,
         limiter: app.limiter.stats(),
         process: process_usage(),
         disk: app.metrics.disk_space(),

@@ -23,9 +23,9 @@ pub(in crate::http::admin) async fn new_link(request: AdminRequest) -> AdminAnsw
                 .to_owned(),
         )
     })?;
-    let link = sessions.new_link(request.app.clock.now())?;
+    let (url, expires_at) = sessions.new_link(request.app.clock.now())?;
     reply::json(&LinkRow {
-        url: link.url,
-        expires_at: link.expires_at.to_rfc3339(),
+        url,
+        expires_at: expires_at.to_rfc3339(),
     })
 }

@@ -95,7 +95,7 @@ pub struct LastErrorRow {
 pub(in crate::http::admin) async fn show(request: AdminRequest) -> AdminAnswer {
     let app = Arc::clone(&request.app);
     let now = app.clock.now();
-    let takes_writes = app.contacts.check().await.is_ok() && app.keys.check().await.is_ok();
+    let takes_writes = app.takes_writes().await;
     let this_hour = Hour::of(now);
     let since = this_hour.minus(HOURS - 1);
     let counted = hourly_counts::list(&*app.counts, &app.metrics, since, now).await?;

@@ -19,15 +19,5 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
             expires_at => minute(revoked.expires_at),
         }
     };
-    request.page(
-        "agents.html",
-        context! {
-            q => "",
-            number,
-            first => picked.skipped + 1,
-            rows => picked.rows.iter().map(row).collect::<Vec<_>>(),
-            has_more => picked.has_more,
-            cut_after => picked.cut_after,
-        },
-    )
+    request.page("agents.html", picked.values(number, row))
 }

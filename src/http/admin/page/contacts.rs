@@ -50,12 +50,8 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
             q => part,
             age,
             ages => AGES.map(|(days, words)| [days, words]).to_vec(),
-            number,
-            first => picked.skipped + 1,
-            rows => picked.rows.iter().map(row).collect::<Vec<_>>(),
-            has_more => picked.has_more,
-            cut_after => picked.cut_after,
             passes_on => app.notifier.is_some(),
+            ..picked.values(number, row)
         },
     )
 }

@@ -32,17 +32,8 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
             key => key.fingerprint.name(),
         }
     };
-    request.page(
-        "keys.html",
-        context! {
-            q => part,
-            number,
-            first => picked.skipped + 1,
-            rows => picked.rows.iter().map(row).collect::<Vec<_>>(),
-            has_more => picked.has_more,
-            cut_after => picked.cut_after,
-        },
-    )
+    let values = picked.values(number, row);
+    request.page("keys.html", context! { q => part, ..values })
 }
 
 fn label(key: &KeyRecord) -> &str {

@@ -31,4 +31,4 @@ mod sessions;
 mod views;
 
 pub use routes::AdminPage;
-pub use sessions::{Link, Sessions};
+pub use sessions::Sessions;

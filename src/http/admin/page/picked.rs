@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use minijinja::context;
+use minijinja::value::Value;
 use tokio::time::Instant;
 
 use crate::http::admin::request::Params;
@@ -23,6 +25,19 @@ pub(super) struct Picked<T> {
     pub(super) has_more: bool,
     /// How many had been read when the time was over; none if it was not.
     pub(super) cut_after: Option<usize>,
+}
+
+impl<T> Picked<T> {
+    /// What the template of page `number` needs, each row as `row` shows it.
+    pub(super) fn values(&self, number: usize, row: impl Fn(&T) -> Value) -> Value {
+        context! {
+            number,
+            first => self.skipped + 1,
+            rows => self.rows.iter().map(row).collect::<Vec<_>>(),
+            has_more => self.has_more,
+            cut_after => self.cut_after,
+        }
+    }
 }
 
 /// The number of the page that was asked for, from 1 on.

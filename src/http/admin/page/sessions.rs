@@ -40,14 +40,6 @@ struct Tokens {
     sessions: TokenList<SESSIONS_MAX>,
 }
 
-/// A way in, which has to be kept secret until it is used.
-pub struct Link {
-    /// Its URL.
-    pub url: String,
-    /// From this instant on it is good no longer.
-    pub expires_at: Timestamp,
-}
-
 /// A session that is open, by its token.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Session(String);
@@ -63,16 +55,16 @@ impl Sessions {
         }
     }
 
-    /// A new link.
+    /// The URL of a new link, which is a secret until it is used, and when it ends.
     ///
     /// # Errors
     /// [`EntropyError`] when there are no random bytes.
-    pub fn new_link(&self, now: Timestamp) -> Result<Link, EntropyError> {
+    pub fn new_link(&self, now: Timestamp) -> Result<(String, Timestamp), EntropyError> {
         let token = self.new_token()?;
         let expires_at = now.plus_ms(LINK_LIFETIME_MS);
         self.tokens().links.add(&token, expires_at, now);
         let url = format!("http://{}/login?link={token}", self.address);
-        Ok(Link { url, expires_at })
+        Ok((url, expires_at))
     }
 
     /// Whether a link with this token is good. It stays so.
@@ -120,12 +112,6 @@ impl Sessions {
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sessions(..)")
-    }
-}
-
-impl fmt::Debug for Link {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Link(..)")
     }
 }
 
@@ -215,9 +201,9 @@ mod tests {
 
     /// The token of a new link.
     fn new_link(sessions: &Sessions) -> String {
-        let link = sessions.new_link(NOW).unwrap();
-        assert_eq!(link.expires_at, NOW.plus_ms(600_000));
-        let token = link.url.strip_prefix("http://[::1]:9090/login?link=");
+        let (url, expires_at) = sessions.new_link(NOW).unwrap();
+        assert_eq!(expires_at, NOW.plus_ms(600_000));
+        let token = url.strip_prefix("http://[::1]:9090/login?link=");
         token.unwrap().to_owned()
     }
 
