@@ -25,13 +25,11 @@ pub async fn revoke(
     registration: &Registration,
     now: Timestamp,
 ) -> Result<AgentRevocation, StoreError> {
-    if revocations.is_revoked(registration).await? {
-        return Ok(AgentRevocation::AlreadyRevoked);
-    }
     if !registration.is_active(now) {
         return Ok(AgentRevocation::Expired);
     }
-    let is_first = revocations.revoke(registration, now).await?;
+    let is_first = !revocations.is_revoked(registration).await?
+        && revocations.revoke(registration, now).await?;
     Ok(match is_first {
         true => AgentRevocation::Revoked,
         false => AgentRevocation::AlreadyRevoked,

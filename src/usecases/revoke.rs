@@ -1,11 +1,13 @@
 //! Revoking a credential before it expires.
 
 use crate::domain::agent::{AccessToken, Registration};
-use crate::domain::credential::{ApiKey, KeyRecord};
+use crate::domain::credential::{ApiKey, KeyName, KeyRecord, KeyState};
 use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
 
 use super::admit::Credentials;
+use super::agents::{self, AgentRevocation};
+use super::keys;
 
 /// What was revoked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,27 +32,23 @@ pub async fn revoke(
     presented: &str,
 ) -> Result<Revoked, StoreError> {
     let Credentials {
-        keys,
+        keys: key_issuer,
         revocations,
         secrets,
     } = credentials;
     if let Some(token) = AccessToken::decode(presented, &secrets.access_token) {
         let registration = token.registration();
-        let was_active =
-            registration.is_active(now) && !revocations.is_revoked(registration).await?;
-        let is_first = was_active && revocations.revoke(registration, now).await?;
-        return Ok(match is_first {
-            true => Revoked::Agent(*registration),
-            false => Revoked::Nothing,
-        });
+        return Ok(
+            match agents::revoke(revocations, registration, now).await? {
+                AgentRevocation::Revoked => Revoked::Agent(*registration),
+                AgentRevocation::AlreadyRevoked | AgentRevocation::Expired => Revoked::Nothing,
+            },
+        );
     }
     let Ok(key) = ApiKey::parse(presented) else {
         return Ok(Revoked::Nothing);
     };
-    let fingerprint = key.fingerprint();
-    let record = keys.find(&fingerprint).await?;
-    match record.filter(|record| record.is_active(now)) {
-        Some(record) if keys.revoke(&fingerprint, now).await? => Ok(Revoked::Key(record)),
-        Some(_) | None => Ok(Revoked::Nothing),
-    }
+    let revoked = keys::revoke(key_issuer, &KeyName::Whole(key), now).await?;
+    let revoked = revoked.filter(|revoked| revoked.before == KeyState::Active);
+    Ok(revoked.map_or(Revoked::Nothing, |revoked| Revoked::Key(revoked.record)))
 }

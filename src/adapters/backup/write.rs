@@ -79,7 +79,7 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
 /// it: it holds addresses and the secret.
 ///
 /// # Errors
-/// As [`write`]; `target` is as it was then.
+/// As [`write()`]; `target` is as it was then.
 pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(".new");

@@ -3,8 +3,8 @@
 //!
 //! | Module | Holds |
 //! |---|---|
-//! | [`socket`] | connections of commands |
-//! | [`web`], [`page`] | the admin page: connections of browsers, and what they see |
+//! | `socket` | connections of commands |
+//! | `web`, [`page`] | the admin page: connections of browsers, and what they see |
 //! | `api` | a handler for each route, a file a group |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready` |
 //! | `request` | a request and its parameters |
@@ -23,8 +23,8 @@ pub mod page;
 mod reply;
 mod request;
 mod row_reader;
-pub mod socket;
-pub mod web;
+pub(crate) mod socket;
+pub(crate) mod web;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -105,20 +105,19 @@ const fn post(path: &'static str, handler: fn(AdminRequest) -> AdminFuture) -> A
 pub const PASSES_SIGN_UPS_ON: &str = "landing-passes-sign-ups-on";
 
 /// Answers the operator's commands.
-pub struct AdminService {
+pub(crate) struct AdminService {
     app: Arc<App>,
     sessions: Option<Arc<Sessions>>,
 }
 
 impl AdminService {
     /// A service over `app`, with the sessions of the admin page if there is one.
-    #[must_use]
-    pub fn new(app: Arc<App>, sessions: Option<Arc<Sessions>>) -> Self {
+    pub(crate) fn new(app: Arc<App>, sessions: Option<Arc<Sessions>>) -> Self {
         Self { app, sessions }
     }
 
     /// Answers one request.
-    pub async fn respond(&self, request: Request<AdminBody>) -> Response<AdminBody> {
+    pub(crate) async fn respond(&self, request: Request<AdminBody>) -> Response<AdminBody> {
         let (head, body) = request.into_parts();
         if let Some(answer) = exposition::respond(&self.app, &head).await {
             return answer;
@@ -147,11 +146,5 @@ impl AdminService {
                 .insert(name, HeaderValue::from_static("1"));
         }
         answer
-    }
-}
-
-impl std::fmt::Debug for AdminService {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AdminService(..)")
     }
 }

@@ -18,7 +18,7 @@ use super::{AdminService, reply};
 
 /// Answers the commands that connect to `listener`, until `stop` is cancelled. `uid` is the user that the
 /// service runs as: apart from root only that one is answered.
-pub async fn serve_socket(
+pub(crate) async fn serve_socket(
     listener: UnixListener,
     uid: u32,
     service: Arc<AdminService>,
@@ -50,7 +50,7 @@ pub async fn serve_socket(
 }
 
 /// Answers one connection.
-pub async fn serve_connection<S>(stream: S, service: Arc<AdminService>)
+pub(crate) async fn serve_connection<S>(stream: S, service: Arc<AdminService>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {

@@ -32,7 +32,11 @@ const HEADERS_MAX: usize = 100;
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
 /// Answers browsers and monitors, until `stop` is cancelled.
-pub async fn serve_web(listener: TcpListener, page: Arc<AdminPage>, stop: CancellationToken) {
+pub(crate) async fn serve_web(
+    listener: TcpListener,
+    page: Arc<AdminPage>,
+    stop: CancellationToken,
+) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let connections = TaskTracker::new();
     loop {
