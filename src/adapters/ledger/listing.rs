@@ -2,7 +2,7 @@
 //! once, so that a compaction may replace the file meanwhile. Most identities have one event. Only the
 //! others, which a first pass finds, are looked up in the index: a look-up takes longer than all else.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -68,6 +68,9 @@ impl LedgerStore {
 /// costs a look-up.
 struct ChangedIdentities {
     hashes: HashSet<u64>,
+    /// Contacts whose erasure has not ended yet, each with the place of its last removal: what created it
+    /// before is no contact, even if the same was imported again.
+    removed: HashMap<u64, u64>,
     hasher: RandomState,
 }
 
@@ -75,11 +78,15 @@ impl ChangedIdentities {
     fn read(events: &mut EventReader) -> Result<Self, StoreError> {
         let mut changed = Self {
             hashes: HashSet::new(),
+            removed: HashMap::new(),
             hasher: RandomState::new(),
         };
-        let read = events.each_change(|event| {
+        let read = events.each_change(|place, event| {
             let hash = changed.hasher.hash_one(event.identity());
             changed.hashes.insert(hash);
+            if let Event::ContactForgotten { .. } = event {
+                changed.removed.insert(hash, place);
+            }
         });
         read.map_err(unreadable)?;
         Ok(changed)
@@ -87,6 +94,13 @@ impl ChangedIdentities {
 
     fn may_have(&self, identity: &Identity) -> bool {
         self.hashes.contains(&self.hasher.hash_one(identity))
+    }
+
+    /// Whether what was created at `place` was removed later.
+    fn is_removed(&self, identity: &Identity, place: u64) -> bool {
+        !self.removed.is_empty()
+            && (self.removed.get(&self.hasher.hash_one(identity)))
+                .is_some_and(|removed| place < *removed)
     }
 }
 
@@ -108,6 +122,9 @@ fn read<T>(
             return Ok(());
         }
         let identity = event.identity();
+        if changed.is_removed(&identity, events.place()) {
+            continue;
+        }
         let kept = if changed.may_have(&identity) {
             let kept = match shared.find(&identity) {
                 Some(Ok(kept)) => kept,

@@ -10,7 +10,7 @@ use landing_api::ports::ContactStore;
 use super::faults::{FaultyFiles, set};
 use super::snapshots::SnapshotFiles;
 use super::{contents, sealed};
-use crate::fixtures::{House, Opened, START, address, imported, sign_up};
+use crate::fixtures::{House, Opened, START, address, imported, listed, sign_up};
 
 /// The files of the house that hold one of these texts.
 fn holders(house: &House, texts: &[&str]) -> Vec<PathBuf> {
@@ -301,4 +301,18 @@ async fn a_process_that_is_killed_while_it_imports_leaves_all_rows_or_none() {
     }
     found.dedup();
     assert_eq!(found, [3, 0]);
+}
+
+#[tokio::test]
+async fn a_contact_that_is_imported_again_before_its_erasure_ends_is_listed_once() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let opened = house.try_open(files.tuning()).unwrap();
+    let import = || opened.store.import(vec![imported("zoe", START)], true);
+    import().await.unwrap();
+    files.fail_renames(true);
+    assert!(!forget(&opened, &["zoe"]).await.is_complete());
+    import().await.unwrap();
+    let contacts = listed(ContactStore::list(&*opened.store, None, None).await);
+    assert_eq!(contacts.await.len(), 1);
 }

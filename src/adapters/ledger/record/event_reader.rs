@@ -80,9 +80,9 @@ impl EventReader {
         })
     }
 
-    /// Calls `visit` with every event that changes what another one created, and goes back to the first
-    /// event.
-    pub(crate) fn each_change(&mut self, mut visit: impl FnMut(&Event)) -> Result<(), Flaw> {
+    /// Calls `visit` with every event that changes what another one created, and its place, and goes back
+    /// to the first event.
+    pub(crate) fn each_change(&mut self, mut visit: impl FnMut(u64, &Event)) -> Result<(), Flaw> {
         let is_change = |json: &[u8]| !CREATIONS.iter().any(|begin| json.starts_with(begin));
         while self.reader.offset() < self.length {
             let found = self.reader.next()?;
@@ -91,13 +91,18 @@ impl EventReader {
             if let Some(line) = self.reader.line(found)
                 && is_change(line.event)
             {
-                visit(&parse(self.place, line.event)?);
+                visit(self.place, &parse(self.place, line.event)?);
             }
         }
         self.place = 0;
         self.reader.rewind()?;
         self.reader.next()?;
         Ok(())
+    }
+
+    /// The place of the event last read.
+    pub(crate) fn place(&self) -> u64 {
+        self.place
     }
 
     /// The next event. `None` at the end, and at the torn end of a batch that is being written.
