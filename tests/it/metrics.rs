@@ -35,6 +35,12 @@ fn requests(metrics: &Metrics, name: &str) -> [u64; 5] {
     requests
 }
 
+/// Chat turns in the order of their outcomes.
+fn turns(metrics: &Metrics) -> Vec<u64> {
+    let turns = metrics.model.by_outcome();
+    turns.map(|(_outcome, count)| count.get()).collect()
+}
+
 /// What a policy admitted, refused and refunded.
 fn charges(metrics: &Metrics, policy: PolicyName) -> (u64, u64, u64) {
     let (_, found) = metrics
@@ -101,13 +107,7 @@ async fn a_panic_is_a_request_that_failed() {
     .start();
     app.send(chat()).await;
     assert_eq!(requests(&app.metrics, "assistant.chat"), [0, 0, 0, 1, 0]);
-    let turns: Vec<_> = app
-        .metrics
-        .model
-        .by_outcome()
-        .map(|(_, it)| it.get())
-        .collect();
-    assert_eq!(turns, [0, 0, 0, 0, 1]);
+    assert_eq!(turns(&app.metrics), [0, 0, 0, 0, 1]);
 }
 
 #[tokio::test]
@@ -186,13 +186,7 @@ async fn turns_count_by_how_they_ended() {
     for _ in 0..4 {
         app.send(chat()).await;
     }
-    let turns: Vec<_> = app
-        .metrics
-        .model
-        .by_outcome()
-        .map(|(_, it)| it.get())
-        .collect();
-    assert_eq!(turns, [1, 1, 1, 1, 0]);
+    assert_eq!(turns(&app.metrics), [1, 1, 1, 1, 0]);
     let totals = app.metrics.totals();
     assert_eq!(totals.get(Counted::Chats), 1);
     assert_eq!(totals.get(Counted::FailedChats), 3);

@@ -129,11 +129,7 @@ async fn nothing_is_shown_or_done_without_a_session() {
         }
     }
     desk.sign_up("ada@example.com").await;
-    let token = desk
-        .send(Visit::get("/").cookie(&cookie))
-        .await
-        .form_token();
-    let form = format!("email=ada%40example.com&form_token={token}");
+    let form = desk.form(&cookie, "email=ada%40example.com").await;
     for path in FORMS {
         let shown = desk.send(Visit::post(path, &form)).await;
         assert_eq!(shown.status, 403, "{path}");
@@ -149,11 +145,7 @@ async fn requests_of_other_pages_do_nothing() {
     let desk = Desk::new();
     let cookie = desk.sign_in().await;
     desk.sign_up("ada@example.com").await;
-    let token = desk
-        .send(Visit::get("/").cookie(&cookie))
-        .await
-        .form_token();
-    let form = format!("email=ada%40example.com&form_token={token}");
+    let form = desk.form(&cookie, "email=ada%40example.com").await;
     let good = Visit::post("/contacts/erase", &form).cookie(&cookie);
     let without_site = good.clone().without("sec-fetch-site");
     let tokenless = "email=ada%40example.com".to_owned();
@@ -234,11 +226,7 @@ async fn a_form_token_is_good_for_its_session_alone() {
     let desk = Desk::new();
     let (cookie, other) = (desk.sign_in().await, desk.sign_in().await);
     desk.sign_up("ada@example.com").await;
-    let token = desk
-        .send(Visit::get("/").cookie(&cookie))
-        .await
-        .form_token();
-    let form = format!("email=ada%40example.com&form_token={token}");
+    let form = desk.form(&cookie, "email=ada%40example.com").await;
     // Without these headers nobody but a program can have sent it.
     let plain = Visit::post("/contacts/erase", &form)
         .without("sec-fetch-site")

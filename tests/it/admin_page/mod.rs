@@ -210,6 +210,12 @@ impl Desk {
         cookie.split(';').next().unwrap().to_owned()
     }
 
+    /// `fields` with the form token of the session.
+    async fn form(&self, cookie: &str, fields: &str) -> String {
+        let shown = self.send(Visit::get("/").cookie(cookie)).await;
+        format!("{fields}&form_token={}", shown.form_token())
+    }
+
     /// Sends the form of the confirmation page at `path`.
     async fn confirm(&self, cookie: &str, path: &str, field: &str) -> Shown {
         let asked = self

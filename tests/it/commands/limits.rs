@@ -56,11 +56,7 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
         "{}",
         shown.out
     );
-    assert!(
-        shown.out.lines().all(|line| line.chars().count() <= 80),
-        "{}",
-        shown.out
-    );
+    shown.check_width();
     assert!(!shown.out.contains("127.0.0.1"));
     assert_eq!(used(&run(&HERE, dir.path()), "newsletter-ip"), 2);
     let reset = [

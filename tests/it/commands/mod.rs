@@ -37,6 +37,12 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// It fits into 80 columns.
+    pub(crate) fn check_width(&self) {
+        let is_narrow = |line: &str| line.chars().count() <= 80;
+        assert!(self.out.lines().all(is_narrow), "{self:?}");
+    }
+
     pub(crate) fn json(&self) -> Value {
         assert_eq!(self.status, Some(0), "{self:?}");
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))

@@ -73,9 +73,5 @@ fn a_running_service_tells_what_it_has_done() {
         "{}",
         shown.out
     );
-    assert!(
-        shown.out.lines().all(|line| line.chars().count() <= 80),
-        "{}",
-        shown.out
-    );
+    shown.check_width();
 }
