@@ -46,7 +46,6 @@ pub struct App {
 
 impl App {
     /// What requests are counted with.
-    #[must_use]
     pub fn meter(&self) -> Meter<'_> {
         Meter {
             limiter: &*self.limiter,
@@ -58,7 +57,6 @@ impl App {
     }
 
     /// What credentials are looked up in.
-    #[must_use]
     pub fn credentials(&self) -> Credentials<'_> {
         Credentials {
             keys: &*self.keys,
@@ -68,7 +66,6 @@ impl App {
     }
 
     /// What sign-ups work with.
-    #[must_use]
     pub fn newsletter(&self) -> Newsletter<'_> {
         match &self.notifier {
             Some(notifier) => Newsletter::Provider {
@@ -91,7 +88,6 @@ impl App {
     }
 
     /// What chat turns work with.
-    #[must_use]
     pub fn assistant(&self) -> Assistant<'_> {
         Assistant {
             model: &*self.model,

@@ -38,7 +38,6 @@ pub struct Log {
 
 impl Log {
     /// Number of lines dropped so far because the queue was full.
-    #[must_use]
     pub fn dropped_lines(&self) -> usize {
         self.dropped.dropped_lines()
     }

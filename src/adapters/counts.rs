@@ -58,7 +58,6 @@ struct Months {
 impl FileCountStore {
     /// The counts in `dir`, which is made when there is something to keep. What cannot be read is set aside
     /// with a warning.
-    #[must_use]
     pub fn open(dir: &Path) -> Self {
         let mut months = Months {
             dir: dir.to_owned(),
@@ -285,7 +284,6 @@ pub struct HourlyCounting {
 
 impl HourlyCounting {
     /// Starts it.
-    #[must_use]
     pub fn start(
         counts: &Arc<dyn CountStore>,
         metrics: &Arc<Metrics>,

@@ -86,7 +86,6 @@ impl DataDir {
     }
 
     /// Its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -97,19 +96,16 @@ impl DataDir {
     }
 
     /// The directory of the limiter's windows.
-    #[must_use]
     pub fn windows(&self) -> PathBuf {
         self.path.join(WINDOWS)
     }
 
     /// The directory of the hourly counts.
-    #[must_use]
     pub fn counts(&self) -> PathBuf {
         self.path.join(COUNTS)
     }
 
     /// Its secret.
-    #[must_use]
     pub fn secret(&self) -> &Secret {
         &self.secret
     }

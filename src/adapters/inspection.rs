@@ -70,7 +70,6 @@ pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
 }
 
 /// Whether systemd's clock service has synchronised the clock; `None` if it does not run.
-#[must_use]
 pub fn is_clock_synchronized() -> Option<bool> {
     let state = Path::new("/run/systemd/timesync");
     state.is_dir().then(|| state.join("synchronized").exists())

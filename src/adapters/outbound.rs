@@ -81,7 +81,6 @@ impl Roots {
     }
 
     /// These certificates alone. Those that cannot be parsed are ignored: systems keep some.
-    #[must_use]
     pub fn of(certificates: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(certificates);

@@ -22,7 +22,6 @@ pub struct ProbeAnswer {
 
 impl ProbeAnswer {
     /// The value of a header that stands once in it.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }

@@ -36,13 +36,11 @@ impl Entropy for SystemEntropy {
 }
 
 /// The user that the process acts as.
-#[must_use]
 pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
 /// Raises the limit on open files to fit `wanted` connections. Returns how many fit.
-#[must_use]
 pub fn fit_connections(wanted: u64) -> usize {
     let files = wanted + FILES_RESERVED;
     let limit = rlimit::increase_nofile_limit(files).unwrap_or_else(|error| {

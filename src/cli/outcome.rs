@@ -15,7 +15,6 @@ pub enum Done {
 
 impl Done {
     /// The exit status.
-    #[must_use]
     pub const fn status(self) -> u8 {
         match self {
             Self::Whole => 0,
@@ -49,7 +48,6 @@ pub enum CommandError {
 
 impl CommandError {
     /// The exit status.
-    #[must_use]
     pub const fn status(&self) -> u8 {
         match self {
             Self::OutputClosed => 0,

@@ -312,7 +312,6 @@ impl Args {
     }
 
     /// The settings of a service that listens on `bound`.
-    #[must_use]
     pub fn settings(&self, bound: SocketAddr) -> Settings {
         Settings {
             base_url: match &self.base_url {
@@ -329,7 +328,6 @@ impl Args {
     }
 
     /// How long browsers are to insist on `https`, in seconds, if `settings` say that clients use it.
-    #[must_use]
     pub fn hsts_max_age_s(&self, settings: &Settings) -> Option<u64> {
         self.hsts.filter(|_| settings.is_https())
     }
@@ -337,7 +335,6 @@ impl Args {
     /// How long requests in flight may take to finish at a stop: as long as the longest may take,
     /// but short enough that systemd, whose default patience is 90 s, does not kill the service
     /// before it has flushed.
-    #[must_use]
     pub fn drain_deadline(&self, deadlines: RequestDeadlines) -> Duration {
         const LONGEST: Duration = Duration::from_secs(80);
         let model = self.model.as_ref();

@@ -116,7 +116,6 @@ The backup is verified first. What is not as it was written is not restored.")]
 
 impl Command {
     /// Whether it works on a data directory.
-    #[must_use]
     pub fn needs_data_dir(&self) -> bool {
         !matches!(
             self,
@@ -125,7 +124,6 @@ impl Command {
     }
 
     /// Whether it takes every flag of the service, because it is about them.
-    #[must_use]
     pub fn takes_flags(&self) -> bool {
         matches!(
             self,

@@ -145,7 +145,6 @@ fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
 }
 
 /// The completions of `shell`.
-#[must_use]
 pub fn completions(shell: Shell) -> Vec<u8> {
     generated::completions(shell, command())
 }

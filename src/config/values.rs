@@ -18,7 +18,6 @@ pub struct WebhookUrl(Url);
 
 impl WebhookUrl {
     /// The whole URL.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }

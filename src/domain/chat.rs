@@ -19,7 +19,6 @@ pub enum Role {
 
 impl Role {
     /// The role of this name, if there is one.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "user" => Some(Self::User),
@@ -60,7 +59,6 @@ impl Conversation {
     }
 
     /// The turns, oldest first.
-    #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.0
     }

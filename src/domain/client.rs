@@ -44,7 +44,6 @@ impl From<IpAddr> for Network {
 
 impl Network {
     /// A keyed hash. Equal networks have equal hashes; nothing else can be learnt from it.
-    #[must_use]
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         key.hash16(&[b"network", self.as_bytes()])
     }
@@ -61,7 +60,6 @@ impl Network {
 
     /// A short name for log lines: a keyed hash, which hides the address, and is the same in all lines of
     /// one day (UTC).
-    #[must_use]
     pub fn pseudonym(&self, key: &MacKey, at: Timestamp) -> String {
         const DAY_MS: u64 = 24 * 60 * 60 * 1000;
         let day = at.as_ms() / DAY_MS;
@@ -70,7 +68,6 @@ impl Network {
     }
 
     /// The group of the network: its IPv4 /24 or IPv6 /48.
-    #[must_use]
     pub const fn group(self, key: &MacKey) -> ClientGroup<'_> {
         let network = match self {
             Self::V4([a, b, c, _]) => Self::V4([a, b, c, 0]),
@@ -120,7 +117,6 @@ pub struct ClientGroup<'a> {
 
 impl ClientGroup<'_> {
     /// The hash. Computed on demand, because most requests do not need it.
-    #[must_use]
     pub fn hashed(&self) -> [u8; 16] {
         let network = self.network.as_bytes();
         self.key.hash16(&[b"group", network])
@@ -146,7 +142,6 @@ pub struct Client {
 
 impl Client {
     /// What tells this client from others: its credential, or its network if it presents none.
-    #[must_use]
     pub fn subject(&self) -> Subject<'_> {
         match &self.credential {
             Some(fingerprint) => Subject::Credential(fingerprint),
@@ -172,7 +167,6 @@ pub enum Subject<'a> {
 
 impl Subject<'_> {
     /// A keyed hash. Equal subjects have equal hashes; nothing else can be learnt from it.
-    #[must_use]
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         match self {
             Self::Network(network) => network.hashed(key),
@@ -193,45 +187,38 @@ pub struct LimitKey([u8; 16]);
 
 impl LimitKey {
     /// The key of `subject` under `policy`.
-    #[must_use]
     pub fn new(key: &MacKey, policy: PolicyName, subject: Subject<'_>) -> Self {
         Self::tagged(policy, subject.hashed(key))
     }
 
     /// A key that was stored.
-    #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
     /// The tag, then the hash.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
     /// The policy.
-    #[must_use]
     pub fn policy(&self) -> Option<PolicyName> {
         let [tag, ..] = self.0;
         PolicyName::ALL.get(usize::from(tag)).copied()
     }
 
     /// A key that was shown, in 32 hexadecimal digits.
-    #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
         let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
         Some(Self(bytes.try_into().ok()?)).filter(|key| key.policy().is_some())
     }
 
     /// The key in hexadecimal digits.
-    #[must_use]
     pub fn to_hex(&self) -> String {
         HEXLOWER.encode(&self.0)
     }
 
     /// The key under `policy` of what has this hash, such as [`Subject::hashed`].
-    #[must_use]
     pub fn tagged(policy: PolicyName, mut hash: [u8; 16]) -> Self {
         let [tag, ..] = &mut hash;
         *tag = policy.tag();

@@ -35,13 +35,11 @@ pub struct OriginHash([u8; 8]);
 
 impl OriginHash {
     /// A hash that was stored.
-    #[must_use]
     pub const fn from_bytes(bytes: [u8; 8]) -> Self {
         Self(bytes)
     }
 
     /// The bytes.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 8] {
         &self.0
     }
@@ -55,7 +53,6 @@ impl From<[u8; 16]> for OriginHash {
 
 impl Origin {
     /// Whether `other` shares the network or the credential.
-    #[must_use]
     pub fn is_shared_with(&self, other: &Self) -> bool {
         self.network == other.network
             || (self.credential.is_some() && self.credential == other.credential)
@@ -208,7 +205,6 @@ pub struct Erasure {
 
 impl Erasure {
     /// Whether none of the addresses is in any file of the store any more.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.remaining.is_empty()
     }

@@ -76,19 +76,16 @@ impl ApiKey {
     }
 
     /// The key itself, for the response that issues it.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
     /// Identifies the key everywhere else.
-    #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.0)
     }
 
     /// Its public id.
-    #[must_use]
     pub fn id(&self) -> KeyId {
         let random = self.0.bytes().skip(PREFIX.len());
         let mut id = KeyId([b'0'; KeyId::LEN]);
@@ -116,19 +113,16 @@ impl Fingerprint {
     }
 
     /// A stored fingerprint.
-    #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// The hash.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
     /// What people see instead of a public id: `fp:` and the first 12 hexadecimal digits.
-    #[must_use]
     pub fn name(&self) -> String {
         let digits = blake3::Hash::from_bytes(self.0).to_hex();
         let first = digits.chars().take(NAME_DIGITS);
@@ -151,7 +145,6 @@ impl KeyId {
     const LEN: usize = 8;
 
     /// Reads an id, with or without `lak_` before it. `None` unless it is 8 letters and digits.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix(PREFIX).unwrap_or(text);
         let id = <[u8; Self::LEN]>::try_from(text.as_bytes()).ok()?;
@@ -204,7 +197,6 @@ impl KeyName {
     }
 
     /// Whether it names this key.
-    #[must_use]
     pub fn is_of(&self, record: &KeyRecord) -> bool {
         match self {
             Self::Public(name) => record.name() == *name || record.fingerprint.name() == *name,
@@ -213,7 +205,6 @@ impl KeyName {
     }
 
     /// The name as it may be shown.
-    #[must_use]
     pub fn public(&self) -> String {
         match self {
             Self::Public(name) => name.clone(),
@@ -241,14 +232,12 @@ pub struct KeyRecord {
 
 impl KeyRecord {
     /// What people see: the public id, or `fp:` and 12 digits of the fingerprint.
-    #[must_use]
     pub fn name(&self) -> String {
         self.id
             .map_or_else(|| self.fingerprint.name(), |id| id.to_string())
     }
 
     /// What has become of the key at `now`. A revoked key stays revoked after it has expired.
-    #[must_use]
     pub fn state(&self, now: Timestamp) -> KeyState {
         match self.revoked_at {
             Some(_) => KeyState::Revoked,
@@ -258,7 +247,6 @@ impl KeyRecord {
     }
 
     /// Whether the key is valid at `now`.
-    #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
         self.state(now) == KeyState::Active
     }

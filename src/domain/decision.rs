@@ -24,20 +24,17 @@ pub struct Standing {
 
 impl Standing {
     /// The number of admissions that count, at most the quota's count.
-    #[must_use]
     pub fn used(&self) -> u32 {
         self.quota.count() - self.remaining()
     }
 
     /// The number of admissions that are left.
-    #[must_use]
     pub fn remaining(&self) -> u32 {
         self.quota.count().saturating_sub(self.usage.counted)
     }
 
     /// Seconds until one more is left, rounded up, at least 1; the window's length when nothing is
     /// counted. After a refusal this is the time to wait.
-    #[must_use]
     pub fn reset_s(&self) -> u64 {
         self.usage.reset_ms.div_ceil(1000).max(1)
     }
@@ -83,7 +80,6 @@ impl Decision {
     }
 
     /// Whether any policy refused.
-    #[must_use]
     pub fn is_refused(&self) -> bool {
         self.standings.iter().any(|standing| standing.is_violated)
     }
@@ -96,7 +92,6 @@ impl Decision {
     }
 
     /// The standing of `policy`, if it counts this request.
-    #[must_use]
     pub fn standing(&self, policy: PolicyName) -> Option<&Standing> {
         self.standings
             .iter()
@@ -104,7 +99,6 @@ impl Decision {
     }
 
     /// All policies that count this request.
-    #[must_use]
     pub fn standings(&self) -> &[Standing] {
         &self.standings
     }
@@ -112,7 +106,6 @@ impl Decision {
     /// The policy that the answer shows: after a refusal, the violated one with the longest wait;
     /// otherwise the featured one; otherwise the smallest remaining, ties to the longer reset.
     /// None when every policy is off.
-    #[must_use]
     pub fn binding(&self) -> Option<&Standing> {
         if self.is_refused() {
             return self

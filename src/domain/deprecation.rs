@@ -23,7 +23,6 @@ impl Deprecation {
     pub const NOTICE_DAYS_MIN: u64 = 90;
 
     /// The operation is not removed before this instant.
-    #[must_use]
     pub fn sunset(&self) -> Timestamp {
         const DAY_MS: u64 = 24 * 60 * 60 * 1000;
         let days = self.notice_days.max(Self::NOTICE_DAYS_MIN);

@@ -59,13 +59,11 @@ impl EmailAddress {
     }
 
     /// A stored address. An earlier version may have parsed it by other rules.
-    #[must_use]
     pub const fn from_stored(address: String) -> Self {
         Self(address)
     }
 
     /// The address as it is stored and compared.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -47,7 +47,6 @@ impl Counted {
     ];
 
     /// Its name.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Requests => "requests",
@@ -65,7 +64,6 @@ impl Counted {
     }
 
     /// The one with this name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == name)
     }
@@ -77,7 +75,6 @@ pub struct Counts([u64; Counted::ALL.len()]);
 
 impl Counts {
     /// The number of `counted`.
-    #[must_use]
     pub fn get(&self, counted: Counted) -> u64 {
         self.0.get(counted as usize).copied().unwrap_or(0)
     }
@@ -97,7 +94,6 @@ impl Counts {
     }
 
     /// What was counted since `earlier`.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut difference = Self::default();
         for (counted, number) in self.iter() {
@@ -107,7 +103,6 @@ impl Counts {
     }
 
     /// Whether all numbers are 0.
-    #[must_use]
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
@@ -126,13 +121,11 @@ const HOUR_MS: u64 = 3_600_000;
 
 impl Hour {
     /// The hour of an instant.
-    #[must_use]
     pub const fn of(at: Timestamp) -> Self {
         Self(at.as_ms() / HOUR_MS)
     }
 
     /// The hour of this name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let start: jiff::Timestamp = format!("{name}:00:00Z").parse().ok()?;
         let start_ms = u64::try_from(start.as_millisecond()).ok()?;
@@ -142,7 +135,6 @@ impl Hour {
 
     /// Its date and hour, such as `2026-11-23T01`. The first 7 characters are its month. Empty beyond
     /// the year 9999.
-    #[must_use]
     pub fn name(self) -> String {
         let mut name = self.start().to_rfc3339();
         name.truncate("2026-11-23T01".len());
@@ -150,7 +142,6 @@ impl Hour {
     }
 
     /// When it began.
-    #[must_use]
     pub const fn start(self) -> Timestamp {
         Timestamp::from_ms(self.0.saturating_mul(HOUR_MS))
     }

@@ -48,7 +48,6 @@ impl PolicyName {
     ];
 
     /// The published name.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -66,19 +65,16 @@ impl PolicyName {
     }
 
     /// The policy with this published name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|policy| policy.as_str() == name)
     }
 
     /// A stable number, for stored keys.
-    #[must_use]
     pub const fn tag(self) -> u8 {
         self as u8
     }
 
     /// Which requests share a window.
-    #[must_use]
     pub const fn counted_by(self) -> CountedBy {
         match self {
             Self::Default => CountedBy::Client,
@@ -93,13 +89,11 @@ impl PolicyName {
 
     /// Whether it counts by network alone. When a model or a provider fails, its charges are not
     /// refunded, which bounds the refunds under every other policy.
-    #[must_use]
     pub const fn counts_networks(self) -> bool {
         matches!(self.counted_by(), CountedBy::Network)
     }
 
     /// The quota unless the operator configures another.
-    #[must_use]
     pub const fn default_quota(self) -> Quota {
         const MINUTE_MS: u64 = 60_000;
         const HOUR_MS: u64 = 60 * MINUTE_MS;
@@ -138,7 +132,6 @@ pub enum CountedBy {
 
 impl CountedBy {
     /// The same in words, as in "the policy allows 10 in 60 seconds for each network".
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Client => "for each client",
@@ -193,19 +186,16 @@ impl Quota {
     }
 
     /// The count.
-    #[must_use]
     pub const fn count(self) -> u32 {
         self.count
     }
 
     /// The window in milliseconds.
-    #[must_use]
     pub const fn window_ms(self) -> u64 {
         self.window_ms
     }
 
     /// The window in seconds; windows are whole seconds.
-    #[must_use]
     pub const fn window_s(self) -> u64 {
         self.window_ms / 1000
     }
@@ -242,7 +232,6 @@ impl fmt::Display for Quota {
 const UNITS_S: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
 
 /// Parses a whole number with one unit, such as `15m` or `24h`; none if it does not fit.
-#[must_use]
 pub fn parse_duration_ms(text: &str) -> Option<u64> {
     let unit = text.chars().next_back()?;
     let (_, unit_s) = UNITS_S.into_iter().find(|(name, _)| *name == unit)?;
@@ -270,7 +259,6 @@ impl Default for Policies {
 
 impl Policies {
     /// The quota of `policy`; none if it is off.
-    #[must_use]
     pub fn quota(&self, policy: PolicyName) -> Option<Quota> {
         self.0.get(usize::from(policy.tag())).copied().flatten()
     }

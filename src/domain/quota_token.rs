@@ -22,19 +22,16 @@ pub struct QuotaToken {
 
 impl QuotaToken {
     /// A new visitor with this random id.
-    #[must_use]
     pub const fn new(id: [u8; ID_LEN]) -> Self {
         Self { id }
     }
 
     /// The id, for the limiter key.
-    #[must_use]
     pub const fn id(&self) -> &[u8; ID_LEN] {
         &self.id
     }
 
     /// The text that the visitor is given.
-    #[must_use]
     pub fn encode(&self, key: &MacKey) -> String {
         let id = URL_SAFE_NO_PAD.encode(self.id);
         let tag = URL_SAFE_NO_PAD.encode(self.tag(key));
@@ -42,7 +39,6 @@ impl QuotaToken {
     }
 
     /// Parses what a visitor presents; none unless [`QuotaToken::encode`] made it with this key.
-    #[must_use]
     pub fn decode(value: &str, key: &MacKey) -> Option<Self> {
         if value.len() != ENCODED_LEN {
             return None;

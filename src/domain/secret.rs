@@ -9,26 +9,22 @@ pub struct Secret([u8; 32]);
 
 impl Secret {
     /// A secret of these bytes.
-    #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// The bytes, for the file that holds them.
-    #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
     /// Identifies the secret without revealing it: 16 hexadecimal digits.
-    #[must_use]
     pub fn id(&self) -> String {
         let id = blake3::derive_key("landing-api 2026-11 secret id", &self.0);
         blake3::Hash::from_bytes(id).to_hex().as_str()[..16].to_owned()
     }
 
     /// Derives the keys.
-    #[must_use]
     pub fn keys(&self) -> SecretKeys {
         let derive = |context| MacKey(blake3::derive_key(context, &self.0));
         SecretKeys {
@@ -75,7 +71,6 @@ pub struct MacKey([u8; 32]);
 impl MacKey {
     /// Keyed BLAKE3 of `parts`, each preceded by its length, so that different lists of parts are
     /// different inputs.
-    #[must_use]
     pub fn hash(&self, parts: &[&[u8]]) -> blake3::Hash {
         let mut input = Vec::with_capacity(128);
         for part in parts {
@@ -86,7 +81,6 @@ impl MacKey {
     }
 
     /// The first 16 bytes of [`MacKey::hash`].
-    #[must_use]
     pub fn hash16(&self, parts: &[&[u8]]) -> [u8; 16] {
         let mut short = [0; 16];
         let hash = self.hash(parts);

@@ -22,7 +22,6 @@ pub struct Settings {
 
 impl Settings {
     /// The host of the base URL, without its port; an IPv6 address stands in brackets.
-    #[must_use]
     pub fn host(&self) -> &str {
         let authority = match self.base_url.split_once("://") {
             Some((_scheme, authority)) => authority,
@@ -37,7 +36,6 @@ impl Settings {
     }
 
     /// Whether clients reach the service over TLS.
-    #[must_use]
     pub fn is_https(&self) -> bool {
         self.base_url.starts_with("https://")
     }

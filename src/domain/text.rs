@@ -60,7 +60,6 @@ impl<const MAX: usize> Text<MAX> {
     }
 
     /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

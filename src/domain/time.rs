@@ -6,25 +6,21 @@ pub struct Timestamp(u64);
 
 impl Timestamp {
     /// The instant `ms` milliseconds after the Unix epoch.
-    #[must_use]
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms)
     }
 
     /// Milliseconds since the Unix epoch.
-    #[must_use]
     pub const fn as_ms(self) -> u64 {
         self.0
     }
 
     /// Milliseconds since `earlier`; 0 if it is in the future.
-    #[must_use]
     pub const fn ms_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// The instant in RFC 3339: UTC, milliseconds. Empty beyond the year 9999.
-    #[must_use]
     pub fn to_rfc3339(self) -> String {
         i64::try_from(self.0)
             .ok()
@@ -34,7 +30,6 @@ impl Timestamp {
 
     /// Parses an instant of RFC 3339, or a date, which is its midnight in UTC. `None` for anything else, and
     /// before 1970.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_date = text.len() == "2026-01-31".len();
         let midnight = is_date.then(|| [text, "T00:00:00Z"].concat());

@@ -71,7 +71,6 @@ pub struct Window {
 
 impl Window {
     /// A window of stored buckets. They are sorted; empty ones are dropped.
-    #[must_use]
     pub fn from_buckets(buckets: impl IntoIterator<Item = Bucket>) -> Self {
         let mut buckets: SmallVec<[Bucket; 1]> = buckets
             .into_iter()
@@ -83,19 +82,16 @@ impl Window {
     }
 
     /// The buckets, oldest first.
-    #[must_use]
     pub fn buckets(&self) -> &[Bucket] {
         &self.buckets
     }
 
     /// The instant of the newest admission; none if the window is empty.
-    #[must_use]
     pub fn newest(&self) -> Option<Timestamp> {
         self.buckets.last().map(|bucket| bucket.newest)
     }
 
     /// Whether nothing counts any more at `now`.
-    #[must_use]
     pub fn is_expired(&self, quota: Quota, now: Timestamp) -> bool {
         self.newest()
             .is_none_or(|newest| has_expired(newest, quota, now))

@@ -16,7 +16,6 @@ pub enum Area {
 
 impl Area {
     /// The area of a path. The documents below `/mcp` are in [`Area::Site`].
-    #[must_use]
     pub fn of(path: &str) -> Self {
         let is_below = |root| {
             let rest = path.strip_prefix(root);
@@ -36,7 +35,6 @@ impl Area {
     /// Whether an invalid credential ends a request. Elsewhere it is ignored: the documents that a
     /// challenge names, and the endpoints that issue or revoke credentials, must work for a client
     /// whose credential has expired.
-    #[must_use]
     pub const fn refuses_bad_credentials(self) -> bool {
         match self {
             Self::Api | Self::Mcp => true,
@@ -46,7 +44,6 @@ impl Area {
 
     /// Whether programs call it: answers always show the rate limits, and pages of allowed origins
     /// may read them.
-    #[must_use]
     pub const fn is_for_programs(self) -> bool {
         match self {
             Self::Api | Self::OAuth | Self::Mcp => true,

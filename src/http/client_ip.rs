@@ -71,7 +71,6 @@ pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
     /// Trusts `networks`.
-    #[must_use]
     pub fn new(networks: impl IntoIterator<Item = IpNet>) -> Self {
         Self(networks.into_iter().collect())
     }

@@ -60,7 +60,6 @@ pub struct AllowedOrigins(Vec<String>);
 impl AllowedOrigins {
     /// Allows `origins`, each serialised as browsers do: scheme, host, and the port if it is not
     /// the scheme's default.
-    #[must_use]
     pub fn new(origins: impl IntoIterator<Item = String>) -> Self {
         Self(origins.into_iter().collect())
     }

@@ -58,7 +58,6 @@ pub enum Verb {
 
 impl Verb {
     /// The method as it stands in a request.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -186,7 +185,6 @@ impl Route {
     pub(crate) const UNKNOWN: &str = "unknown";
 
     /// Its name in the log.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Found(endpoint) => endpoint.name,
@@ -196,7 +194,6 @@ impl Route {
     }
 
     /// `path` as the endpoint's table has it. Documents have no path there.
-    #[must_use]
     pub fn path(&self, path: &str) -> Option<&'static str> {
         match self {
             Self::Found(endpoint) => endpoint.paths.iter().copied().find(|it| *it == path),
@@ -205,7 +202,6 @@ impl Route {
     }
 
     /// Whether the path is a document's, whatever the method.
-    #[must_use]
     pub const fn is_document(&self) -> bool {
         match self {
             Self::Found(endpoint) => endpoint.is_document,

@@ -78,7 +78,6 @@ async fn run_tool(tool: Tool, context: RequestContext, arguments: Bytes) -> Resu
 }
 
 /// Finds the endpoint for a method and a path; `is_document` knows the paths of the site.
-#[must_use]
 pub fn find(method: &Method, path: &str, is_document: impl Fn(&str) -> bool) -> Route {
     let [mut get, mut post] = [None, None];
     for &endpoint in ENDPOINTS {

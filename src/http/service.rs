@@ -39,7 +39,6 @@ pub struct LandingService {
 impl LandingService {
     /// A service over `app` and `site`. `id_seed` is 16 random bytes; a body has `body_deadline`
     /// to arrive.
-    #[must_use]
     pub fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16], body_deadline: Duration) -> Self {
         Self {
             renderer: Renderer::new(&app.settings.base_url),
@@ -88,14 +87,12 @@ impl LandingService {
 
     /// What clients hold now: the bytes of bodies that are being read and of heads that wait for a body,
     /// and the turns of the model.
-    #[must_use]
     pub fn held(&self) -> (usize, usize) {
         let turns = self.state.turns.as_ref().map(|turns| turns.held());
         (self.bodies.held(), turns.unwrap_or(0))
     }
 
     /// The number of handlers with effects and streamed answers that have begun and not finished.
-    #[must_use]
     pub fn unfinished(&self) -> usize {
         self.state.unfinished.len()
     }

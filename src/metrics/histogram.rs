@@ -14,7 +14,6 @@ impl Counter {
     }
 
     /// The number.
-    #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -65,13 +64,11 @@ impl Histogram {
     }
 
     /// The number of values.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets().map(|(_, count)| count).sum()
     }
 
     /// The sum of the values.
-    #[must_use]
     pub fn sum(&self) -> u64 {
         self.sum.get()
     }

@@ -66,7 +66,6 @@ impl StatusClass {
     }
 
     /// Its name.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Success => "2xx",
@@ -90,7 +89,6 @@ pub struct EndpointMetrics {
 
 impl EndpointMetrics {
     /// The requests that ended so.
-    #[must_use]
     pub fn requests(&self, class: StatusClass) -> u64 {
         self.classes.get(class as usize).map_or(0, Counter::get)
     }
@@ -161,7 +159,6 @@ pub struct LedgerMetrics {
 
 impl LedgerMetrics {
     /// The length of the ledger in bytes.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
@@ -209,7 +206,6 @@ pub struct Metrics {
 
 impl Metrics {
     /// Zeros, for requests to endpoints of these names.
-    #[must_use]
     pub fn new(endpoints: impl IntoIterator<Item = &'static str>) -> Self {
         let endpoint = |name| EndpointMetrics {
             name,
@@ -246,13 +242,11 @@ impl Metrics {
     }
 
     /// The space of the data directory's disk, if it is known.
-    #[must_use]
     pub fn disk_space(&self) -> Option<DiskSpace> {
         self.data_dir.as_deref().and_then(disk_space)
     }
 
     /// Whether the service has been asked to stop.
-    #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.is_stopping.load(Relaxed)
     }
@@ -263,7 +257,6 @@ impl Metrics {
     }
 
     /// The requests to each endpoint.
-    #[must_use]
     pub fn endpoints(&self) -> &[EndpointMetrics] {
         &self.endpoints
     }
@@ -315,7 +308,6 @@ impl Metrics {
     }
 
     /// The newest line of level WARN or ERROR.
-    #[must_use]
     pub fn last_error(&self) -> Option<LastError> {
         let last = self.last_error.lock();
         last.unwrap_or_else(PoisonError::into_inner).clone()
@@ -331,7 +323,6 @@ impl Metrics {
     }
 
     /// What the hourly counts do not have yet.
-    #[must_use]
     pub fn not_yet_counted(&self) -> Counts {
         self.totals().since(&self.counted_by_hour())
     }
@@ -347,7 +338,6 @@ impl Metrics {
     }
 
     /// The numbers that are also counted by the hour.
-    #[must_use]
     pub fn totals(&self) -> Counts {
         let mut totals = Counts::default();
         for endpoint in &self.endpoints {

@@ -23,7 +23,6 @@ pub struct ProcessUsage {
 }
 
 /// What this process uses now; `None` without `/proc`.
-#[must_use]
 pub fn process_usage() -> Option<ProcessUsage> {
     read().ok()
 }

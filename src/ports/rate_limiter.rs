@@ -91,7 +91,6 @@ pub enum WindowSet {
 
 impl WindowSet {
     /// Whether the window of `key` is among them.
-    #[must_use]
     pub fn contains(&self, key: &LimitKey) -> bool {
         match self {
             Self::All => true,
@@ -130,7 +129,6 @@ pub struct Charge<'a> {
 
 impl Charge<'_> {
     /// The standing of the policy at this usage of the window.
-    #[must_use]
     pub fn standing(&self, usage: Usage, is_violated: bool) -> Standing {
         Standing {
             policy: self.policy,
@@ -170,7 +168,6 @@ pub struct ReceiptEntry {
 
 impl ReceiptEntry {
     /// The standing of the policy at this usage of the window.
-    #[must_use]
     pub const fn standing(&self, usage: Usage) -> Standing {
         Standing {
             policy: self.policy,
@@ -196,19 +193,16 @@ impl Receipt {
     }
 
     /// The entries, for the adapter that issued the receipt.
-    #[must_use]
     pub fn entries(&self) -> &[ReceiptEntry] {
         &self.0
     }
 
     /// The policies that were charged.
-    #[must_use]
     pub fn policies(&self) -> ArrayVec<PolicyName, POLICIES_PER_REQUEST_MAX> {
         self.0.iter().map(|entry| entry.policy).collect()
     }
 
     /// Whether nothing was charged.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -24,7 +24,6 @@ pub struct SiteFacts {
 
 /// The name of the quota cookie. On https the `__Host-` prefix keeps other hosts and plain http from
 /// setting it (RFC 6265bis, section 4.1.3.2); browsers refuse the prefix elsewhere.
-#[must_use]
 pub const fn quota_cookie_name(is_https: bool) -> &'static str {
     if is_https {
         "__Host-assistant"

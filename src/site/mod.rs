@@ -161,20 +161,17 @@ impl Site {
     }
 
     /// Every document, each under a path of its own.
-    #[must_use]
     pub fn documents(&self) -> &[Document] {
         &self.documents
     }
 
     /// The MCP server's names and tools.
-    #[must_use]
     pub fn toolbox(&self) -> &Toolbox {
         &self.toolbox
     }
 
     /// What the assistant may quote: the sections of the guide and of the operator's own pages, the
     /// introduction first.
-    #[must_use]
     pub fn passages(&self) -> &[Passage] {
         &self.passages
     }

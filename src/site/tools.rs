@@ -38,7 +38,6 @@ impl Tool {
     ];
 
     /// Its name in the protocol, which never changes.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::CheckHealth => "check_health",
@@ -51,7 +50,6 @@ impl Tool {
     }
 
     /// The tool of that name.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }

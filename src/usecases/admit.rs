@@ -40,7 +40,6 @@ pub enum Credential {
 impl Credential {
     /// The key it is counted under. All tokens of a registration count as one client, so a further
     /// token gives no further quota.
-    #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         match self {
             Self::Key(fingerprint) => *fingerprint,

@@ -248,7 +248,6 @@ pub struct Allowance {
 
 impl Allowance {
     /// The numbers of the `assistant` policy. If disabled, the largest possible quota, unused.
-    #[must_use]
     pub fn of(decision: &Decision) -> Self {
         match decision.standing(PolicyName::Assistant) {
             Some(standing) => Self {

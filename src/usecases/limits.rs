@@ -79,7 +79,6 @@ pub enum ClientIdentity<'a> {
 
 impl ClientIdentity<'_> {
     /// The API key, the token or the client id of an agent.
-    #[must_use]
     pub fn from_credential(text: &str, secrets: &SecretKeys) -> Option<Self> {
         let fingerprint = match ApiKey::parse(text) {
             Ok(key) => key.fingerprint(),

@@ -109,7 +109,6 @@ impl<'a> Meter<'a> {
 
     /// One charge for each subject under its policy, for a request from `network`. Disabled
     /// policies charge nothing.
-    #[must_use]
     pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
         let group = network.group(self.key);
         let mut charges = Charges::new();

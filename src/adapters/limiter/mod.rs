@@ -86,7 +86,6 @@ impl SledRateLimiter {
     }
 
     /// A limiter over any store, which writes only when [`SledRateLimiter::tick`] is called.
-    #[must_use]
     pub fn without_thread(
         store: Box<dyn WindowStore>,
         policies: &Policies,
@@ -123,19 +122,16 @@ impl SledRateLimiter {
     }
 
     /// The number of windows in memory.
-    #[must_use]
     pub fn windows(&self) -> usize {
         self.table.count()
     }
 
     /// Whether the store does not accept writes.
-    #[must_use]
     pub fn is_store_failing(&self) -> bool {
         self.health.is_failing.load(Relaxed)
     }
 
     /// The number of windows in the store; 0 once it is closed. Slow: counts them.
-    #[must_use]
     pub fn stored(&self) -> usize {
         lock(&self.writer).stored_count()
     }

@@ -81,7 +81,6 @@ pub struct SledWindowStore {
 
 impl SledWindowStore {
     /// The store in `dir`, whose parent must exist. Does not access it yet.
-    #[must_use]
     pub fn new(dir: &Path) -> Self {
         Self {
             dir: dir.to_owned(),

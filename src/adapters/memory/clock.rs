@@ -11,7 +11,6 @@ pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
     /// A clock that shows `now`.
-    #[must_use]
     pub fn new(now: Timestamp) -> Self {
         Self(AtomicU64::new(now.as_ms()))
     }

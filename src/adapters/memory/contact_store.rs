@@ -68,13 +68,11 @@ impl MemoryContactStore {
     }
 
     /// How many contacts there are.
-    #[must_use]
     pub fn len(&self) -> usize {
         lock(&self.contacts).kept.len()
     }
 
     /// Whether there is no contact.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -20,7 +20,6 @@ pub struct ScriptedModelClient {
 
 impl ScriptedModelClient {
     /// Gives `answers` first.
-    #[must_use]
     pub fn new(answers: impl IntoIterator<Item = Result<String, ModelError>>) -> Self {
         Self {
             answers: Mutex::new(answers.into_iter().collect()),
@@ -36,7 +35,6 @@ impl ScriptedModelClient {
     }
 
     /// The conversations so far, oldest first.
-    #[must_use]
     pub fn asked(&self) -> Vec<Conversation> {
         lock(&self.asked).clone()
     }
@@ -73,7 +71,6 @@ pub struct MemoryAnswerSink {
 
 impl MemoryAnswerSink {
     /// Closes after `pieces` pieces.
-    #[must_use]
     pub fn closing_after(pieces: usize) -> Self {
         Self {
             pieces_max: Some(pieces),
@@ -82,7 +79,6 @@ impl MemoryAnswerSink {
     }
 
     /// The pieces so far, oldest first.
-    #[must_use]
     pub fn pieces(&self) -> Vec<String> {
         lock(&self.pieces).clone()
     }

@@ -23,7 +23,6 @@ impl ScriptedSubscriptionNotifier {
     }
 
     /// The sign-ups so far, oldest first.
-    #[must_use]
     pub fn told(&self) -> Vec<Notice> {
         lock(&self.told).clone()
     }

@@ -71,7 +71,6 @@ struct QueryTerm {
 
 impl PassageModelClient {
     /// A model that knows `passages` and nothing else.
-    #[must_use]
     pub fn new(passages: Vec<Passage>) -> Self {
         let passages: Vec<_> = passages.into_iter().map(IndexedPassage::new).collect();
         let length: f64 = passages.iter().map(|passage| passage.length).sum();

@@ -55,7 +55,6 @@ impl WebhookSecret {
 
     /// The value of `webhook-signature` for the message `id`, sent at `sent_s` in seconds since the
     /// Unix epoch.
-    #[must_use]
     pub fn sign(&self, id: &str, sent_s: u64, body: &[u8]) -> String {
         // HMAC takes a key of any length, so this does not fail.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {

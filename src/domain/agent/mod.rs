@@ -51,7 +51,6 @@ impl Registration {
     pub const LIFETIME_MS: u64 = 30 * DAY_MS;
 
     /// A registration made at `now` with these random bytes.
-    #[must_use]
     pub fn new(random: [u8; RANDOM_LEN], now: Timestamp) -> Self {
         let expires_at_ms = now.plus_ms(Self::LIFETIME_MS).as_ms();
         Self {
@@ -62,44 +61,37 @@ impl Registration {
 
     /// Parses a client id; `None` if [`Registration::client_id`] cannot have made it. Anybody can
     /// construct one: accept it only together with its secret.
-    #[must_use]
     pub fn from_client_id(text: &str) -> Option<Self> {
         decode(CLIENT_ID, text).map(|bytes| Self::from_bytes(&bytes))
     }
 
     /// The public name of the registration.
-    #[must_use]
     pub fn client_id(&self) -> String {
         encode(CLIENT_ID, &self.to_bytes())
     }
 
     /// The secret which, together with the client id, proves that the registration was made here.
-    #[must_use]
     pub fn client_secret(&self, key: &MacKey) -> String {
         encode(CLIENT_SECRET, self.secret(key).as_bytes())
     }
 
     /// Whether `text` is the client secret. Compares in constant time, as BLAKE3's hashes do.
-    #[must_use]
     pub fn has_secret(&self, text: &str, key: &MacKey) -> bool {
         decode(CLIENT_SECRET, text)
             .is_some_and(|bytes| self.secret(key) == blake3::Hash::from_bytes(bytes))
     }
 
     /// From this instant on the client secret and all tokens are invalid.
-    #[must_use]
     pub const fn expires_at(&self) -> Timestamp {
         self.expires_at
     }
 
     /// Whether the client secret is unexpired at `now`; it may have been revoked.
-    #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
         now < self.expires_at
     }
 
     /// Identifies the registration in the limiter and in the revocation list.
-    #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.client_id())
     }
@@ -146,7 +138,6 @@ pub struct RevokedRegistration {
 
 impl RevokedRegistration {
     /// What people see: the client id, or `fp:` and 12 digits of the fingerprint.
-    #[must_use]
     pub fn name(&self) -> String {
         self.registration
             .map_or_else(|| self.fingerprint.name(), |it| it.client_id())
@@ -166,7 +157,6 @@ impl AccessToken {
 
     /// A token of `registration`, issued at `now`. It expires no later than its registration, so a
     /// revocation has to be kept only until then.
-    #[must_use]
     pub fn new(registration: Registration, now: Timestamp) -> Self {
         Self {
             registration,
@@ -175,7 +165,6 @@ impl AccessToken {
     }
 
     /// The token's text.
-    #[must_use]
     pub fn encode(&self, key: &MacKey) -> String {
         let mut bytes = [0; TOKEN_LEN];
         let (registration, rest) = bytes.split_at_mut(REGISTRATION_LEN);
@@ -188,7 +177,6 @@ impl AccessToken {
 
     /// Parses a token's text; `None` unless [`AccessToken::encode`] made it with this key. It may
     /// have expired, or its registration may be revoked.
-    #[must_use]
     pub fn decode(text: &str, key: &MacKey) -> Option<Self> {
         let bytes: [u8; TOKEN_LEN] = decode(ACCESS_TOKEN, text)?;
         let (registration, rest) = bytes.split_first_chunk()?;
@@ -203,19 +191,16 @@ impl AccessToken {
     }
 
     /// The registration it was issued to.
-    #[must_use]
     pub const fn registration(&self) -> &Registration {
         &self.registration
     }
 
     /// From this instant on it is invalid.
-    #[must_use]
     pub const fn expires_at(&self) -> Timestamp {
         self.expires_at
     }
 
     /// Whether the token is unexpired at `now`; its registration may have been revoked.
-    #[must_use]
     pub fn is_active(&self, now: Timestamp) -> bool {
         now < self.expires_at
     }

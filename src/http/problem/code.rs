@@ -42,7 +42,6 @@ macro_rules! codes {
             pub const ALL: [Self; [$(Self::$code),*].len()] = [$(Self::$code),*];
 
             /// What is true of every problem with this code.
-            #[must_use]
             pub const fn kind(self) -> ProblemKind {
                 match self {
                     $(Self::$code => ProblemKind {

@@ -188,7 +188,6 @@ impl Problem {
 }
 
 /// The page of every code.
-#[must_use]
 pub fn pages() -> Vec<ProblemPage> {
     let page = |code: Code| {
         let kind = code.kind();

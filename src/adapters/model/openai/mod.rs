@@ -151,7 +151,6 @@ impl OpenAiModelClient {
     }
 
     /// How many more turns could be answered now.
-    #[must_use]
     pub fn permits_free(&self) -> usize {
         self.permits.available_permits()
     }

@@ -13,7 +13,6 @@ const PAGES_BYTES_MAX: usize = 12_000;
 const HISTORY_CHARS_MAX: usize = 8_000;
 
 /// The default system prompt: instructions and the pages of the service.
-#[must_use]
 pub fn page_prompt(service_name: &str, passages: &[Passage]) -> String {
     let mut prompt = format!(
         "You are the assistant on the website of {service_name}. You answer visitors' questions \

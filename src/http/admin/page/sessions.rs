@@ -46,7 +46,6 @@ pub(super) struct Session(String);
 
 impl Sessions {
     /// No links and no sessions, for the page at `address`.
-    #[must_use]
     pub fn new(entropy: Arc<dyn Entropy>, address: SocketAddr) -> Self {
         Self {
             entropy,
