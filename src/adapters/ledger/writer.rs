@@ -123,7 +123,7 @@ impl LedgerWriter {
             return Ok(());
         }
         let last = entries.iter().rev().find_map(|entry| entry.at);
-        let events: Vec<_> = entries.iter().map(|entry| entry.json.clone()).collect();
+        let events: Vec<_> = entries.iter().map(|entry| &entry.json).collect();
         let appended = self.ledger.append(&events);
         appended.map_err(|error| match self.check_place() {
             Err(displaced) => displaced,

@@ -72,7 +72,7 @@ pub(crate) fn compact(
 fn write(files: &Arc<dyn Files>, path: &Path, head: Head, live: Vec<u64>) -> Result<Ledger, Flaw> {
     let mut ledger = Ledger::create(files, path, head)?;
     let mut live = live.into_iter().peekable();
-    let mut events = Vec::new();
+    let mut events: Vec<Box<[u8]>> = Vec::new();
     each_line(path, |place, line| {
         if live.next_if_eq(&place).is_some() {
             events.push(line.event.into());

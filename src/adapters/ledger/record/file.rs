@@ -182,7 +182,7 @@ impl Ledger {
 
     /// Appends `events` as one batch and syncs it. After an error nothing of it counts, and
     /// [`Ledger::repair`] must succeed before the next append.
-    pub(crate) fn append(&mut self, events: &[Box<[u8]>]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, events: &[impl AsRef<[u8]>]) -> io::Result<()> {
         // Set first, so that a panic also leaves `Failed`.
         self.state = State::Failed;
         let bytes = self.batch_of(events);
@@ -201,7 +201,7 @@ impl Ledger {
     }
 
     /// Appends `events` as one batch to a generation that is not published yet.
-    pub(super) fn append_unsynced(&mut self, events: &[Box<[u8]>]) -> io::Result<()> {
+    pub(super) fn append_unsynced(&mut self, events: &[impl AsRef<[u8]>]) -> io::Result<()> {
         let bytes = self.batch_of(events);
         append_whole(self.file.as_mut(), &bytes)?;
         self.advance(events, &bytes);
@@ -209,7 +209,7 @@ impl Ledger {
     }
 
     /// The lines of the next batch.
-    fn batch_of(&self, events: &[Box<[u8]>]) -> Vec<u8> {
+    fn batch_of(&self, events: &[impl AsRef<[u8]>]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(events.len() * LINE_CAPACITY);
         let mut left = events.len() as u64;
         for (event, sequence) in events.iter().zip(self.sequence + 1..) {
@@ -218,19 +218,21 @@ impl Ledger {
                 sequence,
                 batch: self.batch + 1,
                 left,
-                event,
+                event: event.as_ref(),
             };
             line.write(&mut bytes);
         }
         bytes
     }
 
-    fn advance(&mut self, events: &[Box<[u8]>], bytes: &[u8]) {
+    fn advance(&mut self, events: &[impl AsRef<[u8]>], bytes: &[u8]) {
         self.sequence += events.len() as u64;
         self.batch += 1;
         self.length += bytes.len() as u64;
         if self.sequence > self.head.base {
-            let superfluous = events.iter().filter(|event| may_be_superfluous(event));
+            let superfluous = events
+                .iter()
+                .filter(|event| may_be_superfluous(event.as_ref()));
             self.growth += superfluous.count() as u64;
         }
     }
