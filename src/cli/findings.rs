@@ -1,14 +1,13 @@
 //! What `check` and `doctor` found, a line each.
 
-use serde::Serialize;
+use serde_json::json;
 
 use crate::config::OutputForm;
 
 use super::outcome::{CommandError, Done};
 use super::output::Output;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckVerdict {
     Ok,
     Warning,
@@ -26,7 +25,6 @@ impl CheckVerdict {
 }
 
 /// What a check found, in a line.
-#[derive(Debug)]
 pub(super) struct Checked(CheckVerdict, String);
 
 pub(super) fn ok(text: impl Into<String>) -> Checked {
@@ -43,24 +41,13 @@ pub(super) fn failed(text: impl Into<String>) -> Checked {
     Checked(CheckVerdict::Failed, text.into())
 }
 
-#[derive(Debug, Serialize)]
-struct Finding {
-    verdict: CheckVerdict,
-    subject: &'static str,
-    text: String,
-}
-
-/// Findings in their order.
-#[derive(Debug, Default)]
-pub(super) struct Findings(Vec<Finding>);
+/// What was found of each subject, in order.
+#[derive(Default)]
+pub(super) struct Findings(Vec<(&'static str, Checked)>);
 
 impl Findings {
-    pub(super) fn add(&mut self, subject: &'static str, Checked(verdict, text): Checked) {
-        self.0.push(Finding {
-            verdict,
-            subject,
-            text,
-        });
+    pub(super) fn add(&mut self, subject: &'static str, checked: Checked) {
+        self.0.push((subject, checked));
     }
 
     /// Prints them. If one failed, the command ends with `error` of its number.
@@ -70,22 +57,18 @@ impl Findings {
         error: fn(String) -> CommandError,
     ) -> Result<Done, CommandError> {
         let mut output = Output::new(form);
-        for finding in &self.0 {
-            let Finding {
-                verdict,
-                subject,
-                text,
-            } = finding;
+        for (subject, Checked(verdict, text)) in &self.0 {
+            let verdict = verdict.as_str();
             match form.json {
-                true => output.json(finding)?,
-                false => output.line(&format!("{:7}  {subject}: {text}", verdict.as_str()))?,
+                true => output.json(&json!({
+                    "verdict": verdict, "subject": subject, "text": text,
+                }))?,
+                false => output.line(&format!("{verdict:7}  {subject}: {text}"))?,
             }
         }
         output.flush()?;
-        let failed = self
-            .0
-            .iter()
-            .filter(|it| it.verdict == CheckVerdict::Failed);
+        let verdicts = self.0.iter().map(|(_, checked)| checked.0);
+        let failed = verdicts.filter(|verdict| *verdict == CheckVerdict::Failed);
         match failed.count() {
             0 => Ok(Done::Whole),
             1 => Err(error("one check failed, see above".to_owned())),

@@ -25,28 +25,17 @@ pub(super) struct Output {
     pub(super) is_json: bool,
 }
 
-/// A column of a table.
-pub(super) struct Column {
-    /// Its heading.
-    pub(super) name: &'static str,
-    /// Numbers stand on the right.
-    pub(super) is_number: bool,
-}
+/// A column of a table: its name, and whether it has numbers, which stand on the right.
+pub(super) struct Column(&'static str, bool);
 
 /// A column of texts.
 pub(super) const fn text(name: &'static str) -> Column {
-    Column {
-        name,
-        is_number: false,
-    }
+    Column(name, false)
 }
 
 /// A column of numbers.
 pub(super) const fn number(name: &'static str) -> Column {
-    Column {
-        name,
-        is_number: true,
-    }
+    Column(name, true)
 }
 
 impl Output {
@@ -100,10 +89,10 @@ impl Output {
             .map(|(index, column)| {
                 let cells = rows.iter().filter_map(|row| row.get(index));
                 let widest = cells.map(|cell| cell.chars().count()).max();
-                widest.unwrap_or_default().max(column.name.len())
+                widest.unwrap_or_default().max(column.0.len())
             })
             .collect();
-        let names = columns.iter().map(|column| column.name);
+        let names = columns.iter().map(|column| column.0);
         let heading = aligned(columns, &widths, names);
         self.line(&format!("{HEADING}{heading}{HEADING:#}"))?;
         for row in rows {
@@ -156,7 +145,7 @@ fn aligned<'a>(
 ) -> String {
     let mut line = String::new();
     for ((column, width), cell) in columns.iter().zip(widths).zip(cells) {
-        let cell = match column.is_number {
+        let cell = match column.1 {
             true => format!("{cell:>width$}  "),
             false => format!("{cell:width$}  "),
         };

@@ -13,7 +13,7 @@ use crate::ports::StoreError;
 use super::draft::Draft;
 use super::index::IndexError;
 use super::shared_state::SharedState;
-use super::writer::{ChangeReply, LedgerWriter, PendingChange};
+use super::writer::{LedgerWriter, PendingChange, pending};
 
 /// Most changes in one batch.
 const BATCH_CHANGES_MAX: usize = 1024;
@@ -57,18 +57,11 @@ impl CommitQueue {
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, answer) = oneshot::channel();
-        self.send(Waiting::Change(Box::new(move |draft| {
-            let decided = decide(draft)?;
-            let reply: ChangeReply = Box::new(move |outcome| {
-                // The caller may have been dropped.
-                let _ = sender.send(outcome.map(|()| decided));
-            });
-            Ok(reply)
-        })))?;
-        match answer.await {
-            Ok(outcome) => outcome,
-            Err(_given_up) => Err(shared.unavailable()),
-        }
+        // The caller may have been dropped.
+        let reply = move |outcome| drop(sender.send(outcome));
+        self.send(Waiting::Change(pending(decide, reply)))?;
+        let answered = answer.await;
+        answered.unwrap_or_else(|_given_up| Err(shared.unavailable()))
     }
 
     /// Has the writer do a task alone, and waits until it is done. It is done even if nobody waits any
@@ -86,10 +79,8 @@ impl CommitQueue {
             // The caller may have been dropped.
             let _ = sender.send(task(writer));
         })))?;
-        match answer.await {
-            Ok(outcome) => outcome,
-            Err(_panic) => Err(shared.unavailable()),
-        }
+        let answered = answer.await;
+        answered.unwrap_or_else(|_panic| Err(shared.unavailable()))
     }
 
     /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if that

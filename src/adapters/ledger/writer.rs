@@ -28,7 +28,19 @@ pub(super) type PendingChange =
     Box<dyn FnOnce(&mut Draft<'_>) -> Result<ChangeReply, IndexError> + Send>;
 
 /// Answers one decided change.
-pub(super) type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// A change. `reply` is told what was decided once that is durable, or why nothing of it was kept.
+pub(super) fn pending<T: Send + 'static>(
+    decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
+    reply: impl FnOnce(Result<T, StoreError>) + Send + 'static,
+) -> PendingChange {
+    Box::new(move |draft| {
+        let decided = decide(draft)?;
+        let reply: ChangeReply = Box::new(move |outcome| reply(outcome.map(|()| decided)));
+        Ok(reply)
+    })
+}
 
 /// After an index could not be built, the pause before the next try is this many times as long as the
 /// try took: each try may fill the disk meanwhile.
@@ -91,14 +103,9 @@ impl LedgerWriter {
         decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, answer) = mpsc::channel();
-        self.commit(vec![Box::new(move |draft| {
-            let decided = decide(draft)?;
-            let reply: ChangeReply = Box::new(move |outcome| {
-                // The answer is read below.
-                let _ = sender.send(outcome.map(|()| decided));
-            });
-            Ok(reply)
-        })]);
+        // The answer is read below.
+        let reply = move |outcome| drop(sender.send(outcome));
+        self.commit(vec![pending(decide, reply)]);
         answer
             .recv()
             .unwrap_or_else(|_given_up| Err(self.shared.unavailable()))
