@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::adapters::admin_socket;
 use crate::adapters::inspection::{Inspected, inspect};
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::system::user_id;
@@ -23,6 +24,12 @@ pub(super) fn check(args: &Args, form: OutputForm) -> Result<Done, CommandError>
     check_directory(&args.data_dir, &mut findings);
     let address = match PublicSocket::open(None, args.listen) {
         Ok(_socket) => ok(format!("{} is free", args.listen)),
+        Err(_in_use) if matches!(admin_socket::connect(&args.data_dir), Ok(Some(_stream))) => {
+            let listen = args.listen;
+            ok(format!(
+                "{listen} is taken, and a service runs on the data directory"
+            ))
+        }
         Err(error) => warning(format!("{error}; a service may be running there already")),
     };
     findings.add("address", address);

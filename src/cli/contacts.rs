@@ -230,7 +230,10 @@ async fn addresses(path: &Path) -> Result<Vec<EmailAddress>, CommandError> {
 async fn confirm(addresses: usize) -> io::Result<bool> {
     let asked = spawn_blocking(move || {
         let mut err = anstream::stderr();
-        write!(err, "Erase {addresses} addresses for good? [y/N] ")?;
+        match addresses {
+            1 => write!(err, "Erase this address for good? [y/N] ")?,
+            _ => write!(err, "Erase {addresses} addresses for good? [y/N] ")?,
+        }
         err.flush()?;
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;

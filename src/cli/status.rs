@@ -34,7 +34,7 @@ pub(super) async fn run(
             output.json(&report)?;
         } else {
             if args.watch {
-                output.line(ERASE)?;
+                output.bytes(ERASE.as_bytes())?;
             }
             print(&mut output, &report)?;
         }

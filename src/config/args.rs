@@ -41,7 +41,7 @@ pub struct Args {
     pub data_dir: PathBuf,
 
     /// Address and port to listen on; port 0 takes any free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = values::address)]
     pub listen: SocketAddr,
 
     /// Address and port of the admin page, such as 127.0.0.1:9090; it is for this machine alone, and

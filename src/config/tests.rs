@@ -25,6 +25,15 @@ fn refusal(flags: &[&str]) -> String {
 }
 
 #[test]
+fn an_address_that_is_none_is_told_what_one_looks_like() {
+    let message = refusal(&["--listen", "8080"]);
+    assert!(
+        message.contains("must be an address and a port, such as 127.0.0.1:8080"),
+        "{message}"
+    );
+}
+
+#[test]
 fn the_data_directory_alone_is_enough() {
     let args = load(&[]).unwrap();
     assert_eq!(args.listen, "127.0.0.1:8080".parse().unwrap());

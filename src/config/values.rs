@@ -72,6 +72,12 @@ fn origin(text: &str) -> Result<String, String> {
     Ok(origin)
 }
 
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_no_address| {
+        "must be an address and a port, such as 127.0.0.1:8080 or [::1]:8080".to_owned()
+    })
+}
+
 /// An address that only this machine reaches.
 pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text

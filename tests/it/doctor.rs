@@ -49,7 +49,11 @@ fn check_finds_nothing_wrong_with_good_flags_and_starts_nothing() {
     check_line(&lines, "ok", "data directory", "does not exist");
     assert!(!data_dir.exists());
     // Made by a start.
-    drop(Program::start(&mut command(&data_dir)));
+    let program = Program::start(&mut command(&data_dir));
+    let (status, lines) = examine("check", &data_dir, &["--listen", &program.address]);
+    assert_eq!(status, Some(0), "{lines:?}");
+    check_line(&lines, "ok", "address", "a service runs");
+    drop(program);
     let (status, lines) = examine("check", &data_dir, &["--listen", "127.0.0.1:0"]);
     assert_eq!(status, Some(0), "{lines:?}");
     check_line(&lines, "ok", "data directory", "can be read");

@@ -42,7 +42,10 @@ pub(crate) fn rebuild(
     ledger: &Ledger,
 ) -> Result<Arc<Index>, RebuildError> {
     let total = ledger.sequence();
-    tracing::info!(index.events = total, "rebuilding the index from the ledger");
+    // A new ledger has nothing to tell of.
+    if total > 0 {
+        tracing::info!(index.events = total, "rebuilding the index from the ledger");
+    }
     let made = Index::create(root, hash_key).map_err(RebuildError::from);
     let made = made.and_then(|index| {
         let filled = wipe(root, Some(index.directory()))

@@ -101,7 +101,7 @@ pub(super) async fn reset(request: PageRequest) -> PageAnswer {
             ),
         }],
         facts: vec![("What", name)],
-        next: Some(("/policies", "To the policies")),
+        next: Some(("/policies", "To the limits")),
     })
 }
 

@@ -42,7 +42,7 @@ const MENU: [(&str, &str); 5] = [
     ("/", "Overview"),
     ("/contacts", "Contacts"),
     ("/keys", "Keys"),
-    ("/policies", "Policies"),
+    ("/policies", "Limits"),
     ("/agents", "Agents"),
 ];
 
