@@ -255,7 +255,6 @@ async fn the_plots_say_what_they_show() {
         let bars = "return document.querySelector('.plot').querySelectorAll('rect').length";
         assert!(page.run(bars).await.as_u64().unwrap() >= 12);
 
-        page.client.goto(&origin).await.unwrap();
         let Some(file) = var_os("ADMIN_PICTURE") else {
             return;
         };
@@ -263,6 +262,7 @@ async fn the_plots_say_what_they_show() {
         page.resize(1280, 840).await;
         page.devtools("Emulation.setScrollbarsHidden", json!({ "hidden": true }))
             .await;
+        page.client.goto(&origin).await.unwrap();
         let png = page.client.screenshot().await.unwrap();
         assert!(png.len() < 200_000, "{} bytes", png.len());
         fs::write(file, png).unwrap();
