@@ -2,29 +2,15 @@
 
 use futures_util::StreamExt as _;
 
-use crate::domain::contact::{Contact, Erasure, ImportOutcome, ImportedContact};
-use crate::domain::email::EmailAddress;
+use crate::domain::contact::{ImportOutcome, ImportedContact};
 use crate::domain::time::Timestamp;
-use crate::ports::{ContactStore, ContactStream, StoreError};
+use crate::ports::{ContactStore, StoreError};
 
 /// How many rows an import should hand over at a time. Each change is durable as a whole, and sign-ups wait
 /// for it, about a second. With 5,000 rows a million takes four times as long.
 pub const IMPORT_ROWS: usize = 100_000;
 
-/// The contacts first signed up from `since` on and before `until`, page by page, in the order in which
-/// they were added.
-///
-/// # Errors
-/// [`StoreError`] when the store cannot be read.
-pub async fn list(
-    contacts: &dyn ContactStore,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-) -> Result<ContactStream, StoreError> {
-    contacts.list(since, until).await
-}
-
-/// How many contacts [`list`] has.
+/// How many contacts were first signed up from `since` on and before `until`.
 ///
 /// # Errors
 /// [`StoreError`] when the store cannot be read.
@@ -39,17 +25,6 @@ pub async fn count(
         count += page?.len() as u64;
     }
     Ok(count)
-}
-
-/// The contact with this address.
-///
-/// # Errors
-/// [`StoreError`] when the store cannot be read.
-pub async fn show(
-    contacts: &dyn ContactStore,
-    email: &EmailAddress,
-) -> Result<Option<Contact>, StoreError> {
-    contacts.find(email).await
 }
 
 /// What an import has done so far.
@@ -83,17 +58,4 @@ pub async fn import(
         *counted += 1;
     }
     Ok(())
-}
-
-/// Erases the contacts with these addresses, and the addresses from every file. A keyed hash of each stays,
-/// so that [`import`] does not bring it back.
-///
-/// # Errors
-/// [`StoreError`] when nothing was erased. [`Erasure`] names the files in which an address is left.
-pub async fn forget(
-    contacts: &dyn ContactStore,
-    emails: &[EmailAddress],
-    now: Timestamp,
-) -> Result<Erasure, StoreError> {
-    contacts.forget(emails, now).await
 }

@@ -9,7 +9,7 @@
 //! | [`register_agent`] | registers an agent and issues its first token |
 //! | [`issue_token`] | issues another token to a registered agent |
 //! | [`revoke`] | revokes a key or a registration |
-//! | [`contacts`] | lists, counts, shows, imports and forgets contacts, for the operator |
+//! | [`contacts`] | counts and imports contacts, for the operator |
 //! | [`keys`] | lists, finds and revokes keys, for the operator |
 //! | [`agents`] | lists revoked registrations and revokes one, for the operator |
 //! | [`limits`] | shows and resets what policies count |

@@ -4,7 +4,7 @@ use landing_api::adapters::memory::{MemoryContactStore, MemoryKeyIssuer, MemoryR
 use landing_api::domain::agent::Registration;
 use landing_api::domain::credential::{ApiKey, KeyName, KeyRecord, KeyState};
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{KeyIssuer, RevocationList, StoreError};
+use landing_api::ports::{ContactStore as _, KeyIssuer, RevocationList, StoreError};
 use landing_api::usecases::agents::{self, AgentRevocation};
 use landing_api::usecases::contacts::{self, Imported};
 use landing_api::usecases::keys::{self, RevokedKey};
@@ -37,14 +37,14 @@ async fn contacts_are_imported_counted_and_forgotten() {
     let second = Some(START.plus_ms(1000));
     for (since, until, count) in [(None, None, 3), (second, None, 2), (None, second, 1)] {
         assert_eq!(contacts::count(&store, since, until).await, Ok(count));
-        let found = listed(contacts::list(&store, since, until).await).await;
+        let found = listed(store.list(since, until).await).await;
         assert_eq!(found.len() as u64, count);
     }
-    let erasure = contacts::forget(&store, &[address("bob"), address("zoe")], START).await;
+    let erasure = store.forget(&[address("bob"), address("zoe")], START).await;
     let erasure = erasure.unwrap();
     assert_eq!(erasure.was_known, [true, false]);
     assert!(erasure.is_complete());
-    assert_eq!(contacts::show(&store, &address("bob")).await, Ok(None));
+    assert_eq!(store.find(&address("bob")).await, Ok(None));
     let again = vec![imported("bob", START), imported("zoe", START)];
     let mut done = Imported::default();
     let added = contacts::import(&store, again, false, &mut done).await;

@@ -4,12 +4,19 @@
 //! a cell gets an apostrophe before it, and reading takes it off again. So that this is the identity, a
 //! cell that looks as if it had got one gets another.
 
+use std::io;
+
 use csv::{Terminator, WriterBuilder};
+use futures_util::{StreamExt as _, stream};
+use hyper::Response;
 use hyper::body::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::contact::{Contact, ImportedContact};
 use crate::domain::time::Timestamp;
+use crate::ports::ContactStream;
+
+use super::reply::{self, AdminBody};
 
 /// The columns of CSV, and the members of JSON Lines.
 const COLUMNS: [&str; 3] = [EMAIL, SUBSCRIBED_AT, "last_seen_at"];
@@ -47,35 +54,28 @@ impl FileFormat {
     }
 
     /// What a file begins with.
-    ///
-    /// # Errors
-    /// Never, unless there is a bug.
-    pub fn header(self) -> Result<Bytes, RowError> {
+    fn header(self) -> io::Result<Bytes> {
         match self {
             Self::Csv => csv([&COLUMNS]),
             Self::JsonLines => Ok(Bytes::new()),
         }
     }
 
-    /// The rows of these contacts.
-    ///
-    /// # Errors
-    /// Never, unless there is a bug.
-    pub fn rows(self, contacts: &[Contact]) -> Result<Bytes, RowError> {
+    fn rows(self, contacts: &[Contact]) -> io::Result<Bytes> {
         let rows = contacts.iter().map(ContactRow::from);
         match self {
             Self::Csv => {
                 csv(rows.map(|row| [defused(row.email), row.subscribed_at, row.last_seen_at]))
             }
-            Self::JsonLines => {
-                let mut lines = Vec::new();
-                for row in rows {
-                    serde_json::to_writer(&mut lines, &row)?;
-                    lines.push(b'\n');
-                }
-                Ok(lines.into())
-            }
+            Self::JsonLines => reply::lines(rows),
         }
+    }
+
+    /// An answer with these contacts.
+    pub(super) fn answer(self, contacts: ContactStream) -> Response<AdminBody> {
+        let header = stream::once(async move { Ok(self.header()?) });
+        let rows = contacts.map(move |page| Ok(self.rows(&page?)?));
+        reply::stream(header.chain(rows))
     }
 }
 
@@ -139,18 +139,7 @@ pub(super) struct HeaderError {
     pub(super) line: u64,
 }
 
-/// Rows cannot be written: a bug.
-#[derive(Debug, thiserror::Error)]
-pub enum RowError {
-    /// As CSV.
-    #[error(transparent)]
-    Csv(#[from] csv::Error),
-    /// As JSON.
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-}
-
-fn csv<R>(rows: impl IntoIterator<Item = R>) -> Result<Bytes, RowError>
+fn csv<R>(rows: impl IntoIterator<Item = R>) -> io::Result<Bytes>
 where
     R: IntoIterator<Item: AsRef<[u8]>>,
 {
@@ -161,7 +150,7 @@ where
     for row in rows {
         writer.write_record(row)?;
     }
-    writer.flush().map_err(csv::Error::from)?;
+    writer.flush()?;
     drop(writer);
     Ok(bytes.into())
 }

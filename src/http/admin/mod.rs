@@ -49,7 +49,7 @@ pub use self::api::status::{
     CountRow, FileSize, HourRow, LastErrorRow, ServiceStatus, StatusReport,
 };
 use self::api::{agents, contacts, import, keys, ledger, limits, links, status};
-pub use self::contact_rows::{ContactRow, FileFormat, FormatError, RowError};
+pub use self::contact_rows::{ContactRow, FileFormat, FormatError};
 use self::page::Sessions;
 pub use self::reply::AdminBody;
 pub(crate) use self::reply::whole;

@@ -1,6 +1,7 @@
 //! Answers and failures of the operator's API.
 
 use std::error::Error;
+use std::io;
 
 use futures_util::{Stream, TryStreamExt as _};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -11,8 +12,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::ports::{EntropyError, LimiterError, StoreError};
-
-use super::contact_rows::RowError;
 
 /// The body of a request or an answer. An error ends it before it is complete.
 pub type AdminBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
@@ -43,7 +42,7 @@ pub(super) enum AdminError {
     InPart(String),
     /// A bug.
     #[error("the answer cannot be written: {0}")]
-    Serialise(#[from] RowError),
+    Serialise(#[from] io::Error),
 }
 
 impl AdminError {
@@ -67,15 +66,15 @@ pub(super) type AdminAnswer = Result<Response<AdminBody>, AdminError>;
 
 /// An answer in JSON.
 pub(super) fn json(value: &impl Serialize) -> AdminAnswer {
-    let body = serde_json::to_vec(value).map_err(RowError::from)?;
+    let body = serde_json::to_vec(value).map_err(io::Error::from)?;
     Ok(Response::new(whole(body)))
 }
 
 /// A piece of an answer in JSON Lines.
-pub(super) fn lines<T: Serialize>(rows: impl Iterator<Item = T>) -> Result<Bytes, AdminError> {
+pub(super) fn lines<T: Serialize>(rows: impl Iterator<Item = T>) -> io::Result<Bytes> {
     let mut lines = Vec::new();
     for row in rows {
-        serde_json::to_writer(&mut lines, &row).map_err(RowError::from)?;
+        serde_json::to_writer(&mut lines, &row)?;
         lines.push(b'\n');
     }
     Ok(lines.into())

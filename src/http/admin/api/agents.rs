@@ -37,7 +37,7 @@ pub(in crate::http::admin) async fn list_revoked(request: AdminRequest) -> Admin
     tracing::info!(command = "agents list-revoked", "operator");
     Ok(reply::stream(pages.map(|page| {
         let page = page?;
-        reply::lines(page.iter().map(AgentRow::from))
+        Ok(reply::lines(page.iter().map(AgentRow::from))?)
     })))
 }
 

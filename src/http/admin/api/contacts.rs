@@ -2,24 +2,20 @@
 
 use std::sync::Arc;
 
-use futures_util::{StreamExt as _, stream};
-use hyper::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::contact::Erasure;
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::http::admin::contact_rows::{ContactRow, FileFormat};
-use crate::http::admin::reply::{self, AdminBody, AdminError};
+use crate::http::admin::reply::{self, AdminAnswer, AdminError};
 use crate::http::admin::request::{AdminRequest, Params};
 use crate::usecases::contacts;
 
 /// Shows the contact with the address `email`.
-pub(in crate::http::admin) async fn show(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn show(request: AdminRequest) -> AdminAnswer {
     let email = request.params.required("email", EmailAddress::parse)?;
-    match contacts::show(&*request.app.contacts, &email).await? {
+    match request.app.contacts.find(&email).await? {
         Some(contact) => reply::json(&ContactRow::from(&contact)),
         None => Err(AdminError::NotFound(
             "no contact has this address".to_owned(),
@@ -28,17 +24,12 @@ pub(in crate::http::admin) async fn show(
 }
 
 /// Lists the contacts signed up from `since` on and before `until`, in `format`.
-pub(in crate::http::admin) async fn list(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn list(request: AdminRequest) -> AdminAnswer {
     let format = request.params.required("format", FileFormat::parse)?;
     let (since, until) = period(&request.params)?;
-    let pages = contacts::list(&*request.app.contacts, since, until).await?;
+    let pages = request.app.contacts.list(since, until).await?;
     tracing::info!(command = "contacts list", "operator");
-    let rows = pages.map(move |page| Ok(format.rows(&page?)?));
-    let header = format.header()?;
-    let pieces = stream::once(async { Ok(header) }).chain(rows);
-    Ok(reply::stream(pieces))
+    Ok(format.answer(pages))
 }
 
 /// How many contacts there are.
@@ -49,9 +40,7 @@ pub struct ContactsCounted {
 }
 
 /// Counts the contacts signed up from `since` on and before `until`.
-pub(in crate::http::admin) async fn count(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn count(request: AdminRequest) -> AdminAnswer {
     let (since, until) = period(&request.params)?;
     let contacts = contacts::count(&*request.app.contacts, since, until).await?;
     reply::json(&ContactsCounted { contacts })
@@ -107,16 +96,14 @@ pub struct KeptFile {
 }
 
 /// Forgets addresses.
-pub(in crate::http::admin) async fn forget(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn forget(request: AdminRequest) -> AdminAnswer {
     let app = Arc::clone(&request.app);
     let ForgetRequest { addresses } = request.json().await?;
     let parsed = addresses.iter().map(|text| EmailAddress::parse(text));
     let emails = parsed.collect::<Result<Vec<_>, _>>();
     let emails = emails.map_err(|error| AdminError::Input(format!("an address {error}")))?;
     let now = app.clock.now();
-    let erasure = contacts::forget(&*app.contacts, &emails, now).await?;
+    let erasure = app.contacts.forget(&emails, now).await?;
     let known = erasure.was_known.iter().filter(|it| **it).count();
     tracing::info!(
         command = "contacts forget",

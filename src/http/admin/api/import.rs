@@ -4,13 +4,12 @@ use std::mem;
 use std::sync::Arc;
 
 use http_body_util::BodyExt as _;
-use hyper::Response;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::domain::contact::ImportedContact;
 use crate::http::admin::contact_rows::{FileFormat, Row};
-use crate::http::admin::reply::{self, AdminBody, AdminError};
+use crate::http::admin::reply::{self, AdminAnswer, AdminBody, AdminError};
 use crate::http::admin::request::AdminRequest;
 use crate::http::admin::row_reader::RowReader;
 use crate::usecases::contacts::{self, IMPORT_ROWS, Imported};
@@ -45,9 +44,7 @@ pub struct BadRow {
 }
 
 /// Imports the body, which is in `format`. `unforget` takes forgotten addresses, too.
-pub(in crate::http::admin) async fn import(
-    request: AdminRequest,
-) -> Result<Response<AdminBody>, AdminError> {
+pub(in crate::http::admin) async fn import(request: AdminRequest) -> AdminAnswer {
     let format = request.params.required("format", FileFormat::parse)?;
     let reader = RowReader::new(format, request.app.clock.now());
     let mut import = Import {

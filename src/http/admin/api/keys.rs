@@ -56,7 +56,9 @@ pub(in crate::http::admin) async fn list(request: AdminRequest) -> AdminAnswer {
     tracing::info!(command = "keys list", "operator");
     Ok(reply::stream(pages.map(move |page| {
         let page = page?;
-        reply::lines(page.iter().map(|record| KeyRow::of(record, now)))
+        Ok(reply::lines(
+            page.iter().map(|record| KeyRow::of(record, now)),
+        )?)
     })))
 }
 

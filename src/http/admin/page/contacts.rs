@@ -1,6 +1,5 @@
 //! Contacts: searched, exported, erased.
 
-use futures_util::{StreamExt as _, stream};
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use minijinja::context;
 
@@ -8,8 +7,6 @@ use crate::domain::contact::Contact;
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::http::admin::contact_rows::FileFormat;
-use crate::http::admin::reply;
-use crate::usecases::contacts;
 
 use super::answer::PageError;
 use super::page_request::{PageAnswer, PageRequest, minute};
@@ -35,7 +32,7 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
     let needle = part.to_lowercase();
     let age = request.params.get("age").unwrap_or_default();
     let number = page_number(&request.params);
-    let list = contacts::list(&*app.contacts, since(age, request.now), None).await?;
+    let list = app.contacts.list(since(age, request.now), None).await?;
     let picked = pick(list, number, |it| it.email.as_str().contains(&needle)).await?;
     let row = |contact: &Contact| {
         context! {
@@ -69,11 +66,9 @@ pub(super) async fn export(request: PageRequest) -> PageAnswer {
     let format = request.params.get("format").unwrap_or_default();
     let format = FileFormat::parse(format)
         .map_err(|error| PageError::Input(format!("The format {error}.")))?;
-    let pages = contacts::list(&*request.app.contacts, None, None).await?;
+    let pages = request.app.contacts.list(None, None).await?;
     tracing::info!(page = "contacts export", "operator");
-    let rows = pages.map(move |page| Ok(format.rows(&page?)?));
-    let header = stream::once(async move { Ok(format.header()?) });
-    let mut response = reply::stream(header.chain(rows));
+    let mut response = format.answer(pages);
     let (media_type, disposition) = match format {
         FileFormat::Csv => (
             "text/csv; charset=utf-8",
@@ -93,7 +88,7 @@ pub(super) async fn export(request: PageRequest) -> PageAnswer {
 /// Asks whether to erase the contact with the address `email`.
 pub(super) async fn confirm_erasure(request: PageRequest) -> PageAnswer {
     let email = email(&request)?;
-    let contact = contacts::show(&*request.app.contacts, &email).await?;
+    let contact = request.app.contacts.find(&email).await?;
     let mut facts = vec![("Address", email.as_str().to_owned())];
     facts.push(match &contact {
         Some(contact) => ("Signed up", minute(contact.subscribed_at)),
@@ -119,7 +114,7 @@ pub(super) async fn confirm_erasure(request: PageRequest) -> PageAnswer {
 pub(super) async fn erase(request: PageRequest) -> PageAnswer {
     let email = email(&request)?;
     let emails = std::slice::from_ref(&email);
-    let erasure = contacts::forget(&*request.app.contacts, emails, request.now).await?;
+    let erasure = request.app.contacts.forget(emails, request.now).await?;
     let was_known = erasure.was_known.first() == Some(&true);
     tracing::info!(
         page = "contacts erase",
