@@ -63,7 +63,7 @@ impl Findings {
                 true => output.json(&json!({
                     "verdict": verdict, "subject": subject, "text": text,
                 }))?,
-                false => output.line(&format!("{verdict:7}  {subject}: {text}"))?,
+                false => output.field(verdict, 7, &format!("{subject}: {text}"))?,
             }
         }
         output.flush()?;

@@ -1,6 +1,6 @@
 //! Printing: for people, or as JSON.
 
-use std::io::{self, BufWriter, Stdout, Write as _};
+use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -14,6 +14,9 @@ use super::outcome::{CommandError, Done};
 const HEADING: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const NOTE: Style = AnsiColor::Yellow.on_default().bold();
+
+/// How wide a terminal is expected to be.
+const COLUMNS: usize = 80;
 
 /// How much is printed at a time.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -72,9 +75,27 @@ impl Output {
         let width = lines.iter().map(|(name, _)| name.len()).max();
         let width = width.unwrap_or_default();
         for (name, value) in lines {
-            self.line(&format!("{HEADING}{name:width$}{HEADING:#}  {value}"))?;
+            self.field(name, width, value)?;
         }
         Ok(())
+    }
+
+    /// Prints a name, which takes `width` columns, and a value. For people its lines are folded.
+    pub(super) fn field(
+        &mut self,
+        name: &str,
+        width: usize,
+        value: &str,
+    ) -> Result<(), CommandError> {
+        let folded;
+        let value = match io::stdout().is_terminal() {
+            true => {
+                folded = fold(value, width + 2);
+                &folded
+            }
+            false => value,
+        };
+        self.line(&format!("{HEADING}{name:width$}{HEADING:#}  {value}"))
     }
 
     /// Prints a table. Without rows it is its headings.
@@ -155,6 +176,12 @@ fn aligned<'a>(
     line
 }
 
+/// `text` in lines that leave room for `indent` columns before each. The first one has something there.
+fn fold(text: &str, indent: usize) -> String {
+    let lines = textwrap::wrap(text, COLUMNS.saturating_sub(indent));
+    lines.join(&format!("\n{:indent$}", ""))
+}
+
 /// Tells the operator something that is no result, on standard error.
 pub(super) fn note(text: &str) {
     // There is no other place to report a failure.
@@ -184,4 +211,20 @@ pub(super) fn short_minute(rfc3339: &str) -> String {
 /// A number with separators, such as 1,234,567.
 pub(super) fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_folded_beside_their_name() {
+        let text = "a warning that says what to do ".repeat(4);
+        let folded = fold(text.trim_end(), 9);
+        let lines: Vec<_> = folded.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].len() <= 71 && lines[1].len() <= 80, "{folded}");
+        assert!(lines[1].starts_with("         t"), "{folded}");
+        assert_eq!(fold("none", 9), "none");
+    }
 }
