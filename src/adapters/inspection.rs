@@ -45,7 +45,9 @@ pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             found => found?,
         };
-        if metadata.uid() != owner {
+        // A file system of its own may have one, which is root's.
+        let is_the_systems = entry.file_name() == "lost+found";
+        if metadata.uid() != owner && !is_the_systems {
             foreign = Some(entry.path());
         }
     }

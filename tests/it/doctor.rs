@@ -2,7 +2,7 @@
 
 use std::fs::{Permissions, set_permissions, write};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -57,6 +57,24 @@ fn check_finds_nothing_wrong_with_good_flags_and_starts_nothing() {
     let (status, lines) = examine("check", &data_dir, &["--listen", "127.0.0.1:0"]);
     assert_eq!(status, Some(0), "{lines:?}");
     check_line(&lines, "ok", "data directory", "can be read");
+}
+
+#[test]
+fn a_file_of_another_user_is_named() {
+    // Nobody else can give files away.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
+    let lost = dir.path().join("lost+found");
+    let ledger = dir.path().join("ledger.jsonl");
+    for (file, verdict, told) in [(lost, "ok", "is private"), (ledger, "failed", "chown -R 0")] {
+        write(&file, "").unwrap();
+        chown(&file, Some(1), None).unwrap();
+        let (_, lines) = examine("check", dir.path(), &["--listen", "127.0.0.1:0"]);
+        check_line(&lines, verdict, "data directory", told);
+    }
 }
 
 #[test]
