@@ -67,9 +67,10 @@ impl Left {
     /// Where its last batch begins.
     pub(crate) fn last_batch(&self) -> usize {
         let text = std::str::from_utf8(&self.ledger).unwrap().trim_end();
-        let before = text.rfind("\"left\":0,").unwrap();
-        let last_but_one = text[..before].rfind("\"left\":0,").unwrap();
-        last_but_one + text[last_but_one..].find('\n').unwrap() + 1
+        let last = text.rfind("\"left\":0,").unwrap();
+        // It stands behind another batch, or behind the head.
+        let before = text[..last].rfind("\"left\":0,").unwrap_or_default();
+        before + text[before..].find('\n').unwrap() + 1
     }
 
     /// A copy of the directory, whose files may be changed.
