@@ -202,13 +202,18 @@ impl Browser {
              const look = () => {{ if ({condition}) done(); else setTimeout(look, 20); }};
              look();"
         );
-        if let Err(error) = self.client.execute_async(&script, Vec::new()).await {
-            let forms = "return [...document.forms].map((form) => form.parentElement.innerText)";
-            let forms = self.run(forms).await;
-            panic!(
-                "{condition}: {error}
-{forms:#}"
-            );
+        // A script may get no answer if the page was being left when it began: the next page is asked.
+        for is_last in [false, true] {
+            match self.client.execute_async(&script, Vec::new()).await {
+                Ok(_) => return,
+                Err(_) if !is_last => {}
+                Err(error) => {
+                    let forms =
+                        "return [...document.forms].map((form) => form.parentElement.innerText)";
+                    let forms = self.run(forms).await;
+                    panic!("{condition}: {error}\n{forms:#}");
+                }
+            }
         }
     }
 
