@@ -6,11 +6,12 @@ use std::path::Path;
 use tokio::task::spawn_blocking;
 
 use crate::adapters::part_file::PartFile;
-use crate::config::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, ListArgs, Period};
+use crate::config::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, Period};
 use crate::domain::email::EmailAddress;
 use crate::http::admin::{ContactRow, ContactsCounted, ErasureReport, ForgetRequest, ImportReport};
 
 use super::client::{AdminClient, json, query};
+use super::list::list;
 use super::outcome::{CommandError, Done};
 use super::output::{Output, grouped, note, short_time, text};
 use super::progress::Progress;
@@ -22,7 +23,11 @@ pub(super) async fn run(
     client: &mut AdminClient,
 ) -> Result<Done, CommandError> {
     match command {
-        ContactsCommand::List(args) => list(args, client).await,
+        ContactsCommand::List(args) => {
+            let path = with_period("/v1/contacts/list", args.period, &[("format", "jsonl")]);
+            let heading = "Signed up (UTC)      Last seen            Address";
+            list(&path, heading, contact_line, args.form, client).await
+        }
         ContactsCommand::Count(args) => {
             let path = with_period("/v1/contacts/count", args.period, &[]);
             let counted: ContactsCounted = client.get(&path).await?;
@@ -54,24 +59,10 @@ pub(super) async fn run(
     }
 }
 
-async fn list(args: ListArgs, client: &mut AdminClient) -> Result<Done, CommandError> {
-    let path = with_period("/v1/contacts/list", args.period, &[("format", "jsonl")]);
-    let mut contacts = client.pieces(&path).await?;
-    let mut output = Output::new(args.form);
-    if output.is_json {
-        while let Some(bytes) = contacts.next().await? {
-            output.bytes(&bytes)?;
-        }
-    } else {
-        output.heading("Signed up (UTC)      Last seen            Address")?;
-        while let Some(contact) = contacts.line::<ContactRow>().await? {
-            let since = short_time(&contact.subscribed_at);
-            let seen = short_time(&contact.last_seen_at);
-            output.line(&format!("{since}  {seen}  {}", contact.email))?;
-        }
-    }
-    output.flush()?;
-    Ok(Done::Whole)
+fn contact_line(contact: &ContactRow) -> String {
+    let since = short_time(&contact.subscribed_at);
+    let seen = short_time(&contact.last_seen_at);
+    format!("{since}  {seen}  {}", contact.email)
 }
 
 async fn export(args: &ExportArgs, client: &mut AdminClient) -> Result<Done, CommandError> {

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
-use crate::config::{AgentsCommand, KeysCommand, NamedKeys, OutputForm};
+use crate::config::{AgentsCommand, KeysCommand, NamedKeys};
 use crate::http::admin::{AgentRevoked, AgentRow, KeyAnswer, KeyNames, KeyRow};
 
 use super::client::{AdminClient, json};
+use super::list::list;
 use super::outcome::{CommandError, Done};
 use super::output::{Output, short_minute, text};
 use super::source::read_lines;
@@ -26,29 +24,6 @@ pub(super) async fn run(
         KeysCommand::Revoke(args) => name(args, "/v1/keys/revoke", client).await,
         KeysCommand::Check(args) => name(args, "/v1/keys/check", client).await,
     }
-}
-
-/// Lists what is at `path`, below `heading` as `line` shows each row.
-async fn list<T: Serialize + DeserializeOwned>(
-    path: &str,
-    heading: &str,
-    line: fn(&T) -> String,
-    form: OutputForm,
-    client: &mut AdminClient,
-) -> Result<Done, CommandError> {
-    let mut rows = client.pieces(path).await?;
-    let mut output = Output::new(form);
-    if !output.is_json {
-        output.heading(heading)?;
-    }
-    while let Some(row) = rows.line::<T>().await? {
-        match output.is_json {
-            true => output.json(&row)?,
-            false => output.line(line(&row).trim_end())?,
-        }
-    }
-    output.flush()?;
-    Ok(Done::Whole)
 }
 
 fn key_line(key: &KeyRow) -> String {

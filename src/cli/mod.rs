@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`serve`] | the service |
 //! | `client` | the connection to the operator's API, of a running service or of this process |
-//! | `output`, `progress`, `outcome` | printing, and how commands end |
+//! | `output`, `list`, `progress`, `outcome` | printing, and how commands end |
 //! | `source`, `signals` | what commands read, and what ends them |
 //! | `admin`, `contacts`, `keys`, `limits`, `status`, `store` | a file for each group of commands |
 //! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
@@ -21,6 +21,7 @@ mod findings;
 mod handbook;
 mod keys;
 mod limits;
+mod list;
 mod outcome;
 mod output;
 mod progress;
