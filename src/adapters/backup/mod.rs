@@ -12,6 +12,7 @@
 
 mod error;
 mod layout;
+mod ledger_secret;
 mod restore;
 mod write;
 

@@ -19,10 +19,10 @@ use crate::adapters::files::{
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
 use crate::adapters::ledger::refusal;
 use crate::adapters::sled_db::remove;
-use crate::domain::secret::Secret;
 
 use super::error::BackupError;
 use super::layout::{COUNTS, COUNTS_BYTES_MAX, SUMS, is_month};
+use super::ledger_secret::read_secret;
 
 /// The digests of a hundred years take less.
 const SUMS_BYTES_MAX: u64 = 256 * 1024;
@@ -214,14 +214,8 @@ fn check(staging: &Path) -> Result<Verified, BackupError> {
     if verified.torn.is_some() {
         return Err(bad("its ledger ends in an unfinished batch"));
     }
-    let secret = staging.join(SECRET);
-    let bytes = fs::read(&secret).map_err(BackupError::io("read", &secret))?;
-    let id = <[u8; 32]>::try_from(bytes.as_slice()).map(|bytes| Secret::new(bytes).id());
-    if id.ok().as_ref() == Some(&verified.head.secret) {
-        Ok(verified)
-    } else {
-        Err(BackupError::Secret)
-    }
+    read_secret(staging, &verified)?;
+    Ok(verified)
 }
 
 /// Renames the files to their places, the ledger last, and makes that durable.

@@ -13,10 +13,10 @@ use crate::adapters::data_dir::SECRET;
 use crate::adapters::files::{PRIVATE_FILE, is_irregular, sync_parent};
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
 use crate::adapters::ledger::refusal;
-use crate::domain::secret::Secret;
 
 use super::error::BackupError;
 use super::layout::{COUNTS, COUNTS_BYTES_MAX, SUMS, is_month};
+use super::ledger_secret::read_secret;
 
 /// How often the ledger is read when it seems damaged: a running service may just have cut a failed write
 /// off.
@@ -39,12 +39,7 @@ pub struct Written {
 pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
     let ledger = path.join(LEDGER);
     let (mut file, verified) = open_ledger(path)?;
-    let secret = path.join(SECRET);
-    let secret_bytes = fs::read(&secret).map_err(BackupError::io("read", &secret))?;
-    let id = <[u8; 32]>::try_from(secret_bytes.as_slice()).map(|bytes| Secret::new(bytes).id());
-    if id.ok().as_ref() != Some(&verified.head.secret) {
-        return Err(BackupError::Secret);
-    }
+    let secret = read_secret(path, &verified)?;
     let modified = file.metadata().map_err(BackupError::io("read", &ledger))?;
     let mut archive = Archive {
         builder: Builder::new(out),
@@ -61,7 +56,7 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
         .add(LEDGER, verified.length, content)
         .map_err(unwritten)?;
     archive
-        .add(SECRET, 32, Cursor::new(secret_bytes))
+        .add(SECRET, 32, Cursor::new(secret))
         .map_err(unwritten)?;
     for (name, content) in counts(path)? {
         let length = content.len() as u64;
