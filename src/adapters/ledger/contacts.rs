@@ -6,14 +6,13 @@ use crate::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Signers, Subscription,
 };
 use crate::domain::email::EmailAddress;
-use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, ContactStream, StoreError};
 
 use super::draft::Draft;
 use super::erasure::{has_tombstone, hash, remove_tombstone};
 use super::index::IndexError;
-use super::record::{Event, Identity, Kept, Signer};
+use super::record::{Event, Hex, Identity, Kept, Signer};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -60,14 +59,14 @@ impl ContactStore for LedgerStore {
     ) -> Result<Vec<ImportOutcome>, StoreError> {
         let tombstones = self.tombstone_key.clone();
         self.commit(move |draft| {
-            let rows = rows.iter();
-            let emails = rows.clone().map(|row| &row.email);
-            draft.prefetch(
-                emails
-                    .flat_map(|email| [identity(email), tombstone(&tombstones, email)])
-                    .collect(),
-            )?;
-            rows.map(|row| import(draft, &tombstones, row, unforget))
+            let address = |row: &ImportedContact| hash(&tombstones, &row.email);
+            let addresses: Vec<_> = rows.iter().map(address).collect();
+            let rows = rows.iter().zip(&addresses);
+            let identities = rows
+                .clone()
+                .flat_map(|(row, address)| [identity(&row.email), Identity::tombstone(&address.0)]);
+            draft.prefetch(identities.collect())?;
+            rows.map(|(row, address)| import(draft, row, address, unforget))
                 .collect()
         })
         .await
@@ -88,23 +87,19 @@ fn identity(email: &EmailAddress) -> Identity {
     Identity::contact(email.as_str())
 }
 
-fn tombstone(key: &MacKey, email: &EmailAddress) -> Identity {
-    Identity::tombstone(&hash(key, email).0)
-}
-
+/// Imports a row. `address` is the hash of its address.
 fn import(
     draft: &mut Draft<'_>,
-    tombstones: &MacKey,
     row: &ImportedContact,
+    address: &Hex<16>,
     unforget: bool,
 ) -> Result<ImportOutcome, IndexError> {
     if draft.find(&identity(&row.email))?.is_some() {
         return Ok(ImportOutcome::Known);
     }
-    let address = hash(tombstones, &row.email);
     if unforget {
-        remove_tombstone(draft, &address)?;
-    } else if has_tombstone(draft, &address)? {
+        remove_tombstone(draft, address)?;
+    } else if has_tombstone(draft, address)? {
         return Ok(ImportOutcome::Forgotten);
     }
     draft.record(&Event::imported(row))?;
