@@ -25,16 +25,12 @@ use crate::transport::{Connection, HEALTH, Server, hello, post};
 const ONE: &str = "127.0.0.1";
 const OTHER: &str = "127.0.0.2";
 
-const FEW: ServerLimits = ServerLimits {
-    connections_max: 16,
-    connections_per_network: None,
-    head_deadline: Duration::from_secs(30),
-    idle_deadline: Duration::from_secs(75),
-    drain_deadline: Duration::from_secs(10),
-    head_bytes_max: 16 * 1024,
-    streams_max: 128,
-    streams_per_network: 1024,
-};
+fn few() -> ServerLimits {
+    ServerLimits {
+        connections_max: 16,
+        ..ServerLimits::default()
+    }
+}
 
 impl Server {
     async fn connect_from(&self, address: &str) -> Connection {
@@ -78,7 +74,7 @@ async fn until(mut is_true: impl AsyncFnMut() -> bool) {
 
 #[tokio::test]
 async fn a_network_has_no_more_connections_than_its_share() {
-    let server = Server::start(Setup::default(), FEW).await;
+    let server = Server::start(Setup::default(), few()).await;
     let first = server.served_from(ONE).await.unwrap();
     let mut second = server.served_from(ONE).await.unwrap();
     for _ in 0..50 {
@@ -96,7 +92,7 @@ async fn a_network_has_no_more_connections_than_its_share() {
 async fn the_share_of_the_connections_is_a_choice() {
     let limits = ServerLimits {
         connections_per_network: Some(3),
-        ..FEW
+        ..few()
     };
     let server = Server::start(Setup::default(), limits).await;
     let mut held = Vec::new();
@@ -112,7 +108,7 @@ async fn a_trusted_proxy_has_all_connections_it_needs() {
         trusted_proxies: &["127.0.0.1/32"],
         ..Setup::default()
     };
-    let server = Server::start(setup, FEW).await;
+    let server = Server::start(setup, few()).await;
     let mut held = Vec::new();
     for _ in 0..10 {
         held.push(server.served_from(ONE).await.unwrap());
@@ -129,7 +125,7 @@ async fn while_most_connections_are_taken_idle_ones_are_closed_soon() {
     let limits = ServerLimits {
         connections_max: 4,
         connections_per_network: Some(4),
-        ..FEW
+        ..few()
     };
     let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     for said in ["", "GET / HTTP/1.1\r\n", HEALTH, preface] {
@@ -165,7 +161,7 @@ async fn while_most_connections_are_taken_idle_ones_are_closed_soon() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_whose_requests_are_refused_idles_like_any_other() {
     let setup = Setup::default().limit("ip", "1/1h");
-    let server = Server::start(setup, FEW).await;
+    let server = Server::start(setup, few()).await;
     let mut connection = server.connect_from(ONE).await;
     for status in [200, 429, 429] {
         connection.send(HEALTH).await;
@@ -173,7 +169,7 @@ async fn a_connection_whose_requests_are_refused_idles_like_any_other() {
     }
     let began = Instant::now();
     assert_eq!(connection.rest().await, b"");
-    assert!(began.elapsed() <= FEW.head_deadline + Duration::from_secs(1));
+    assert!(began.elapsed() <= few().head_deadline + Duration::from_secs(1));
 }
 
 /// What is logged while `attack` runs in a runtime of its own, whose time is paused.
@@ -191,7 +187,7 @@ fn log_of(attack: impl AsyncFnOnce()) -> String {
 #[test]
 fn refused_connections_are_logged_once_a_minute_with_a_pseudonym_and_what_to_do() {
     let log = log_of(async || {
-        let server = Server::start(Setup::default(), FEW).await;
+        let server = Server::start(Setup::default(), few()).await;
         for _ in 0..2 {
             let held = server.served_from(ONE).await;
             let held = (held, server.served_from(ONE).await);
@@ -228,7 +224,7 @@ fn the_cap_is_logged_with_the_busiest_network_and_what_to_do() {
         let limits = ServerLimits {
             connections_max: 3,
             connections_per_network: Some(2),
-            ..FEW
+            ..few()
         };
         let server = Server::start(Setup::default(), limits).await;
         let held = [
