@@ -1,0 +1,14 @@
+//! PostgreSQL, Redis and Valkey behind the ports, and several nodes of the service over them.
+//!
+//! `cargo test --features engines --test engines`; it needs the programs `postgres`, `initdb`,
+//! `redis-server` and `haproxy`, and starts and ends them itself.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that meets the unexpected has failed"
+)]
+#![allow(unreachable_pub, reason = "nothing outside reaches a test")]
+
+mod engine;
