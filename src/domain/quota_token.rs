@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::secret::MacKey;
+use super::secret::{MacKey, TokenKey};
 
 const VERSION: &str = "v1";
 const ID_LEN: usize = 16;
@@ -32,14 +32,14 @@ impl QuotaToken {
     }
 
     /// The text that the visitor is given.
-    pub fn encode(&self, key: &MacKey) -> String {
+    pub fn encode(&self, key: &TokenKey) -> String {
         let id = URL_SAFE_NO_PAD.encode(self.id);
-        let tag = URL_SAFE_NO_PAD.encode(self.tag(key));
+        let tag = URL_SAFE_NO_PAD.encode(self.tag(key.current()));
         format!("{VERSION}.{id}.{tag}")
     }
 
     /// Parses what a visitor presents; none unless [`QuotaToken::encode`] made it with this key.
-    pub fn decode(value: &str, key: &MacKey) -> Option<Self> {
+    pub fn decode(value: &str, key: &TokenKey) -> Option<Self> {
         if value.len() != ENCODED_LEN {
             return None;
         }
@@ -51,7 +51,8 @@ impl QuotaToken {
             id: URL_SAFE_NO_PAD.decode(id).ok()?.try_into().ok()?,
         };
         let tag: [u8; 16] = URL_SAFE_NO_PAD.decode(tag).ok()?.try_into().ok()?;
-        constant_time_eq(&token.tag(key), &tag).then_some(token)
+        key.any(|key| constant_time_eq(&token.tag(key), &tag))
+            .then_some(token)
     }
 
     fn tag(&self, key: &MacKey) -> [u8; 16] {

@@ -1,10 +1,12 @@
-//! The data directory's secret and the keys derived from it: one for each purpose, so that a value
-//! made for one purpose is invalid for every other.
+//! The service's secret and the keys derived from it: one for each purpose, so that a value made for one
+//! purpose is invalid for every other.
 
 use std::fmt;
 
-/// 32 random bytes, created with the data directory.
-#[derive(Clone)]
+use data_encoding::HEXLOWER_PERMISSIVE;
+
+/// 32 random bytes: created with a data directory, or the same on all nodes of a service.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
@@ -26,16 +28,97 @@ impl Secret {
 
     /// Derives the keys.
     pub fn keys(&self) -> SecretKeys {
-        let derive = |context| MacKey(blake3::derive_key(context, &self.0));
+        self.keys_beside(None)
+    }
+
+    fn keys_beside(&self, other: Option<&Self>) -> SecretKeys {
+        let derive = |context| self.derive(context);
+        let derive_token = |context| TokenKey {
+            current: self.derive(context),
+            other: other.map(|other| other.derive(context)),
+        };
         SecretKeys {
             limiter: derive("landing-api 2026-11 limiter key"),
-            quota_token: derive("landing-api 2026-11 quota cookie"),
-            access_token: derive("landing-api 2026-11 access token"),
-            client_secret: derive("landing-api 2026-11 client secret"),
+            quota_token: derive_token("landing-api 2026-11 quota cookie"),
+            access_token: derive_token("landing-api 2026-11 access token"),
+            client_secret: derive_token("landing-api 2026-11 client secret"),
             origin: derive("landing-api 2026-11 sign-up origin"),
             index: derive("landing-api 2026-11 store index"),
             tombstone: derive("landing-api 2026-11 forgotten address"),
         }
+    }
+
+    fn derive(&self, context: &str) -> MacKey {
+        MacKey(blake3::derive_key(context, &self.0))
+    }
+}
+
+/// The secret of several nodes, and another whose tokens are believed, too: the one before it, or, while not
+/// all nodes have it yet, the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedSecret {
+    current: Secret,
+    other: Option<Secret>,
+}
+
+/// A secret's file holds something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "holds no secret: it must have a line of 64 hexadecimal digits, as `openssl rand -hex 32` makes them, \
+     and may have a second one, or be a copy of a data directory's file `secret`"
+)]
+pub struct SharedSecretError;
+
+impl SharedSecret {
+    /// Parses a secret's file: one or two lines of 64 hexadecimal digits, the current secret first; or the
+    /// 32 bytes of a data directory's secret.
+    ///
+    /// # Errors
+    /// [`SharedSecretError`] when it is neither.
+    pub fn parse(bytes: &[u8]) -> Result<Self, SharedSecretError> {
+        // 32 random bytes are never all printable; 32 letters are no secret.
+        let is_typed = bytes.iter().all(u8::is_ascii_graphic);
+        if let (false, Ok(bytes)) = (is_typed, bytes.try_into()) {
+            let (current, other) = (Secret::new(bytes), None);
+            return Ok(Self { current, other });
+        }
+        let text = str::from_utf8(bytes).map_err(|_binary| SharedSecretError)?;
+        let mut lines = text.split_ascii_whitespace().map(|line| {
+            let bytes = HEXLOWER_PERMISSIVE.decode(line.as_bytes());
+            let bytes = bytes.map_err(|_no_digit| SharedSecretError)?;
+            let bytes = bytes.try_into().map_err(|_length| SharedSecretError)?;
+            Ok(Secret::new(bytes))
+        });
+        let current = lines.next().ok_or(SharedSecretError)??;
+        let other = lines.next().transpose()?;
+        match lines.next() {
+            None => Ok(Self { current, other }),
+            Some(_) => Err(SharedSecretError),
+        }
+    }
+
+    /// The keys, which believe what either secret made.
+    pub fn keys(&self) -> SecretKeys {
+        self.current.keys_beside(self.other.as_ref())
+    }
+
+    /// The keys that hash erased addresses, the current first.
+    pub fn tombstone_keys(&self) -> Vec<MacKey> {
+        self.all().map(|secret| secret.keys().tombstone).collect()
+    }
+
+    /// What identifies the secrets, the current first.
+    pub fn ids(&self) -> Vec<String> {
+        self.all().map(Secret::id).collect()
+    }
+
+    /// Whether `secret` is one of them.
+    pub fn contains(&self, secret: &Secret) -> bool {
+        self.all().any(|one| one == secret)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Secret> {
+        std::iter::once(&self.current).chain(&self.other)
     }
 }
 
@@ -51,17 +134,36 @@ pub struct SecretKeys {
     /// Pseudonymises clients in the limiter's keys.
     pub limiter: MacKey,
     /// Authenticates quota tokens.
-    pub quota_token: MacKey,
+    pub quota_token: TokenKey,
     /// Authenticates agents' access tokens.
-    pub access_token: MacKey,
+    pub access_token: TokenKey,
     /// Derives the client secret of a client id.
-    pub client_secret: MacKey,
+    pub client_secret: TokenKey,
     /// Pseudonymises the clients that signed a contact up.
     pub origin: MacKey,
     /// Spreads entries over the buckets of the index, unpredictably for clients.
     pub index: MacKey,
     /// Hashes addresses that were erased, so that an import does not bring them back.
     pub tombstone: MacKey,
+}
+
+/// A key for what clients are given, and another whose marks are believed, too.
+#[derive(Clone, Debug)]
+pub struct TokenKey {
+    current: MacKey,
+    other: Option<MacKey>,
+}
+
+impl TokenKey {
+    /// The key that marks.
+    pub const fn current(&self) -> &MacKey {
+        &self.current
+    }
+
+    /// Whether one of the keys fits.
+    pub fn any(&self, fits: impl FnMut(&MacKey) -> bool) -> bool {
+        std::iter::once(&self.current).chain(&self.other).any(fits)
+    }
 }
 
 /// A key for keyed BLAKE3.
@@ -100,6 +202,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::domain::quota_token::QuotaToken;
 
     #[test]
     fn parts_cannot_be_shifted_into_each_other() {
@@ -133,15 +236,66 @@ mod tests {
         } = keys;
         let keys = [
             limiter,
-            quota_token,
-            access_token,
-            client_secret,
+            quota_token.current,
+            access_token.current,
+            client_secret.current,
             origin,
             index,
             tombstone,
         ];
         let distinct: HashSet<_> = keys.iter().map(|key| key.0).collect();
         assert_eq!(distinct.len(), keys.len());
+    }
+
+    #[test]
+    fn a_shared_secret_is_one_or_two_lines_or_32_bytes() {
+        let hex = |byte: u8| format!("{byte:02x}").repeat(32);
+        let parse = |text: &str| SharedSecret::parse(text.as_bytes());
+        let [one, two] = [1, 2].map(|byte| Secret::new([byte; 32]));
+        let both = parse(&format!("{}\n{}\n", hex(1), hex(2))).unwrap();
+        assert_eq!(both.ids(), [one.id(), two.id()]);
+        assert!(both.contains(&one) && both.contains(&two));
+        for alone in [
+            parse(&hex(1)),
+            parse(&format!(" {}\r\n", hex(1))),
+            SharedSecret::parse(&[1; 32]),
+        ] {
+            assert_eq!(alone.unwrap().ids(), [one.id()]);
+        }
+        for bad in [
+            String::new(),
+            "a".repeat(32),
+            hex(1)[1..].to_owned(),
+            format!("{}0", hex(1)),
+            hex(1).replace('1', "g"),
+            format!("{}\n{}\n{}", hex(1), hex(2), hex(3)),
+            format!("{}\nprevious", hex(1)),
+        ] {
+            assert_eq!(parse(&bad), Err(SharedSecretError), "{bad}");
+        }
+        assert_eq!(SharedSecret::parse(&[0xff; 33]), Err(SharedSecretError));
+    }
+
+    #[test]
+    fn what_either_secret_marked_is_believed_and_the_first_marks() {
+        let lines = |first: u8, second: u8| {
+            let text =
+                format!("{first:02x}").repeat(32) + "\n" + &format!("{second:02x}").repeat(32);
+            SharedSecret::parse(text.as_bytes()).unwrap().keys()
+        };
+        let visitor = QuotaToken::new([7; 16]);
+        let old = Secret::new([1; 32]).keys();
+        let new = Secret::new([2; 32]).keys();
+        let rotated = lines(2, 1);
+        let given = visitor.encode(&old.quota_token);
+        assert_eq!(
+            QuotaToken::decode(&given, &rotated.quota_token),
+            Some(visitor)
+        );
+        assert_eq!(QuotaToken::decode(&given, &new.quota_token), None);
+        let given = visitor.encode(&rotated.quota_token);
+        assert_eq!(QuotaToken::decode(&given, &new.quota_token), Some(visitor));
+        assert_eq!(QuotaToken::decode(&given, &lines(1, 3).quota_token), None);
     }
 
     #[test]

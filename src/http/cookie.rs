@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use hyper::header::COOKIE;
 
 use crate::domain::quota_token::QuotaToken;
-use crate::domain::secret::MacKey;
+use crate::domain::secret::TokenKey;
 use crate::site::facts::quota_cookie_name;
 
 /// How the quota cookie is named and sent.
@@ -23,7 +23,7 @@ impl QuotaCookie {
     }
 
     /// The visitor's id: the first cookie of our name whose MAC is valid.
-    pub(crate) fn read(self, headers: &HeaderMap, key: &MacKey) -> Option<QuotaToken> {
+    pub(crate) fn read(self, headers: &HeaderMap, key: &TokenKey) -> Option<QuotaToken> {
         headers
             .get_all(COOKIE)
             .into_iter()
@@ -35,7 +35,7 @@ impl QuotaCookie {
     }
 
     /// The `Set-Cookie` value for `visitor`, valid for `max_age_s` seconds.
-    pub(crate) fn write(self, visitor: &QuotaToken, key: &MacKey, max_age_s: u64) -> String {
+    pub(crate) fn write(self, visitor: &QuotaToken, key: &TokenKey, max_age_s: u64) -> String {
         let secure = if self.is_https { "; Secure" } else { "" };
         format!(
             "{}={}; Max-Age={max_age_s}; Path=/; HttpOnly; SameSite=Lax{secure}",

@@ -169,6 +169,30 @@ impl LedgerMetrics {
     }
 }
 
+/// How an engine is that several processes share.
+#[derive(Debug, Default)]
+pub struct EngineHealth {
+    is_away: AtomicBool,
+    /// How often it was lost.
+    pub losses: Counter,
+}
+
+impl EngineHealth {
+    /// Whether it does not answer.
+    pub fn is_away(&self) -> bool {
+        self.is_away.load(Relaxed)
+    }
+
+    /// Sets whether it answers, and returns whether that is new.
+    pub fn set_away(&self, is_away: bool) -> bool {
+        let is_new = self.is_away.swap(is_away, Relaxed) != is_away;
+        if is_new && is_away {
+            self.losses.increase();
+        }
+        is_new
+    }
+}
+
 /// The newest line of the log of level WARN or ERROR.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastError {
@@ -197,6 +221,12 @@ pub struct Metrics {
     pub webhook: WebhookMetrics,
     /// The ledger's batches.
     pub ledger: LedgerMetrics,
+    /// The engine of the stores.
+    pub store_engine: EngineHealth,
+    /// The engine of the limits.
+    pub limits_engine: EngineHealth,
+    /// Decisions that were made without the engine of the limits.
+    pub local_decisions: Counter,
     /// What of the totals the hourly counts have.
     counted_by_hour: Mutex<Counts>,
     last_error: Mutex<Option<LastError>>,
@@ -227,6 +257,9 @@ impl Metrics {
                 failed: Counter::default(),
                 bytes: AtomicU64::default(),
             },
+            store_engine: EngineHealth::default(),
+            limits_engine: EngineHealth::default(),
+            local_decisions: Counter::default(),
             counted_by_hour: Mutex::default(),
             last_error: Mutex::default(),
             is_stopping: AtomicBool::default(),

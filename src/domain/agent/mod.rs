@@ -21,7 +21,7 @@ use std::fmt;
 use data_encoding::BASE32_NOPAD;
 
 use super::credential::Fingerprint;
-use super::secret::MacKey;
+use super::secret::{MacKey, TokenKey};
 use super::time::Timestamp;
 
 const CLIENT_ID: &str = "reg_";
@@ -71,14 +71,17 @@ impl Registration {
     }
 
     /// The secret which, together with the client id, proves that the registration was made here.
-    pub fn client_secret(&self, key: &MacKey) -> String {
-        encode(CLIENT_SECRET, self.secret(key).as_bytes())
+    pub fn client_secret(&self, key: &TokenKey) -> String {
+        encode(CLIENT_SECRET, self.secret(key.current()).as_bytes())
     }
 
     /// Whether `text` is the client secret. Compares in constant time, as BLAKE3's hashes do.
-    pub fn has_secret(&self, text: &str, key: &MacKey) -> bool {
-        decode(CLIENT_SECRET, text)
-            .is_some_and(|bytes| self.secret(key) == blake3::Hash::from_bytes(bytes))
+    pub fn has_secret(&self, text: &str, key: &TokenKey) -> bool {
+        let Some(bytes) = decode(CLIENT_SECRET, text) else {
+            return false;
+        };
+        let presented = blake3::Hash::from_bytes(bytes);
+        key.any(|key| self.secret(key) == presented)
     }
 
     /// From this instant on the client secret and all tokens are invalid.
@@ -165,19 +168,19 @@ impl AccessToken {
     }
 
     /// The token's text.
-    pub fn encode(&self, key: &MacKey) -> String {
+    pub fn encode(&self, key: &TokenKey) -> String {
         let mut bytes = [0; TOKEN_LEN];
         let (registration, rest) = bytes.split_at_mut(REGISTRATION_LEN);
         let (expires_at, tag) = rest.split_at_mut(INSTANT_LEN);
         registration.copy_from_slice(&self.registration.to_bytes());
         expires_at.copy_from_slice(&instant_bytes(self.expires_at));
-        tag.copy_from_slice(self.tag(key).as_bytes());
+        tag.copy_from_slice(self.tag(key.current()).as_bytes());
         encode(ACCESS_TOKEN, &bytes)
     }
 
     /// Parses a token's text; `None` unless [`AccessToken::encode`] made it with this key. It may
     /// have expired, or its registration may be revoked.
-    pub fn decode(text: &str, key: &MacKey) -> Option<Self> {
+    pub fn decode(text: &str, key: &TokenKey) -> Option<Self> {
         let bytes: [u8; TOKEN_LEN] = decode(ACCESS_TOKEN, text)?;
         let (registration, rest) = bytes.split_first_chunk()?;
         let (expires_at, tag) = rest.split_first_chunk()?;
@@ -187,7 +190,7 @@ impl AccessToken {
         };
         let tag = blake3::Hash::from_bytes(tag.try_into().ok()?);
         // BLAKE3's hashes compare in constant time.
-        (token.tag(key) == tag).then_some(token)
+        key.any(|key| token.tag(key) == tag).then_some(token)
     }
 
     /// The registration it was issued to.
