@@ -2,9 +2,11 @@
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::{Instant, sleep};
 
 /// How long an engine may take to come to a state.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -40,10 +42,21 @@ impl Drop for Process {
     }
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago, and that is named once. It is none of those that the system gives
+/// to clients, so that whoever listens on it can be started again.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap().port()
+    const FIRST: u32 = 10_240;
+    const COUNT: u32 = 20_000;
+    static NAMED: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let named = NAMED.fetch_add(1, Ordering::Relaxed);
+        // Another run of the tests has another place to begin at.
+        let offset = std::process::id().wrapping_mul(97).wrapping_add(named) % COUNT;
+        let port = u16::try_from(FIRST + offset).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Waits until `is_there`.
@@ -51,6 +64,6 @@ pub(crate) async fn until(what: &str, mut is_there: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !is_there().await {
         assert!(begun.elapsed() < PATIENCE, "waited for {what} in vain");
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        sleep(Duration::from_millis(10)).await;
     }
 }
