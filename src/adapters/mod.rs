@@ -3,6 +3,7 @@
 //! | Module | Implements | Over |
 //! |---|---|---|
 //! | [`ledger`] | `ContactStore`, `KeyIssuer`, `RevocationList` | an append-only file, indexed in sled |
+//! | [`postgres`] | the same, `CountStore`, `StoreMaintenance` | a PostgreSQL database, for several nodes |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`webhook`] | `SubscriptionNotifier` | HTTP, to the newsletter's provider |
@@ -45,6 +46,7 @@ pub mod open_error;
 pub mod operator_file;
 pub mod outbound;
 pub mod part_file;
+pub mod postgres;
 pub mod probe;
 pub mod site_dir;
 mod sled_db;

@@ -112,16 +112,25 @@ pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient,
         .build(connector(roots)?))
 }
 
+/// How clients use TLS: they verify the server's certificate, and have none themselves.
+///
+/// # Errors
+/// When TLS cannot be set up.
+pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(builder
+        .with_root_certificates(roots.0)
+        .with_no_client_auth())
+}
+
 /// What a client connects with.
 ///
 /// # Errors
 /// When TLS cannot be set up.
 pub(super) fn connector(roots: Roots) -> Result<TimelyConnector, rustls::Error> {
-    let tls =
-        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots.0)
-            .with_no_client_auth();
+    let tls = tls_config(roots)?;
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);

@@ -22,6 +22,14 @@ impl Process {
         Self(command.stderr(Stdio::null()).spawn().unwrap())
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+
     /// Sends a signal to it.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.0), signal).unwrap();

@@ -11,4 +11,12 @@
 )]
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
+mod contracts;
 mod engine;
+#[path = "../it/fixtures.rs"]
+#[allow(dead_code, reason = "the other tests do more with it")]
+mod fixtures;
+mod postgres;
+mod record;
+mod relay;
+mod starts;

@@ -38,8 +38,9 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Crates and items that only some files may use, by the beginning of their paths.
-const CRATES: [(&str, &[&str]); 12] = [
+const CRATES: [(&str, &[&str]); 13] = [
     ("sled::", &["adapters/"]),
+    ("tokio_postgres::", &["adapters/postgres/"]),
     (
         "hyper::",
         &[

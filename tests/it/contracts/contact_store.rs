@@ -1,6 +1,7 @@
+//! What every [`ContactStore`] must do.
+
 use std::sync::Arc;
 
-use landing_api::adapters::memory::MemoryContactStore;
 use landing_api::domain::contact::{
     Contact, ImportOutcome, ImportedContact, Origin, SignUp, Signers, Subscription,
 };
@@ -8,7 +9,7 @@ use landing_api::domain::email::EmailAddress;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::ContactStore;
 
-use crate::fixtures::{Delayed, House, listed, origin};
+use crate::fixtures::{listed, origin};
 
 const EARLY: Timestamp = Timestamp::from_ms(1_000);
 const LATE: Timestamp = Timestamp::from_ms(2_000);
@@ -34,7 +35,7 @@ fn signers(origins: &[Origin]) -> Signers {
 }
 
 /// The whole contract; `store` is empty.
-async fn check(store: Arc<dyn ContactStore>) {
+pub(crate) async fn check(store: Arc<dyn ContactStore>) {
     assert_eq!(store.check().await, Ok(()));
     assert_eq!(listed(store.list(None, None).await).await, []);
     a_new_address_is_created_once(&*store).await;
@@ -330,47 +331,5 @@ async fn of_racing_sign_ups_by_one_client_all_but_one_are_its_own(store: &Arc<dy
         let text = format!("alone{round}@example.com");
         let racers = (0..2).map(|_| origin(1, None));
         assert_eq!(race(store, &text, racers).await, (1, 0, 1));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_twin_in_memory_keeps_contacts() {
-    check(Arc::new(MemoryContactStore::default())).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_store_on_a_network_keeps_contacts() {
-    check(Arc::new(Delayed::<MemoryContactStore>::default())).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_ledger_keeps_contacts() {
-    let house = House::new();
-    check(house.open().store).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn contacts_are_the_same_after_a_clean_stop_and_after_a_crash() {
-    let house = House::new();
-    let opened = house.open();
-    check(opened.store.clone()).await;
-    let names: Vec<EmailAddress> = (0..20)
-        .map(|round| format!("racer{round}@example.com"))
-        .chain(["ada", "bob", "bo", "dan", "fay", "cy"].map(|name| format!("{name}@example.com")))
-        .map(|text| email(&text))
-        .collect();
-    let mut before = Vec::new();
-    for name in &names {
-        before.push(ContactStore::find(&*opened.store, name).await.unwrap());
-    }
-    assert_eq!(before.iter().flatten().count(), names.len() - 1);
-    opened.stop();
-    for is_crash in [false, true, true, false] {
-        let opened = house.open();
-        for (name, before) in names.iter().zip(&before) {
-            let after = ContactStore::find(&*opened.store, name).await;
-            assert_eq!(after.as_ref(), Ok(before), "{name:?}");
-        }
-        opened.end(is_crash);
     }
 }

@@ -1,11 +1,12 @@
+//! What every [`KeyIssuer`] must do.
+
 use std::sync::Arc;
 
-use landing_api::adapters::memory::MemoryKeyIssuer;
 use landing_api::domain::credential::{Fingerprint, KeyRecord};
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::KeyIssuer;
 
-use crate::fixtures::{House, key_record, listed};
+use crate::fixtures::{key_record, listed};
 
 const LATE: Timestamp = Timestamp::from_ms(2_000);
 
@@ -26,7 +27,7 @@ fn kept() -> Vec<KeyRecord> {
 }
 
 /// The whole contract; `keys` is empty.
-async fn check(keys: Arc<dyn KeyIssuer>) {
+pub(crate) async fn check(keys: Arc<dyn KeyIssuer>) {
     assert_eq!(listed(keys.list().await).await, []);
     for mut record in kept() {
         record.revoked_at = None;
@@ -54,27 +55,10 @@ async fn check(keys: Arc<dyn KeyIssuer>) {
     assert_holds(&*keys).await;
 }
 
-async fn assert_holds(keys: &dyn KeyIssuer) {
+/// Checks that what the suite leaves is still there.
+pub(crate) async fn assert_holds(keys: &dyn KeyIssuer) {
     assert_eq!(listed(keys.list().await).await, kept());
     for record in kept() {
         assert_eq!(keys.find(&record.fingerprint).await, Ok(Some(record)));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_twin_in_memory_keeps_keys() {
-    check(Arc::new(MemoryKeyIssuer::default())).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_ledger_keeps_keys_through_stops_and_crashes() {
-    let house = House::new();
-    let opened = house.open();
-    check(opened.store.clone()).await;
-    opened.stop();
-    for is_crash in [false, true, false] {
-        let opened = house.open();
-        assert_holds(&*opened.store).await;
-        opened.end(is_crash);
     }
 }

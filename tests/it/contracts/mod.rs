@@ -1,4 +1,5 @@
-//! What every adapter of a port must do: one suite a port, run against each of them.
+//! What every adapter of a port must do: one suite a port, run against each of them. tests/engines runs
+//! some of them against engines.
 
 mod clock;
 mod contact_store;
@@ -9,4 +10,5 @@ mod model_client;
 mod rate_limiter;
 mod refunds;
 mod revocation_list;
+mod stores;
 mod subscription_notifier;

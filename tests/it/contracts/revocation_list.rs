@@ -1,13 +1,14 @@
+//! What every [`RevocationList`] must do.
+
 use std::sync::Arc;
 
-use landing_api::adapters::memory::MemoryRevocationList;
 use landing_api::domain::agent::{Registration, RevokedRegistration};
 use landing_api::ports::RevocationList;
 
-use crate::fixtures::{House, START, listed, registration};
+use crate::fixtures::{START, listed, registration};
 
 /// The whole contract; `revocations` is empty.
-async fn check(revocations: Arc<dyn RevocationList>) {
+pub(crate) async fn check(revocations: Arc<dyn RevocationList>) {
     assert_eq!(listed(revocations.list().await).await, []);
     for seed in 1..=3 {
         assert_eq!(revocations.is_revoked(&registration(seed)).await, Ok(false));
@@ -30,7 +31,8 @@ async fn check(revocations: Arc<dyn RevocationList>) {
     assert_eq!(revocations.revoke(&registration(1), START).await, Ok(false));
 }
 
-async fn assert_holds(revocations: &dyn RevocationList) {
+/// Checks that what the suite leaves is still there.
+pub(crate) async fn assert_holds(revocations: &dyn RevocationList) {
     for (seed, is_revoked) in [(1, true), (2, true), (3, false)] {
         let found = revocations.is_revoked(&registration(seed)).await;
         assert_eq!(found, Ok(is_revoked), "{seed}");
@@ -46,22 +48,4 @@ async fn assert_holds(revocations: &dyn RevocationList) {
     // Another registration, though it has the same random name.
     let namesake = Registration::new([1; 16], START.plus_ms(1));
     assert_eq!(revocations.is_revoked(&namesake).await, Ok(false));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_twin_in_memory_keeps_revocations() {
-    check(Arc::new(MemoryRevocationList::default())).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_ledger_keeps_revocations_through_stops_and_crashes() {
-    let house = House::new();
-    let opened = house.open();
-    check(opened.store.clone()).await;
-    opened.stop();
-    for is_crash in [false, true, false] {
-        let opened = house.open();
-        assert_holds(&*opened.store).await;
-        opened.end(is_crash);
-    }
 }

@@ -1,0 +1,279 @@
+//! The URL of a database.
+
+use std::fmt;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+
+/// The name by which the database's own lists show these connections.
+const APPLICATION: &str = "landing-api";
+const PORT: u16 = 5432;
+
+/// Parameters that a URL may have. A password belongs into a file, but may stand in the URL.
+const PARAMETERS: [&str; 14] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "keepalives",
+    "keepalives_idle",
+    "options",
+    "password",
+    "port",
+    "sslmode",
+    "sslnegotiation",
+    "target_session_attrs",
+    "user",
+];
+
+/// A database, on one or several hosts of which one takes writes. Its text is not shown, since it may hold a
+/// password.
+#[derive(Clone)]
+pub struct PostgresAddress {
+    /// One for each host, all else alike.
+    hosts: Vec<Config>,
+}
+
+/// Why a URL is refused. The text never repeats it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PostgresAddressError {
+    /// It is another kind of URL.
+    #[error("must be a URL such as postgres://user@host/database")]
+    Scheme,
+    /// It cannot be read.
+    #[error(
+        "is no URL of a PostgreSQL database: it must be like postgres://user@host:5432/database, with \
+         the special characters of each part percent-encoded"
+    )]
+    Malformed,
+    /// It names no host.
+    #[error("names no host: it must be like postgres://user@host/database")]
+    NoHost,
+    /// It names no user.
+    #[error("names no user: it must be like postgres://user@host/database")]
+    NoUser,
+    /// It has a parameter that means nothing here.
+    #[error(
+        "has a parameter that is not supported: leave it out (sslmode and target_session_attrs are \
+         supported; certificates are verified with the system's authorities, or those of SSL_CERT_FILE)"
+    )]
+    Parameter,
+    /// Its `sslmode` is another.
+    #[error("sslmode must be disable, prefer, require or verify-full")]
+    SslMode,
+    /// It asks for a host that takes no writes.
+    #[error("target_session_attrs must be read-write: sign-ups are written")]
+    TargetSessionAttrs,
+}
+
+impl PostgresAddress {
+    /// Parses `postgres://` or `postgresql://`, with several hosts if need be. Where TLS is used,
+    /// certificates are always verified, so `sslmode=verify-full`, `verify-ca` and `require` are the same.
+    /// Only a host that takes writes is used, whether or not `target_session_attrs` says so.
+    ///
+    /// # Errors
+    /// [`PostgresAddressError`] when it is no such URL, or asks for what is not supported.
+    pub fn parse(text: &str) -> Result<Self, PostgresAddressError> {
+        let is_known = text.starts_with("postgres://") || text.starts_with("postgresql://");
+        if !is_known {
+            return Err(PostgresAddressError::Scheme);
+        }
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        let parameters = query.split('&').filter(|it| !it.is_empty());
+        let parameters: Vec<_> = parameters.map(parameter).collect::<Result<_, _>>()?;
+        let known = [base, "?", &parameters.join("&")].concat();
+        let config: Config = known
+            .parse()
+            .map_err(|_may_quote_it| PostgresAddressError::Malformed)?;
+        if config.get_user().is_none_or(str::is_empty) {
+            return Err(PostgresAddressError::NoUser);
+        }
+        Ok(Self {
+            hosts: hosts(&config)?,
+        })
+    }
+
+    /// Whether a connection may use TLS, for which authorities are needed.
+    pub fn may_use_tls(&self) -> bool {
+        let mut hosts = self.hosts.iter();
+        hosts.any(|host| host.get_ssl_mode() != SslMode::Disable)
+    }
+
+    /// The configurations, each of one host, with this password if one is given.
+    pub(super) fn configs(&self, password: Option<&str>) -> Vec<Config> {
+        let mut hosts = self.hosts.clone();
+        for host in &mut hosts {
+            if let Some(password) = password {
+                host.password(password);
+            }
+        }
+        hosts
+    }
+}
+
+impl fmt::Debug for PostgresAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PostgresAddress(..)")
+    }
+}
+
+/// A parameter as the driver knows it.
+fn parameter(text: &str) -> Result<&str, PostgresAddressError> {
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    if !PARAMETERS.contains(&name) {
+        return Err(PostgresAddressError::Parameter);
+    }
+    match (name, value) {
+        ("sslmode", "verify-full" | "verify-ca") => Ok("sslmode=require"),
+        ("sslmode", "disable" | "prefer" | "require") => Ok(text),
+        ("sslmode", _) => Err(PostgresAddressError::SslMode),
+        ("target_session_attrs", "any" | "read-write" | "primary") => {
+            Ok("target_session_attrs=read-write")
+        }
+        ("target_session_attrs", _) => Err(PostgresAddressError::TargetSessionAttrs),
+        (_, _) => Ok(text),
+    }
+}
+
+/// One configuration for each host.
+fn hosts(config: &Config) -> Result<Vec<Config>, PostgresAddressError> {
+    let (hosts, ports) = (config.get_hosts(), config.get_ports());
+    if hosts.is_empty() || hosts.contains(&Host::Tcp(String::new())) {
+        return Err(PostgresAddressError::NoHost);
+    }
+    let has_rest = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
+    if ports.len() > 1 && ports.len() != hosts.len() || hosts.iter().any(has_rest) {
+        return Err(PostgresAddressError::Malformed);
+    }
+    let port = |place| *ports.get(place).or_else(|| ports.first()).unwrap_or(&PORT);
+    let hosts = hosts.iter().enumerate();
+    Ok(hosts
+        .map(|(place, host)| of_host(config, host, port(place)))
+        .collect())
+}
+
+fn of_host(all: &Config, host: &Host, port: u16) -> Config {
+    let mut config = Config::new();
+    match host {
+        Host::Tcp(name) => config.host(name),
+        Host::Unix(path) => config.host_path(path).ssl_mode(SslMode::Disable),
+    };
+    if let Host::Tcp(_) = host {
+        config.ssl_mode(all.get_ssl_mode());
+    }
+    config
+        .port(port)
+        .ssl_negotiation(all.get_ssl_negotiation())
+        .channel_binding(all.get_channel_binding())
+        .keepalives(all.get_keepalives())
+        .keepalives_idle(all.get_keepalives_idle())
+        .target_session_attrs(TargetSessionAttrs::ReadWrite)
+        .application_name(all.get_application_name().unwrap_or(APPLICATION));
+    if let Some(user) = all.get_user() {
+        config.user(user);
+    }
+    if let Some(password) = all.get_password() {
+        config.password(password);
+    }
+    if let Some(name) = all.get_dbname() {
+        config.dbname(name);
+    }
+    if let Some(options) = all.get_options() {
+        config.options(options);
+    }
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> PostgresAddress {
+        PostgresAddress::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn each_host_gets_all_that_the_url_says() {
+        let address = parse("postgresql://ada:p%40ss@one,two:6543/base?sslmode=verify-full");
+        let [one, two] = &address.configs(None)[..] else {
+            panic!("{address:?}");
+        };
+        for (config, host, port) in [(one, "one", 5432), (two, "two", 6543)] {
+            assert_eq!(config.get_hosts(), [Host::Tcp(host.to_owned())]);
+            assert_eq!(config.get_ports(), [port]);
+            assert_eq!(config.get_user(), Some("ada"));
+            assert_eq!(config.get_password(), Some(&b"p@ss"[..]));
+            assert_eq!(config.get_dbname(), Some("base"));
+            assert_eq!(config.get_ssl_mode(), SslMode::Require);
+            assert_eq!(config.get_application_name(), Some("landing-api"));
+            let attributes = config.get_target_session_attrs();
+            assert_eq!(attributes, TargetSessionAttrs::ReadWrite);
+        }
+        let [one, _] = &address.configs(Some("other"))[..] else {
+            panic!("{address:?}");
+        };
+        assert_eq!(one.get_password(), Some(&b"other"[..]));
+    }
+
+    #[test]
+    fn tls_is_used_as_the_url_says() {
+        for (parameters, may) in [
+            ("", true),
+            ("?sslmode=prefer", true),
+            ("?sslmode=require&channel_binding=require", true),
+            ("?sslmode=verify-ca", true),
+            ("?sslmode=disable&target_session_attrs=any", false),
+        ] {
+            let address = parse(&format!("postgres://ada@one/base{parameters}"));
+            assert_eq!(address.may_use_tls(), may, "{parameters}");
+        }
+        let socket = parse("postgres://ada@%2Frun%2Fpostgresql/base?sslmode=require");
+        assert!(!socket.may_use_tls());
+    }
+
+    #[test]
+    fn other_texts_are_refused_and_never_repeated() {
+        use PostgresAddressError as Error;
+        for (text, expected) in [
+            ("", Error::Scheme),
+            ("one/base", Error::Scheme),
+            ("mysql://ada:hunter2@one/base", Error::Scheme),
+            ("host=one user=ada password=hunter2", Error::Scheme),
+            ("postgres:ada@one", Error::Scheme),
+            ("postgres://", Error::NoUser),
+            ("postgres://one/base", Error::NoUser),
+            ("postgres://:hunter2@one/base", Error::NoUser),
+            ("postgres://ada:hunter2@/base", Error::NoHost),
+            ("postgres://ada@one,/base", Error::NoHost),
+            ("postgres://ada:hunter2@x@one/base", Error::Malformed),
+            ("postgres://ada@one:port/base", Error::Malformed),
+            ("postgres://ada@one:65536/base", Error::Malformed),
+            ("postgres://ada@one:1,two:2,/base?port=3", Error::NoHost),
+            ("postgres://%ff@one/base", Error::Malformed),
+            ("postgres://ada:hunter2?x@one/base", Error::Parameter),
+            (
+                "postgres://ada@one/base?sslrootcert=hunter2",
+                Error::Parameter,
+            ),
+            (
+                "postgres://ada@one/base?hostaddr=192.0.2.1",
+                Error::Parameter,
+            ),
+            ("postgres://ada@one/base?sslmode=hunter2", Error::SslMode),
+            ("postgres://ada@one/base?sslmode", Error::SslMode),
+            ("postgres://ada@one/base?sslmode=allow", Error::SslMode),
+            (
+                "postgres://ada@one/base?target_session_attrs=read-only",
+                Error::TargetSessionAttrs,
+            ),
+            ("postgres://ada@one/base?keepalives=often", Error::Malformed),
+        ] {
+            let refused = PostgresAddress::parse(text);
+            assert_eq!(refused.map(drop), Err(expected), "{text}");
+            assert!(!expected.to_string().contains("hunter2"));
+        }
+        let shown = format!("{:?}", parse("postgres://ada:hunter2@one/base"));
+        assert_eq!(shown, "PostgresAddress(..)");
+    }
+}

@@ -1,0 +1,256 @@
+//! Sign-ups, in batches.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use crate::domain::contact::{SignUp, Subscription};
+use crate::domain::email::EmailAddress;
+use crate::domain::secret::MacKey;
+use crate::metrics::Metrics;
+use crate::ports::StoreError;
+
+use super::failure::{Failure, too_late};
+use super::link::{Link, Parameters};
+use super::values::{column, instant, signer, signers};
+
+/// Most sign-ups in one batch.
+const BATCH_LEN_MAX: usize = 64;
+/// How long a batch may wait for a row that somebody else holds, and then each of its rows alone. Others
+/// wait meanwhile.
+const BATCH_LOCK: &str = "500ms";
+const ROW_LOCK: &str = "100ms";
+
+/// The one statement. A row that has seen this very sign-up is left as it is.
+const UPSERT: &str = "WITH settings AS (SELECT \
+         set_config('lock_timeout', $5, true), \
+         set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
+             WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)), \
+     unforgotten AS (DELETE FROM tombstone WHERE address = ANY($6)) \
+     INSERT INTO contact AS kept \
+         (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at) \
+     SELECT new.email, new.id, new.id, ARRAY[new.signer], '{}', new.at, new.at \
+     FROM settings, unnest($1, $2, $3, $4) AS new (email, id, signer, at) \
+     ORDER BY new.email COLLATE \"C\" \
+     ON CONFLICT (email) DO UPDATE SET \
+         sign_up = CASE WHEN excluded.id IN (kept.id, kept.sign_up) \
+             THEN kept.sign_up ELSE excluded.sign_up END, \
+         last_seen_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up) \
+             THEN kept.last_seen_at ELSE excluded.last_seen_at END, \
+         earlier = CASE WHEN excluded.id IN (kept.id, kept.sign_up) \
+             THEN kept.earlier ELSE kept.signers END, \
+         signers = CASE WHEN excluded.id IN (kept.id, kept.sign_up) \
+             THEN kept.signers \
+             WHEN cardinality(array_remove(kept.signers, excluded.signers[1])) < 4 \
+             THEN array_remove(kept.signers, excluded.signers[1]) || excluded.signers \
+             ELSE kept.signers[2:] || excluded.signers END \
+     RETURNING email, id, earlier";
+
+/// A sign-up that waits.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    sign_up: SignUp,
+    id: Uuid,
+    deadline: Instant,
+    answer: oneshot::Sender<Result<Subscription, StoreError>>,
+    /// Its place among those that may wait.
+    _permit: OwnedSemaphorePermit,
+}
+
+/// The way to the committer.
+#[derive(Clone, Debug)]
+pub(super) struct CommitterQueue(mpsc::UnboundedSender<Waiting>);
+
+impl CommitterQueue {
+    /// Has the committer keep a sign-up under an id of its own, and waits for it until `deadline`. It may be
+    /// kept even if nobody waits any more.
+    pub(super) async fn commit(
+        &self,
+        sign_up: SignUp,
+        id: Uuid,
+        permit: OwnedSemaphorePermit,
+        deadline: Instant,
+    ) -> Result<Subscription, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let waiting = Waiting {
+            sign_up,
+            id,
+            deadline,
+            answer,
+            _permit: permit,
+        };
+        let closed = || StoreError::Unavailable("the store is closed".to_owned());
+        self.0.send(waiting).map_err(|_closed| closed())?;
+        let answered = timeout_at(deadline, answered).await;
+        let answered = answered.map_err(|_elapsed| too_late())?;
+        answered.unwrap_or_else(|_ended| Err(closed()))
+    }
+}
+
+/// By address, so that all nodes lock rows in one order.
+type Batch = BTreeMap<EmailAddress, Waiting>;
+
+/// Sends the batches.
+#[derive(Debug)]
+pub(super) struct Committer {
+    link: Link,
+    tombstone_keys: Vec<MacKey>,
+    metrics: Arc<Metrics>,
+}
+
+impl Committer {
+    /// The way to a committer, and the task that does its work until the queue is closed and empty.
+    pub(super) fn queued(
+        link: Link,
+        tombstone_keys: Vec<MacKey>,
+        metrics: Arc<Metrics>,
+    ) -> (CommitterQueue, impl Future<Output = ()> + Send + 'static) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let committer = Self {
+            link,
+            tombstone_keys,
+            metrics,
+        };
+        (CommitterQueue(sender), committer.run(receiver))
+    }
+
+    async fn run(self, mut queue: mpsc::UnboundedReceiver<Waiting>) {
+        let mut waiting = Vec::new();
+        loop {
+            if waiting.is_empty() && queue.recv_many(&mut waiting, BATCH_LEN_MAX).await == 0 {
+                return;
+            }
+            while let Ok(next) = queue.try_recv() {
+                waiting.push(next);
+            }
+            let batch = next_batch(&mut waiting);
+            if let Some(locked) = self.settle(batch, BATCH_LOCK).await {
+                self.settle_each(locked).await;
+            }
+        }
+    }
+
+    /// Answers those that can be kept alone, so that they do not fail with one whose row is held.
+    async fn settle_each(&self, batch: Batch) {
+        for row in batch {
+            let locked = self.settle(Batch::from([row]), ROW_LOCK).await;
+            for waiting in locked.into_iter().flat_map(Batch::into_values) {
+                // Fails if nobody waits any more.
+                let _ = waiting.answer.send(Err(StoreError::Overloaded));
+            }
+        }
+    }
+
+    /// Asks until there is an answer or nobody waits any more. Hands the batch back if somebody else holds
+    /// one of its rows.
+    async fn settle(&self, mut batch: Batch, lock_timeout: &str) -> Option<Batch> {
+        loop {
+            batch.retain(|_, it| !it.answer.is_closed());
+            let deadline = batch.values().map(|it| it.deadline).max()?;
+            let begun = Instant::now();
+            let asked = self.ask(&batch, lock_timeout, deadline).await;
+            match asked {
+                Ok(rows) => {
+                    self.metrics.record_commit(batch.len(), begun.elapsed());
+                    answer(batch, &rows);
+                    return None;
+                }
+                Err(Failure::Lost | Failure::Again) => {}
+                Err(Failure::Locked) => return Some(batch),
+                Err(Failure::Final(error)) => {
+                    self.metrics.ledger.failed.increase();
+                    for waiting in batch.into_values() {
+                        // Fails if nobody waits any more.
+                        let _ = waiting.answer.send(Err(error.clone()));
+                    }
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        batch: &Batch,
+        lock_timeout: &str,
+        deadline: Instant,
+    ) -> Result<Vec<Row>, Failure> {
+        let emails: Vec<&str> = batch.keys().map(EmailAddress::as_str).collect();
+        let waiting = batch.values();
+        let ids: Vec<Uuid> = waiting.clone().map(|it| it.id).collect();
+        let origins = waiting.clone().map(|it| signer(&it.sign_up.origin));
+        let origins: Vec<Vec<u8>> = origins.collect();
+        let instants: Vec<SystemTime> = waiting.map(|it| instant(it.sign_up.at)).collect();
+        let tombstones = tombstones(&self.tombstone_keys, batch.keys());
+        let parameters: Parameters<'_> = &[
+            (&emails, Type::TEXT_ARRAY),
+            (&ids, Type::UUID_ARRAY),
+            (&origins, Type::BYTEA_ARRAY),
+            (&instants, Type::TIMESTAMPTZ_ARRAY),
+            (&lock_timeout, Type::TEXT),
+            (&tombstones, Type::BYTEA_ARRAY),
+        ];
+        self.link.ask(UPSERT, parameters, deadline).await
+    }
+}
+
+/// The hashes by which these addresses may be remembered as forgotten.
+pub(super) fn tombstones<'a>(
+    keys: &[MacKey],
+    emails: impl Iterator<Item = &'a EmailAddress> + Clone,
+) -> Vec<Vec<u8>> {
+    let hashes = keys.iter().flat_map(|key| {
+        let emails = emails.clone();
+        emails.map(|email| key.hash16(&[email.as_str().as_bytes()]).to_vec())
+    });
+    hashes.collect()
+}
+
+/// Takes the next sign-ups, in their order, one an address.
+fn next_batch(waiting: &mut Vec<Waiting>) -> Batch {
+    let mut batch = Batch::new();
+    let mut rest = Vec::new();
+    for next in waiting.drain(..) {
+        let is_taken = batch.contains_key(&next.sign_up.email);
+        if batch.len() < BATCH_LEN_MAX && !is_taken {
+            batch.insert(next.sign_up.email.clone(), next);
+        } else {
+            rest.push(next);
+        }
+    }
+    *waiting = rest;
+    batch
+}
+
+fn answer(batch: Batch, rows: &[Row]) {
+    let kept: Result<HashMap<String, &Row>, StoreError> =
+        rows.iter().map(|row| Ok((column(row, 0)?, row))).collect();
+    for (email, waiting) in batch {
+        let row = kept.as_ref().map(|kept| kept.get(email.as_str()));
+        let subscription = match row {
+            Ok(Some(row)) => subscription(&waiting, row),
+            Ok(None) => Err(StoreError::Unavailable(
+                "the database left a sign-up out".to_owned(),
+            )),
+            Err(error) => Err(error.clone()),
+        };
+        // Fails if nobody waits any more.
+        let _ = waiting.answer.send(subscription);
+    }
+}
+
+fn subscription(waiting: &Waiting, row: &Row) -> Result<Subscription, StoreError> {
+    let id: Uuid = column(row, 1)?;
+    if id == waiting.id {
+        return Ok(Subscription::Created);
+    }
+    let earlier: Vec<Vec<u8>> = column(row, 2)?;
+    let by_same_client = signers(&earlier).renew(waiting.sign_up.origin);
+    Ok(Subscription::Renewed { by_same_client })
+}

@@ -1,0 +1,127 @@
+//! Connecting to the host that takes writes.
+
+use std::fmt;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::time::timeout;
+use tokio_postgres::{Client, Config};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_util::sync::CancellationToken;
+
+use crate::adapters::outbound::tls_config;
+
+use super::open_error::PostgresOpenError;
+use super::schema::check;
+use super::settings::PostgresSettings;
+
+/// The deadline of looking a host up, connecting, TLS and logging in together.
+pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
+
+/// A connection. It ends with this value.
+pub(super) struct Session {
+    pub(super) client: Client,
+    /// Cancelled when it is of no use any more.
+    gone: CancellationToken,
+}
+
+impl Session {
+    /// Drops the connection, and with it all that others wait for on it.
+    pub(super) fn give_up(&self) {
+        self.gone.cancel();
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone.is_cancelled()
+    }
+
+    /// Waits until it is of no use any more.
+    pub(super) async fn gone(&self) {
+        self.gone.cancelled().await;
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Session(..)")
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.gone.cancel();
+    }
+}
+
+/// What connections are made with.
+pub(super) struct Connector {
+    hosts: Vec<Config>,
+    tls: MakeRustlsConnect,
+    secret_ids: Vec<String>,
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector(..)")
+    }
+}
+
+impl Connector {
+    pub(super) fn new(settings: &PostgresSettings) -> Result<Self, PostgresOpenError> {
+        let tls = tls_config(settings.roots.clone());
+        let tls = tls.map_err(|error| PostgresOpenError::Tls(error.to_string()))?;
+        Ok(Self {
+            hosts: settings.address.configs(settings.password.as_deref()),
+            tls: MakeRustlsConnect::new(tls),
+            secret_ids: settings.secret_ids.clone(),
+        })
+    }
+
+    /// Connects to the first host that takes writes, and checks that its tables are the right ones.
+    pub(super) async fn connect(&self) -> Result<Session, PostgresOpenError> {
+        let session = self.connect_unchecked().await?;
+        let checked = timeout(CONNECT_DEADLINE, check(&session.client, &self.secret_ids)).await;
+        checked.unwrap_or_else(|_elapsed| Err(silent()))?;
+        Ok(session)
+    }
+
+    /// Connects to the first host that takes writes. Of several errors the one that does not go away by
+    /// itself is returned.
+    pub(super) async fn connect_unchecked(&self) -> Result<Session, PostgresOpenError> {
+        let mut trials: FuturesUnordered<_> =
+            self.hosts.iter().map(|it| self.try_host(it)).collect();
+        let mut refused = None;
+        while let Some(tried) = trials.next().await {
+            match tried {
+                Ok(session) => return Ok(session),
+                Err(error) if refused.as_ref().is_none_or(PostgresOpenError::is_transient) => {
+                    refused = Some(error);
+                }
+                Err(_) => {}
+            }
+        }
+        Err(refused.unwrap_or_else(silent))
+    }
+
+    async fn try_host(&self, host: &Config) -> Result<Session, PostgresOpenError> {
+        let connected = timeout(CONNECT_DEADLINE, host.connect(self.tls.clone())).await;
+        let connected = connected.map_err(|_elapsed| silent())?;
+        let (client, connection) = connected.map_err(|error| PostgresOpenError::of(&error))?;
+        let gone = CancellationToken::new();
+        let session = Session {
+            client,
+            gone: gone.clone(),
+        };
+        tokio::spawn(async move {
+            // Its errors are those of the statements.
+            drop(gone.run_until_cancelled(connection).await);
+            gone.cancel();
+        });
+        Ok(session)
+    }
+}
+
+fn silent() -> PostgresOpenError {
+    PostgresOpenError::Unreachable("no answer".to_owned())
+}

@@ -1,0 +1,164 @@
+//! The newsletter's contacts.
+
+use std::collections::HashSet;
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::domain::contact::{
+    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
+};
+use crate::domain::email::EmailAddress;
+use crate::domain::time::Timestamp;
+use crate::ports::{ContactStore, ContactStream, StoreError};
+
+use super::committer::tombstones;
+use super::link::Parameters;
+use super::store::PostgresStore;
+use super::transaction::Transaction;
+use super::values::{column, instant, instant_column, signers};
+
+const FIND: &str = "SELECT place, email, signers, subscribed_at, last_seen_at \
+     FROM contact WHERE email = $1";
+
+const LIST: &str = "SELECT place, email, signers, subscribed_at, last_seen_at FROM contact \
+     WHERE place > $1 AND ($2 IS NULL OR subscribed_at >= $2) AND ($3 IS NULL OR subscribed_at < $3) \
+     ORDER BY place LIMIT 5000";
+
+const IMPORT: &str = "INSERT INTO contact \
+         (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at) \
+     SELECT new.email, new.id, new.id, '{}', '{}', new.at, new.at \
+     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2) WITH ORDINALITY AS rows (email, at, place)) \
+         AS new \
+     ORDER BY new.place \
+     ON CONFLICT (email) DO NOTHING RETURNING email";
+
+/// Erased addresses are in no file that this program has. The rows are gone for every reader; what the
+/// server's own files, its log and its backups still hold goes when the server vacuums, recycles and expires
+/// them. So [`Erasure`] names no file.
+#[async_trait]
+impl ContactStore for PostgresStore {
+    async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+        self.commit(sign_up).await
+    }
+
+    async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
+        let rows = self.look_up(FIND, &[(&email.as_str(), Type::TEXT)]).await?;
+        rows.first().map(contact).transpose()
+    }
+
+    async fn list(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<ContactStream, StoreError> {
+        self.pages(LIST, (since, until), contact).await
+    }
+
+    async fn import(
+        &self,
+        rows: Vec<ImportedContact>,
+        unforget: bool,
+    ) -> Result<Vec<ImportOutcome>, StoreError> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let transaction = Transaction::begin(&self.connector).await?;
+        let forgotten = self.forgotten(&transaction, &rows, unforget).await?;
+        let wanted = rows.iter().filter(|row| !forgotten.contains(&row.email));
+        let emails: Vec<&str> = wanted.clone().map(|row| row.email.as_str()).collect();
+        let instants: Vec<SystemTime> = wanted.map(|row| instant(row.subscribed_at)).collect();
+        let parameters: Parameters<'_> = &[
+            (&emails, Type::TEXT_ARRAY),
+            (&instants, Type::TIMESTAMPTZ_ARRAY),
+        ];
+        let created = transaction.ask(IMPORT, parameters).await?;
+        let created: Result<HashSet<String>, _> =
+            created.iter().map(|row| column(row, 0)).collect();
+        let mut created = created?;
+        transaction.commit().await?;
+        let outcome = |row: &ImportedContact| match created.remove(row.email.as_str()) {
+            true => ImportOutcome::Created,
+            false if forgotten.contains(&row.email) => ImportOutcome::Forgotten,
+            false => ImportOutcome::Known,
+        };
+        Ok(rows.iter().map(outcome).collect())
+    }
+
+    async fn forget(
+        &self,
+        emails: &[EmailAddress],
+        _now: Timestamp,
+    ) -> Result<Erasure, StoreError> {
+        if emails.is_empty() {
+            return Ok(Erasure::default());
+        }
+        let addresses: Vec<&str> = emails.iter().map(EmailAddress::as_str).collect();
+        let current = self.tombstone_keys.get(..1).unwrap_or_default();
+        let tombstones = tombstones(current, emails.iter());
+        let transaction = Transaction::begin(&self.connector).await?;
+        let delete = "DELETE FROM contact WHERE email = ANY($1) RETURNING email";
+        let deleted = transaction
+            .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])
+            .await?;
+        let deleted: Result<HashSet<String>, _> =
+            deleted.iter().map(|row| column(row, 0)).collect();
+        let mut deleted = deleted?;
+        let remember = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
+        let tombstones: Parameters<'_> = &[(&tombstones, Type::BYTEA_ARRAY)];
+        transaction.ask(remember, tombstones).await?;
+        transaction.commit().await?;
+        // An address that is named twice was known once.
+        let was_known = addresses.iter().map(|address| deleted.remove(*address));
+        Ok(Erasure {
+            was_known: was_known.collect(),
+            ..Erasure::default()
+        })
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.check_writes()
+    }
+}
+
+impl PostgresStore {
+    /// Which of the rows' addresses were forgotten. With `unforget` that is itself forgotten.
+    async fn forgotten(
+        &self,
+        transaction: &Transaction,
+        rows: &[ImportedContact],
+        unforget: bool,
+    ) -> Result<HashSet<EmailAddress>, StoreError> {
+        let emails = rows.iter().map(|row| &row.email);
+        let hashes = tombstones(&self.tombstone_keys, emails.clone());
+        let statement = match unforget {
+            true => "DELETE FROM tombstone WHERE address = ANY($1)",
+            false => "SELECT address FROM tombstone WHERE address = ANY($1)",
+        };
+        let parameters: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
+        let found = transaction.ask(statement, parameters).await?;
+        let found: HashSet<Vec<u8>> = found
+            .iter()
+            .map(|row| column(row, 0))
+            .collect::<Result<_, _>>()?;
+        if found.is_empty() {
+            return Ok(HashSet::new());
+        }
+        // The hashes of all addresses under one key, then under the next.
+        let hashed = hashes.iter().zip(emails.cycle());
+        let forgotten = hashed.filter(|(hash, _)| found.contains(*hash));
+        Ok(forgotten.map(|(_, email)| email.clone()).collect())
+    }
+}
+
+fn contact(row: &Row) -> Result<Contact, StoreError> {
+    let kept: Vec<Vec<u8>> = column(row, 2)?;
+    Ok(Contact {
+        email: EmailAddress::from_stored(column(row, 1)?),
+        signers: signers(&kept),
+        subscribed_at: instant_column(row, 3)?,
+        last_seen_at: instant_column(row, 4)?,
+    })
+}

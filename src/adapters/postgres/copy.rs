@@ -1,0 +1,211 @@
+//! What a move from a data directory brings along. Every copy may be repeated: rows that are there are left
+//! alone, except that counts are set.
+
+use std::time::SystemTime;
+
+use tokio_postgres::types::Type;
+
+use crate::domain::agent::RevokedRegistration;
+use crate::domain::contact::Contact;
+use crate::domain::credential::KeyRecord;
+use crate::domain::hourly_counts::HourlyCounts;
+use crate::ports::StoreError;
+
+use super::counts::columns;
+use super::credentials::label_column;
+use super::link::Parameters;
+use super::schema::TABLES;
+use super::store::PostgresStore;
+use super::transaction::Transaction;
+use super::values::{column, instant, signer};
+
+const CONTACTS: &str = "INSERT INTO contact \
+         (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at) \
+     SELECT email, id, id, array_remove(ARRAY[one, two, three, four], NULL), '{}', \
+         subscribed_at, last_seen_at \
+     FROM (SELECT *, gen_random_uuid() AS id FROM unnest($1, $2, $3, $4, $5, $6, $7) \
+         WITH ORDINALITY AS rows (email, one, two, three, four, subscribed_at, last_seen_at, place)) AS new \
+     ORDER BY new.place ON CONFLICT (email) DO NOTHING";
+
+const KEYS: &str = "INSERT INTO api_key \
+         (fingerprint, key_id, label, issued_at, expires_at, revoked_at) \
+     SELECT fingerprint, key_id, label, issued_at, expires_at, revoked_at \
+     FROM unnest($1, $2, $3, $4, $5, $6) WITH ORDINALITY \
+         AS new (fingerprint, key_id, label, issued_at, expires_at, revoked_at, place) \
+     ORDER BY new.place ON CONFLICT (fingerprint) DO NOTHING";
+
+const REVOCATIONS: &str = "INSERT INTO revocation \
+         (fingerprint, id, client_id, revoked_at, expires_at) \
+     SELECT fingerprint, gen_random_uuid(), client_id, revoked_at, expires_at \
+     FROM unnest($1, $2, $3, $4) WITH ORDINALITY \
+         AS new (fingerprint, client_id, revoked_at, expires_at, place) \
+     ORDER BY new.place ON CONFLICT (fingerprint) DO NOTHING";
+
+const COUNTS: &str = "INSERT INTO hourly_count (hour, counted, number) \
+     SELECT * FROM unnest($1, $2, $3) \
+     ON CONFLICT (hour, counted) DO UPDATE SET number = excluded.number";
+
+/// How many rows there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Contacts.
+    pub contacts: u64,
+    /// Addresses that were forgotten.
+    pub tombstones: u64,
+    /// API keys, also revoked and expired ones.
+    pub keys: u64,
+    /// Revoked registrations.
+    pub revocations: u64,
+    /// Hours in which something was counted.
+    pub hours: u64,
+}
+
+impl PostgresStore {
+    /// Copies contacts, in their order, each with its signers and both times. Some ten thousand at a time
+    /// are best.
+    ///
+    /// # Errors
+    /// [`StoreError`] when nothing was copied.
+    pub async fn copy_contacts(&self, contacts: &[Contact]) -> Result<(), StoreError> {
+        let emails: Vec<&str> = contacts.iter().map(|it| it.email.as_str()).collect();
+        let nth = |n: usize| -> Vec<Option<Vec<u8>>> {
+            let nth = contacts.iter().map(|it| it.signers.iter().nth(n));
+            nth.map(|it| it.map(signer)).collect()
+        };
+        let [one, two, three, four] = [nth(0), nth(1), nth(2), nth(3)];
+        let first: Vec<SystemTime> = contacts
+            .iter()
+            .map(|it| instant(it.subscribed_at))
+            .collect();
+        let last: Vec<SystemTime> = contacts.iter().map(|it| instant(it.last_seen_at)).collect();
+        let parameters: Parameters<'_> = &[
+            (&emails, Type::TEXT_ARRAY),
+            (&one, Type::BYTEA_ARRAY),
+            (&two, Type::BYTEA_ARRAY),
+            (&three, Type::BYTEA_ARRAY),
+            (&four, Type::BYTEA_ARRAY),
+            (&first, Type::TIMESTAMPTZ_ARRAY),
+            (&last, Type::TIMESTAMPTZ_ARRAY),
+        ];
+        self.copy(CONTACTS, parameters).await
+    }
+
+    /// Copies keys, in their order.
+    ///
+    /// # Errors
+    /// [`StoreError`] when nothing was copied.
+    pub async fn copy_keys(&self, keys: &[KeyRecord]) -> Result<(), StoreError> {
+        let prints: Vec<&[u8]> = keys
+            .iter()
+            .map(|it| &it.fingerprint.as_bytes()[..])
+            .collect();
+        let ids: Vec<_> = keys
+            .iter()
+            .map(|it| it.id.map(|id| id.to_string()))
+            .collect();
+        let labels = keys.iter().map(|it| it.label.as_ref().map(label_column));
+        let labels: Vec<Option<String>> = labels.collect();
+        let issued: Vec<SystemTime> = keys.iter().map(|it| instant(it.issued_at)).collect();
+        let expire: Vec<SystemTime> = keys.iter().map(|it| instant(it.expires_at)).collect();
+        let revoked: Vec<_> = keys.iter().map(|it| it.revoked_at.map(instant)).collect();
+        let parameters: Parameters<'_> = &[
+            (&prints, Type::BYTEA_ARRAY),
+            (&ids, Type::TEXT_ARRAY),
+            (&labels, Type::TEXT_ARRAY),
+            (&issued, Type::TIMESTAMPTZ_ARRAY),
+            (&expire, Type::TIMESTAMPTZ_ARRAY),
+            (&revoked, Type::TIMESTAMPTZ_ARRAY),
+        ];
+        self.copy(KEYS, parameters).await
+    }
+
+    /// Copies revoked registrations, in their order.
+    ///
+    /// # Errors
+    /// [`StoreError`] when nothing was copied.
+    pub async fn copy_revocations(
+        &self,
+        revoked: &[RevokedRegistration],
+    ) -> Result<(), StoreError> {
+        let prints = revoked.iter().map(|it| &it.fingerprint.as_bytes()[..]);
+        let prints: Vec<&[u8]> = prints.collect();
+        let client_ids = revoked
+            .iter()
+            .map(|it| it.registration.map(|it| it.client_id()));
+        let client_ids: Vec<Option<String>> = client_ids.collect();
+        let since: Vec<SystemTime> = revoked.iter().map(|it| instant(it.revoked_at)).collect();
+        let until: Vec<SystemTime> = revoked.iter().map(|it| instant(it.expires_at)).collect();
+        let parameters: Parameters<'_> = &[
+            (&prints, Type::BYTEA_ARRAY),
+            (&client_ids, Type::TEXT_ARRAY),
+            (&since, Type::TIMESTAMPTZ_ARRAY),
+            (&until, Type::TIMESTAMPTZ_ARRAY),
+        ];
+        self.copy(REVOCATIONS, parameters).await
+    }
+
+    /// Copies the hashes of forgotten addresses.
+    ///
+    /// # Errors
+    /// [`StoreError`] when nothing was copied.
+    pub async fn copy_tombstones(&self, addresses: &[[u8; 16]]) -> Result<(), StoreError> {
+        let addresses: Vec<&[u8]> = addresses.iter().map(|it| &it[..]).collect();
+        let statement = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
+        self.copy(statement, &[(&addresses, Type::BYTEA_ARRAY)])
+            .await
+    }
+
+    /// Copies the counts of hours: they become what they are here.
+    ///
+    /// # Errors
+    /// [`StoreError`] when nothing was copied.
+    pub async fn copy_counts(&self, hours: &[HourlyCounts]) -> Result<(), StoreError> {
+        let (mut starts, mut names, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        for hour in hours {
+            let (of_hour, counted) = columns(&hour.counts);
+            starts.extend(of_hour.iter().map(|_| instant(hour.hour.start())));
+            names.extend(of_hour);
+            numbers.extend(counted);
+        }
+        let parameters: Parameters<'_> = &[
+            (&starts, Type::TIMESTAMPTZ_ARRAY),
+            (&names, Type::TEXT_ARRAY),
+            (&numbers, Type::INT8_ARRAY),
+        ];
+        self.copy(COUNTS, parameters).await
+    }
+
+    /// How many rows there are.
+    ///
+    /// # Errors
+    /// [`StoreError`] when they cannot be counted.
+    pub async fn totals(&self) -> Result<Totals, StoreError> {
+        let connection = Transaction::open(&self.connector).await?;
+        let mut totals = [0; TABLES.len()];
+        for (total, table) in totals.iter_mut().zip(TABLES) {
+            let counted = match table {
+                "hourly_count" => "count(DISTINCT hour)",
+                _ => "count(*)",
+            };
+            let statement = format!("SELECT {counted} FROM {table}");
+            for row in connection.ask(&statement, &[]).await? {
+                let count: i64 = column(&row, 0)?;
+                *total = u64::try_from(count).unwrap_or(0);
+            }
+        }
+        let [contacts, tombstones, keys, revocations, hours] = totals;
+        Ok(Totals {
+            contacts,
+            tombstones,
+            keys,
+            revocations,
+            hours,
+        })
+    }
+
+    async fn copy(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError> {
+        let transaction = Transaction::begin(&self.connector).await?;
+        transaction.ask(statement, parameters).await?;
+        transaction.commit().await
+    }
+}

@@ -1,0 +1,143 @@
+//! The free API keys, and the agents' registrations that were revoked.
+
+use async_trait::async_trait;
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::domain::agent::{Registration, RevokedRegistration};
+use crate::domain::credential::{Fingerprint, KeyId, KeyRecord};
+use crate::domain::text::Label;
+use crate::domain::time::Timestamp;
+use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
+
+use super::link::Parameters;
+use super::store::PostgresStore;
+use super::values::{SETTINGS, column, fingerprint_column, instant, instant_column, timestamp};
+
+const ISSUE: &str = "INSERT INTO api_key \
+         (fingerprint, key_id, label, issued_at, expires_at, revoked_at) \
+     SELECT $1, $2, $3, $4, $5, $6 FROM settings ON CONFLICT (fingerprint) DO NOTHING";
+
+const FIND: &str = "SELECT place, fingerprint, key_id, label, issued_at, expires_at, revoked_at \
+     FROM api_key WHERE fingerprint = $1";
+
+const LIST: &str = "SELECT place, fingerprint, key_id, label, issued_at, expires_at, revoked_at \
+     FROM api_key WHERE place > $1 ORDER BY place LIMIT 5000";
+
+const REVOKE: &str = "UPDATE api_key SET revoked_at = $2, revoked_by = $3 FROM settings \
+     WHERE fingerprint = $1 AND (revoked_at IS NULL OR revoked_by = $3) RETURNING true";
+
+const REVOKE_REGISTRATION: &str = "INSERT INTO revocation AS kept \
+         (fingerprint, id, client_id, revoked_at, expires_at) \
+     SELECT $1, $2, $3, $4, $5 FROM settings \
+     ON CONFLICT (fingerprint) DO UPDATE SET id = kept.id RETURNING id = $2";
+
+const IS_REVOKED: &str = "SELECT true FROM revocation WHERE fingerprint = $1";
+
+const LIST_REVOCATIONS: &str = "SELECT place, fingerprint, client_id, revoked_at, expires_at \
+     FROM revocation WHERE place > $1 ORDER BY place LIMIT 5000";
+
+#[async_trait]
+impl KeyIssuer for PostgresStore {
+    async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
+        let parameters: Parameters<'_> = &[
+            (&&record.fingerprint.as_bytes()[..], Type::BYTEA),
+            (&record.id.map(|id| id.to_string()), Type::TEXT),
+            (&record.label.as_ref().map(label_column), Type::TEXT),
+            (&instant(record.issued_at), Type::TIMESTAMPTZ),
+            (&instant(record.expires_at), Type::TIMESTAMPTZ),
+            (&record.revoked_at.map(instant), Type::TIMESTAMPTZ),
+        ];
+        let issue = [SETTINGS, ISSUE].join(" ");
+        self.change(&issue, parameters).await.map(drop)
+    }
+
+    async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
+        let fingerprint = &fingerprint.as_bytes()[..];
+        let rows = self.look_up(FIND, &[(&fingerprint, Type::BYTEA)]).await?;
+        rows.first().map(key_record).transpose()
+    }
+
+    async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
+        self.pages(LIST, (None, None), key_record).await
+    }
+
+    async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
+        let parameters: Parameters<'_> = &[
+            (&&fingerprint.as_bytes()[..], Type::BYTEA),
+            (&instant(now), Type::TIMESTAMPTZ),
+            (&self.id()?, Type::UUID),
+        ];
+        let revoke = [SETTINGS, REVOKE].join(" ");
+        let revoked = self.change(&revoke, parameters).await?;
+        Ok(!revoked.is_empty())
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.check_writes()
+    }
+}
+
+#[async_trait]
+impl RevocationList for PostgresStore {
+    async fn revoke(
+        &self,
+        registration: &Registration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let fingerprint = registration.fingerprint();
+        let parameters: Parameters<'_> = &[
+            (&&fingerprint.as_bytes()[..], Type::BYTEA),
+            (&self.id()?, Type::UUID),
+            (&registration.client_id(), Type::TEXT),
+            (&instant(now), Type::TIMESTAMPTZ),
+            (&instant(registration.expires_at()), Type::TIMESTAMPTZ),
+        ];
+        let revoke = [SETTINGS, REVOKE_REGISTRATION].join(" ");
+        let rows = self.change(&revoke, parameters).await?;
+        let is_first = rows.first().map(|row| column(row, 0)).transpose()?;
+        Ok(is_first.unwrap_or(false))
+    }
+
+    async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
+        let fingerprint = registration.fingerprint();
+        let parameters: Parameters<'_> = &[(&&fingerprint.as_bytes()[..], Type::BYTEA)];
+        let rows = self.look_up(IS_REVOKED, parameters).await?;
+        Ok(!rows.is_empty())
+    }
+
+    async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {
+        self.pages(LIST_REVOCATIONS, (None, None), revoked_registration)
+            .await
+    }
+}
+
+/// A label as a column, which cannot hold the character NUL. Earlier versions took it.
+pub(super) fn label_column(label: &Label) -> String {
+    label.as_str().replace('\0', "")
+}
+
+fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
+    let id: Option<String> = column(row, 2)?;
+    let label: Option<String> = column(row, 3)?;
+    let revoked_at: Option<_> = column(row, 6)?;
+    Ok(KeyRecord {
+        fingerprint: fingerprint_column(row, 1)?,
+        id: id.as_deref().and_then(KeyId::parse),
+        // Every label was parsed when the key was issued.
+        label: label.and_then(|label| Label::parse(label).ok()),
+        issued_at: instant_column(row, 4)?,
+        expires_at: instant_column(row, 5)?,
+        revoked_at: revoked_at.map(timestamp),
+    })
+}
+
+fn revoked_registration(row: &Row) -> Result<RevokedRegistration, StoreError> {
+    let client_id: Option<String> = column(row, 2)?;
+    Ok(RevokedRegistration {
+        fingerprint: fingerprint_column(row, 1)?,
+        registration: client_id.as_deref().and_then(Registration::from_client_id),
+        revoked_at: instant_column(row, 3)?,
+        expires_at: instant_column(row, 4)?,
+    })
+}

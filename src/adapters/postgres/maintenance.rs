@@ -1,0 +1,49 @@
+//! Looking after the tables as a whole.
+
+use async_trait::async_trait;
+use tokio_postgres::types::Type;
+
+use crate::ports::{Compaction, StoreError, StoreMaintenance};
+
+use super::schema::TABLES;
+use super::store::{PostgresStore, SWEEPS};
+use super::transaction::Transaction;
+use super::values::{column, instant};
+
+#[async_trait]
+impl StoreMaintenance for PostgresStore {
+    /// Deletes what has expired, and has the server free the space of deleted rows. Nobody waits for it.
+    async fn compact(&self) -> Result<Compaction, StoreError> {
+        let connection = Transaction::open(&self.connector).await?;
+        let (entries_before, bytes_before) = size(&connection).await?;
+        let now = instant(self.clock.now());
+        for sweep in SWEEPS {
+            connection.ask(sweep, &[(&now, Type::TIMESTAMPTZ)]).await?;
+        }
+        for table in TABLES {
+            connection.run(&format!("VACUUM (ANALYZE) {table}")).await?;
+        }
+        let (entries_after, bytes_after) = size(&connection).await?;
+        Ok(Compaction {
+            entries_before,
+            entries_after,
+            bytes_before,
+            bytes_after,
+        })
+    }
+}
+
+/// The rows and bytes of all tables.
+async fn size(connection: &Transaction) -> Result<(u64, u64), StoreError> {
+    let (mut rows, mut bytes) = (0, 0);
+    for table in TABLES {
+        let statement = format!("SELECT count(*), pg_total_relation_size('{table}') FROM {table}");
+        let answer = connection.ask(&statement, &[]).await?;
+        for row in &answer {
+            let (count, size): (i64, i64) = (column(row, 0)?, column(row, 1)?);
+            rows += u64::try_from(count).unwrap_or(0);
+            bytes += u64::try_from(size).unwrap_or(0);
+        }
+    }
+    Ok((rows, bytes))
+}

@@ -1,0 +1,103 @@
+//! Making and updating the tables.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error, Row};
+
+use super::connection::Connector;
+use super::link::Parameters;
+use super::open_error::PostgresOpenError;
+use super::schema::{STEPS, version};
+use super::settings::PostgresSettings;
+
+/// How long it may take, and may wait for another one.
+const DEADLINE: Duration = Duration::from_secs(600);
+
+/// What a migration did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// The version of the tables before, if there were any.
+    pub before: Option<i32>,
+    /// The version of the tables now.
+    pub after: i32,
+    /// Whether the database was used with an earlier secret, and is now bound to the current one.
+    pub secret_replaced: bool,
+}
+
+/// Makes the tables or brings them up to date, and binds the database to the first of the secrets. Changes
+/// nothing if all is as it should be. Several may run at once.
+///
+/// # Errors
+/// [`PostgresOpenError`] when nothing was changed.
+pub async fn migrate(settings: &PostgresSettings) -> Result<Migration, PostgresOpenError> {
+    let session = Connector::new(settings)?.connect_unchecked().await?;
+    let migrated = migrate_within(&session.client, &settings.secret_ids);
+    let migrated = timeout(DEADLINE, migrated).await;
+    migrated.unwrap_or_else(|_elapsed| {
+        Err(PostgresOpenError::Unreachable(
+            "no answer in ten minutes".to_owned(),
+        ))
+    })
+}
+
+/// In one transaction, which a lost connection undoes.
+async fn migrate_within(
+    client: &Client,
+    secret_ids: &[String],
+) -> Result<Migration, PostgresOpenError> {
+    // The lock is any number that nobody else uses.
+    let begin = "BEGIN; SELECT pg_advisory_xact_lock(7235119206013)";
+    client.batch_execute(begin).await.map_err(refused)?;
+    let current = secret_ids.first().ok_or(PostgresOpenError::ForeignSecret)?;
+    let found = find(client).await?;
+    let before = found.as_ref().map(|(schema, _)| *schema);
+    if found
+        .as_ref()
+        .is_some_and(|(_, id)| !secret_ids.contains(id))
+    {
+        return Err(PostgresOpenError::ForeignSecret);
+    }
+    let done = before.and_then(|schema| usize::try_from(schema).ok());
+    for step in STEPS.iter().skip(done.unwrap_or(0)) {
+        client.batch_execute(step).await.map_err(refused)?;
+    }
+    // A later version's tables stay as they are.
+    let after = before.unwrap_or(0).max(version());
+    let pin = "INSERT INTO landing_meta (schema, secret_id) VALUES ($1, $2) ON CONFLICT (single) DO UPDATE \
+               SET schema = excluded.schema, secret_id = excluded.secret_id";
+    let values: Parameters<'_> = &[(&after, Type::INT4), (current, Type::TEXT)];
+    let pinned = client.query_typed(pin, values).await;
+    pinned.map_err(refused)?;
+    client.batch_execute("COMMIT").await.map_err(refused)?;
+    Ok(Migration {
+        before,
+        after,
+        secret_replaced: found.is_some_and(|(_, id)| id != *current),
+    })
+}
+
+/// The version of the tables, and the id of the secret that they were used with.
+async fn find(client: &Client) -> Result<Option<(i32, String)>, PostgresOpenError> {
+    let exists = "SELECT to_regclass('landing_meta') IS NOT NULL";
+    let rows = client.query_typed(exists, &[]).await.map_err(refused)?;
+    let read = |row: &Row| row.try_get::<_, bool>(0);
+    if !rows
+        .first()
+        .map(read)
+        .transpose()
+        .map_err(refused)?
+        .unwrap_or(false)
+    {
+        return Ok(None);
+    }
+    let meta = "SELECT schema, secret_id FROM landing_meta";
+    let rows = client.query_typed(meta, &[]).await.map_err(refused)?;
+    let read = |row: &Row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?));
+    rows.first().map(read).transpose().map_err(refused)
+}
+
+fn refused(error: Error) -> PostgresOpenError {
+    PostgresOpenError::of(&error)
+}

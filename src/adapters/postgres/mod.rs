@@ -1,0 +1,63 @@
+//! The record of several nodes, in a PostgreSQL database that somebody else runs.
+//!
+//! | Module | What it holds |
+//! |---|---|
+//! | `address` | the URL of the database, and one configuration for each host that it names |
+//! | `connection` | connecting to the host that takes writes, with the checks of `schema` |
+//! | `link` | a connection that is replaced when it fails, and asking through it |
+//! | `presence` | whether the database answers, for health and the log |
+//! | `failure` | what an error of the database means |
+//! | `open_error` | why the database cannot be used, in one line for the operator |
+//! | `schema` | the tables |
+//! | `migration` | making and updating them, for `landing-api migrate` |
+//! | `settings`, `store` | the store that the ports stand for |
+//! | `committer` | sign-ups, in batches |
+//! | `contacts`, `credentials`, `counts`, `maintenance` | the ports |
+//! | `copy` | what `landing-api move` brings along |
+//! | `transaction` | a connection of its own for work that takes long |
+//! | `listing` | lists, page by page |
+//! | `values` | values of the domain as columns |
+//!
+//! **A sign-up** waits for the committer, which sends all that wait as one statement: at most 64 rows, one
+//! an address, in the order of the addresses, so that the batches of two nodes cannot lock each other out.
+//! The answer says who created the row, because it returns the id of the sign-up that did. A sign-up whose
+//! answer was lost is sent again with the same id, leaves the row as it is, and gets the first answer.
+//!
+//! **Nothing is cancelled.** A server that waits for its standby answers a cancelled commit as a good one.
+//! So deadlines are kept here: when one passes, the caller gets an error, and the connection is dropped. The
+//! change may have been kept.
+//!
+//! **A pooler** may stand between, in transaction mode, too: statements have no name, and each change carries
+//! its settings (`values::SETTINGS`) to the end of its own transaction.
+//!
+//! **Connections.** Two a node: one for changes, one for look-ups, both pipelined. Lists, imports and copies
+//! take one of their own for as long as they last. Every second each of the two is asked whether it takes
+//! writes, and is replaced if it does not, or does not answer. All hosts of the URL are tried at once, and
+//! the first that takes writes is taken.
+
+mod address;
+mod committer;
+mod connection;
+mod contacts;
+mod copy;
+mod counts;
+mod credentials;
+mod failure;
+mod link;
+mod listing;
+mod maintenance;
+mod migration;
+mod open_error;
+mod presence;
+mod schema;
+mod settings;
+mod store;
+mod transaction;
+mod values;
+
+pub use address::{PostgresAddress, PostgresAddressError};
+pub use copy::Totals;
+pub use migration::{Migration, migrate};
+pub use open_error::PostgresOpenError;
+pub use settings::PostgresSettings;
+pub use store::PostgresStore;

@@ -1,0 +1,97 @@
+//! The tables.
+//!
+//! A later version adds a step to [`STEPS`], and what it adds must be good for the version before, so that
+//! both may run while nodes are replaced. What is no longer needed is removed a version later.
+
+use tokio_postgres::Client;
+
+use super::open_error::PostgresOpenError;
+use super::values::column;
+
+/// What makes the tables of each version out of those of the version before.
+pub(super) const STEPS: [&str; 1] = [
+    // `place` is the order in which rows were added. `id` is the sign-up that created the contact,
+    // `sign_up` the last one, `signers` are the clients after it and `earlier` those before it. A signer is
+    // the hash of its network, and that of its credential if it had one.
+    "CREATE TABLE landing_meta (
+         single boolean PRIMARY KEY DEFAULT true CHECK (single),
+         schema integer NOT NULL,
+         secret_id text NOT NULL
+     );
+     CREATE TABLE contact (
+         email text COLLATE \"C\" PRIMARY KEY,
+         place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+         id uuid NOT NULL,
+         sign_up uuid NOT NULL,
+         signers bytea[] NOT NULL,
+         earlier bytea[] NOT NULL,
+         subscribed_at timestamptz NOT NULL,
+         last_seen_at timestamptz NOT NULL
+     ) WITH (fillfactor = 90);
+     CREATE TABLE tombstone (
+         address bytea PRIMARY KEY
+     );
+     CREATE TABLE api_key (
+         fingerprint bytea PRIMARY KEY,
+         place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+         key_id text,
+         label text,
+         issued_at timestamptz NOT NULL,
+         expires_at timestamptz NOT NULL,
+         revoked_at timestamptz,
+         revoked_by uuid
+     );
+     CREATE TABLE revocation (
+         fingerprint bytea PRIMARY KEY,
+         place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+         id uuid NOT NULL,
+         client_id text,
+         revoked_at timestamptz NOT NULL,
+         expires_at timestamptz NOT NULL
+     );
+     CREATE TABLE hourly_count (
+         hour timestamptz,
+         counted text,
+         number bigint NOT NULL,
+         PRIMARY KEY (hour, counted)
+     )",
+];
+
+/// The tables that hold the record.
+pub(super) const TABLES: [&str; 5] = [
+    "contact",
+    "tombstone",
+    "api_key",
+    "revocation",
+    "hourly_count",
+];
+
+/// The version of the tables that this version of the program needs.
+pub(super) fn version() -> i32 {
+    i32::try_from(STEPS.len()).unwrap_or(i32::MAX)
+}
+
+/// Checks that the tables are those of this version or a later one, that they were used with one of these
+/// secrets, and that the server flushes what it acknowledges.
+pub(super) async fn check(client: &Client, secret_ids: &[String]) -> Result<(), PostgresOpenError> {
+    const META: &str =
+        "SELECT schema, secret_id, current_setting('fsync') = 'on' FROM landing_meta";
+    let rows = client.query_typed(META, &[]).await;
+    let rows = rows.map_err(|error| PostgresOpenError::of(&error))?;
+    let row = rows.first().ok_or(PostgresOpenError::NoTables)?;
+    let other = |error: crate::ports::StoreError| PostgresOpenError::Other(error.to_string());
+    let found: i32 = column(row, 0).map_err(other)?;
+    let secret_id: String = column(row, 1).map_err(other)?;
+    let flushes: bool = column(row, 2).map_err(other)?;
+    let needed = version();
+    if found < needed {
+        return Err(PostgresOpenError::OlderSchema { found, needed });
+    }
+    if !secret_ids.contains(&secret_id) {
+        return Err(PostgresOpenError::ForeignSecret);
+    }
+    if !flushes {
+        return Err(PostgresOpenError::FsyncOff);
+    }
+    Ok(())
+}

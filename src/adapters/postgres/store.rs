@@ -1,0 +1,217 @@
+//! The store that the ports stand for.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uuid::{Builder, Uuid};
+
+use crate::adapters::mutex::lock;
+use crate::domain::contact::{SignUp, Subscription};
+use crate::domain::secret::MacKey;
+use crate::metrics::Metrics;
+use crate::ports::{Clock, Entropy, StoreError};
+
+use super::committer::{Committer, CommitterQueue};
+use super::connection::{CONNECT_DEADLINE, Connector};
+use super::failure::Failure;
+use super::link::{Link, Parameters};
+use super::open_error::PostgresOpenError;
+use super::presence::Presence;
+use super::settings::PostgresSettings;
+use super::values::instant;
+
+/// How long a change may take.
+const WRITE_DEADLINE: Duration = Duration::from_secs(3);
+/// How long a look-up may take.
+const READ_DEADLINE: Duration = Duration::from_secs(1);
+/// Most changes that wait.
+const WAITING_MAX: usize = 1024;
+/// How soon a start tries again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
+/// How often expired keys and revocations are deleted. Whichever node comes first has the work.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// What deletes expired keys and revocations.
+pub(super) const SWEEPS: [&str; 2] = [
+    "DELETE FROM api_key WHERE expires_at <= $1",
+    "DELETE FROM revocation WHERE expires_at <= $1",
+];
+
+/// Contacts, keys, revocations and counts in a PostgreSQL database.
+pub struct PostgresStore {
+    pub(super) connector: Arc<Connector>,
+    writes: Link,
+    reads: Link,
+    /// `None` once closed.
+    queue: Mutex<Option<CommitterQueue>>,
+    waiting: Arc<Semaphore>,
+    presence: Arc<Presence>,
+    pub(super) tombstone_keys: Vec<MacKey>,
+    pub(super) clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    /// Aborted on drop.
+    tasks: Mutex<JoinSet<()>>,
+    committer: Mutex<Option<JoinSet<()>>>,
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PostgresStore(..)")
+    }
+}
+
+impl PostgresStore {
+    /// Opens the store, and tries for `patience` while the database cannot be reached or takes no writes.
+    ///
+    /// # Errors
+    /// [`PostgresOpenError`] when that does not help, or something else is wrong.
+    pub async fn connect(
+        settings: &PostgresSettings,
+        metrics: Arc<Metrics>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        patience: Duration,
+    ) -> Result<Arc<Self>, PostgresOpenError> {
+        let connector = Arc::new(Connector::new(settings)?);
+        try_for(&connector, patience).await?;
+        let presence = Arc::new(Presence::new(Arc::clone(&metrics)));
+        let told = Some(Arc::clone(&presence));
+        let (writes, keep_writes) = Link::new(Arc::clone(&connector), told);
+        let (reads, keep_reads) = Link::new(Arc::clone(&connector), None);
+        let tombstone_keys = settings.tombstone_keys.clone();
+        let (queue, commit) = Committer::queued(writes.clone(), tombstone_keys.clone(), metrics);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(keep_writes);
+        tasks.spawn(keep_reads);
+        tasks.spawn(sweep(writes.clone(), Arc::clone(&clock)));
+        for link in [&writes, &reads] {
+            // If there is none again, changes and look-ups say so.
+            let _ = link.session(Instant::now() + CONNECT_DEADLINE).await;
+        }
+        let mut committer = JoinSet::new();
+        committer.spawn(commit);
+        Ok(Arc::new(Self {
+            connector,
+            writes,
+            reads,
+            queue: Mutex::new(Some(queue)),
+            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
+            presence,
+            tombstone_keys,
+            clock,
+            entropy,
+            tasks: Mutex::new(tasks),
+            committer: Mutex::new(Some(committer)),
+        }))
+    }
+
+    /// Refuses further sign-ups, waits for those that wait, and ends the connections.
+    pub async fn close(&self) {
+        drop(lock(&self.queue).take());
+        let committer = lock(&self.committer).take();
+        if let Some(mut committer) = committer {
+            // Those that wait longer have been answered.
+            let _ = timeout(WRITE_DEADLINE, committer.join_next()).await;
+        }
+        lock(&self.tasks).abort_all();
+        self.writes.close();
+        self.reads.close();
+    }
+
+    /// Whether changes can be kept, from what is known already.
+    pub(super) fn check_writes(&self) -> Result<(), StoreError> {
+        self.presence.check()
+    }
+
+    pub(super) async fn commit(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+        let (permit, id) = (self.permit()?, self.id()?);
+        let queue = lock(&self.queue).clone();
+        let closed = || StoreError::Unavailable("the store is closed".to_owned());
+        let queue = queue.ok_or_else(closed)?;
+        let deadline = Instant::now() + WRITE_DEADLINE;
+        queue.commit(sign_up, id, permit, deadline).await
+    }
+
+    /// Makes a change that leaves all as it is when it is made again.
+    pub(super) async fn change(
+        &self,
+        statement: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let _permit = self.permit()?;
+        let deadline = Instant::now() + WRITE_DEADLINE;
+        self.writes.ask_until(statement, parameters, deadline).await
+    }
+
+    /// Makes a change at most once.
+    pub(super) async fn change_once(
+        &self,
+        statement: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<(), StoreError> {
+        let _permit = self.permit()?;
+        let deadline = Instant::now() + WRITE_DEADLINE;
+        let changed = self.writes.ask(statement, parameters, deadline).await;
+        changed.map(drop).map_err(|failure| match failure {
+            Failure::Final(error) => error,
+            Failure::Lost => StoreError::Unavailable("the connection was lost".to_owned()),
+            Failure::Again | Failure::Locked => StoreError::Overloaded,
+        })
+    }
+
+    pub(super) async fn look_up(
+        &self,
+        statement: &str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let deadline = Instant::now() + READ_DEADLINE;
+        self.reads.ask_until(statement, parameters, deadline).await
+    }
+
+    /// An id for a change, by which it is recognised when it is made again.
+    pub(super) fn id(&self) -> Result<Uuid, StoreError> {
+        let mut bytes = [0; 16];
+        let filled = self.entropy.fill(&mut bytes);
+        filled.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        Ok(Builder::from_custom_bytes(bytes).into_uuid())
+    }
+
+    fn permit(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        let permit = Arc::clone(&self.waiting).try_acquire_owned();
+        permit.map_err(|_none_left| StoreError::Overloaded)
+    }
+}
+
+/// Connects once, as often as that may help.
+async fn try_for(connector: &Connector, patience: Duration) -> Result<(), PostgresOpenError> {
+    let begun = Instant::now();
+    loop {
+        match connector.connect().await {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_transient() && begun.elapsed() < patience => {
+                sleep(RETRY_INTERVAL).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn sweep(link: Link, clock: Arc<dyn Clock>) {
+    loop {
+        sleep(SWEEP_INTERVAL).await;
+        let now = instant(clock.now());
+        for statement in SWEEPS {
+            let deadline = Instant::now() + WRITE_DEADLINE;
+            let parameters: Parameters<'_> = &[(&now, Type::TIMESTAMPTZ)];
+            if let Err(error) = link.ask_until(statement, parameters, deadline).await {
+                tracing::warn!(%error, "expired keys stay in the database for another hour");
+            }
+        }
+    }
+}

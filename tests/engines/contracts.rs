@@ -1,0 +1,98 @@
+//! The suites of tests/it on the engines.
+
+#[path = "../it/contracts/contact_store.rs"]
+mod contact_store;
+#[path = "../it/contracts/count_store.rs"]
+mod count_store;
+#[path = "../it/contracts/key_issuer.rs"]
+mod key_issuer;
+#[path = "../it/contracts/revocation_list.rs"]
+mod revocation_list;
+
+use std::fs;
+
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+use crate::engine::{Process, free_port, until};
+use crate::postgres::{Postgres, open, own, unprivileged, url};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn postgres_keeps_contacts() {
+    let server = Postgres::start().await;
+    contact_store::check(server.store().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn postgres_keeps_keys_and_revocations_through_a_crash() {
+    let mut server = Postgres::start().await;
+    let store = server.store().await;
+    key_issuer::check(store.clone()).await;
+    revocation_list::check(store.clone()).await;
+    server.kill();
+    server.restart().await;
+    let reopened = open(&server.url()).await.unwrap();
+    key_issuer::assert_holds(&*reopened).await;
+    revocation_list::assert_holds(&*reopened).await;
+}
+
+#[tokio::test]
+async fn postgres_keeps_counts() {
+    let server = Postgres::start().await;
+    count_store::check(&*server.store().await).await;
+}
+
+/// The statements have no names, and their settings go with each of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn postgres_behind_a_pooler_keeps_contacts() {
+    let server = Postgres::start_with(&["synchronous_commit=off"]).await;
+    drop(server.store().await);
+    server
+        .sql(
+            "CREATE TABLE seen (durable text);
+             CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 INSERT INTO seen VALUES (current_setting('synchronous_commit') || ' '
+                     || current_setting('lock_timeout'));
+                 RETURN NULL; END $$;
+             CREATE TRIGGER see AFTER INSERT OR UPDATE ON contact EXECUTE FUNCTION see()",
+        )
+        .await;
+    let pooler = Pooler::start(server.port()).await;
+    let store = open(&url(pooler.port)).await.unwrap();
+    contact_store::check(store.clone()).await;
+    key_issuer::check(store).await;
+    let seen = "SELECT DISTINCT durable FROM seen ORDER BY 1";
+    // Imports wait for rows as long as it takes.
+    assert_eq!(server.sql(seen).await, ["on 0", "on 500ms"]);
+}
+
+/// PgBouncer in transaction mode.
+struct Pooler {
+    _process: Process,
+    port: u16,
+    _dir: TempDir,
+}
+
+impl Pooler {
+    async fn start(target: u16) -> Self {
+        let (port, dir) = (free_port(), tempfile::tempdir().unwrap());
+        let path = dir.path().join("pgbouncer.ini");
+        let text = format!(
+            "[databases]\n* = host=127.0.0.1 port={target} user=postgres\n[pgbouncer]\n\
+             listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
+             pool_mode = transaction\ndefault_pool_size = 4\n"
+        );
+        fs::write(&path, text).unwrap();
+        own(dir.path());
+        let process = Process::start(unprivileged("pgbouncer").arg(path));
+        until("PgBouncer to start", async || {
+            TcpStream::connect(("127.0.0.1", port)).await.is_ok()
+        })
+        .await;
+        Self {
+            _process: process,
+            port,
+            _dir: dir,
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The record in PostgreSQL: what is acknowledged stays, whatever becomes of the server and the way to it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use landing_api::adapters::postgres::PostgresStore;
+use landing_api::domain::contact::{Origin, SignUp, Subscription};
+use landing_api::ports::{ContactStore, KeyIssuer, RevocationList, StoreError};
+use rustix::process::Signal;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, timeout};
+
+use crate::engine::until;
+use crate::fixtures::{START, address, key_record, origin, registration};
+use crate::postgres::{Postgres, open, url};
+use crate::relay::{Flow, Relay};
+
+const CREATED: Result<Subscription, StoreError> = Ok(Subscription::Created);
+
+fn renewed(by_same_client: bool) -> Result<Subscription, StoreError> {
+    Ok(Subscription::Renewed { by_same_client })
+}
+
+async fn sign_up(
+    store: &PostgresStore,
+    name: &str,
+    origin: Origin,
+) -> Result<Subscription, StoreError> {
+    let sign_up = SignUp {
+        email: address(name),
+        origin,
+        at: START,
+    };
+    store.subscribe(sign_up).await
+}
+
+type Waiting = JoinHandle<Result<Subscription, StoreError>>;
+
+fn spawn_sign_up(store: &Arc<PostgresStore>, name: &str, origin: Origin) -> Waiting {
+    let (store, name) = (Arc::clone(store), name.to_owned());
+    tokio::spawn(async move { sign_up(&store, &name, origin).await })
+}
+
+/// Whether the store was away for the sign-up.
+fn is_unavailable<T>(outcome: &Result<T, StoreError>) -> bool {
+    matches!(outcome, Err(StoreError::Unavailable(_)))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_sign_ups_at_two_nodes_one_creates() {
+    let server = Postgres::start().await;
+    let stores = [server.store().await, open(&server.url()).await.unwrap()];
+    for round in 0..20 {
+        let name = format!("racer{round}");
+        let racers: Vec<_> = (0..64)
+            .map(|racer| {
+                let store = &stores[usize::from(racer) % 2];
+                spawn_sign_up(store, &name, origin(racer, None))
+            })
+            .collect();
+        let mut created = 0;
+        for racer in racers {
+            let outcome = racer.await.unwrap();
+            created += usize::from(outcome == CREATED);
+            assert!(
+                outcome == CREATED || outcome == renewed(false),
+                "{outcome:?}"
+            );
+        }
+        assert_eq!(created, 1);
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_again_gets_the_first_answer() {
+    let server = Postgres::start().await;
+    drop(server.store().await);
+    let relay = Relay::start(server.port()).await;
+    let store = open(&url(relay.port())).await.unwrap();
+    let signers = "SELECT cardinality(signers) FROM contact WHERE email = 'ada@example.com'";
+    for (host, answer, kept) in [
+        (1, CREATED, "1"),
+        (2, renewed(false), "2"),
+        (2, renewed(true), "2"),
+    ] {
+        let ids = server.sql("SELECT sign_up FROM contact").await;
+        relay.set(Flow::Swallow);
+        let waiting = spawn_sign_up(&store, "ada", origin(host, None));
+        until("the sign-up to be kept", async || {
+            server.sql("SELECT sign_up FROM contact").await != ids
+        })
+        .await;
+        relay.cut().await;
+        assert_eq!(waiting.await.unwrap(), answer, "{host}");
+        assert_eq!(server.sql(signers).await, [kept]);
+    }
+    // And the same with revocations.
+    let key = key_record(1, None);
+    store.issue(key.clone()).await.unwrap();
+    relay.set(Flow::Swallow);
+    let (keys, fingerprint) = (Arc::clone(&store), key.fingerprint);
+    let revoking =
+        tokio::spawn(async move { KeyIssuer::revoke(&*keys, &fingerprint, START).await });
+    until("the key to be revoked", async || {
+        let revoked = "SELECT 1 FROM api_key WHERE revoked_at IS NOT NULL";
+        !server.sql(revoked).await.is_empty()
+    })
+    .await;
+    relay.cut().await;
+    assert_eq!(revoking.await.unwrap(), Ok(true));
+    relay.set(Flow::Swallow);
+    let list = Arc::clone(&store);
+    let revoking =
+        tokio::spawn(async move { RevocationList::revoke(&*list, &registration(1), START).await });
+    until("the registration to be revoked", async || {
+        !server.sql("SELECT 1 FROM revocation").await.is_empty()
+    })
+    .await;
+    relay.cut().await;
+    assert_eq!(revoking.await.unwrap(), Ok(true));
+    for _ in 0..2 {
+        assert_eq!(
+            RevocationList::revoke(&*store, &registration(1), START).await,
+            Ok(false)
+        );
+        assert_eq!(
+            KeyIssuer::revoke(&*store, &key.fingerprint, START).await,
+            Ok(false)
+        );
+    }
+}
+
+/// Signs new addresses up, as many at a time as there are tasks, and counts what is acknowledged.
+struct Load {
+    tasks: JoinSet<Vec<String>>,
+    acknowledged: Arc<AtomicU32>,
+    stop: tokio_util::sync::CancellationToken,
+}
+
+impl Load {
+    fn start(store: &Arc<PostgresStore>) -> Self {
+        let acknowledged = Arc::new(AtomicU32::new(0));
+        let stop = tokio_util::sync::CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        for task in 0..8 {
+            let (store, stop) = (Arc::clone(store), stop.clone());
+            let acknowledged = Arc::clone(&acknowledged);
+            tasks.spawn(async move {
+                let mut kept = Vec::new();
+                for number in 0.. {
+                    if stop.is_cancelled() {
+                        break;
+                    }
+                    let name = format!("load{task}-{number}");
+                    match sign_up(&store, &name, origin(1, None)).await {
+                        Ok(outcome) => {
+                            // Each address is new, also if it was asked again.
+                            assert_eq!(outcome, Subscription::Created);
+                            kept.push(address(&name).as_str().to_owned());
+                            acknowledged.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Err(error) => assert!(is_unavailable::<()>(&Err(error))),
+                    }
+                }
+                kept
+            });
+        }
+        Self {
+            tasks,
+            acknowledged,
+            stop,
+        }
+    }
+
+    /// Waits until some more are acknowledged.
+    async fn goes_on(&self) {
+        let before = self.acknowledged.load(Ordering::Relaxed);
+        until("sign-ups to be taken", async || {
+            self.acknowledged.load(Ordering::Relaxed) > before + 8
+        })
+        .await;
+    }
+
+    /// Ends it, and checks that all that was acknowledged is there.
+    async fn check(self, server: &Postgres) {
+        self.stop.cancel();
+        let acknowledged = self.tasks.join_all().await.concat();
+        let kept = server.sql("SELECT email FROM contact").await;
+        let kept: std::collections::HashSet<_> = kept.into_iter().collect();
+        let lost: Vec<_> = acknowledged
+            .iter()
+            .filter(|it| !kept.contains(*it))
+            .collect();
+        assert!(
+            lost.is_empty(),
+            "{} of {} are lost",
+            lost.len(),
+            acknowledged.len()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_was_acknowledged_survives_a_hundred_kills() {
+    let mut server = Postgres::start().await;
+    let store = server.store().await;
+    let load = Load::start(&store);
+    for _ in 0..100 {
+        load.goes_on().await;
+        server.kill();
+        server.restart().await;
+    }
+    load.goes_on().await;
+    load.check(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn connections_that_are_terminated_are_replaced_without_an_error() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let key = key_record(1, None);
+    store.issue(key.clone()).await.unwrap();
+    let terminate = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                     WHERE application_name = 'landing-api'";
+    for round in 0..20 {
+        let waiting: Vec<_> = (0..64)
+            .map(|number| spawn_sign_up(&store, &format!("r{round}n{number}"), origin(1, None)))
+            .collect();
+        assert!(!server.sql(terminate).await.is_empty());
+        let found = KeyIssuer::find(&*store, &key.fingerprint).await;
+        assert_eq!(found, Ok(Some(key.clone())));
+        for waiting in waiting {
+            assert_eq!(waiting.await.unwrap(), CREATED);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_read_only_primary_is_left_until_it_takes_writes() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    assert_eq!(sign_up(&store, "ada", origin(1, None)).await, CREATED);
+    server
+        .sql("ALTER SYSTEM SET default_transaction_read_only = on")
+        .await;
+    server.sql("SELECT pg_reload_conf()").await;
+    until("the primary to be read-only", async || {
+        is_unavailable(&sign_up(&store, "bob", origin(1, None)).await)
+    })
+    .await;
+    server
+        .sql("ALTER SYSTEM RESET default_transaction_read_only")
+        .await;
+    server.sql("SELECT pg_reload_conf()").await;
+    until("the primary to take writes", async || {
+        sign_up(&store, "cy", origin(1, None)).await.is_ok()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_row_that_somebody_holds_holds_up_nobody_else() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    assert_eq!(sign_up(&store, "held", origin(1, None)).await, CREATED);
+    let holder = server.client().await;
+    let hold = "BEGIN; SELECT * FROM contact FOR UPDATE";
+    holder.batch_execute(hold).await.unwrap();
+    for round in 0..3 {
+        let held = spawn_sign_up(&store, "held", origin(1, None));
+        let others: Vec<_> = (0..100)
+            .map(|number| spawn_sign_up(&store, &format!("r{round}n{number}"), origin(1, None)))
+            .collect();
+        for other in others {
+            assert_eq!(other.await.unwrap(), CREATED);
+        }
+        assert_eq!(held.await.unwrap(), Err(StoreError::Overloaded));
+    }
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(
+        sign_up(&store, "held", origin(1, None)).await,
+        renewed(true)
+    );
+}
+
+#[tokio::test]
+async fn more_than_may_wait_are_refused_at_once() {
+    let server = Postgres::start().await;
+    drop(server.store().await);
+    let relay = Relay::start(server.port()).await;
+    let store = open(&url(relay.port())).await.unwrap();
+    assert_eq!(sign_up(&store, "ada", origin(1, None)).await, CREATED);
+    relay.set(Flow::Stall);
+    let waiting: Vec<_> = (0..1500)
+        .map(|number| spawn_sign_up(&store, &format!("n{number}"), origin(1, None)))
+        .collect();
+    let (mut refused, mut unavailable) = (0, 0);
+    for waiting in waiting {
+        match waiting.await.unwrap() {
+            Err(StoreError::Overloaded) => refused += 1,
+            Err(StoreError::Unavailable(_)) => unavailable += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!((refused, unavailable), (1500 - 1024, 1024));
+    relay.set(Flow::Pass);
+    until("sign-ups to be taken", async || {
+        sign_up(&store, "bob", origin(1, None)).await.is_ok()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_told_within_three_seconds_and_found_within_two() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    assert_eq!(sign_up(&store, "ada", origin(1, None)).await, CREATED);
+    server.signal_all(Signal::STOP);
+    let late = Duration::from_millis(500);
+    let fingerprint = key_record(1, None).fingerprint;
+    for _ in 0..2 {
+        let refused = sign_up(&store, "bob", origin(1, None));
+        let refused = timeout(Duration::from_secs(3) + late, refused).await;
+        assert!(is_unavailable(&refused.unwrap()));
+        let refused = KeyIssuer::find(&*store, &fingerprint);
+        let refused = timeout(Duration::from_secs(1) + late, refused).await;
+        assert!(is_unavailable(&refused.unwrap()));
+    }
+    let begun = Instant::now();
+    assert_eq!(ContactStore::check(&*store).await, Ok(()));
+    until("health to tell", async || {
+        is_unavailable(&ContactStore::check(&*store).await)
+    })
+    .await;
+    assert!(begun.elapsed() > Duration::from_secs(1));
+    server.signal_all(Signal::CONT);
+    let back = timeout(
+        Duration::from_secs(2),
+        sign_up(&store, "cy", origin(1, None)),
+    )
+    .await;
+    assert_eq!(back.unwrap(), CREATED);
+    assert_eq!(ContactStore::check(&*store).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_closed_store_has_answered_all_that_waited() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let waiting: Vec<_> = (0..500)
+        .map(|number| spawn_sign_up(&store, &format!("n{number}"), origin(1, None)))
+        .collect();
+    until("some to be kept", async || {
+        !server.sql("SELECT 1 FROM contact LIMIT 1").await.is_empty()
+    })
+    .await;
+    store.close().await;
+    let mut kept = 0;
+    for waiting in waiting {
+        kept += usize::from(waiting.await.unwrap().is_ok());
+    }
+    let count = server.sql("SELECT count(*) FROM contact").await;
+    assert_eq!(count, [kept.to_string()]);
+    assert!(is_unavailable(
+        &sign_up(&store, "late", origin(1, None)).await
+    ));
+    until("the connections to end", async || {
+        let left = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'landing-api'";
+        server.sql(left).await.is_empty()
+    })
+    .await;
+}

@@ -1,0 +1,226 @@
+//! What the store is opened with and on: migrations, refusals, passwords and TLS.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use landing_api::adapters::outbound::Roots;
+use landing_api::adapters::postgres::{
+    Migration, PostgresAddress, PostgresOpenError, PostgresSettings, migrate,
+};
+use landing_api::domain::contact::{SignUp, Subscription};
+use landing_api::domain::secret::Secret;
+use landing_api::ports::ContactStore;
+use rcgen::{CertificateParams, Issuer, KeyPair};
+
+use crate::engine::free_port;
+use crate::fixtures::{START, address, origin};
+use crate::postgres::{Postgres, open, open_with, run, settings, url};
+
+/// Why the store does not open, in the operator's words.
+async fn refusal(settings: &PostgresSettings) -> PostgresOpenError {
+    let refused = open_with(settings).await.unwrap_err();
+    let text = refused.to_string();
+    for secret in ["\n", "hunter2", "127.0.0.1"] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    refused
+}
+
+#[tokio::test]
+async fn tables_are_made_once_and_those_of_another_version_are_told() {
+    let server = Postgres::start().await;
+    let settings = settings(&server.url());
+    assert_eq!(refusal(&settings).await, PostgresOpenError::NoTables);
+    let migrations = [migrate(&settings), migrate(&settings), migrate(&settings)];
+    let migrations = futures_util::future::join_all(migrations).await;
+    let made = Migration {
+        before: None,
+        after: 1,
+        secret_replaced: false,
+    };
+    let found = Migration {
+        before: Some(1),
+        ..made
+    };
+    let mut migrations: Vec<_> = migrations.into_iter().map(Result::unwrap).collect();
+    migrations.sort_by_key(|it| it.before);
+    assert_eq!(migrations, [made, found, found]);
+    drop(open_with(&settings).await.unwrap());
+
+    server.sql("UPDATE landing_meta SET schema = 0").await;
+    let older = PostgresOpenError::OlderSchema {
+        found: 0,
+        needed: 1,
+    };
+    assert_eq!(refusal(&settings).await, older);
+    assert!(older.to_string().contains("landing-api migrate"));
+    // Those of a later version are good for this one, and stay.
+    server.sql("UPDATE landing_meta SET schema = 2").await;
+    drop(open_with(&settings).await.unwrap());
+    let later = Migration {
+        before: Some(2),
+        after: 2,
+        secret_replaced: false,
+    };
+    assert_eq!(migrate(&settings).await, Ok(later));
+}
+
+#[tokio::test]
+async fn a_table_of_another_program_is_left_alone() {
+    let server = Postgres::start().await;
+    server.sql("CREATE TABLE contact (name text)").await;
+    let refused = migrate(&settings(&server.url())).await;
+    assert_eq!(refused, Err(PostgresOpenError::ForeignTable));
+    let made = "SELECT to_regclass('landing_meta') IS NULL";
+    assert_eq!(server.sql(made).await, ["t"]);
+}
+
+#[tokio::test]
+async fn a_foreign_secret_is_refused_and_an_earlier_one_replaced() {
+    let server = Postgres::start().await;
+    drop(server.store().await);
+    let earlier = settings(&server.url());
+    let (new, other) = (Secret::new([8; 32]), Secret::new([9; 32]));
+    let mut current = earlier.clone();
+    current.secret_ids = vec![new.id()];
+    current.tombstone_keys = vec![new.keys().tombstone];
+    assert_eq!(refusal(&current).await, PostgresOpenError::ForeignSecret);
+    let refused = migrate(&current).await;
+    assert_eq!(refused, Err(PostgresOpenError::ForeignSecret));
+
+    // What was forgotten under the earlier one stays so.
+    let store = open_with(&earlier).await.unwrap();
+    store.forget(&[address("ada")], START).await.unwrap();
+    current.secret_ids.push(earlier.secret_ids[0].clone());
+    current
+        .tombstone_keys
+        .push(earlier.tombstone_keys[0].clone());
+    for secret_replaced in [true, false] {
+        drop(open_with(&current).await.unwrap());
+        let migration = migrate(&current).await.unwrap();
+        assert_eq!(migration.secret_replaced, secret_replaced);
+    }
+    assert_eq!(refusal(&earlier).await, PostgresOpenError::ForeignSecret);
+    let store = open_with(&current).await.unwrap();
+    let row = crate::fixtures::imported("ada", START);
+    let outcomes = store.import(vec![row.clone()], false).await.unwrap();
+    assert_eq!(format!("{outcomes:?}"), "[Forgotten]");
+    let sign_up = SignUp {
+        email: address("ada"),
+        origin: origin(1, None),
+        at: START,
+    };
+    assert_eq!(store.subscribe(sign_up).await, Ok(Subscription::Created));
+    assert_eq!(server.sql("SELECT count(*) FROM tombstone").await, ["0"]);
+    current.secret_ids = vec![other.id(), new.id()];
+    drop(open_with(&current).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_flush_is_refused() {
+    let server = Postgres::start_with(&["fsync=off"]).await;
+    let settings = settings(&server.url());
+    migrate(&settings).await.unwrap();
+    assert_eq!(refusal(&settings).await, PostgresOpenError::FsyncOff);
+}
+
+#[tokio::test]
+async fn a_primary_that_takes_no_writes_is_refused_and_the_other_host_is_taken() {
+    let server = Postgres::start().await;
+    drop(server.store().await);
+    let other = Postgres::start_with(&["default_transaction_read_only=on"]).await;
+    let refused = refusal(&settings(&other.url())).await;
+    assert_eq!(refused, PostgresOpenError::ReadOnly);
+    let (one, two) = (other.port(), server.port());
+    for (one, two) in [(one, two), (two, one), (two, free_port())] {
+        let hosts = format!("127.0.0.1:{one},127.0.0.1:{two}");
+        let url = format!("postgres://postgres@{hosts}/postgres?sslmode=disable");
+        drop(open(&url).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn who_is_not_let_in_is_told_at_once() {
+    let server = Postgres::start().await;
+    drop(server.store().await);
+    server.sql("ALTER ROLE postgres PASSWORD 'hunter2'").await;
+    let other = server.url().replace("/postgres?", "/other?");
+    let refused = refusal(&settings(&other)).await;
+    assert_eq!(refused, PostgresOpenError::NoDatabase);
+    let hba = "host all all all scram-sha-256\n";
+    fs::write(server.data().join("pg_hba.conf"), hba).unwrap();
+    server.sql("SELECT pg_reload_conf()").await;
+    for password in [None, Some(""), Some("other")] {
+        let mut settings = settings(&server.url());
+        settings.password = password.map(str::to_owned);
+        let refused = refusal(&settings).await;
+        assert!(
+            matches!(refused, PostgresOpenError::Credentials(_)),
+            "{refused}"
+        );
+    }
+    let mut settings = settings(&server.url());
+    settings.password = Some("hunter2".to_owned());
+    drop(open_with(&settings).await.unwrap());
+    settings.address = PostgresAddress::parse(&url(free_port())).unwrap();
+    let refused = refusal(&settings).await;
+    assert!(
+        matches!(refused, PostgresOpenError::Unreachable(_)),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn certificates_are_always_verified() {
+    let mut server = Postgres::start().await;
+    drop(server.store().await);
+    let authority = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let root = params.self_signed(&authority).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let issuer = Issuer::new(params, authority);
+    let names = vec!["localhost".to_owned()];
+    let certificate = CertificateParams::new(names).unwrap();
+    let certificate = certificate.signed_by(&key, &issuer).unwrap();
+    let file = |name: &str, text: String| {
+        let path = server.data().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            run(Command::new("chown").arg("postgres:postgres").arg(path));
+        }
+    };
+    file("server.crt", certificate.pem());
+    file("server.key", key.serialize_pem());
+    let at = |host: &str, parameters: &str| {
+        let port = server.port();
+        format!("postgres://postgres@{host}:{port}/postgres?{parameters}")
+    };
+    let (local, other) = (
+        at("localhost", "sslmode=require"),
+        at("127.0.0.1", "sslmode=verify-full"),
+    );
+    let preferred = at("localhost", "sslmode=prefer");
+    // Without TLS at the server.
+    let refused = refusal(&settings(&local)).await;
+    assert!(refused.to_string().contains("TLS"), "{refused}");
+    drop(open(&preferred).await.unwrap());
+
+    server.kill();
+    server.set("ssl=on");
+    server.restart().await;
+    let mut trusting = settings(&local);
+    trusting.roots = Roots::of([root.der().clone()]);
+    drop(open_with(&trusting).await.unwrap());
+    for url in [&local, &preferred, &other] {
+        // Another authority, or another name.
+        let mut settings = settings(url);
+        if *url == other {
+            settings.roots = trusting.roots.clone();
+        }
+        let refused = open_with(&settings).await.unwrap_err();
+        assert!(matches!(refused, PostgresOpenError::Tls(_)), "{refused}");
+    }
+}
