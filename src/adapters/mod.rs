@@ -5,6 +5,7 @@
 //! | [`ledger`] | `ContactStore`, `KeyIssuer`, `RevocationList` | an append-only file, indexed in sled |
 //! | [`postgres`] | the same, `CountStore`, `StoreMaintenance` | a PostgreSQL database, for several nodes |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
+//! | [`redis`] | `RateLimiter` | Redis or Valkey, for several nodes |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`webhook`] | `SubscriptionNotifier` | HTTP, to the newsletter's provider |
 //! | [`counts`] | `CountStore` | a file a month |
@@ -48,6 +49,7 @@ pub mod outbound;
 pub mod part_file;
 pub mod postgres;
 pub mod probe;
+pub mod redis;
 pub mod site_dir;
 mod sled_db;
 pub mod system;

@@ -16,7 +16,14 @@ mod engine;
 #[path = "../it/fixtures.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod fixtures;
+mod limiters;
+mod limits_away;
 mod postgres;
+#[path = "../it/contracts/rate_limiter.rs"]
+mod rate_limiter;
 mod record;
+mod redis;
+#[path = "../it/contracts/refunds.rs"]
+mod refunds;
 mod relay;
 mod starts;

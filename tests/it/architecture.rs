@@ -38,9 +38,10 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Crates and items that only some files may use, by the beginning of their paths.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("sled::", &["adapters/"]),
     ("tokio_postgres::", &["adapters/postgres/"]),
+    ("redis::", &["adapters/redis/"]),
     (
         "hyper::",
         &[
@@ -60,7 +61,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("std::env", &["main.rs", "wiring/"]),
     ("std::thread", &["adapters/"]),
     ("std::process", &["main.rs"]),
-    ("TcpStream", &["http/"]),
+    ("TcpStream", &["http/", "adapters/redis/link.rs"]),
     (
         "async_trait",
         &["ports/", "adapters/", "http/handlers/stream.rs"],

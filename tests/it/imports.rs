@@ -28,6 +28,10 @@ pub(crate) fn sources() -> Vec<Source> {
                 folders.push(path);
                 continue;
             }
+            // Beside them may be what they include.
+            if path.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
             let text = fs::read_to_string(&path).unwrap();
             let is_code = |line: &&str| !line.trim_start().starts_with("//");
             sources.push(Source {

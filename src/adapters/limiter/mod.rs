@@ -7,12 +7,14 @@
 //! | `writer` | stores changes, removes expired windows, handles a store that fails |
 //! | `persistence` | storage of windows across restarts |
 //! | `record` | the stored form of a window |
+//! | `guarded` | the table of one node behind an engine that several nodes share |
 //!
 //! All live windows are in memory from the start, so no request waits for the store, and its
 //! failures change no decision: while nothing can be stored, windows are in memory only. A killed
 //! process loses the decisions that were not written yet: those of the last 100 ms, or those since the
 //! store began to be written anew (half a second for 400,000 windows). A closed limiter loses none.
 
+mod guarded;
 mod persistence;
 mod record;
 mod shard;
@@ -40,6 +42,7 @@ use crate::ports::{
     WindowSet,
 };
 
+pub use self::guarded::GuardedRateLimiter;
 pub use self::persistence::{Change, SledWindowStore, WindowStore, WindowStoreError};
 use self::table::{SHARDS, Table, shard_index};
 use self::writer::{StoreHealth, Writer};
@@ -72,7 +75,13 @@ impl SledRateLimiter {
     pub fn open(dir: &Path, policies: &Policies, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let store = Box::new(SledWindowStore::new(dir));
         let limiter = Self::without_thread(store, policies, clock.now(), WINDOWS_MAX);
-        let writer = Arc::clone(&limiter.writer);
+        limiter.start_thread(clock)?;
+        Ok(limiter)
+    }
+
+    /// Ticks every 100 ms from now on.
+    fn start_thread(&self, clock: Arc<dyn Clock>) -> io::Result<()> {
+        let writer = Arc::clone(&self.writer);
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("limiter-writer".to_owned())
@@ -81,8 +90,8 @@ impl SledRateLimiter {
                     lock(&writer).tick(clock.now());
                 }
             })?;
-        *lock(&limiter.thread) = Some((stop, thread));
-        Ok(limiter)
+        *lock(&self.thread) = Some((stop, thread));
+        Ok(())
     }
 
     /// A limiter over any store, which writes only when [`SledRateLimiter::tick`] is called.

@@ -6,6 +6,7 @@ mod contact_store;
 pub(crate) mod count_store;
 mod entropy;
 mod key_issuer;
+mod limiters;
 mod model_client;
 mod rate_limiter;
 mod refunds;

@@ -4,34 +4,20 @@
 
 use std::sync::Arc;
 
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
-use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::domain::client::LimitKey;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{Charge, RateLimiter, Receipt, WindowSet};
-use tempfile::TempDir;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use crate::fixtures::{
-    Delayed, START, acquire, admitted, charge, is_admitted, peek, policies, refund, usage,
-};
-
-/// Every adapter, and the directory that one of them needs. Charges must all have `quota`.
-pub(super) fn limiters(quota: &str) -> (TempDir, [Arc<dyn RateLimiter>; 3]) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Box::new(SledWindowStore::new(&dir.path().join("windows")));
-    let sled = SledRateLimiter::without_thread(store, &policies(quota), START, WINDOWS_MAX);
-    let memory = MemoryRateLimiter::default();
-    let delayed = Delayed::<MemoryRateLimiter>::default();
-    (dir, [Arc::new(memory), Arc::new(delayed), Arc::new(sled)])
-}
+use super::limiters::limiters;
+use crate::fixtures::{START, acquire, admitted, charge, is_admitted, peek, refund, usage};
 
 /// Runs `suite` on every adapter. Its charges must all have `quota`.
 async fn check(quota: &str, suite: impl AsyncFn(&dyn RateLimiter)) {
-    let (_dir, limiters) = limiters(quota);
+    let (_dir, limiters) = limiters(quota).await;
     for limiter in &limiters {
         suite(&**limiter).await;
     }
@@ -315,7 +301,7 @@ async fn a_limiter_that_works_says_so() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 64)]
 async fn sixty_four_threads_admit_exactly_the_limit() {
     for (quota, limit) in [("100/60s", 100), ("1000/60s", 1000)] {
-        let (_dir, limiters) = limiters(quota);
+        let (_dir, limiters) = limiters(quota).await;
         for limiter in &limiters {
             let shared = charge(PolicyName::Ip, quota, 0);
             assert_eq!(stampede(limiter, |_| vec![shared]).await, limit, "{quota}");

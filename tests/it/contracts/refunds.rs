@@ -19,7 +19,7 @@ use landing_api::usecases::issue_key::{IssueKeyError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
 
-use super::rate_limiter::limiters;
+use super::limiters::limiters;
 use crate::fixtures::{START, address, mac_key, policies, usage};
 
 const QUOTA: &str = "3/60s";
@@ -130,7 +130,7 @@ fn violated(decision: &Decision) -> Vec<PolicyName> {
 
 #[tokio::test]
 async fn a_network_gets_no_more_turns_back_than_its_ceiling_allows() {
-    let (_dir, limiters) = limiters(QUOTA);
+    let (_dir, limiters) = limiters(QUOTA).await;
     for limiter in &limiters {
         let desk = Desk::new();
         for failed in 1..=LIMIT {
@@ -162,7 +162,7 @@ async fn a_network_gets_no_more_turns_back_than_its_ceiling_allows() {
 
 #[tokio::test]
 async fn what_bounds_the_bill_comes_back_only_if_the_model_never_began() {
-    let (_dir, limiters) = limiters(QUOTA);
+    let (_dir, limiters) = limiters(QUOTA).await;
     for limiter in &limiters {
         let desk = Desk::new();
         let unusable = || ModelError::Unusable("empty".to_owned());
@@ -185,7 +185,7 @@ async fn what_bounds_the_bill_comes_back_only_if_the_model_never_began() {
 
 #[tokio::test]
 async fn a_network_gets_no_more_sign_ups_back_than_its_ceiling_allows() {
-    let (_dir, limiters) = limiters(QUOTA);
+    let (_dir, limiters) = limiters(QUOTA).await;
     for limiter in &limiters {
         let desk = Desk::new();
         for failed in 1..=LIMIT {
@@ -211,7 +211,7 @@ async fn a_network_gets_no_more_sign_ups_back_than_its_ceiling_allows() {
 
 #[tokio::test]
 async fn a_store_that_fails_costs_nobody_anything() {
-    let (_dir, limiters) = limiters(QUOTA);
+    let (_dir, limiters) = limiters(QUOTA).await;
     for limiter in &limiters {
         let desk = Desk::new();
         let contacts = MemoryContactStore::default();

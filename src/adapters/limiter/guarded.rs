@@ -1,0 +1,295 @@
+//! The node's own table behind an engine that may go away.
+
+use std::io;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::domain::client::LimitKey;
+use crate::domain::decision::Decision;
+use crate::domain::policy::{Policies, PolicyName, Quota};
+use crate::domain::time::Timestamp;
+use crate::domain::window::Window;
+use crate::metrics::Metrics;
+use crate::ports::{
+    Admission, BusyWindow, Charge, Clock, LimiterError, LimiterStats, RateLimiter, Receipt,
+    ReceiptEntry, WindowSet,
+};
+
+use super::persistence::{Change, WindowStore, WindowStoreError};
+use super::{SledRateLimiter, WINDOWS_MAX};
+
+/// Marks the tokens of receipts that are good for the own table alone.
+const OWN: u64 = 1 << 63;
+
+/// How often the engine's state is looked at.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Has an engine decide that several nodes share. While it is away this node decides alone, with its share
+/// of each limit.
+///
+/// The own table counts what the engine admitted to this node, so that an outage is no fresh start.
+///
+/// Of the engine it needs to know more than the port says: the tokens of its receipts are the instants of
+/// the charges by its clock, in milliseconds. The own table counts by that clock, too, so that a receipt
+/// of the engine's gives back both charges.
+pub struct GuardedRateLimiter {
+    engine: Arc<dyn RateLimiter>,
+    own: SledRateLimiter,
+    nodes: u32,
+    clock: Arc<EngineClock>,
+    metrics: Arc<Metrics>,
+}
+
+/// The engine's clock as this node knows it.
+struct EngineClock {
+    node: Arc<dyn Clock>,
+    /// What has to be added to the node's time, in milliseconds. Learnt from each admission.
+    ahead_ms: AtomicI64,
+}
+
+impl EngineClock {
+    /// The engine's time when the node's is `now`.
+    fn at(&self, now: Timestamp) -> Timestamp {
+        let ahead_ms = self.ahead_ms.load(Relaxed);
+        Timestamp::from_ms(now.as_ms().saturating_add_signed(ahead_ms))
+    }
+
+    fn learn(&self, engine: Timestamp, now: Timestamp) {
+        let ahead_ms = engine.as_ms().wrapping_sub(now.as_ms());
+        self.ahead_ms.store(ahead_ms.cast_signed(), Relaxed);
+    }
+}
+
+impl Clock for EngineClock {
+    fn now(&self) -> Timestamp {
+        self.at(self.node.now())
+    }
+}
+
+impl GuardedRateLimiter {
+    /// Guards `engine`, which `nodes` nodes share. Must be called within a runtime, which watches the
+    /// engine.
+    ///
+    /// # Errors
+    /// When the system cannot start a thread.
+    pub fn new(
+        engine: Arc<dyn RateLimiter>,
+        nodes: u32,
+        policies: &Policies,
+        metrics: Arc<Metrics>,
+        clock: Arc<dyn Clock>,
+    ) -> io::Result<Arc<Self>> {
+        let clock = Arc::new(EngineClock {
+            node: clock,
+            ahead_ms: AtomicI64::default(),
+        });
+        let store = Box::new(NoWindowStore);
+        let own = SledRateLimiter::without_thread(store, policies, clock.now(), WINDOWS_MAX);
+        own.start_thread(Arc::<EngineClock>::clone(&clock))?;
+        let guarded = Arc::new(Self {
+            engine,
+            own,
+            nodes: nodes.max(1),
+            clock,
+            metrics,
+        });
+        tokio::spawn(watch(Arc::downgrade(&guarded)));
+        Ok(guarded)
+    }
+
+    /// This node's part of a limit.
+    fn share(&self, quota: Quota) -> Quota {
+        let count = quota.count().div_ceil(self.nodes).max(1);
+        Quota::new(count, quota.window_ms()).unwrap_or(quota)
+    }
+
+    fn shared<'a>(&self, charges: &[Charge<'a>]) -> Vec<Charge<'a>> {
+        let shared = charges.iter().map(|charge| Charge {
+            quota: self.share(charge.quota),
+            ..*charge
+        });
+        shared.collect()
+    }
+
+    /// Counts what the engine has charged.
+    fn count(&self, charges: &[Charge<'_>], receipt: &Receipt, now: Timestamp) {
+        if let Some(first) = receipt.entries().first() {
+            self.clock.learn(Timestamp::from_ms(first.token), now);
+        }
+        for (charge, entry) in charges.iter().zip(receipt.entries()) {
+            // One by one: a window that is full here must not keep another from counting.
+            let at = Timestamp::from_ms(entry.token);
+            self.own.table.acquire(std::slice::from_ref(charge), at);
+        }
+    }
+
+    fn acquire_alone(&self, charges: &[Charge<'_>], now: Timestamp) -> Admission {
+        self.metrics.local_decisions.increase();
+        let admission = self
+            .own
+            .table
+            .acquire(&self.shared(charges), self.clock.at(now));
+        Admission {
+            receipt: relabelled(admission.receipt.entries(), |token| token | OWN),
+            ..admission
+        }
+    }
+
+    fn peek_alone(&self, charges: &[Charge<'_>], now: Timestamp) -> Decision {
+        self.own
+            .table
+            .peek(&self.shared(charges), self.clock.at(now))
+    }
+
+    /// Records whether the engine is away, and logs a change.
+    async fn observe(&self) {
+        let checked = self.engine.check().await;
+        if !self.metrics.limits_engine.set_away(checked.is_err()) {
+            return;
+        }
+        match checked {
+            Ok(()) => tracing::info!("the engine of the limits decides again"),
+            Err(error) => tracing::warn!(
+                %error,
+                nodes = self.nodes,
+                "the engine of the limits is away: this node decides alone, with its share of each limit"
+            ),
+        }
+    }
+}
+
+async fn watch(guarded: Weak<GuardedRateLimiter>) {
+    let mut ticks = interval(WATCH_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        match guarded.upgrade() {
+            Some(guarded) => guarded.observe().await,
+            None => return,
+        }
+    }
+}
+
+/// A receipt for the same charges under other tokens.
+fn relabelled(entries: &[ReceiptEntry], relabel: impl Fn(u64) -> u64) -> Receipt {
+    let mut receipt = Receipt::default();
+    for entry in entries {
+        receipt.push(&charge_of(entry), entry.key, relabel(entry.token));
+    }
+    receipt
+}
+
+fn charge_of(entry: &ReceiptEntry) -> Charge<'static> {
+    Charge {
+        policy: entry.policy,
+        quota: entry.quota,
+        key: entry.key,
+        group: None,
+    }
+}
+
+#[async_trait]
+impl RateLimiter for GuardedRateLimiter {
+    async fn acquire(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Result<Admission, LimiterError> {
+        Ok(match self.engine.acquire(charges, now).await {
+            Ok(admission) => {
+                self.count(charges, &admission.receipt, now);
+                admission
+            }
+            Err(_away) => self.acquire_alone(charges, now),
+        })
+    }
+
+    async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
+        let peeked = self.engine.peek(charges, now).await;
+        Ok(peeked.unwrap_or_else(|_away| self.peek_alone(charges, now)))
+    }
+
+    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
+        let is_own = |entry: &ReceiptEntry| entry.token & OWN != 0;
+        let entries = receipt.entries();
+        let own = relabelled(entries, |token| token & !OWN);
+        let charges: Vec<_> = entries.iter().map(charge_of).collect();
+        let refunded = self.own.table.refund(&own, self.clock.at(now));
+        if entries.iter().any(is_own) {
+            return Ok(refunded);
+        }
+        let refunded = self.engine.refund(receipt, now).await;
+        Ok(refunded.unwrap_or_else(|_away| self.peek_alone(&charges, now)))
+    }
+
+    async fn busiest(
+        &self,
+        policy: PolicyName,
+        quota: Quota,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<BusyWindow>, LimiterError> {
+        match self.engine.busiest(policy, quota, most, now).await {
+            Ok(windows) => Ok(windows),
+            Err(_away) => {
+                let (quota, now) = (self.share(quota), self.clock.at(now));
+                self.own.busiest(policy, quota, most, now).await
+            }
+        }
+    }
+
+    /// Not a success while the engine is away: its windows still count.
+    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
+        self.own.reset(which).await?;
+        self.engine.reset(which).await
+    }
+
+    fn stats(&self) -> Option<LimiterStats> {
+        self.engine.stats()
+    }
+
+    /// Always: without the engine the node decides alone.
+    async fn check(&self) -> Result<(), LimiterError> {
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for GuardedRateLimiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GuardedRateLimiter")
+            .field("own", &self.own)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The own table is forgotten at a restart.
+struct NoWindowStore;
+
+impl WindowStore for NoWindowStore {
+    fn load(&mut self, _keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        _windows: &mut dyn Iterator<Item = Vec<Change>>,
+    ) -> Result<(), WindowStoreError> {
+        Ok(())
+    }
+
+    fn write(&mut self, _changes: Vec<Change>) -> Result<(), WindowStoreError> {
+        Ok(())
+    }
+
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn bytes_on_disk(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,300 @@
+//! The address of Redis or Valkey, as in `--limits`.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use percent_encoding::percent_decode_str;
+
+/// The port where none is given.
+const DEFAULT_PORT: u16 = 6379;
+
+/// Where the windows are: one primary, whose name may come to mean another server, or a cluster.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RedisAddress {
+    pub(super) is_tls: bool,
+    pub(super) is_cluster: bool,
+    /// At least one; without a cluster exactly one.
+    pub(super) nodes: Vec<NodeAddress>,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) database: i64,
+}
+
+/// A server's host and port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NodeAddress {
+    /// A name, an IPv4 address or an IPv6 address without brackets.
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+/// An address that does not parse. The text does not repeat it, because it may hold a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RedisAddressError {
+    /// Another scheme, or none.
+    #[error("must begin with redis://, rediss://, redis-cluster:// or rediss-cluster://")]
+    Scheme,
+    /// No host, or not a host.
+    #[error("must name a host, as in redis://HOST:6379; an IPv6 address stands in brackets")]
+    Host,
+    /// The port is no number from 1 to 65535.
+    #[error("the port must be a number from 1 to 65535")]
+    Port,
+    /// Several hosts without a cluster.
+    #[error("several hosts need redis-cluster:// or rediss-cluster://")]
+    NotACluster,
+    /// The user or the password is not percent-encoded UTF-8.
+    #[error("the user and the password must be percent-encoded UTF-8, as %40 for @")]
+    Login,
+    /// The database is no number, or that of a cluster.
+    #[error("after the host only the number of a database may follow, and of a cluster none")]
+    Database,
+    /// Options or a fragment.
+    #[error("takes no options after ? or #")]
+    Options,
+}
+
+impl RedisAddress {
+    /// Parses `redis://[USER][:PASSWORD]@HOST[:PORT][/DATABASE]`; `rediss` with TLS; `redis-cluster` and
+    /// `rediss-cluster` with some hosts of a cluster, separated by commas.
+    ///
+    /// # Errors
+    /// [`RedisAddressError`] when it is something else.
+    pub fn parse(text: &str) -> Result<Self, RedisAddressError> {
+        let (scheme, rest) = text.split_once("://").ok_or(RedisAddressError::Scheme)?;
+        let (is_tls, is_cluster) = match scheme {
+            "redis" => (false, false),
+            "rediss" => (true, false),
+            "redis-cluster" => (false, true),
+            "rediss-cluster" => (true, true),
+            _ => return Err(RedisAddressError::Scheme),
+        };
+        if rest.contains(['?', '#']) {
+            return Err(RedisAddressError::Options);
+        }
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, hosts) = match authority.rsplit_once('@') {
+            Some((login, hosts)) => (Some(login), hosts),
+            None => (None, authority),
+        };
+        let (user, password) = match login.map(|login| login.split_once(':')) {
+            Some(Some((user, password))) => (decode(user)?, decode(password)?),
+            Some(None) => (decode(login.unwrap_or_default())?, None),
+            None => (None, None),
+        };
+        let nodes: Vec<_> = hosts.split(',').map(parse_node).collect::<Result<_, _>>()?;
+        if nodes.len() > 1 && !is_cluster {
+            return Err(RedisAddressError::NotACluster);
+        }
+        let database = match path {
+            "" => 0,
+            _ if is_cluster => return Err(RedisAddressError::Database),
+            digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits
+                .parse()
+                .map_err(|_too_large| RedisAddressError::Database)?,
+            _ => return Err(RedisAddressError::Database),
+        };
+        Ok(Self {
+            is_tls,
+            is_cluster,
+            nodes,
+            user,
+            password,
+            database,
+        })
+    }
+}
+
+impl NodeAddress {
+    /// The address in an answer of a cluster, such as `10.0.0.1:6379` or `::1:6379`.
+    pub(super) fn parse_bare(text: &str) -> Option<Self> {
+        let (host, port) = text.rsplit_once(':')?;
+        Some(Self {
+            host: host.to_owned(),
+            port: port.parse().ok()?,
+        })
+    }
+}
+
+fn parse_node(text: &str) -> Result<NodeAddress, RedisAddressError> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']').ok_or(RedisAddressError::Host)?;
+            host.parse::<Ipv6Addr>()
+                .map_err(|_not_ipv6| RedisAddressError::Host)?;
+            (host, port)
+        }
+        None => {
+            let (host, port) = text.split_at(text.find(':').unwrap_or(text.len()));
+            let is_name =
+                |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+            if host.is_empty() || !host.bytes().all(is_name) {
+                return Err(RedisAddressError::Host);
+            }
+            (host, port)
+        }
+    };
+    let port = match port.strip_prefix(':') {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits
+            .parse()
+            .ok()
+            .filter(|port| *port != 0)
+            .ok_or(RedisAddressError::Port)?,
+        None if port.is_empty() => DEFAULT_PORT,
+        Some(_) | None => return Err(RedisAddressError::Port),
+    };
+    Ok(NodeAddress {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+/// None if it is empty.
+fn decode(text: &str) -> Result<Option<String>, RedisAddressError> {
+    let decoded = percent_decode_str(text)
+        .decode_utf8()
+        .map_err(|_not_utf8| RedisAddressError::Login)?;
+    Ok(Some(decoded.into_owned()).filter(|decoded| !decoded.is_empty()))
+}
+
+/// Without the password.
+impl fmt::Debug for RedisAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisAddress")
+            .field("is_tls", &self.is_tls)
+            .field("is_cluster", &self.is_cluster)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(address: &RedisAddress) -> Vec<(&str, u16)> {
+        let nodes = address.nodes.iter();
+        nodes.map(|node| (node.host.as_str(), node.port)).collect()
+    }
+
+    #[test]
+    fn addresses_say_where_how_and_as_whom() {
+        for (text, is_tls, is_cluster, hosts, user, password, database) in [
+            ("redis://a", false, false, vec![("a", 6379)], None, None, 0),
+            (
+                "rediss://a.example/",
+                true,
+                false,
+                vec![("a.example", 6379)],
+                None,
+                None,
+                0,
+            ),
+            (
+                "redis://:p%40ss:w@10.0.0.1:1/15",
+                false,
+                false,
+                vec![("10.0.0.1", 1)],
+                None,
+                Some("p@ss:w"),
+                15,
+            ),
+            (
+                "redis://u@h_1:65535",
+                false,
+                false,
+                vec![("h_1", 65535)],
+                Some("u"),
+                None,
+                0,
+            ),
+            (
+                "redis://u:p@x@[::1]:7000/1",
+                false,
+                false,
+                vec![("::1", 7000)],
+                Some("u"),
+                Some("p@x"),
+                1,
+            ),
+            (
+                "redis-cluster://a,b:7,[2001:db8::1]",
+                false,
+                true,
+                vec![("a", 6379), ("b", 7), ("2001:db8::1", 6379)],
+                None,
+                None,
+                0,
+            ),
+            (
+                "rediss-cluster://u:p@a:1",
+                true,
+                true,
+                vec![("a", 1)],
+                Some("u"),
+                Some("p"),
+                0,
+            ),
+        ] {
+            let address = RedisAddress::parse(text).unwrap();
+            assert_eq!(
+                (address.is_tls, address.is_cluster),
+                (is_tls, is_cluster),
+                "{text}"
+            );
+            assert_eq!(nodes(&address), hosts, "{text}");
+            assert_eq!(address.user.as_deref(), user, "{text}");
+            assert_eq!(address.password.as_deref(), password, "{text}");
+            assert_eq!(address.database, database, "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_addresses_say_what_is_wrong_and_repeat_nothing() {
+        use RedisAddressError::{Database, Host, Login, NotACluster, Options, Port, Scheme};
+        for (text, error) in [
+            ("", Scheme),
+            ("secret", Scheme),
+            ("secret:6379", Scheme),
+            ("http://secret", Scheme),
+            ("REDIS://secret", Scheme),
+            ("redis:/secret", Scheme),
+            ("valkey://secret", Scheme),
+            ("redis://", Host),
+            ("redis:///1", Host),
+            ("redis://:secret@", Host),
+            ("redis://:secret@:6379", Host),
+            ("redis://se cret", Host),
+            ("redis://::1", Host),
+            ("redis://[::1", Host),
+            ("redis://[secret]", Host),
+            ("redis-cluster://a,,b", Host),
+            ("redis-cluster://a,", Host),
+            ("redis://a:", Port),
+            ("redis://a:0", Port),
+            ("redis://a:+1", Port),
+            ("redis://a:65536", Port),
+            ("redis://a:secret", Port),
+            ("redis://[::1]6379", Port),
+            ("redis://a,b", NotACluster),
+            ("redis://%ff@a", Login),
+            ("redis://:%ffsecret@a", Login),
+            ("redis://a/secret", Database),
+            ("redis://a/-1", Database),
+            ("redis://a/1/2", Database),
+            ("redis://a/99999999999999999999", Database),
+            ("redis-cluster://a/1", Database),
+            ("redis://a?secret=1", Options),
+            ("rediss://a#insecure", Options),
+        ] {
+            assert_eq!(RedisAddress::parse(text), Err(error), "{text}");
+            assert!(!error.to_string().contains("secret"));
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_printed_hides_its_password() {
+        let address = RedisAddress::parse("redis://user:secret@host").unwrap();
+        let text = format!("{address:?}");
+        assert!(!text.contains("secret") && !text.contains("host"), "{text}");
+    }
+}

@@ -1,0 +1,419 @@
+//! The port over Redis or Valkey.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use redis::{RedisConnectionInfo, Value, cmd};
+use tokio::sync::Semaphore;
+
+use crate::adapters::outbound::{Roots, tls_config};
+use crate::domain::decision::Decision;
+use crate::domain::policy::{PolicyName, Quota};
+use crate::domain::time::Timestamp;
+use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, WindowSet};
+
+use super::address::RedisAddress;
+use super::cluster::Cluster;
+use super::link::{Access, CallFailure, ServerLink};
+use super::scan::{Scan, call, counted, failed, time, unexpected};
+use super::script::{Answer, Asked, Home, ScriptVerb, WindowScript, home, key_text};
+use super::survey::{RedisSurvey, parse_info};
+
+/// So many requests may have charges taken back at once after their answer; others wait for it.
+const TAKING_BACK_MAX: usize = 1024;
+
+/// Where the windows are, and how to get in.
+#[derive(Clone, Debug)]
+pub struct RedisSettings {
+    /// Where.
+    pub address: RedisAddress,
+    /// The password, unless the address has one.
+    pub password: Option<String>,
+    /// Whose certificates are believed, with TLS.
+    pub roots: Roots,
+}
+
+/// The settings cannot be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RedisSettingsError {
+    /// Which of them holds is not guessed.
+    #[error("the password is in the URL and in a file: remove one of them")]
+    TwoPasswords,
+    /// A user alone cannot log in.
+    #[error("the URL names a user, and the password is missing")]
+    NoPassword,
+    /// TLS cannot be set up.
+    #[error("TLS: {0}")]
+    Tls(String),
+}
+
+/// Counts requests in Redis or Valkey, for several nodes together.
+pub struct RedisRateLimiter(Arc<Shared>);
+
+struct Shared {
+    servers: Servers,
+    script: Arc<WindowScript>,
+    /// Whether the caller's time holds, and not the server's: in tests.
+    is_time_given: bool,
+    taking_back: Arc<Semaphore>,
+}
+
+enum Servers {
+    Primary(Arc<ServerLink>),
+    Cluster(Arc<Cluster>),
+}
+
+/// The windows of a request that one script decides about, each with its place in the request.
+struct HomeGroup {
+    home: Home,
+    places: Vec<usize>,
+    windows: Vec<Asked>,
+}
+
+impl RedisRateLimiter {
+    /// Connects, and keeps on trying: an engine that is away is no error.
+    ///
+    /// # Errors
+    /// [`RedisSettingsError`] when the settings cannot be right.
+    pub async fn open(settings: RedisSettings) -> Result<Self, RedisSettingsError> {
+        Self::open_with(settings, false).await
+    }
+
+    /// The same for tests: the caller's time holds, and not the server's.
+    ///
+    /// # Errors
+    /// [`RedisSettingsError`] when the settings cannot be right.
+    pub async fn with_given_time(settings: RedisSettings) -> Result<Self, RedisSettingsError> {
+        Self::open_with(settings, true).await
+    }
+
+    async fn open_with(
+        settings: RedisSettings,
+        is_time_given: bool,
+    ) -> Result<Self, RedisSettingsError> {
+        let address = settings.address;
+        let password = match (address.password, settings.password) {
+            (Some(_), Some(_)) => return Err(RedisSettingsError::TwoPasswords),
+            (one, other) => one.or(other),
+        };
+        let mut login = RedisConnectionInfo::default().set_db(address.database);
+        match (address.user, password) {
+            (Some(_), None) => return Err(RedisSettingsError::NoPassword),
+            (user, Some(password)) => {
+                login = login.set_password(password);
+                if let Some(user) = user {
+                    login = login.set_username(user);
+                }
+            }
+            (None, None) => {}
+        }
+        let tls = match address.is_tls {
+            true => {
+                let config = tls_config(settings.roots);
+                let config = config.map_err(|error| RedisSettingsError::Tls(error.to_string()))?;
+                Some(Arc::new(config))
+            }
+            false => None,
+        };
+        let script = Arc::new(WindowScript::new());
+        let access = Access {
+            login,
+            tls,
+            script: Arc::clone(&script),
+        };
+        let mut nodes = address.nodes;
+        let servers = match nodes.pop() {
+            Some(node) if !address.is_cluster => {
+                Servers::Primary(ServerLink::open(node, access, "0".to_owned()).await)
+            }
+            last => {
+                nodes.extend(last);
+                Servers::Cluster(Cluster::open(nodes, access).await)
+            }
+        };
+        Ok(Self(Arc::new(Shared {
+            servers,
+            script,
+            is_time_given,
+            taking_back: Arc::new(Semaphore::new(TAKING_BACK_MAX)),
+        })))
+    }
+
+    /// What each primary says of itself.
+    ///
+    /// # Errors
+    /// [`LimiterError`] when one of them does not answer.
+    pub async fn survey(&self) -> Result<Vec<RedisSurvey>, LimiterError> {
+        let mut surveys = Vec::new();
+        for link in self.0.primaries()? {
+            let info = call(&link, &cmd("INFO")).await?;
+            let Value::BulkString(info) = info else {
+                return Err(unexpected());
+            };
+            surveys.push(parse_info(&info));
+        }
+        Ok(surveys)
+    }
+}
+
+impl Shared {
+    /// The primaries of all windows.
+    fn primaries(&self) -> Result<Vec<Arc<ServerLink>>, LimiterError> {
+        match &self.servers {
+            Servers::Primary(link) => Ok(vec![Arc::clone(link)]),
+            Servers::Cluster(cluster) => cluster.primaries().map_err(LimiterError),
+        }
+    }
+
+    /// One primary decides about all windows in one script; in a cluster the homes may be anywhere.
+    fn groups(&self, windows: impl Iterator<Item = Asked>) -> Vec<HomeGroup> {
+        let mut groups: Vec<HomeGroup> = Vec::new();
+        for (place, window) in windows.enumerate() {
+            let home = home(&window.key);
+            let shares = |group: &&mut HomeGroup| match self.servers {
+                Servers::Primary(_) => true,
+                Servers::Cluster(_) => group.home == home,
+            };
+            match groups.iter_mut().find(shares) {
+                Some(group) => {
+                    group.places.push(place);
+                    group.windows.push(window);
+                }
+                None => groups.push(HomeGroup {
+                    home,
+                    places: vec![place],
+                    windows: vec![window],
+                }),
+            }
+        }
+        groups
+    }
+
+    /// Asks all groups at once.
+    async fn decide_all(
+        &self,
+        verb: ScriptVerb,
+        groups: &[HomeGroup],
+        now: Timestamp,
+    ) -> Vec<Result<Vec<Answer>, CallFailure>> {
+        let deciding = groups.iter().map(|group| self.decide(verb, group, now));
+        join_all(deciding).await
+    }
+
+    async fn decide(
+        &self,
+        verb: ScriptVerb,
+        group: &HomeGroup,
+        now: Timestamp,
+    ) -> Result<Vec<Answer>, CallFailure> {
+        let now = self.is_time_given.then_some(now);
+        let call = self.script.call(verb, &group.windows, now);
+        match &self.servers {
+            Servers::Primary(link) => link.decide(&call).await,
+            Servers::Cluster(cluster) => cluster.decide(&group.home, &call).await,
+        }
+    }
+
+    async fn look_or_refund(
+        &self,
+        verb: ScriptVerb,
+        windows: impl Iterator<Item = Asked>,
+        now: Timestamp,
+    ) -> Result<Vec<Answer>, LimiterError> {
+        let groups = self.groups(windows);
+        let answers = self.decide_all(verb, &groups, now).await;
+        let answers: Result<Vec<_>, _> = answers.into_iter().collect();
+        Ok(in_order(&groups, answers.map_err(failed)?))
+    }
+}
+
+#[async_trait]
+impl RateLimiter for RedisRateLimiter {
+    async fn acquire(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Result<Admission, LimiterError> {
+        if charges.is_empty() {
+            return Ok(Admission::default());
+        }
+        let groups = self.0.groups(charges.iter().map(asked));
+        let answers = self.0.decide_all(ScriptVerb::Charge, &groups, now).await;
+        let is_charged = |answer: &Result<Vec<Answer>, CallFailure>| {
+            let answers = answer.iter().flatten();
+            answers.into_iter().all(|it| it.charged.is_some()) && answer.is_ok()
+        };
+        let mut admission = Admission::default();
+        if answers.iter().all(is_charged) {
+            let answers = in_order(&groups, answers.into_iter().flatten().collect());
+            for (charge, answer) in charges.iter().zip(answers) {
+                admission
+                    .decision
+                    .push(charge.standing(answer.usage, false));
+                let charged = answer.charged.map_or(0, Timestamp::as_ms);
+                admission.receipt.push(charge, charge.key, charged);
+            }
+            return Ok(admission);
+        }
+        let mut refused = Vec::new();
+        let mut failure = None;
+        for (group, answer) in groups.iter().zip(answers) {
+            match answer {
+                Ok(mut answers) => {
+                    if answers.iter().all(|it| it.charged.is_some()) {
+                        self.take_back(group, &answers, now).await;
+                        for answer in &mut answers {
+                            answer.usage.counted = answer.usage.counted.saturating_sub(1);
+                        }
+                    }
+                    refused.push(answers);
+                }
+                Err(error) => failure = Some(error),
+            }
+        }
+        if let Some(failure) = failure {
+            return Err(failed(failure));
+        }
+        for (charge, answer) in charges.iter().zip(in_order(&groups, refused)) {
+            let is_full = answer.charged.is_none() && answer.usage.counted >= charge.quota.count();
+            admission
+                .decision
+                .push(charge.standing(answer.usage, is_full));
+        }
+        Ok(admission)
+    }
+
+    async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
+        let windows = charges.iter().map(asked);
+        let answers = self
+            .0
+            .look_or_refund(ScriptVerb::Look, windows, now)
+            .await?;
+        let mut decision = Decision::default();
+        for (charge, answer) in charges.iter().zip(answers) {
+            decision.push(charge.standing(answer.usage, false));
+        }
+        Ok(decision)
+    }
+
+    async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
+        let windows = receipt.entries().iter().map(|entry| Asked {
+            key: entry.key,
+            quota: entry.quota,
+            admitted: Timestamp::from_ms(entry.token),
+        });
+        let answers = self
+            .0
+            .look_or_refund(ScriptVerb::Refund, windows, now)
+            .await?;
+        let mut decision = Decision::default();
+        for (entry, answer) in receipt.entries().iter().zip(answers) {
+            decision.push(entry.standing(answer.usage));
+        }
+        Ok(decision)
+    }
+
+    async fn busiest(
+        &self,
+        policy: PolicyName,
+        quota: Quota,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<Vec<BusyWindow>, LimiterError> {
+        let mut busiest = Vec::new();
+        for link in self.0.primaries()? {
+            let now = match self.0.is_time_given {
+                true => now,
+                false => time(&link).await?,
+            };
+            let scan = Scan::new(&link, Some(policy));
+            scan.add_busiest(&mut busiest, quota, most, now).await?;
+        }
+        Ok(busiest)
+    }
+
+    async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
+        let policy = match which {
+            WindowSet::All => None,
+            WindowSet::Policy(policy) => Some(policy),
+            WindowSet::Window(key) => {
+                let mut unlink = cmd("UNLINK");
+                unlink.arg(key_text(&key));
+                let answer = match &self.0.servers {
+                    Servers::Primary(link) => link.call(&unlink).await,
+                    Servers::Cluster(cluster) => cluster.call(&home(&key), &unlink).await,
+                };
+                return counted(&answer.map_err(failed)?);
+            }
+        };
+        let mut count = 0;
+        for link in self.0.primaries()? {
+            count += Scan::new(&link, policy).remove().await?;
+        }
+        Ok(count)
+    }
+
+    /// Whether every primary answers. Known at once: each is tried every second.
+    async fn check(&self) -> Result<(), LimiterError> {
+        for link in self.0.primaries()? {
+            link.check().map_err(LimiterError)?;
+        }
+        Ok(())
+    }
+}
+
+impl RedisRateLimiter {
+    /// Takes back what one home admitted and another refused, after the answer to the client unless too
+    /// many do. If the server fails meanwhile, the charge stays until it leaves the window.
+    async fn take_back(&self, group: &HomeGroup, answers: &[Answer], now: Timestamp) {
+        let windows = group.windows.iter().zip(answers);
+        let charged = HomeGroup {
+            home: group.home,
+            places: Vec::new(),
+            windows: windows
+                .map(|(window, answer)| Asked {
+                    admitted: answer.charged.unwrap_or_default(),
+                    ..*window
+                })
+                .collect(),
+        };
+        let shared = Arc::clone(&self.0);
+        match Arc::clone(&shared.taking_back).try_acquire_owned() {
+            Ok(permit) => {
+                tokio::spawn(async move {
+                    let _ = shared.decide(ScriptVerb::Refund, &charged, now).await;
+                    drop(permit);
+                });
+            }
+            Err(_too_many) => {
+                let _ = shared.decide(ScriptVerb::Refund, &charged, now).await;
+            }
+        }
+    }
+}
+
+fn asked(charge: &Charge<'_>) -> Asked {
+    Asked {
+        key: charge.key,
+        quota: charge.quota,
+        admitted: Timestamp::default(),
+    }
+}
+
+/// The answers to the windows of a request, in its order.
+fn in_order(groups: &[HomeGroup], answers: Vec<Vec<Answer>>) -> Vec<Answer> {
+    let mut placed: Vec<(usize, Answer)> = groups
+        .iter()
+        .zip(answers)
+        .flat_map(|(group, answers)| group.places.iter().copied().zip(answers))
+        .collect();
+    placed.sort_unstable_by_key(|(place, _)| *place);
+    placed.into_iter().map(|(_, answer)| answer).collect()
+}
+
+impl std::fmt::Debug for RedisRateLimiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RedisRateLimiter").finish_non_exhaustive()
+    }
+}

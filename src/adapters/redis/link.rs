@@ -1,0 +1,354 @@
+//! The connection to one server.
+//!
+//! A call waits 250 ms for its answer. When three in a row were not answered, or the connection is lost,
+//! or the server says that it cannot decide (`READONLY` of a demoted primary, `OOM`, `LOADING`), the link
+//! is down: calls fail at once, and each second the server is connected to anew, by its name, which may
+//! have come to mean another one. The link is up again when that server has decided something.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, RedisResult, Value};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_rustls::TlsConnector;
+
+use crate::adapters::mutex::lock;
+
+use super::address::NodeAddress;
+use super::script::{Answer, ScriptCall, WindowScript};
+
+/// How long a server may take to be connected to, with DNS, TLS and the log-in.
+const CONNECT_DEADLINE: Duration = Duration::from_millis(300);
+/// How long it may take to answer.
+const ANSWER_DEADLINE: Duration = Duration::from_millis(250);
+/// So many calls in a row may be without an answer.
+const SILENT_CALLS_MAX: u32 = 3;
+/// How often a server is tried, whether it answers or not.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How servers are connected to.
+#[derive(Clone)]
+pub(super) struct Access {
+    /// Who logs in, and the database.
+    pub(super) login: RedisConnectionInfo,
+    pub(super) tls: Option<Arc<ClientConfig>>,
+    pub(super) script: Arc<WindowScript>,
+}
+
+/// Why a call has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CallFailure {
+    /// It was not sent, or may have been and was not answered. The text is for the log.
+    Away(String),
+    /// The server refused, and did nothing. The text is the error's code.
+    Refused(String),
+    /// The windows are on another server of the cluster.
+    Moved(NodeAddress),
+    /// The windows are on the way to another server.
+    Ask(NodeAddress),
+}
+
+/// A connection, which ends with its last user.
+struct ServerConnection {
+    multiplexed: MultiplexedConnection,
+    /// Without it, the task of a silent connection would wait for ever.
+    driver: AbortHandle,
+    /// How many calls in a row were not answered.
+    silent: AtomicU32,
+}
+
+impl Drop for ServerConnection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// Either a connection, or why there is none.
+type Reached = Result<Arc<ServerConnection>, String>;
+
+/// The connection to one server, which is replaced when it fails.
+pub(super) struct ServerLink {
+    address: NodeAddress,
+    access: Access,
+    /// The hash tag of windows that this server has.
+    probed_tag: String,
+    connected: Mutex<Reached>,
+    lost: Arc<Notify>,
+}
+
+impl ServerLink {
+    /// Tries to connect, and keeps on trying until the value is dropped.
+    pub(super) async fn open(
+        address: NodeAddress,
+        access: Access,
+        probed_tag: String,
+    ) -> Arc<Self> {
+        let link = Arc::new(Self {
+            address,
+            access,
+            probed_tag,
+            connected: Mutex::new(Err("not connected yet".to_owned())),
+            lost: Arc::new(Notify::new()),
+        });
+        link.probe().await;
+        tokio::spawn(keep(Arc::downgrade(&link), Arc::clone(&link.lost)));
+        link
+    }
+
+    pub(super) const fn address(&self) -> &NodeAddress {
+        &self.address
+    }
+
+    /// Whether the server answers; if not, why.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.connection().map(|_connection| ())
+    }
+
+    /// Sends a command.
+    pub(super) async fn call(&self, command: &Cmd) -> Result<Value, CallFailure> {
+        let connection = self.connection().map_err(CallFailure::Away)?;
+        let answer = send(&connection, command).await;
+        self.judge(&connection, answer)
+    }
+
+    /// Sends commands together.
+    pub(super) async fn call_all(
+        &self,
+        commands: &redis::Pipeline,
+        count: usize,
+    ) -> Result<Vec<Value>, CallFailure> {
+        let connection = self.connection().map_err(CallFailure::Away)?;
+        let answers = send_all(&connection, commands, 0, count).await;
+        self.judge(&connection, answers)
+    }
+
+    /// Has the script decide. A server that refuses that is taken for down.
+    pub(super) async fn decide(&self, call: &ScriptCall<'_>) -> Result<Vec<Answer>, CallFailure> {
+        let connection = self.connection().map_err(CallFailure::Away)?;
+        let answer = send_script(&connection, call).await;
+        self.decided(call, &connection, answer)
+    }
+
+    /// The same on a server that the windows are on the way to.
+    pub(super) async fn decide_asking(
+        &self,
+        call: &ScriptCall<'_>,
+    ) -> Result<Vec<Answer>, CallFailure> {
+        let connection = self.connection().map_err(CallFailure::Away)?;
+        let answer = send_all(&connection, &call.asking(), 1, 1).await;
+        let answer =
+            answer.map(|answer| answer.map(|mut values| values.pop().unwrap_or(Value::Nil)));
+        self.decided(call, &connection, answer)
+    }
+
+    fn decided(
+        &self,
+        call: &ScriptCall<'_>,
+        connection: &Arc<ServerConnection>,
+        answer: Sent<Value>,
+    ) -> Result<Vec<Answer>, CallFailure> {
+        let value = self.judge(connection, answer).inspect_err(|failure| {
+            // While a slot moves, windows of one home are in two places for a moment.
+            if let CallFailure::Refused(code) = failure
+                && code != "TRYAGAIN"
+            {
+                self.lose(connection, code.clone());
+            }
+        })?;
+        call.answers(&value).ok_or_else(|| {
+            let what = "an answer that is none of the script's".to_owned();
+            self.lose(connection, what.clone());
+            CallFailure::Away(what)
+        })
+    }
+
+    fn connection(&self) -> Reached {
+        lock(&self.connected).clone()
+    }
+
+    /// Draws the consequences of an answer, or of none, for the connection.
+    fn judge<T>(
+        &self,
+        connection: &Arc<ServerConnection>,
+        answer: Sent<T>,
+    ) -> Result<T, CallFailure> {
+        let Some(answer) = answer else {
+            let silent = connection.silent.fetch_add(1, Relaxed) + 1;
+            if silent >= SILENT_CALLS_MAX {
+                self.lose(connection, "it does not answer".to_owned());
+            }
+            return Err(CallFailure::Away("no answer in time".to_owned()));
+        };
+        connection.silent.store(0, Relaxed);
+        answer.map_err(|error| match (error.code(), redirect(&error)) {
+            (Some("MOVED"), Some(node)) => CallFailure::Moved(node),
+            (Some("ASK"), Some(node)) => CallFailure::Ask(node),
+            (Some(code), _) => CallFailure::Refused(code.to_owned()),
+            (None, _) => {
+                let why = describe(&error);
+                self.lose(connection, why.clone());
+                CallFailure::Away(why)
+            }
+        })
+    }
+
+    /// Gives up `connection`, unless it has been replaced.
+    fn lose(&self, connection: &Arc<ServerConnection>, why: String) {
+        let mut connected = lock(&self.connected);
+        if connected
+            .as_ref()
+            .is_ok_and(|current| Arc::ptr_eq(current, connection))
+        {
+            *connected = Err(why);
+            self.lost.notify_one();
+        }
+    }
+
+    /// Has the server decide something, after connecting to it if it is down.
+    async fn probe(&self) {
+        let call = self.access.script.probe(&self.probed_tag);
+        if self.connection().is_ok() {
+            // A failure has its consequences.
+            let _ = self.decide(&call).await;
+            return;
+        }
+        let connected = self.connect_and_decide(&call).await;
+        *lock(&self.connected) = connected;
+    }
+
+    async fn connect_and_decide(&self, call: &ScriptCall<'_>) -> Reached {
+        let connection = connect_in_time(&self.address, &self.access).await?;
+        match send_script(&connection, call).await {
+            Some(Ok(_decided)) => Ok(Arc::new(connection)),
+            // The slot it was tried with has moved; the others it has.
+            Some(Err(error)) if redirect(&error).is_some() => Ok(Arc::new(connection)),
+            Some(Err(error)) => Err(describe(&error)),
+            None => Err("no answer in time".to_owned()),
+        }
+    }
+}
+
+async fn connect(address: &NodeAddress, access: &Access) -> Result<ServerConnection, String> {
+    let NodeAddress { host, port } = address;
+    let io = |error: io::Error| match error.raw_os_error() {
+        Some(_) => error.to_string(),
+        None => error.kind().to_string(),
+    };
+    let tcp = TcpStream::connect((host.as_str(), *port))
+        .await
+        .map_err(io)?;
+    tcp.set_nodelay(true).map_err(io)?;
+    let Some(tls) = &access.tls else {
+        return log_in(tcp, access).await;
+    };
+    let name = ServerName::try_from(host.clone())
+        .map_err(|_not_a_name| "not a name for TLS".to_owned())?;
+    let tls = TlsConnector::from(Arc::clone(tls)).connect(name, tcp).await;
+    log_in(
+        tls.map_err(|_names_the_host| "the TLS handshake failed".to_owned())?,
+        access,
+    )
+    .await
+}
+
+async fn log_in(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    access: &Access,
+) -> Result<ServerConnection, String> {
+    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    let opened = MultiplexedConnection::new_with_config(&access.login, stream, config).await;
+    let (multiplexed, driver) = opened.map_err(|error| describe(&error))?;
+    Ok(ServerConnection {
+        multiplexed,
+        driver: tokio::spawn(driver).abort_handle(),
+        silent: AtomicU32::new(0),
+    })
+}
+
+async fn connect_in_time(
+    address: &NodeAddress,
+    access: &Access,
+) -> Result<ServerConnection, String> {
+    let connecting = timeout(CONNECT_DEADLINE, connect(address, access));
+    connecting
+        .await
+        .unwrap_or_else(|_elapsed| Err("no connection in time".to_owned()))
+}
+
+/// Sends one command over a connection of its own.
+pub(super) async fn call_once(
+    address: &NodeAddress,
+    access: &Access,
+    command: &Cmd,
+) -> Option<Value> {
+    let connection = connect_in_time(address, access).await.ok()?;
+    send(&connection, command).await?.ok()
+}
+
+/// Tries the server each second, and at once when its connection is lost.
+async fn keep(link: Weak<ServerLink>, lost: Arc<Notify>) {
+    let mut ticks = interval(PROBE_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.tick().await;
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = lost.notified() => {}
+        }
+        match link.upgrade() {
+            Some(link) => link.probe().await,
+            None => return,
+        }
+    }
+}
+
+/// None if there was no answer in time.
+type Sent<T> = Option<RedisResult<T>>;
+
+async fn send(connection: &ServerConnection, command: &Cmd) -> Sent<Value> {
+    let mut multiplexed = connection.multiplexed.clone();
+    let sending = multiplexed.send_packed_command(command);
+    let answer = timeout(ANSWER_DEADLINE, sending).await.ok()?;
+    Some(answer.and_then(Value::extract_error))
+}
+
+/// The answers from number `first` on.
+async fn send_all(
+    connection: &ServerConnection,
+    commands: &redis::Pipeline,
+    first: usize,
+    count: usize,
+) -> Sent<Vec<Value>> {
+    let mut multiplexed = connection.multiplexed.clone();
+    let sending = multiplexed.send_packed_commands(commands, first, count);
+    let answers = timeout(ANSWER_DEADLINE, sending).await.ok()?;
+    Some(answers.and_then(|answers| answers.into_iter().map(Value::extract_error).collect()))
+}
+
+async fn send_script(connection: &ServerConnection, call: &ScriptCall<'_>) -> Sent<Value> {
+    match send(connection, &call.by_hash()).await {
+        Some(Err(error)) if error.code() == Some("NOSCRIPT") => {
+            send(connection, &call.whole()).await
+        }
+        answer => answer,
+    }
+}
+
+fn redirect(error: &RedisError) -> Option<NodeAddress> {
+    let (node, _slot) = error.redirect_node()?;
+    NodeAddress::parse_bare(node)
+}
+
+/// What went wrong, without names: the texts of servers may hold them.
+fn describe(error: &RedisError) -> String {
+    error.code().unwrap_or_else(|| error.category()).to_owned()
+}

@@ -1,0 +1,137 @@
+//! The windows of one server, looked through for the operator.
+
+use std::cmp::Reverse;
+
+use redis::{Cmd, Value, cmd, pipe};
+
+use crate::domain::policy::{PolicyName, Quota};
+use crate::domain::time::Timestamp;
+use crate::ports::{BusyWindow, LimiterError};
+
+use super::link::{CallFailure, ServerLink};
+use super::script::{decode, parse_key, pattern};
+
+/// So many keys are looked through at once.
+const KEYS_PER_STEP: usize = 1000;
+
+/// The keys of a server's windows, some at a time. Some may come twice.
+pub(super) struct Scan<'a> {
+    link: &'a ServerLink,
+    pattern: String,
+    /// None at the end.
+    cursor: Option<u64>,
+}
+
+impl<'a> Scan<'a> {
+    /// Those of `policy`, or all.
+    pub(super) fn new(link: &'a ServerLink, policy: Option<PolicyName>) -> Self {
+        Self {
+            link,
+            pattern: pattern(policy),
+            cursor: Some(0),
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, LimiterError> {
+        let Some(cursor) = self.cursor else {
+            return Ok(None);
+        };
+        let mut scan = cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(&self.pattern);
+        scan.arg("COUNT").arg(KEYS_PER_STEP);
+        let answer = call(self.link, &scan).await?;
+        let (next, mut keys): (u64, Vec<Vec<u8>>) =
+            redis::from_redis_value(answer).map_err(|_another_form| unexpected())?;
+        self.cursor = (next != 0).then_some(next);
+        keys.retain(|key| parse_key(key).is_some());
+        Ok(Some(keys))
+    }
+
+    /// Sends a command with each of `keys`. In a cluster, one with all of them would be refused.
+    async fn send_each(&self, name: &str, keys: &[Vec<u8>]) -> Result<Vec<Value>, LimiterError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut commands = pipe();
+        for key in keys {
+            commands.cmd(name).arg(key);
+        }
+        let answers = self.link.call_all(&commands, keys.len()).await;
+        answers.map_err(failed)
+    }
+
+    /// Adds the windows that count most to `busiest`, which keeps `most`, the fullest first.
+    pub(super) async fn add_busiest(
+        mut self,
+        busiest: &mut Vec<BusyWindow>,
+        quota: Quota,
+        most: usize,
+        now: Timestamp,
+    ) -> Result<(), LimiterError> {
+        while let Some(keys) = self.next().await? {
+            let values = self.send_each("GET", &keys).await?;
+            for (key, value) in keys.iter().zip(values) {
+                // It may have expired meanwhile.
+                let Value::BulkString(value) = value else {
+                    continue;
+                };
+                if let Some((key, mut window)) = parse_key(key).zip(decode(&value)) {
+                    let usage = window.peek(quota, now);
+                    busiest.retain(|it| it.key != key);
+                    busiest.push(BusyWindow { key, usage });
+                }
+                // Bounds the work of the line above.
+                if busiest.len() > 2 * most {
+                    keep_fullest(busiest, most);
+                }
+            }
+            keep_fullest(busiest, most);
+        }
+        Ok(())
+    }
+
+    /// Removes them, and returns how many they were.
+    pub(super) async fn remove(mut self) -> Result<usize, LimiterError> {
+        let mut count = 0;
+        while let Some(keys) = self.next().await? {
+            for answer in self.send_each("UNLINK", &keys).await? {
+                count += counted(&answer)?;
+            }
+        }
+        Ok(count)
+    }
+}
+
+fn keep_fullest(busiest: &mut Vec<BusyWindow>, most: usize) {
+    busiest.retain(|it| it.usage.counted > 0);
+    busiest.sort_unstable_by_key(|it| Reverse((it.usage.counted, it.key)));
+    busiest.truncate(most);
+}
+
+/// The server's time.
+pub(super) async fn time(link: &ServerLink) -> Result<Timestamp, LimiterError> {
+    let answer = call(link, &cmd("TIME")).await?;
+    let (seconds, micros): (u64, u64) =
+        redis::from_redis_value(answer).map_err(|_another_form| unexpected())?;
+    Ok(Timestamp::from_ms(seconds * 1000 + micros / 1000))
+}
+
+pub(super) async fn call(link: &ServerLink, command: &Cmd) -> Result<Value, LimiterError> {
+    link.call(command).await.map_err(failed)
+}
+
+/// How many keys a command changed.
+pub(super) fn counted(answer: &Value) -> Result<usize, LimiterError> {
+    redis::from_redis_value_ref(answer).map_err(|_another_form| unexpected())
+}
+
+pub(super) fn failed(failure: CallFailure) -> LimiterError {
+    LimiterError(match failure {
+        CallFailure::Away(why) | CallFailure::Refused(why) => why,
+        CallFailure::Moved(_) | CallFailure::Ask(_) => "the windows are moving".to_owned(),
+    })
+}
+
+pub(super) fn unexpected() -> LimiterError {
+    LimiterError("an answer of another form than asked for".to_owned())
+}

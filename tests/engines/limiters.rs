@@ -1,0 +1,28 @@
+//! The limiters that the contracts are run against: Redis, Valkey, and a node's own table before Redis.
+
+use std::sync::Arc;
+
+use landing_api::adapters::limiter::GuardedRateLimiter;
+use landing_api::adapters::memory::ManualClock;
+use landing_api::adapters::redis::RedisRateLimiter;
+use landing_api::metrics::Metrics;
+use landing_api::ports::RateLimiter;
+
+use crate::fixtures::{START, policies};
+use crate::redis::Redis;
+
+/// Every adapter, and the servers they need. Charges must all have `quota`.
+pub(crate) async fn limiters(quota: &str) -> (Vec<Redis>, Vec<Arc<dyn RateLimiter>>) {
+    let mut servers = vec![Redis::start().await, Redis::start().await];
+    servers.extend(Redis::start_valkey().await);
+    let mut limiters: Vec<Arc<dyn RateLimiter>> = Vec::new();
+    for server in &servers {
+        let limiter = RedisRateLimiter::with_given_time(server.settings()).await;
+        limiters.push(Arc::new(limiter.unwrap()));
+    }
+    let clock = Arc::new(ManualClock::new(START));
+    let metrics = Arc::new(Metrics::new([]));
+    let engine = Arc::clone(&limiters[0]);
+    limiters[0] = GuardedRateLimiter::new(engine, 3, &policies(quota), metrics, clock).unwrap();
+    (servers, limiters)
+}
