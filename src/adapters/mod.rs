@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`ledger`] | `ContactStore`, `KeyIssuer`, `RevocationList` | an append-only file, indexed in sled |
 //! | [`postgres`] | the same, `CountStore`, `StoreMaintenance` | a PostgreSQL database, for several nodes |
+//! | [`credential_cache`] | `KeyIssuer`, `RevocationList` | those of a store on a network, remembered for a while |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
 //! | [`redis`] | `RateLimiter` | Redis or Valkey, for several nodes |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
@@ -34,6 +35,7 @@
 pub mod admin_socket;
 pub mod backup;
 pub mod counts;
+pub mod credential_cache;
 pub mod data_dir;
 pub mod files;
 pub mod inspection;

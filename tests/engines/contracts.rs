@@ -3,7 +3,7 @@
 #[path = "../it/contracts/contact_store.rs"]
 mod contact_store;
 #[path = "../it/contracts/count_store.rs"]
-mod count_store;
+pub(crate) mod count_store;
 #[path = "../it/contracts/key_issuer.rs"]
 mod key_issuer;
 #[path = "../it/contracts/revocation_list.rs"]

@@ -12,6 +12,7 @@
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
 mod contracts;
+mod copies;
 mod engine;
 #[path = "../it/fixtures.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]

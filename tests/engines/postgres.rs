@@ -38,8 +38,7 @@ impl Postgres {
 
     /// The same with settings such as `fsync=off`.
     pub(crate) async fn start_with(settings: &[&str]) -> Self {
-        let mut server = Self::of_copy(tempfile::tempdir().unwrap(), settings);
-        own(server.dir.path());
+        let mut server = Self::at(free_port(), settings);
         let data = server.data();
         run(unprivileged("initdb")
             .args(["--no-sync", "--auth=trust", "--username=postgres", "-D"])
@@ -48,14 +47,46 @@ impl Postgres {
         server
     }
 
-    /// A server that has not been started, in a directory that has its files, or will have.
-    pub(crate) fn of_copy(dir: TempDir, settings: &[&str]) -> Self {
+    /// Makes a standby of this server and starts it. From now on this one acknowledges nothing that the
+    /// standby does not have.
+    pub(crate) async fn standby_at(&self, port: u16) -> Self {
+        let mut standby = Self::at(port, &[]);
+        let data = standby.data();
+        run(unprivileged("pg_basebackup")
+            .args(["--host=127.0.0.1", "--username=postgres", "--no-sync"])
+            .args(["--checkpoint=fast", "--write-recovery-conf", "--port"])
+            .arg(self.port.to_string())
+            .arg("-D")
+            .arg(data));
+        standby.restart().await;
+        self.set_now("synchronous_standby_names", "*").await;
+        let state = "SELECT sync_state FROM pg_stat_replication";
+        until("the standby to be synchronous", async || {
+            self.sql(state).await == ["sync"]
+        })
+        .await;
+        // The process that does it is the one that has commits wait.
+        self.sql("CHECKPOINT").await;
+        standby
+    }
+
+    /// A server that has not been started, without files.
+    fn at(port: u16, settings: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        own(dir.path());
         Self {
             process: None,
-            port: free_port(),
+            port,
             settings: settings.iter().map(|it| (*it).to_owned()).collect(),
             dir,
         }
+    }
+
+    /// Changes a setting while it runs.
+    pub(crate) async fn set_now(&self, setting: &str, value: &str) {
+        self.sql(&format!("ALTER SYSTEM SET {setting} = '{value}'"))
+            .await;
+        self.sql("SELECT pg_reload_conf()").await;
     }
 
     /// Where its files are.

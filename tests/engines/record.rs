@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, timeout};
 
-use crate::engine::until;
+use crate::engine::{free_port, until};
 use crate::fixtures::{START, address, key_record, origin, registration};
 use crate::postgres::{Postgres, open, url};
 use crate::relay::{Flow, Relay};
@@ -215,6 +215,40 @@ async fn what_was_acknowledged_survives_a_hundred_kills() {
     load.check(&server).await;
 }
 
+/// Each primary is killed in turn, its standby promoted, and a new standby made of that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_was_acknowledged_survives_a_promoted_standby() {
+    let mut primary = Postgres::start().await;
+    drop(primary.store().await);
+    let ports = [primary.port(), free_port()];
+    let mut standby = primary.standby_at(ports[1]).await;
+    let hosts = ports.map(|port| format!("127.0.0.1:{port}")).join(",");
+    let url = format!(
+        "postgres://postgres@{hosts}/postgres?sslmode=disable&target_session_attrs=read-write"
+    );
+    let store = open(&url).await.unwrap();
+    let load = Load::start(&store);
+    for round in 0..4 {
+        load.goes_on().await;
+        // What is acknowledged is at the standby, so nothing is while it hangs.
+        standby.signal_all(Signal::STOP);
+        let waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+        until("a commit to wait for the standby", async || {
+            !primary.sql(waiting).await.is_empty()
+        })
+        .await;
+        primary.kill();
+        standby.signal_all(Signal::CONT);
+        standby.sql("SELECT pg_promote()").await;
+        primary = standby;
+        // Alone until it has a standby, too.
+        load.goes_on().await;
+        standby = primary.standby_at(ports[round % 2]).await;
+    }
+    load.goes_on().await;
+    load.check(&primary).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn connections_that_are_terminated_are_replaced_without_an_error() {
     let server = Postgres::start().await;
@@ -241,18 +275,12 @@ async fn a_read_only_primary_is_left_until_it_takes_writes() {
     let server = Postgres::start().await;
     let store = server.store().await;
     assert_eq!(sign_up(&store, "ada", origin(1, None)).await, CREATED);
-    server
-        .sql("ALTER SYSTEM SET default_transaction_read_only = on")
-        .await;
-    server.sql("SELECT pg_reload_conf()").await;
+    server.set_now("default_transaction_read_only", "on").await;
     until("the primary to be read-only", async || {
         is_unavailable(&sign_up(&store, "bob", origin(1, None)).await)
     })
     .await;
-    server
-        .sql("ALTER SYSTEM RESET default_transaction_read_only")
-        .await;
-    server.sql("SELECT pg_reload_conf()").await;
+    server.set_now("default_transaction_read_only", "off").await;
     until("the primary to take writes", async || {
         sign_up(&store, "cy", origin(1, None)).await.is_ok()
     })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -18,7 +19,7 @@ use crate::ports::StoreError;
 
 use super::failure::{Failure, too_late};
 use super::link::{Link, Parameters};
-use super::values::{column, instant, signer, signers};
+use super::values::{column, instant, settings, signer, signers};
 
 /// Most sign-ups in one batch.
 const BATCH_LEN_MAX: usize = 64;
@@ -28,10 +29,9 @@ const BATCH_LOCK: &str = "500ms";
 const ROW_LOCK: &str = "100ms";
 
 /// The one statement. A row that has seen this very sign-up is left as it is.
-const UPSERT: &str = "WITH settings AS (SELECT \
-         set_config('lock_timeout', $5, true), \
-         set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
-             WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)), \
+const UPSERT: &str = concat!(
+    settings!("$5"),
+    ", \
      unforgotten AS (DELETE FROM tombstone WHERE address = ANY($6)) \
      INSERT INTO contact AS kept \
          (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at) \
@@ -50,7 +50,8 @@ const UPSERT: &str = "WITH settings AS (SELECT \
              WHEN cardinality(array_remove(kept.signers, excluded.signers[1])) < 4 \
              THEN array_remove(kept.signers, excluded.signers[1]) || excluded.signers \
              ELSE kept.signers[2:] || excluded.signers END \
-     RETURNING email, id, earlier";
+     RETURNING email, id, earlier"
+);
 
 /// A sign-up that waits.
 #[derive(Debug)]
@@ -126,6 +127,8 @@ impl Committer {
             if waiting.is_empty() && queue.recv_many(&mut waiting, BATCH_LEN_MAX).await == 0 {
                 return;
             }
+            // Those that were answered together often have the next one ready.
+            yield_now().await;
             while let Ok(next) = queue.try_recv() {
                 waiting.push(next);
             }

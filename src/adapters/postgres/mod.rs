@@ -28,7 +28,7 @@
 //! change may have been kept.
 //!
 //! **A pooler** may stand between, in transaction mode, too: statements have no name, and each change carries
-//! its settings (`values::SETTINGS`) to the end of its own transaction.
+//! its settings (`values`) to the end of its own transaction.
 //!
 //! **Connections.** Two a node: one for changes, one for look-ups, both pipelined. Lists, imports and copies
 //! take one of their own for as long as they last. Every second each of the two is asked whether it takes

@@ -10,6 +10,7 @@ use crate::ports::StoreError;
 use super::connection::{Connector, Session};
 use super::failure::{Failure, describe, too_late};
 use super::link::Parameters;
+use super::values::settings;
 
 /// How long all of it may take.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -26,8 +27,11 @@ impl Transaction {
     /// nodes: what one has forgotten the next must not add.
     pub(super) async fn begin(connector: &Connector) -> Result<Self, StoreError> {
         // The lock is any number that nobody else uses.
-        const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = on; \
-                             SELECT pg_advisory_xact_lock(7235119206014)";
+        const BEGIN: &str = concat!(
+            "BEGIN; ",
+            settings!("'0'"),
+            " SELECT * FROM settings; SELECT pg_advisory_xact_lock(7235119206014)"
+        );
         let transaction = Self::open(connector).await?;
         transaction.run(BEGIN).await?;
         Ok(transaction)

@@ -12,11 +12,23 @@ use crate::ports::StoreError;
 
 /// The settings of a change, to the end of its own transaction: a flush, and no long wait for a row. They
 /// are no settings of the connection, because a pooler may give each transaction another one. Whoever uses
-/// this names `settings` in `FROM`, so that it is evaluated before the first row is locked.
-pub(super) const SETTINGS: &str = "WITH settings AS (SELECT \
-     set_config('lock_timeout', '500ms', true), \
-     set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
-         WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true))";
+/// this names `settings` in `FROM`, so that it is evaluated before the first row is locked. The argument is
+/// how long to wait.
+macro_rules! settings {
+    ($lock_timeout:literal) => {
+        concat!(
+            "WITH settings AS (SELECT set_config('lock_timeout', ",
+            $lock_timeout,
+            ", true), set_config('synchronous_commit', \
+             CASE current_setting('synchronous_commit') \
+             WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true))"
+        )
+    };
+}
+pub(super) use settings;
+
+/// The settings of a change of one row.
+pub(super) const SETTINGS: &str = settings!("'500ms'");
 
 /// The last instant that columns get, in the year 10889: further ones would overflow.
 const INSTANT_MS_MAX: u64 = (1 << 48) - 1;

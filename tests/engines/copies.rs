@@ -1,0 +1,180 @@
+//! What a move copies into PostgreSQL, imports of many rows, and what a compaction deletes.
+
+use landing_api::adapters::postgres::Totals;
+use landing_api::domain::agent::{Registration, RevokedRegistration};
+use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription};
+use landing_api::domain::credential::KeyRecord;
+use landing_api::domain::hourly_counts::{Hour, HourlyCounts};
+use landing_api::domain::secret::Secret;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::{ContactStore, CountStore, KeyIssuer, RevocationList, StoreMaintenance};
+
+use crate::contracts::count_store::counts;
+use crate::fixtures::{START, address, imported, key_record, listed, origin, registration};
+use crate::postgres::Postgres;
+
+/// In another order than that of the addresses, signed up by none to four clients.
+fn contacts() -> Vec<Contact> {
+    let contact = |number: u8| Contact {
+        email: address(&format!("copy{}", 7 * number % 12)),
+        signers: (0..number % 5)
+            .map(|signer| origin(signer, (signer % 2 == 0).then_some(number)))
+            .collect(),
+        subscribed_at: Timestamp::from_ms(1000 + u64::from(number)),
+        last_seen_at: Timestamp::from_ms(2000 + u64::from(number)),
+    };
+    (0..12).map(contact).collect()
+}
+
+fn keys() -> [KeyRecord; 3] {
+    let mut keys = [1, 2, 3].map(|seed| key_record(seed, Some("build")));
+    keys[0].revoked_at = Some(START);
+    // As earlier versions issued them.
+    keys[1].id = None;
+    keys[2].label = None;
+    keys
+}
+
+fn revocations() -> [RevokedRegistration; 2] {
+    let revoked = |seed| RevokedRegistration {
+        fingerprint: registration(seed).fingerprint(),
+        registration: Some(registration(seed)),
+        revoked_at: START,
+        expires_at: registration(seed).expires_at(),
+    };
+    let mut revoked = [2, 1].map(revoked);
+    // As earlier versions recorded it.
+    revoked[0].registration = None;
+    revoked
+}
+
+#[tokio::test]
+async fn a_copy_may_be_repeated_and_keeps_order_times_and_signers() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let tombstones = Secret::new([7; 32]).keys().tombstone;
+    let forgotten = tombstones.hash16(&[address("forgotten").as_str().as_bytes()]);
+    let hours = [1, 2].map(|number| HourlyCounts {
+        hour: Hour::of(START.plus_ms(number * 3_600_000)),
+        counts: counts(number),
+    });
+    for _ in 0..2 {
+        store.copy_contacts(&contacts()).await.unwrap();
+        store.copy_keys(&keys()).await.unwrap();
+        store.copy_revocations(&revocations()).await.unwrap();
+        store.copy_tombstones(&[forgotten]).await.unwrap();
+        store.copy_counts(&hours).await.unwrap();
+        store.copy_contacts(&[]).await.unwrap();
+        store.copy_keys(&[]).await.unwrap();
+        store.copy_revocations(&[]).await.unwrap();
+        store.copy_tombstones(&[]).await.unwrap();
+        store.copy_counts(&[]).await.unwrap();
+        assert_eq!(
+            listed(ContactStore::list(&*store, None, None).await).await,
+            contacts()
+        );
+        assert_eq!(listed(KeyIssuer::list(&*store).await).await, keys());
+        assert_eq!(
+            listed(RevocationList::list(&*store).await).await,
+            revocations()
+        );
+        let end = Hour::of(START.plus_ms(9 * 3_600_000));
+        let counted = CountStore::list(&*store, Hour::of(START), end).await;
+        assert_eq!(counted.unwrap(), hours);
+        let expected = Totals {
+            contacts: 12,
+            tombstones: 1,
+            keys: 3,
+            revocations: 2,
+            hours: 2,
+        };
+        assert_eq!(store.totals().await, Ok(expected));
+    }
+    let outcomes = store
+        .import(vec![imported("forgotten", START)], false)
+        .await;
+    assert_eq!(outcomes, Ok(vec![ImportOutcome::Forgotten]));
+}
+
+#[tokio::test]
+async fn a_copy_leaves_what_is_there_and_brings_signers_that_are_known() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let [.., copied] = &contacts()[..10] else {
+        panic!("there are ten");
+    };
+    store
+        .copy_contacts(std::slice::from_ref(copied))
+        .await
+        .unwrap();
+    let mut other = copied.clone();
+    other.last_seen_at = START;
+    store.copy_contacts(&[other]).await.unwrap();
+    let kept = ContactStore::find(&*store, &copied.email).await;
+    assert_eq!(kept, Ok(Some(copied.clone())));
+    for (host, by_same_client) in [(9, false), (3, true)] {
+        let sign_up = SignUp {
+            email: copied.email.clone(),
+            origin: origin(host, None),
+            at: START,
+        };
+        let renewed = store.subscribe(sign_up).await;
+        assert_eq!(renewed, Ok(Subscription::Renewed { by_same_client }));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_import_holds_up_no_other_sign_up() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let rows: Vec<_> = (0..100_000)
+        .map(|number| imported(&format!("n{}", 7919 * number % 100_000), START))
+        .collect();
+    let importing = tokio::spawn({
+        let (store, rows) = (store.clone(), rows.clone());
+        async move { store.import(rows, false).await }
+    });
+    let mut signed_up = 0;
+    while !importing.is_finished() {
+        let sign_up = SignUp {
+            email: address(&format!("other{signed_up}")),
+            origin: origin(1, None),
+            at: START,
+        };
+        assert_eq!(store.subscribe(sign_up).await, Ok(Subscription::Created));
+        signed_up += 1;
+    }
+    assert!(signed_up > 0);
+    let outcomes = importing.await.unwrap().unwrap();
+    assert!(outcomes.iter().all(|it| *it == ImportOutcome::Created));
+    let again = store.import(rows, false).await.unwrap();
+    assert!(again.iter().all(|it| *it == ImportOutcome::Known));
+    let totals = store.totals().await.unwrap();
+    assert_eq!(totals.contacts, 100_000 + signed_up);
+    let pages = listed(ContactStore::list(&*store, None, None).await).await;
+    assert_eq!(pages.len() as u64, totals.contacts);
+}
+
+#[tokio::test]
+async fn a_compaction_deletes_what_has_expired() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    // The clock of the store shows `START`.
+    let expired = key_record(1, None);
+    let mut valid = key_record(2, None);
+    valid.expires_at = START.plus_ms(1);
+    for key in [&expired, &valid] {
+        store.issue(key.clone()).await.unwrap();
+    }
+    let long_ago = Registration::new([1; 16], Timestamp::from_ms(0));
+    for registration in [long_ago, registration(2)] {
+        let revoked = RevocationList::revoke(&*store, &registration, START).await;
+        assert_eq!(revoked, Ok(true));
+    }
+    let done = store.compact().await.unwrap();
+    assert_eq!((done.entries_before, done.entries_after), (4, 2));
+    assert!(done.bytes_after > 0);
+    assert_eq!(listed(KeyIssuer::list(&*store).await).await, [valid]);
+    assert_eq!(store.is_revoked(&long_ago).await, Ok(false));
+    assert_eq!(store.is_revoked(&registration(2)).await, Ok(true));
+}
