@@ -182,6 +182,40 @@ impl DataDir {
     }
 }
 
+/// A locked directory of a node whose contacts and keys are in a database.
+#[derive(Debug)]
+pub struct NodeDir {
+    path: PathBuf,
+    _lock: [File; 2],
+}
+
+impl NodeDir {
+    /// Locks the directory at `path`, which is created if it is missing. A ledger in it is left alone.
+    ///
+    /// # Errors
+    /// [`OpenError`] when another process has the lock, or the directory cannot be created.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        create_private(path).map_err(OpenError::io("create", path))?;
+        refuse_irregular(path)?;
+        let lock = lock(path)?;
+        if exists(&path.join(LEDGER))? {
+            tracing::warn!(
+                "the data directory holds a ledger, which is not used: contacts and keys are in the \
+                 database; `landing-api move` copies a ledger there"
+            );
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            _lock: lock,
+        })
+    }
+
+    /// The directory of the limiter's windows.
+    pub fn windows(&self) -> PathBuf {
+        self.path.join(WINDOWS)
+    }
+}
+
 /// The sizes in bytes of what the data directory at `path` holds, by name. What is missing is left out.
 ///
 /// # Errors

@@ -34,7 +34,7 @@ pub enum OperatorFileError {
 /// # Errors
 /// [`OperatorFileError`] when there is none.
 pub fn read(path: &Path) -> Result<String, OperatorFileError> {
-    read_open(open(path)?)
+    text(read_open(open(path)?)?)
 }
 
 /// Like [`read`], for a file that only its owner may read.
@@ -42,6 +42,14 @@ pub fn read(path: &Path) -> Result<String, OperatorFileError> {
 /// # Errors
 /// [`OperatorFileError`], also when others may read it.
 pub fn read_secret(path: &Path) -> Result<String, OperatorFileError> {
+    text(read_secret_bytes(path)?)
+}
+
+/// The bytes of a regular file of up to 64 KiB that only its owner may read.
+///
+/// # Errors
+/// [`OperatorFileError`], also when others may read it.
+pub fn read_secret_bytes(path: &Path) -> Result<Vec<u8>, OperatorFileError> {
     let file = open(path)?;
     if file.metadata()?.permissions().mode() & OTHERS != 0 {
         return Err(OperatorFileError::Exposed);
@@ -66,12 +74,18 @@ pub(super) fn check_regular(path: &Path) -> Result<(), OperatorFileError> {
     }
 }
 
-fn read_open(file: File) -> Result<String, OperatorFileError> {
-    let mut text = String::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(OperatorFileError::TooLarge);
+fn read_open(file: File) -> Result<Vec<u8>, OperatorFileError> {
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 {
+        ..=FILE_BYTES_MAX => Ok(bytes),
+        _ => Err(OperatorFileError::TooLarge),
     }
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, OperatorFileError> {
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     match text.trim() {
         "" => Err(OperatorFileError::Empty),
         text => Ok(text.to_owned()),

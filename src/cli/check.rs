@@ -11,7 +11,7 @@ use crate::adapters::system::user_id;
 use crate::config::{Args, OutputForm};
 use crate::http::endpoints::DEPRECATIONS;
 use crate::http::problem;
-use crate::wiring;
+use crate::wiring::{self, engines};
 
 use super::findings::{Checked, Findings, failed, ok, warning};
 use super::outcome::{CommandError, Done};
@@ -21,10 +21,13 @@ pub(super) fn check(args: &Args, form: OutputForm) -> Result<Done, CommandError>
     let mut findings = Findings::default();
     findings.add("flags", ok("every flag has a valid value"));
     check_files(args, &mut findings);
-    check_directory(&args.data_dir, &mut findings);
+    let dir = args.data_dir.as_deref();
+    if let Some(dir) = dir {
+        check_directory(dir, &mut findings);
+    }
     let address = match PublicSocket::open(None, args.listen) {
         Ok(_socket) => ok(format!("{} is free", args.listen)),
-        Err(_in_use) if matches!(admin_socket::connect(&args.data_dir), Ok(Some(_stream))) => {
+        Err(_in_use) if matches!(dir.map(admin_socket::connect), Some(Ok(Some(_stream)))) => {
             let listen = args.listen;
             ok(format!(
                 "{listen} is taken, and a service runs on the data directory"
@@ -54,7 +57,15 @@ fn check_files(args: &Args, findings: &mut Findings) {
         }
         Err(error) => findings.add("site", failed(error)),
     }
+    if args.engines.store.is_some() {
+        let engines = match engines::check_flags(&args.engines) {
+            Ok(()) => ok("their addresses and files can be used; doctor tries them"),
+            Err(error) => failed(error.to_string()),
+        };
+        findings.add("engines", engines);
+    }
     let sign_ups = match wiring::notifier(args, &interrupt) {
+        Ok(None) if args.engines.store.is_some() => ok("are kept in the database"),
         Ok(None) => ok("are kept in the data directory"),
         Ok(Some(_notifier)) => ok("are passed on; the webhook's address and secret can be used"),
         Err(error) => failed(error),

@@ -1,10 +1,11 @@
 //! The connection to the operator's API.
 //!
-//! If a service runs on the data directory, that answers. If none does, this process locks the directory,
-//! opens the stores, and answers itself. So a command works the same in both cases.
+//! If a service runs on the data directory, that answers. If none does, or there is no directory, this process
+//! opens the stores, and answers itself. So a command works the same in all cases.
 
 use std::error::Error as _;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -48,21 +49,11 @@ impl AdminClient {
     /// Connects to the service on the data directory of `args`, or opens the directory, `with_windows` also
     /// what the limiter has counted.
     pub(super) async fn open(args: &Args, with_windows: bool) -> Result<Self, CommandError> {
-        let path = &args.data_dir;
-        let connected = admin_socket::connect(path).or_else(|error| {
-            if error.kind() == io::ErrorKind::PermissionDenied {
-                refuse_foreign(path)?;
-            }
-            let path = path.display();
-            Err(CommandError::Failed(format!(
-                "cannot connect to {path}/admin.sock: {error}"
-            )))
-        })?;
-        if let Some(stream) = connected {
-            let stream = UnixStream::from_std(stream)?;
+        let connected = args.data_dir.as_deref().map(connect).transpose()?;
+        if let Some(stream) = connected.flatten() {
             return Self::over(stream, None).await;
         }
-        let (app, stores) = open_stopped(args, with_windows)?;
+        let (app, stores) = open_stopped(args, with_windows).await?;
         let service = Arc::new(AdminService::new(Arc::new(app), None));
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let served = tokio::spawn(serve_connection(far, service));
@@ -171,6 +162,20 @@ impl AdminClient {
         let closed = closed.map_err(|error| CommandError::Failed(error.to_string()))?;
         closed.map_err(|error| CommandError::Failed(error.to_string()))
     }
+}
+
+/// Connects to the service on the data directory at `path`, if one runs there.
+fn connect(path: &Path) -> Result<Option<UnixStream>, CommandError> {
+    let connected = admin_socket::connect(path).or_else(|error| {
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            refuse_foreign(path)?;
+        }
+        let path = path.display();
+        Err(CommandError::Failed(format!(
+            "cannot connect to {path}/admin.sock: {error}"
+        )))
+    })?;
+    Ok(connected.map(UnixStream::from_std).transpose()?)
 }
 
 /// The answer to a request that failed.

@@ -1,15 +1,20 @@
 //! `doctor`: the machine, and what the service depends on.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket;
 use crate::adapters::inspection::{Inspected, is_clock_synchronized};
 use crate::adapters::probe::{self, ProbeAnswer};
-use crate::config::{Args, OutputForm};
+use crate::adapters::redis::RedisSurvey;
+use crate::config::{Args, EngineArgs, OutputForm};
 use crate::http::endpoints::DEPRECATIONS;
 use crate::http::problem;
-use crate::wiring;
+use crate::metrics::Metrics;
+use crate::wiring::{self, engines};
 
 use super::check::check_directory;
 use super::findings::{Checked, Findings, failed, ok, warning};
@@ -26,22 +31,94 @@ const FORGED: &str = "203.0.113.250";
 /// Examines everything that the flags name. Changes nothing.
 pub(super) async fn examine(args: &Args, form: OutputForm) -> Result<Done, CommandError> {
     let mut findings = Findings::default();
-    if let Some(inspected) = check_directory(&args.data_dir, &mut findings) {
-        findings.add("disk", disk(inspected.free_bytes));
-        findings.add("clock", clock(&inspected));
+    let mut is_running = false;
+    if let Some(dir) = &args.data_dir {
+        if let Some(inspected) = check_directory(dir, &mut findings) {
+            findings.add("disk", disk(inspected.free_bytes));
+            findings.add("clock", clock(&inspected));
+        }
+        let connected = admin_socket::connect(dir);
+        is_running = matches!(connected, Ok(Some(_)));
+        findings.add(
+            "service",
+            match connected {
+                Ok(Some(_stream)) => ok("runs on the data directory"),
+                Ok(None) => warning("none runs on the data directory; start it"),
+                Err(error) => failed(format!("admin.sock: {error}")),
+            },
+        );
     }
-    let connected = admin_socket::connect(&args.data_dir);
-    let is_running = matches!(connected, Ok(Some(_)));
-    let service = match connected {
-        Ok(Some(_stream)) => ok("runs on the data directory"),
-        Ok(None) => warning("none runs on the data directory; start it"),
-        Err(error) => failed(format!("admin.sock: {error}")),
-    };
-    findings.add("service", service);
+    check_engines(args, &mut findings).await;
     check_base_url(args, is_running, &mut findings).await;
     findings.add("model", model(args).await);
     findings.add("webhook", webhook(args).await);
     findings.print(form, CommandError::Failed)
+}
+
+/// Asks the engines that several nodes share.
+async fn check_engines(args: &Args, findings: &mut Findings) {
+    if args.engines.store.is_some() {
+        findings.add("store", store(&args.engines).await);
+    }
+    if args.engines.limits.is_none() {
+        return;
+    }
+    let surveys = match engines::open_limits(&args.engines).await {
+        Ok(limits) => limits.survey().await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match surveys {
+        Ok(surveys) => {
+            for survey in surveys {
+                findings.add("limits", limits(&survey));
+            }
+        }
+        Err(error) => findings.add("limits", failed(format!("{error}; nodes decide alone"))),
+    }
+}
+
+async fn store(args: &EngineArgs) -> Checked {
+    let asked = Instant::now();
+    let opened = async {
+        let secret = engines::shared_secret(args)?;
+        let metrics = Arc::new(Metrics::new([]));
+        engines::open_store(args, &secret, &metrics, Duration::ZERO).await
+    };
+    match opened.await {
+        Ok(_store) => ok(format!(
+            "takes writes, {} ms to connect; its tables and the secret fit",
+            asked.elapsed().as_millis()
+        )),
+        Err(error) => failed(error.to_string()),
+    }
+}
+
+/// Judges a server of the windows.
+fn limits(survey: &RedisSurvey) -> Checked {
+    let server = format!("{} {}", survey.name, survey.version);
+    if !survey.is_primary {
+        return failed(format!(
+            "{server} is a replica and takes no writes; let --limits lead to the primary"
+        ));
+    }
+    if survey.maxmemory_policy != "noeviction" {
+        let policy = &survey.maxmemory_policy;
+        return failed(format!(
+            "{server} has maxmemory-policy {policy}: when memory is full it forgets windows, and clients get \
+             more than their limits; set noeviction"
+        ));
+    }
+    if survey.maxmemory_bytes > 0 && survey.used_memory_bytes > survey.maxmemory_bytes / 4 * 3 {
+        return warning(format!(
+            "{server} uses more than three quarters of its maxmemory; when it is full, nodes decide alone"
+        ));
+    }
+    if !survey.is_aof_enabled && survey.replicas == 0 {
+        return warning(format!(
+            "{server} has no replica and no append-only file: a restart forgets every window"
+        ));
+    }
+    ok(format!("{server} takes writes and forgets no window"))
 }
 
 fn disk(free_bytes: u64) -> Checked {

@@ -14,6 +14,8 @@ const fn text(topic: Topic) -> &'static str {
         Topic::Model => include_str!("../../data/handbook/model.md"),
         Topic::Site => include_str!("../../data/handbook/site.md"),
         Topic::Agents => include_str!("../../data/handbook/agents.md"),
+        Topic::SeveralNodes => include_str!("../../data/handbook/several-nodes.md"),
+        Topic::Scale => include_str!("../../data/handbook/scale.md"),
         Topic::Benchmarks => include_str!("../../data/handbook/benchmarks.md"),
         Topic::Architecture => include_str!("../../data/handbook/architecture.md"),
     }

@@ -6,7 +6,7 @@
 //! | `client` | the connection to the operator's API, of a running service or of this process |
 //! | `output`, `list`, `progress`, `outcome` | printing, and how commands end |
 //! | `source`, `signals` | what commands read, and what ends them |
-//! | `admin`, `contacts`, `keys`, `limits`, `status`, `store` | a file for each group of commands |
+//! | `admin`, `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each group of commands |
 //! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
 //! | `handbook`, `systemd_units` | what is printed of the program itself |
 //!
@@ -22,6 +22,7 @@ mod handbook;
 mod keys;
 mod limits;
 mod list;
+mod migration;
 mod outcome;
 mod output;
 mod progress;
@@ -46,8 +47,7 @@ use self::signals::StopSignals;
 /// # Errors
 /// [`CommandError`] when the command did nothing of what was asked for.
 pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
-    let dir = args.map(|args| args.data_dir.as_path());
-    let dir = dir.unwrap_or_else(|| Path::new(""));
+    let dir = args.and_then(|args| args.data_dir.as_deref());
     match command {
         Command::Status(form) => {
             with_client(args, false, async |client| {
@@ -55,10 +55,10 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
             })
             .await
         }
-        Command::Backup(backup) => store::back_up(backup, dir).await,
-        Command::Restore(restore) => store::restore(restore, dir).await,
-        Command::Ledger(LedgerCommand::Verify(form)) => store::verify(form, dir).await,
-        Command::Ledger(LedgerCommand::Repair(form)) => store::repair(form, dir).await,
+        Command::Backup(backup) => store::back_up(backup, ledger_dir(dir)?).await,
+        Command::Restore(restore) => store::restore(restore, ledger_dir(dir)?).await,
+        Command::Ledger(LedgerCommand::Verify(form)) => store::verify(form, ledger_dir(dir)?).await,
+        Command::Ledger(LedgerCommand::Repair(form)) => store::repair(form, ledger_dir(dir)?).await,
         Command::Ledger(LedgerCommand::Compact(form)) => {
             with_client(args, false, async |client| {
                 store::compact(form, client).await
@@ -89,6 +89,8 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
         Command::Admin(AdminCommand::Link(form)) => {
             with_client(args, false, async |client| admin::link(form, client).await).await
         }
+        Command::Migrate(form) => migration::migrate(form, known(args)?).await,
+        Command::Move(form) => migration::move_to_store(form, known(args)?).await,
         Command::Handbook { topic } => handbook::print(topic),
         Command::Check(form) => check::check(known(args)?, form),
         Command::Doctor(form) => doctor::examine(known(args)?, form).await,
@@ -103,6 +105,17 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
 
 fn known(args: Option<&Args>) -> Result<&Args, CommandError> {
     args.ok_or_else(|| CommandError::Input("the command needs a --data-dir".to_owned()))
+}
+
+/// The directory of a ledger.
+fn ledger_dir(dir: Option<&Path>) -> Result<&Path, CommandError> {
+    dir.ok_or_else(|| {
+        CommandError::Input(
+            "the command is about the ledger in a data directory; with --store use the tools of \
+             PostgreSQL, such as pg_dump and pg_restore"
+                .to_owned(),
+        )
+    })
 }
 
 /// Does `work` with a connection to the operator's API; if `has_windows`, the limiter's windows are there on

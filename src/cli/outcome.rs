@@ -3,6 +3,8 @@
 use std::io;
 
 use crate::adapters::open_error::OpenError;
+use crate::wiring::engines::EngineError;
+use crate::wiring::stores::StoresError;
 
 /// How a command ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,25 @@ pub enum CommandError {
     /// Nobody reads standard output any more, such as behind `| head`. That is no failure.
     #[error("standard output was closed")]
     OutputClosed,
+}
+
+impl From<StoresError> for CommandError {
+    fn from(error: StoresError) -> Self {
+        match error {
+            StoresError::DataDir(error) => Self::Open(error),
+            StoresError::Engine(error) => error.into(),
+            StoresError::Thread(error) => Self::Io(error),
+        }
+    }
+}
+
+impl From<EngineError> for CommandError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Flag(line) => Self::Input(line),
+            EngineError::Store(error) => Self::Failed(EngineError::Store(error).to_string()),
+        }
+    }
 }
 
 impl CommandError {

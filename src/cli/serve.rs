@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener as WebListener, UnixListener};
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket::AdminSocket;
-use crate::adapters::counts::{FileCountStore, HourlyCounting};
-use crate::adapters::data_dir::DataDir;
+use crate::adapters::counts::HourlyCounting;
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::model::openai::SLOW_READER_GRACE;
 use crate::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
@@ -36,7 +36,8 @@ use crate::metrics::Metrics;
 use crate::ports::Entropy as _;
 use crate::site::Site;
 use crate::wiring;
-use crate::wiring::stores::Stores;
+use crate::wiring::engines::EngineError;
+use crate::wiring::stores::{Stores, StoresError, WindowsFor};
 
 use super::signals::StopSignals;
 
@@ -96,27 +97,30 @@ pub async fn serve_until_stopped(
     let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
     let notifier = wiring::notifier(args, &interrupt).map_err(ServeError::Flag)?;
 
-    systemd::notify(None, "opening the data directory");
-    let data_dir = DataDir::open(&args.data_dir, &SystemEntropy)?;
-    let limiter = stores.open_limiter(&data_dir, &settings.policies)?;
-    let store = stores.open_ledger(&data_dir, Arc::clone(&metrics))?;
+    systemd::notify(None, "opening the stores");
+    let windows = WindowsFor::Service(&settings.policies);
+    let ports = stores.open(args, windows, &metrics).await;
+    let ports = match ports {
+        Err(StoresError::Engine(EngineError::Flag(line))) => return Err(ServeError::Flag(line)),
+        opened => opened?,
+    };
     let app = Arc::new(App {
-        contacts: store.clone(),
+        contacts: ports.contacts,
         notifier,
-        keys: store.clone(),
-        revocations: store.clone(),
-        maintenance: store,
+        keys: ports.keys,
+        revocations: ports.revocations,
+        maintenance: ports.maintenance,
         model,
-        limiter,
-        counts: Arc::new(FileCountStore::open(&data_dir.counts())),
+        limiter: ports.limiter,
+        counts: ports.counts,
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
-        secrets: data_dir.secret().keys(),
+        secrets: ports.secrets,
         settings,
         metrics: Arc::clone(&metrics),
     });
     let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
-    let admin = AdminSide::start(data_dir.path(), &app, admin_listener)?;
+    let admin = AdminSide::start(args.data_dir.as_deref(), &app, admin_listener)?;
     let service = Arc::new(public_service(args, app, &site)?);
     let limits = ServerLimits {
         connections_max,
@@ -124,7 +128,7 @@ pub async fn serve_until_stopped(
         drain_deadline: args.drain_deadline(DEADLINES),
         ..ServerLimits::default()
     };
-    let stop = stop_signal(interrupt.clone(), metrics)?;
+    let stop = stop_signal(interrupt.clone(), metrics, args.drain_notice)?;
     let listener = socket.listen()?;
     announce(args, bound);
     serve(listener, service, limits, stop, interrupt).await;
@@ -170,8 +174,8 @@ fn announce(args: &Args, bound: SocketAddr) {
 
 /// What answers the operator's commands and shows the admin page.
 struct AdminSide {
-    /// Its file is removed on drop.
-    _socket: AdminSocket,
+    /// Its file is removed on drop. A node without a directory has none.
+    _socket: Option<AdminSocket>,
     stop: CancellationToken,
     web: Option<JoinHandle<()>>,
 }
@@ -179,18 +183,11 @@ struct AdminSide {
 impl AdminSide {
     /// Begins to answer the commands on `data_dir`, and browsers that connect to `web`.
     fn start(
-        data_dir: &Path,
+        data_dir: Option<&Path>,
         app: &Arc<App>,
         web: Option<WebListener>,
     ) -> Result<Self, ServeError> {
-        let socket = AdminSocket::bind(data_dir).map_err(|error| {
-            let path = data_dir.display();
-            io::Error::new(
-                error.kind(),
-                format!("cannot make {path}/admin.sock: {error}"),
-            )
-        })?;
-        let listener = UnixListener::from_std(socket.listener()?)?;
+        let socket = data_dir.map(bind_socket).transpose()?;
         let stop = CancellationToken::new();
         let (mut sessions, mut served) = (None, None);
         if let Some(listener) = web {
@@ -201,8 +198,11 @@ impl AdminSide {
             tracing::info!(%address, "the admin page is there: see landing-api admin link");
             served = Some(tokio::spawn(serve_web(listener, page, stop.clone())));
         }
-        let service = Arc::new(AdminService::new(Arc::clone(app), sessions));
-        tokio::spawn(serve_socket(listener, user_id(), service, stop.clone()));
+        if let Some(socket) = &socket {
+            let listener = UnixListener::from_std(socket.listener()?)?;
+            let service = Arc::new(AdminService::new(Arc::clone(app), sessions));
+            tokio::spawn(serve_socket(listener, user_id(), service, stop.clone()));
+        }
         Ok(Self {
             _socket: socket,
             stop,
@@ -220,10 +220,19 @@ impl AdminSide {
     }
 }
 
-/// Ready at the first SIGTERM or SIGINT; the second cancels `interrupt`.
+fn bind_socket(data_dir: &Path) -> io::Result<AdminSocket> {
+    AdminSocket::bind(data_dir).map_err(|error| {
+        let path = data_dir.display();
+        let why = format!("cannot make {path}/admin.sock: {error}");
+        io::Error::new(error.kind(), why)
+    })
+}
+
+/// Ready at the first SIGTERM or SIGINT, after the time in which load balancers are told; the second cancels `interrupt`.
 fn stop_signal(
     interrupt: CancellationToken,
     metrics: Arc<Metrics>,
+    drain_notice: Duration,
 ) -> io::Result<impl Future<Output = ()>> {
     let mut signals = StopSignals::new()?;
     Ok(async move {
@@ -232,10 +241,15 @@ fn stop_signal(
         systemd::notify(Some(NotifyState::Stopping), status);
         metrics.set_stopping();
         tracing::info!("stopping: requests in flight may finish, unless a second signal comes");
+        let stopped_at_once = interrupt.clone();
         tokio::spawn(async move {
             signals.next().await;
             tracing::warn!("second signal: stopping at once");
             interrupt.cancel();
         });
+        tokio::select! {
+            () = sleep(drain_notice) => {}
+            () = stopped_at_once.cancelled() => {}
+        }
     })
 }

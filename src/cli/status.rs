@@ -21,10 +21,10 @@ const BAR_CHARS: u64 = 24;
 /// Erases a terminal.
 const ERASE: &str = "\x1b[H\x1b[2J";
 
-/// Shows the status of the service on `data_dir`.
+/// Shows the status of the service, and what there is in `data_dir`.
 pub(super) async fn run(
     args: StatusArgs,
-    data_dir: &Path,
+    data_dir: Option<&Path>,
     client: &mut AdminClient,
 ) -> Result<Done, CommandError> {
     let mut output = Output::new(args.form);
@@ -47,14 +47,18 @@ pub(super) async fn run(
     }
 }
 
-async fn report(data_dir: &Path, client: &mut AdminClient) -> Result<StatusReport, CommandError> {
+async fn report(
+    data_dir: Option<&Path>,
+    client: &mut AdminClient,
+) -> Result<StatusReport, CommandError> {
     let report: StatusReport = client.get("/v1/status").await?;
-    let sizes = sizes(data_dir)?.into_iter();
+    let sizes = data_dir.map(sizes).transpose()?.unwrap_or_default();
     let is_running = client.is_running();
     Ok(StatusReport {
         is_running,
         service: report.service.filter(|_| is_running),
         files: sizes
+            .into_iter()
             .map(|(name, bytes)| FileSize { name, bytes })
             .collect(),
         ..report
@@ -72,6 +76,9 @@ fn print(output: &mut Output, report: &StatusReport) -> Result<(), CommandError>
     output.line("")?;
     output.heading("Last 24 hours (UTC)")?;
     print_hours(output, &report.hours)?;
+    if report.files.is_empty() {
+        return Ok(());
+    }
     output.line("")?;
     let files = report.files.iter();
     let files: Vec<_> = files
@@ -109,7 +116,13 @@ fn print_service(
         ("Windows", &windows.unwrap_or_else(|| "unknown".to_owned())),
         ("Memory", &memory.unwrap_or_else(|| "unknown".to_owned())),
         ("Last error", &error.unwrap_or_else(|| "none".to_owned())),
-    ])
+    ])?;
+    for engine in &service.engines {
+        let state = if engine.is_away { "away" } else { "answers" };
+        let state = format!("{state}; lost {} times since the start", engine.losses);
+        output.fields(&[(&*format!("Engine: {}", engine.name), &*state)])?;
+    }
+    Ok(())
 }
 
 fn counts(rows: &[CountRow]) -> String {

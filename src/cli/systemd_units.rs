@@ -1,5 +1,7 @@
 //! The units for systemd, made from those of the packages.
 
+use std::path::Path;
+
 use crate::config::{Args, GivenFlag};
 use crate::wiring;
 
@@ -17,7 +19,8 @@ const HOMES: [&str; 3] = ["/home/", "/root/", "/run/user/"];
 /// # Errors
 /// When a flag cannot stand in a unit.
 pub(super) fn render(args: &Args, given: &[GivenFlag]) -> Result<String, CommandError> {
-    let dir = args.data_dir.to_str().filter(|dir| dir.starts_with('/'));
+    let dir = args.data_dir.as_deref().and_then(Path::to_str);
+    let dir = dir.filter(|dir| dir.starts_with('/'));
     let dir = dir.ok_or_else(|| {
         CommandError::Input("systemd needs the --data-dir as an absolute path".to_owned())
     })?;

@@ -16,6 +16,7 @@ use crate::domain::contact::RevealExisting;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::settings::Settings;
 
+use super::engines::EngineArgs;
 use super::values::{self, ModelParams, WebhookUrl};
 
 /// The flags of the service.
@@ -27,7 +28,7 @@ use super::values::{self, ModelParams, WebhookUrl};
     about = "A public landing back end in one binary",
     long_about = "A public landing back end in one binary: newsletter sign-ups, a quota-limited \
                   assistant, free API keys, and honest rate limits on all of it.\n\nEverything it \
-                  keeps is in the data directory."
+                  keeps is in the data directory, or, for several nodes, in PostgreSQL and Redis."
 )]
 #[allow(
     clippy::doc_markdown,
@@ -37,8 +38,8 @@ use super::values::{self, ModelParams, WebhookUrl};
 pub struct Args {
     /// Directory that holds everything the service keeps; made if missing
     // Not required here, because some commands need none.
-    #[arg(long, value_name = "DIR", global = true, required = false)]
-    pub data_dir: PathBuf,
+    #[arg(long, value_name = "DIR", global = true)]
+    pub data_dir: Option<PathBuf>,
 
     /// Address and port to listen on; port 0 takes any free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = values::address)]
@@ -152,6 +153,20 @@ pub struct Args {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub connections_per_network: Option<u32>,
+
+    /// Where several nodes keep what they share.
+    #[command(flatten)]
+    pub engines: EngineArgs,
+
+    /// How long /livez says 503 before a stop refuses connections, so that load balancers look elsewhere
+    /// first: a number with s or m, up to 1m
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "0s",
+        value_parser = values::drain_notice
+    )]
+    pub drain_notice: Duration,
 
     /// Least severe level that is logged on standard error
     #[arg(
@@ -299,7 +314,7 @@ impl Args {
                        could forge its address";
             return Err((ErrorKind::ValueValidation, all.to_owned()));
         }
-        Ok(())
+        self.engines.check()
     }
 
     /// Each policy's quota: the default, or that of its last `--limit`.
@@ -334,7 +349,7 @@ impl Args {
 
     /// How long requests in flight may take to finish at a stop: as long as the longest may take,
     /// but short enough that systemd, whose default patience is 90 s, does not kill the service
-    /// before it has flushed.
+    /// before it has flushed. The notice before a stop takes a part of that.
     pub fn drain_deadline(&self, deadlines: RequestDeadlines) -> Duration {
         const LONGEST: Duration = Duration::from_secs(80);
         let model = self.model.as_ref();
@@ -343,6 +358,6 @@ impl Args {
         let provider = provider.map(|_url| deadlines.provider);
         // A request calls at most one of the two.
         let call = model.max(provider).unwrap_or_default();
-        (deadlines.head + deadlines.body + call).min(LONGEST)
+        (deadlines.head + deadlines.body + call).min(LONGEST - self.drain_notice)
     }
 }

@@ -67,6 +67,24 @@ The backup is verified first. What is not as it was written is not restored.")]
     #[command(subcommand)]
     Ledger(LedgerCommand),
 
+    /// Make or update the tables of --store, once before the first start and with each new version
+    #[command(after_help = "Examples:
+  landing-api migrate --store postgres://landing@db.example/landing --secret-file secret
+
+Nodes of the version before may go on meanwhile. It also records which secret the
+database belongs to: run it again before a secret is removed from the file.")]
+    Migrate(OutputForm),
+
+    /// Copy a data directory to --store, while no service runs on it
+    #[command(after_help = "Examples:
+  landing-api move --data-dir ./var --store postgres://landing@db.example/landing \\
+    --secret-file ./var/secret
+
+Contacts, keys, revoked agents, erased addresses and hourly counts. With the same
+secret, keys, tokens and cookies stay good. The data directory is left as it is.
+It may be run again: what is there is left alone.")]
+    Move(OutputForm),
+
     /// The admin page
     #[command(subcommand)]
     Admin(AdminCommand),

@@ -20,6 +20,10 @@ pub enum Topic {
     Site,
     /// Keys, registration, the MCP server
     Agents,
+    /// PostgreSQL and Redis, what is promised, moving there
+    SeveralNodes,
+    /// What several nodes carry, and where that ends
+    Scale,
     /// What was measured, and how
     Benchmarks,
     /// The source, and its checks

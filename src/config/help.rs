@@ -9,7 +9,8 @@ const AFTER: &str = "Examples:
   landing-api handbook operate                       read on
 
 Commands find the data directory by --data-dir or LANDING_DATA_DIR. They ask the
-service that runs on it, or open it themselves if none does.
+service that runs on it, or open it themselves if none does. With --store and
+--secret-file they work on the database that several nodes share.
 
 Exit status:
   0  done
@@ -35,6 +36,14 @@ pub(super) fn heading(flag: &str) -> Option<&'static str> {
         "reveal-existing" | "newsletter-webhook" | "newsletter-webhook-secret-file" => "Newsletter",
         "allow-origin" | "trusted-proxy" | "hsts" => "Browsers and proxies",
         "max-connections" | "max-connections-per-network" => "Connections",
+        "store"
+        | "store-password-file"
+        | "limits"
+        | "limits-password-file"
+        | "secret-file"
+        | "nodes"
+        | "credential-cache"
+        | "drain-notice" => "Several nodes",
         "log-level" | "log-format" => "Log",
         _ if flag.starts_with("model") || flag == "assistant-prompt-file" => "Model",
         _ => return None,

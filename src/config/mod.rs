@@ -4,6 +4,7 @@
 
 mod args;
 mod commands;
+mod engines;
 mod generated;
 mod given;
 mod handbook;
@@ -18,6 +19,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Subcommand as _
 
 pub use args::{Args, LogFormat, ModelArgs, RequestDeadlines};
 pub use commands::*;
+pub use engines::{EngineArgs, EngineUrl};
 pub use generated::Shell;
 pub use given::GivenFlag;
 pub use handbook::Topic;
@@ -56,15 +58,25 @@ impl Invocation {
 
     fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let args = |matches: &ArgMatches| {
-            if !matches.contains_id("data_dir") {
-                return Err(command().error(
-                    ErrorKind::MissingRequiredArgument,
-                    "where is the data directory? Give --data-dir DIR, or set LANDING_DATA_DIR",
-                ));
-            }
             let mut args = Args::from_arg_matches(matches)?;
             let checked = args.check();
             checked.map_err(|(kind, text)| command().error(kind, text))?;
+            let is_operating = matches.subcommand().is_some();
+            let needs_none = match is_operating {
+                true => args.engines.store.is_some(),
+                false => args.engines.need_no_data_dir(),
+            };
+            if args.data_dir.is_none() && !needs_none {
+                let missing = match args.engines.store.is_some() {
+                    true => {
+                        "where are the rate limits? Give --limits URL, or --data-dir DIR for one node"
+                    }
+                    false => {
+                        "where is the data directory? Give --data-dir DIR, or set LANDING_DATA_DIR"
+                    }
+                };
+                return Err(command().error(ErrorKind::MissingRequiredArgument, missing));
+            }
             let given = given::given_flags(&command(), matches);
             let given: Vec<_> = given.iter().map(ToString::to_string).collect();
             args.given = given.join(" ");
@@ -128,10 +140,17 @@ fn command() -> clap::Command {
         .override_usage("landing-api --data-dir <DIR> [FLAGS]\n       landing-api <COMMAND>")
 }
 
-/// Fails if a flag stands before a command that takes all of them.
+/// Fails if a flag stands before a command that takes all of them. Those that all commands take may stand
+/// anywhere.
 fn refuse_early_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
-    let given = given::given_flags(&Args::command(), matches);
-    let is_early = |flag: &&GivenFlag| flag.is_typed && flag.name != "--data-dir";
+    let flags = Args::command();
+    let given = given::given_flags(&flags, matches);
+    let is_global = |flag: &GivenFlag| {
+        let long = flag.name.trim_start_matches('-');
+        let mut globals = flags.get_arguments().filter(|arg| arg.is_global_set());
+        globals.any(|arg| arg.get_long() == Some(long))
+    };
+    let is_early = |flag: &&GivenFlag| flag.is_typed && !is_global(flag);
     match given.iter().find(is_early) {
         None => Ok(()),
         Some(early) => Err(command().error(

@@ -249,8 +249,77 @@ fn a_missing_data_directory_and_an_unknown_flag_are_named() {
 }
 
 #[test]
+fn several_nodes_need_engines_a_secret_and_their_number() {
+    let invoke = |flags: &str| {
+        let words = ["landing-api"].into_iter().chain(flags.split_whitespace());
+        Invocation::load(words)
+    };
+    let both = "--store postgres://a/b --limits redis://c --secret-file s";
+    let Invocation::Serve(args) = invoke(&format!("{both} --nodes 3")).unwrap() else {
+        panic!("it serves");
+    };
+    assert_eq!((args.data_dir, args.engines.nodes), (None, Some(3)));
+    assert_eq!(args.engines.credential_cache, Duration::from_secs(5));
+    assert_eq!(args.drain_notice, Duration::ZERO);
+    for (flags, needed) in [
+        (both, "--nodes"),
+        (
+            "--data-dir d --limits redis://c --nodes 3",
+            "--limits needs --store",
+        ),
+        ("--data-dir d --store postgres://a/b", "--secret-file"),
+        (
+            "--store postgres://a/b --secret-file s",
+            "--limits URL, or --data-dir DIR",
+        ),
+        (
+            "--data-dir d --nodes 3",
+            "--nodes is of no use without --limits",
+        ),
+        ("--data-dir d --secret-file s", "of no use without --store"),
+        (
+            "--data-dir d --store-password-file p",
+            "of no use without --store",
+        ),
+        (
+            "--data-dir d --limits-password-file p",
+            "of no use without --limits",
+        ),
+        ("--data-dir d --store mysql://a/b", "postgres://"),
+        ("--data-dir d --limits http://a/b", "redis://"),
+        ("--data-dir d --nodes 0", "--nodes"),
+        ("--data-dir d --credential-cache 2m", "from 0s to 1m"),
+        ("--data-dir d --drain-notice x", "from 0s to 1m"),
+        ("contacts list", "--data-dir"),
+        ("contacts list --store postgres://a/b", "--secret-file"),
+    ] {
+        let error = invoke(flags).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{flags}");
+        assert!(error.to_string().contains(needed), "{flags}: {error}");
+    }
+    for flags in [
+        "contacts list --store postgres://a/b --secret-file s",
+        "--store postgres://a/b --secret-file s contacts list",
+        "move --data-dir d --store postgres://a/b --secret-file s",
+        "migrate --store postgres://a/b --secret-file s",
+        "doctor --store postgres://a/b --secret-file s --limits redis://c --nodes 3",
+    ] {
+        let Invocation::Operate { args, .. } = invoke(flags).unwrap() else {
+            panic!("{flags}");
+        };
+        assert!(args.unwrap().engines.store.is_some(), "{flags}");
+    }
+}
+
+#[test]
 fn values_that_may_hold_secrets_are_not_shown() {
-    for flag in ["--newsletter-webhook", "--model-url", "--model-param"] {
+    for flag in [
+        "--newsletter-webhook",
+        "--model-url",
+        "--model-param",
+        "--store",
+        "--limits",
+    ] {
         let message = refusal(&[&format!("{flag}=a b\ns3cret")]);
         assert!(message.contains(flag), "{message}");
         assert!(!message.contains("s3cret"), "{message}");

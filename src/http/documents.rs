@@ -7,11 +7,11 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
     IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY,
 };
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, StatusCode, Uri};
 
 use crate::site::{self, Document, Representation};
 
-use super::headers::insert;
+use super::headers::{NO_STORE, insert};
 use super::negotiate;
 use super::reply::{Reply, ReplyBody, whole};
 
@@ -58,8 +58,12 @@ impl DocumentUrls {
 /// Every document, by its path.
 #[derive(Debug)]
 pub(crate) struct Documents {
-    by_path: HashMap<String, Vec<Variant>>,
+    by_path: HashMap<String, Variants>,
 }
+
+/// The representations of a document, and its version.
+#[derive(Debug)]
+struct Variants(Vec<Variant>, String);
 
 /// A representation of a document with its headers.
 #[derive(Debug)]
@@ -78,9 +82,8 @@ impl Documents {
         let mut copies = HashSet::new();
         let mut variants = |document: &Document| {
             let variants = document.representations.iter();
-            variants
-                .map(|variant| Variant::new(document, variant, &mut copies))
-                .collect()
+            let variants = variants.map(|variant| Variant::new(document, variant, &mut copies));
+            Variants(variants.collect(), document.version.clone())
         };
         Self {
             by_path: documents
@@ -95,13 +98,13 @@ impl Documents {
         self.by_path.contains_key(path)
     }
 
-    /// The document at `path`, in the representation that these request headers prefer, or 304 if the
+    /// The document at `uri`, in the representation that these request headers prefer, or 304 if the
     /// client has it. `None` if there is no such document.
-    pub(crate) fn answer(&self, path: &str, request: &HeaderMap) -> Option<Reply> {
-        let variants = self.by_path.get(path)?;
+    pub(crate) fn answer(&self, uri: &Uri, request: &HeaderMap) -> Option<Reply> {
+        let Variants(variants, version) = self.by_path.get(uri.path())?;
         let media_types = variants.iter().map(|variant| variant.media_type);
         let variant = variants.get(negotiate::choose(request, media_types))?;
-        Some(if has(request, &variant.etag) {
+        let mut reply = if has(request, &variant.etag) {
             let headers = variant.headers_unchanged.clone();
             Reply::new(StatusCode::NOT_MODIFIED, headers, ReplyBody::default())
         } else {
@@ -110,7 +113,12 @@ impl Documents {
                 variant.headers.clone(),
                 whole(variant.body.clone()),
             )
-        })
+        };
+        let named = uri.query().and_then(|query| query.strip_prefix("v="));
+        if named.is_some_and(|named| named != version) {
+            reply.headers.insert(CACHE_CONTROL, NO_STORE);
+        }
+        Some(reply)
     }
 }
 

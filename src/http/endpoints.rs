@@ -24,6 +24,7 @@ use super::reply::Reply;
 /// path.
 pub const ENDPOINTS: &[&Endpoint] = &[
     &health::HEALTH,
+    &health::LIVEZ,
     &keys::DESCRIBE_KEYS,
     &keys::ISSUE_KEY,
     &sandbox::DESCRIBE_ECHO,

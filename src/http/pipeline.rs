@@ -1,6 +1,6 @@
 //! The path of every request:
 //!
-//! 1. A CORS preflight is answered and costs nothing.
+//! 1. A CORS preflight is answered and costs nothing, as does a load balancer's probe.
 //! 2. The credential is looked up and the request is charged to the policies `default` and `ip`.
 //! 3. A malformed head, a bad credential, an unknown path or a wrong method ends the request.
 //! 4. An unknown version or a foreign origin ends it.
@@ -124,6 +124,12 @@ impl LandingService {
         decision: &mut Decision,
     ) -> Result<Reply, Problem> {
         let app = self.app();
+        if let Route::Found(endpoint) = route
+            && endpoint.is_free
+        {
+            head.map_err(|detail| Problem::new(Code::MalformedHead, detail))?;
+            return self.operate(endpoint, context, body).await;
+        }
         let (now, area) = (context.now, context.area);
         // Counted before a bad credential is rejected, which is charged to its network.
         let credential =

@@ -172,6 +172,7 @@ impl LedgerMetrics {
 /// How an engine is that several processes share.
 #[derive(Debug, Default)]
 pub struct EngineHealth {
+    is_used: AtomicBool,
     is_away: AtomicBool,
     /// How often it was lost.
     pub losses: Counter,
@@ -183,8 +184,9 @@ impl EngineHealth {
         self.is_away.load(Relaxed)
     }
 
-    /// Sets whether it answers, and returns whether that is new.
+    /// Sets whether it answers, and returns whether that is new. It answers until it is said not to.
     pub fn set_away(&self, is_away: bool) -> bool {
+        self.is_used.store(true, Relaxed);
         let is_new = self.is_away.swap(is_away, Relaxed) != is_away;
         if is_new && is_away {
             self.losses.increase();
@@ -269,8 +271,8 @@ impl Metrics {
 
     /// The same, which knows where the service keeps everything.
     #[must_use]
-    pub fn of_data_dir(mut self, path: &Path) -> Self {
-        self.data_dir = Some(path.to_owned());
+    pub fn of_data_dir(mut self, path: Option<&Path>) -> Self {
+        self.data_dir = path.map(Path::to_owned);
         self
     }
 
@@ -287,6 +289,16 @@ impl Metrics {
     /// Records that it has.
     pub fn set_stopping(&self) {
         self.is_stopping.store(true, Relaxed);
+    }
+
+    /// The engines in use, by name.
+    pub fn engines(&self) -> impl Iterator<Item = (&'static str, &EngineHealth)> {
+        let engines = [
+            ("store", &self.store_engine),
+            ("limits", &self.limits_engine),
+        ];
+        let is_used = |it: &(&str, &EngineHealth)| it.1.is_used.load(Relaxed);
+        engines.into_iter().filter(is_used)
     }
 
     /// The requests to each endpoint.

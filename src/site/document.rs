@@ -21,6 +21,9 @@ pub struct Document {
     pub representations: Vec<Representation>,
     /// For how many seconds it may be cached.
     pub max_age_s: u32,
+    /// What pages that load it name it by, as `v` in the query. During a rollout a node is asked for the
+    /// version of another, and answers with its own, which must not be cached under that name.
+    pub version: String,
     /// The value of its `Link` header (RFC 8288).
     pub link: Option<String>,
     /// Whether `Accept` chooses the representation, here or, for a page's Markdown, at the page
@@ -45,8 +48,10 @@ impl Document {
         max_age_s: u32,
         representations: Vec<Representation>,
     ) -> Self {
+        let body = representations.first().map(|first| &*first.body);
         Self {
             path: path.into(),
+            version: fingerprint(&[body.unwrap_or_default()]),
             is_negotiated: representations.len() > 1,
             representations,
             max_age_s,

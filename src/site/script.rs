@@ -40,7 +40,10 @@ pub(super) fn documents() -> [Document; 8] {
     MODULES.map(|(path, text)| {
         let text = text.replace(".js\";", &versioned_end);
         let form = Representation::new(JAVASCRIPT, text);
-        Document::new(path, PAGE_MAX_AGE_S, vec![form])
+        Document {
+            version: version(),
+            ..Document::new(path, PAGE_MAX_AGE_S, vec![form])
+        }
     })
 }
 

@@ -1,7 +1,8 @@
 //! What the flags name beyond the data directory, opened: the operator's files for the site, the
 //! model's client and the newsletter's provider. Errors are one line that begins with the flag. And the
-//! stores of the data directory ([`stores`]).
+//! stores ([`stores`]), and the engines that several nodes share (`engines`).
 
+pub mod engines;
 pub mod stores;
 
 use std::fmt::Display;
@@ -173,9 +174,13 @@ fn read_secret<T, E: Display>(
 /// # Errors
 /// When there are none.
 pub fn roots(url: &str) -> Result<Roots, NoRoots> {
-    if !url.starts_with("https://") {
-        return Ok(Roots::of([]));
+    match url.starts_with("https://") {
+        true => roots_of_system(),
+        false => Ok(Roots::of([])),
     }
+}
+
+fn roots_of_system() -> Result<Roots, NoRoots> {
     let named_file = std::env::var_os("SSL_CERT_FILE").filter(|name| !name.is_empty());
     Roots::of_system(named_file.map(PathBuf::from).as_deref())
 }

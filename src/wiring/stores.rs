@@ -1,78 +1,206 @@
-//! The stores of a data directory, opened and closed.
+//! The stores, opened and closed: those of a data directory, or those that several nodes share.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapters::counts::FileCountStore;
-use crate::adapters::data_dir::DataDir;
+use crate::adapters::data_dir::{DataDir, NodeDir};
 use crate::adapters::ledger::{LedgerStore, Tuning};
-use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
+use crate::adapters::limiter::{GuardedRateLimiter, SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::memory::{MemoryRateLimiter, ScriptedSubscriptionNotifier};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::open_error::OpenError;
 use crate::adapters::system::{SystemClock, SystemEntropy};
 use crate::adapters::threads::{Job, run_within};
 use crate::app::App;
-use crate::config::Args;
+use crate::config::{Args, EngineArgs};
 use crate::domain::policy::{Policies, PolicyName, Quota};
+use crate::domain::secret::SecretKeys;
 use crate::metrics::Metrics;
-use crate::ports::{Clock as _, RateLimiter, StoreError};
+use crate::ports::{
+    Clock as _, ContactStore, CountStore, KeyIssuer, RateLimiter, RevocationList, StoreError,
+    StoreMaintenance,
+};
+
+use super::engines::{self, EngineError};
 
 /// How long the stores may take to close. With the longest drain and the graces, a stop takes no
 /// longer than the 90 s that systemd waits.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(7);
+
+/// The ports of the stores.
+pub struct StorePorts {
+    /// The contacts.
+    pub contacts: Arc<dyn ContactStore>,
+    /// The API keys.
+    pub keys: Arc<dyn KeyIssuer>,
+    /// The revoked registrations of agents.
+    pub revocations: Arc<dyn RevocationList>,
+    /// Looks after the store of these three.
+    pub maintenance: Arc<dyn StoreMaintenance>,
+    /// The hourly counts.
+    pub counts: Arc<dyn CountStore>,
+    /// The rate limiter.
+    pub limiter: Arc<dyn RateLimiter>,
+    /// The keys of the secret that all of this depends on.
+    pub secrets: SecretKeys,
+}
+
+impl std::fmt::Debug for StorePorts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StorePorts(..)")
+    }
+}
+
+/// The stores cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum StoresError {
+    /// The data directory cannot.
+    #[error(transparent)]
+    DataDir(#[from] OpenError),
+    /// An engine cannot, or a flag about it is wrong.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The system cannot start a thread.
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+}
+
+/// Whose windows a limiter opens.
+#[derive(Clone, Copy, Debug)]
+pub enum WindowsFor<'a> {
+    /// Those of a service with these policies.
+    Service(&'a Policies),
+    /// Those of a command. It does not know the flags of the service, so none of them expires, and nothing is
+    /// written but what the command resets.
+    Command,
+    /// None at all.
+    Nobody,
+}
 
 /// What has to be closed at the end, however that comes.
 #[derive(Debug, Default)]
 pub struct Stores {
     limiter: Option<Arc<SledRateLimiter>>,
     ledger: Option<Arc<LedgerStore>>,
+    node_dir: Option<NodeDir>,
 }
 
 impl Stores {
-    /// Opens the windows of `policies` in `data_dir`.
+    /// Opens what the flags name. Blocks the thread while a data directory is opened.
     ///
     /// # Errors
-    /// When the system cannot start a thread.
-    pub fn open_limiter(
+    /// [`StoresError`] when something cannot be used.
+    pub async fn open(
         &mut self,
-        data_dir: &DataDir,
-        policies: &Policies,
-    ) -> io::Result<Arc<SledRateLimiter>> {
-        let clock = Arc::new(SystemClock);
-        let limiter = Arc::new(SledRateLimiter::open(&data_dir.windows(), policies, clock)?);
-        self.limiter = Some(Arc::clone(&limiter));
-        Ok(limiter)
+        args: &Args,
+        windows: WindowsFor<'_>,
+        metrics: &Arc<Metrics>,
+    ) -> Result<StorePorts, StoresError> {
+        match (&args.engines.store, &args.data_dir) {
+            (Some(_url), dir) => {
+                let dir = dir.as_deref();
+                self.open_shared(&args.engines, dir, windows, metrics).await
+            }
+            (None, Some(dir)) => {
+                let is_service = matches!(windows, WindowsFor::Service(_));
+                let data_dir = match is_service {
+                    true => DataDir::open(dir, &SystemEntropy),
+                    false => DataDir::open_existing(dir),
+                }?;
+                self.open_data_dir(&data_dir, windows, metrics)
+            }
+            (None, None) => Err(OpenError::NoDataDir(Path::new("").to_owned()).into()),
+        }
     }
 
-    /// Opens the windows in `data_dir` for a command. It does not know the flags of the service, so none
-    /// of them expires, and nothing is written but what the command resets.
-    fn open_all_windows(&mut self, data_dir: &DataDir) -> Arc<SledRateLimiter> {
-        let store = Box::new(SledWindowStore::new(&data_dir.windows()));
-        let now = SystemClock.now();
-        let limiter = SledRateLimiter::without_thread(store, &keeping_all(), now, WINDOWS_MAX);
-        let limiter = Arc::new(limiter);
-        self.limiter = Some(Arc::clone(&limiter));
-        limiter
-    }
-
-    /// Opens the ledger in `data_dir`.
-    ///
-    /// # Errors
-    /// [`OpenError`] when it cannot be trusted or written.
-    pub fn open_ledger(
+    fn open_data_dir(
         &mut self,
         data_dir: &DataDir,
-        metrics: Arc<Metrics>,
-    ) -> Result<Arc<LedgerStore>, OpenError> {
+        windows: WindowsFor<'_>,
+        metrics: &Arc<Metrics>,
+    ) -> Result<StorePorts, StoresError> {
+        let limiter = self.open_limiter(&data_dir.windows(), windows)?;
         let tuning = Tuning {
-            metrics,
+            metrics: Arc::clone(metrics),
             ..Tuning::default()
         };
         let ledger = Arc::new(LedgerStore::open_with(data_dir, &tuning)?);
         self.ledger = Some(Arc::clone(&ledger));
-        Ok(ledger)
+        Ok(StorePorts {
+            contacts: ledger.clone(),
+            keys: ledger.clone(),
+            revocations: ledger.clone(),
+            maintenance: ledger,
+            counts: Arc::new(FileCountStore::open(&data_dir.counts())),
+            limiter,
+            secrets: data_dir.secret().keys(),
+        })
+    }
+
+    /// Opens the stores that several nodes share. The node's own directory has the windows, unless these are
+    /// shared, too.
+    async fn open_shared(
+        &mut self,
+        args: &EngineArgs,
+        dir: Option<&Path>,
+        windows: WindowsFor<'_>,
+        metrics: &Arc<Metrics>,
+    ) -> Result<StorePorts, StoresError> {
+        let is_service = matches!(windows, WindowsFor::Service(_));
+        let secret = engines::shared_secret(args)?;
+        // A command makes none.
+        let dir = dir.filter(|dir| is_service || dir.exists());
+        self.node_dir = dir.map(NodeDir::open).transpose()?;
+        let limiter: Arc<dyn RateLimiter> = match (&args.limits, &self.node_dir) {
+            (Some(_url), _) => {
+                let engine = engines::open_limits(args).await?;
+                guard(engine, args, windows, metrics)?
+            }
+            (None, Some(node_dir)) => {
+                let path = node_dir.windows();
+                self.open_limiter(&path, windows)?
+            }
+            (None, None) => Arc::new(MemoryRateLimiter::default()),
+        };
+        let patience = match is_service {
+            true => engines::START_PATIENCE,
+            false => Duration::ZERO,
+        };
+        let store = engines::open_store(args, &secret, metrics, patience).await?;
+        let cached = engines::cached_credentials(args, &store);
+        Ok(StorePorts {
+            contacts: store.clone(),
+            keys: cached.clone(),
+            revocations: cached,
+            maintenance: store.clone(),
+            counts: store,
+            limiter,
+            secrets: secret.keys(),
+        })
+    }
+
+    fn open_limiter(
+        &mut self,
+        windows: &Path,
+        whose: WindowsFor<'_>,
+    ) -> io::Result<Arc<dyn RateLimiter>> {
+        let limiter = match whose {
+            WindowsFor::Nobody => return Ok(Arc::new(MemoryRateLimiter::default())),
+            WindowsFor::Service(policies) => {
+                SledRateLimiter::open(windows, policies, Arc::new(SystemClock))?
+            }
+            WindowsFor::Command => {
+                let store = Box::new(SledWindowStore::new(windows));
+                let now = SystemClock.now();
+                SledRateLimiter::without_thread(store, &keeping_all(), now, WINDOWS_MAX)
+            }
+        };
+        let limiter = Arc::new(limiter);
+        self.limiter = Some(Arc::clone(&limiter));
+        Ok(limiter)
     }
 
     /// Closes the stores, so that the next start does not have to rebuild the index. Does not wait
@@ -81,7 +209,11 @@ impl Stores {
     /// # Errors
     /// When the next start would not find what was recorded, or when the disk does not answer.
     pub fn close(self) -> io::Result<()> {
-        let Self { limiter, ledger } = self;
+        let Self {
+            limiter,
+            ledger,
+            node_dir,
+        } = self;
         let close_limiter: Job<Result<(), StoreError>> = Box::new(move || {
             if let Some(limiter) = limiter {
                 limiter.close();
@@ -105,39 +237,58 @@ impl Stores {
                  and the next start rebuilds the index",
             )
         })?;
+        // Its lock ends here.
+        drop(node_dir);
         let closed = closed.into_iter().collect::<Result<(), _>>();
         closed.map_err(io::Error::other)
     }
 }
 
-/// Opens the existing data directory of `args` for a command, while no service runs on it. Nothing is
-/// counted and no model answers. The limiter is empty unless `with_windows`.
+/// A service decides alone while the engine of its limits is away. A command fails.
+fn guard(
+    engine: Arc<dyn RateLimiter>,
+    args: &EngineArgs,
+    windows: WindowsFor<'_>,
+    metrics: &Arc<Metrics>,
+) -> io::Result<Arc<dyn RateLimiter>> {
+    let WindowsFor::Service(policies) = windows else {
+        return Ok(engine);
+    };
+    let (nodes, metrics) = (args.nodes.unwrap_or(1), Arc::clone(metrics));
+    let clock = Arc::new(SystemClock);
+    Ok(GuardedRateLimiter::new(
+        engine, nodes, policies, metrics, clock,
+    )?)
+}
+
+/// Opens the stores for a command, where no service answers it. Nothing is counted and no model answers. The
+/// limiter is empty unless `with_windows`.
 ///
 /// # Errors
-/// [`OpenError`] when it is not there, belongs to another user, is in use, or cannot be trusted.
-pub fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), OpenError> {
-    let data_dir = DataDir::open_existing(&args.data_dir)?;
-    let mut stores = Stores::default();
-    let notifier = args.newsletter_webhook.as_ref();
-    let limiter: Arc<dyn RateLimiter> = match with_windows {
-        true => stores.open_all_windows(&data_dir),
-        false => Arc::new(MemoryRateLimiter::default()),
+/// [`StoresError`] when the data directory is not there, belongs to another user, is in use, or cannot be
+/// trusted, or when an engine cannot be used.
+pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), StoresError> {
+    let windows = match with_windows {
+        true => WindowsFor::Command,
+        false => WindowsFor::Nobody,
     };
+    let mut stores = Stores::default();
     let metrics = Arc::new(Metrics::new([]));
-    let ledger = stores.open_ledger(&data_dir, Arc::clone(&metrics))?;
+    let ports = stores.open(args, windows, &metrics).await?;
+    let notifier = args.newsletter_webhook.as_ref();
     let app = App {
-        contacts: ledger.clone(),
+        contacts: ports.contacts,
         // It is never called, but tells that there is one.
         notifier: notifier.map(|_url| Arc::new(ScriptedSubscriptionNotifier::default()) as _),
-        keys: ledger.clone(),
-        revocations: ledger.clone(),
-        maintenance: ledger,
+        keys: ports.keys,
+        revocations: ports.revocations,
+        maintenance: ports.maintenance,
         model: Arc::new(PassageModelClient::new(Vec::new())),
-        limiter,
-        counts: Arc::new(FileCountStore::open(&data_dir.counts())),
+        limiter: ports.limiter,
+        counts: ports.counts,
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
-        secrets: data_dir.secret().keys(),
+        secrets: ports.secrets,
         settings: args.settings(args.listen),
         metrics,
     };

@@ -20,7 +20,7 @@ fn files() -> Vec<PathBuf> {
             files.push(path);
         }
     }
-    assert_eq!(files.len(), 10, "{files:?}");
+    assert_eq!(files.len(), 12, "{files:?}");
     files
 }
 

@@ -107,3 +107,25 @@ async fn health_is_503_while_the_limiter_is_away() {
     let text = String::from_utf8(reply.body.to_vec()).unwrap();
     assert!(!text.contains("refused"), "the cause is for the log alone");
 }
+
+#[tokio::test]
+async fn load_balancers_are_told_of_a_stop_and_of_nothing_else() {
+    let setup = Setup::default().limit("ip", "1/60s");
+    let app = setup.start();
+    app.contacts
+        .fail_with(Some(StoreError::Unavailable("gone".to_owned())));
+    for _ in 0..3 {
+        let probe = Call::get("/livez").bearer("lak_nothing");
+        let reply = app.send(probe).await;
+        assert_eq!(reply.status, StatusCode::OK);
+        assert_eq!(reply.json(), json!({"live": true}));
+        assert_eq!(reply.header("ratelimit-limit"), None);
+    }
+    // Nothing was counted.
+    assert_eq!(app.send(Call::get("/docs")).await.status, StatusCode::OK);
+    app.metrics.set_stopping();
+    let reply = app.send(Call::new(Method::HEAD, "/livez")).await;
+    assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
+    let reply = app.send(Call::get("/livez")).await;
+    assert_eq!(reply.code(), "stopping");
+}

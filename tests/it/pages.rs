@@ -343,6 +343,29 @@ async fn a_page_asks_for_the_script_and_the_style_it_was_made_with() {
     assert_eq!(restyled[1].0, *script);
 }
 
+#[tokio::test]
+async fn what_another_version_loads_is_answered_and_not_cached() {
+    let app = Setup::default().start();
+    for path in ["/site.js", "/script/time.js", "/style.css"] {
+        let page = app.send(Call::get("/docs")).await;
+        let page = String::from_utf8(page.body.to_vec()).unwrap();
+        let loaded = if path.ends_with("css") {
+            path
+        } else {
+            "/site.js"
+        };
+        let (_, version) = page.split_once(&format!("{loaded}?v=")).unwrap();
+        let version = version.split('"').next().unwrap();
+        let own = app.send(Call::get(&format!("{path}?v={version}"))).await;
+        assert_eq!(own.header("cache-control"), Some("public, max-age=300"));
+        let others = Call::get(&format!("{path}?v=0123456789abcdef0123456789abcdef"));
+        let others = app.send(others).await;
+        assert_eq!(others.status, 200);
+        assert_eq!(others.header("cache-control"), Some("no-store"));
+        assert_eq!(others.body, own.body);
+    }
+}
+
 #[test]
 fn every_module_imports_those_of_its_own_version() {
     let facts = facts();

@@ -117,7 +117,7 @@ fn a_service_manager_is_told_of_the_start_and_of_the_stop() {
     let (manager, path) = manager(dir.path());
     let data_dir = dir.path().join("data");
     let program = Program::start(command(&data_dir).env("NOTIFY_SOCKET", &path));
-    assert_eq!(told(&manager), "STATUS=opening the data directory\n");
+    assert_eq!(told(&manager), "STATUS=opening the stores\n");
     assert_eq!(
         told(&manager),
         format!("READY=1\nSTATUS=listening on http://{}\n", program.address)
@@ -139,7 +139,7 @@ fn a_start_that_fails_is_never_called_ready() {
     let _first = Program::start(&mut command(&data_dir));
     let output = run(command(&data_dir).env("NOTIFY_SOCKET", &path));
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(told(&manager), "STATUS=opening the data directory\n");
+    assert_eq!(told(&manager), "STATUS=opening the stores\n");
     manager.set_nonblocking(true).unwrap();
     assert!(manager.recv(&mut [0]).is_err(), "nothing else was told");
 }

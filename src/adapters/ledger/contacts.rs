@@ -7,7 +7,7 @@ use crate::domain::contact::{
 };
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
-use crate::ports::{ContactStore, ContactStream, StoreError};
+use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
 
 use super::draft::Draft;
 use super::erasure::{has_tombstone, hash, remove_tombstone};
@@ -80,6 +80,23 @@ impl ContactStore for LedgerStore {
 
     async fn check(&self) -> Result<(), StoreError> {
         self.check_writes().await
+    }
+}
+
+impl LedgerStore {
+    /// The keyed hashes of the addresses that were erased, for a store that takes over.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when the store cannot be read.
+    pub async fn tombstones(&self) -> Result<PageStream<[u8; 16]>, StoreError> {
+        let is_wanted = |event: &Event| matches!(event, Event::TombstoneSet { .. });
+        let address = |kept: Kept<Event>| {
+            let Event::TombstoneSet { address, .. } = kept.first else {
+                return None;
+            };
+            Some(address.0)
+        };
+        self.pages(is_wanted, address).await
     }
 }
 

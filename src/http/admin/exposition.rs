@@ -244,6 +244,7 @@ impl Snapshot {
         out.counter("landing_api_ledger_commit_failures", failed, failures)?;
         let length = "The length of the ledger.";
         out.gauge("landing_api_ledger_bytes", length, ledger.bytes())?;
+        self.engines(out)?;
         if let Some(limiter) = self.limiter {
             let windows = "Rate-limit windows in memory.";
             out.gauge("landing_api_limiter_windows", windows, limiter.windows)?;
@@ -267,6 +268,27 @@ impl Snapshot {
             out.gauge("landing_api_disk_size_bytes", size, disk.size_bytes)?;
         }
         Ok(())
+    }
+
+    fn engines(&self, out: &mut Families<'_>) -> fmt::Result {
+        let metrics = &self.app.metrics;
+        let engines = metrics.engines();
+        out.gauges(
+            "landing_api_engine_available",
+            "Whether the engine answers that all nodes share.",
+            engines.map(|(name, it)| ([("engine", name)], u64::from(!it.is_away()))),
+        )?;
+        let losses = metrics.engines().map(|(name, it)| (name, &it.losses));
+        out.counters(
+            "landing_api_engine_losses",
+            "How often it stopped to answer.",
+            labelled("engine", losses),
+        )?;
+        out.counter(
+            "landing_api_local_decisions",
+            "Decisions on limits that were made without the engine.",
+            metrics.local_decisions.get(),
+        )
     }
 
     /// Under the names that all Prometheus clients use.

@@ -1,10 +1,10 @@
-//! `GET /api/v1/health`: is the service ready to do its work?
+//! `GET /api/v1/health`: is the service ready to do its work? `GET /livez`: should it get requests?
 
 use hyper::body::Bytes;
 
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{Endpoint, McpTool};
-use crate::http::problem::Problem;
+use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::wire;
 use crate::site::tools::Tool;
@@ -30,6 +30,21 @@ async fn health(context: RequestContext) -> Result<Reply, Problem> {
         contacts.check().await?;
     }
     Ok(Reply::serialised(context.state.health.clone()))
+}
+
+pub(crate) const LIVEZ: Endpoint = Endpoint {
+    name: "livez",
+    paths: &["/livez"],
+    is_free: true,
+    ..Endpoint::get(|context, _body| Box::pin(livez(context)))
+};
+
+/// Asks no store: an outage of an engine would take all nodes out of rotation at once.
+async fn livez(context: RequestContext) -> Result<Reply, Problem> {
+    match context.app().metrics.is_stopping() {
+        true => Err(Problem::of(Code::Stopping)),
+        false => Ok(Reply::serialised(Bytes::from_static(b"{\"live\":true}"))),
+    }
 }
 
 async fn check_health(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {

@@ -15,6 +15,6 @@ pub(crate) const DOCUMENT: Endpoint = Endpoint {
 fn document(context: &RequestContext) -> Result<Reply, Problem> {
     let documents = &context.state.documents;
     documents
-        .answer(context.path(), context.headers())
+        .answer(&context.parts.uri, context.headers())
         .ok_or_else(|| Problem::of(Code::NotFound))
 }

@@ -268,6 +268,14 @@ codes! {
         meaning: "The request's body did not arrive in time.",
         resolution: "Send the request again over a better connection.",
     }
+    Stopping {
+        name: "stopping",
+        status: SERVICE_UNAVAILABLE,
+        oauth: "temporarily_unavailable",
+        title: "About to stop",
+        meaning: "The service has been asked to stop. It still answers requests.",
+        resolution: "Send further requests to another node, or try again later.",
+    }
     StoreUnavailable {
         name: "store_unavailable",
         status: SERVICE_UNAVAILABLE,

@@ -279,6 +279,12 @@ async fn see_broken_limiter(seen: &mut Seen, operation: &Described) {
     }
 }
 
+async fn see_stop(seen: &mut Seen, operation: &Described) {
+    let app = TestApp::new();
+    app.metrics.set_stopping();
+    seen.send(&app, operation, call(operation)).await;
+}
+
 /// A body that is no body.
 enum Faulty {
     /// It breaks off.
@@ -368,6 +374,9 @@ async fn every_status_code_and_header_that_is_described_is_seen() {
         if operation.value.get("requestBody").is_some() {
             see_bodies(&mut seen, operation).await;
             see_faulty_bodies(&mut seen, operation).await;
+        }
+        if has("stopping") {
+            see_stop(&mut seen, operation).await;
         }
         if has("not_found") {
             see_not_found(&mut seen, operation).await;

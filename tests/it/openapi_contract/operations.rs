@@ -72,6 +72,10 @@ fn codes(path: &str, endpoint: &Endpoint) -> BTreeSet<&'static str> {
         Code::RateLimited,
         Code::StoreUnavailable,
     ];
+    if endpoint.is_free {
+        // It asks nothing that could fail.
+        codes = vec![Code::MalformedHead];
+    }
     if Area::of(path).refuses_bad_credentials() {
         codes.extend([Code::ConflictingCredentials, Code::InvalidToken]);
     }
@@ -121,6 +125,7 @@ fn codes(path: &str, endpoint: &Endpoint) -> BTreeSet<&'static str> {
         // The code in the path may be none.
         "document" if path.contains('{') => codes.push(Code::NotFound),
         "health" | "keys.describe" | "sandbox.describe" | "document" | "assistant.quota" => {}
+        "livez" => codes.push(Code::Stopping),
         other => panic!("{other}"),
     }
     codes.into_iter().map(|code| code.kind().name).collect()

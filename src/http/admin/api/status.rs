@@ -9,7 +9,7 @@ use crate::domain::time::Timestamp;
 use crate::http::admin::reply::{self, AdminAnswer};
 use crate::http::admin::request::AdminRequest;
 use crate::metrics::process::process_usage;
-use crate::metrics::{Metrics, StatusClass};
+use crate::metrics::{EngineHealth, Metrics, StatusClass};
 use crate::usecases::hourly_counts;
 
 /// How many hours are told.
@@ -45,10 +45,24 @@ pub struct ServiceStatus {
     pub refusals: Vec<CountRow>,
     /// The limiter's windows in memory.
     pub windows: Option<usize>,
+    /// The engines that all nodes share.
+    #[serde(default)]
+    pub engines: Vec<EngineRow>,
     /// Memory in RAM, in bytes.
     pub memory_bytes: Option<u64>,
     /// The newest warning or error in the log.
     pub last_error: Option<LastErrorRow>,
+}
+
+/// An engine that all nodes share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineRow {
+    /// `store` or `limits`.
+    pub name: String,
+    /// Whether it does not answer.
+    pub is_away: bool,
+    /// How often it stopped to answer, since the start.
+    pub losses: u64,
 }
 
 /// A number and what it counts.
@@ -126,6 +140,14 @@ fn hour_row(hour: Hour, counts: Counts) -> HourRow {
     }
 }
 
+fn engine_row((name, health): (&'static str, &EngineHealth)) -> EngineRow {
+    EngineRow {
+        name: name.to_owned(),
+        is_away: health.is_away(),
+        losses: health.losses.get(),
+    }
+}
+
 fn service(metrics: &Metrics, takes_writes: bool, now: Timestamp) -> ServiceStatus {
     let usage = process_usage();
     let requests = StatusClass::ALL.map(|class| CountRow {
@@ -147,6 +169,7 @@ fn service(metrics: &Metrics, takes_writes: bool, now: Timestamp) -> ServiceStat
         requests: requests.into(),
         refusals: refusals.filter(|row| row.count > 0).collect(),
         windows: None,
+        engines: metrics.engines().map(engine_row).collect(),
         memory_bytes: usage.map(|usage| usage.resident_bytes),
         last_error: metrics.last_error().map(|error| LastErrorRow {
             at: error.at.to_rfc3339(),

@@ -65,6 +65,12 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
 fn machine(app: &App, now: Timestamp) -> Vec<[String; 2]> {
     let mut machine = Vec::new();
     let mut add = |name: &str, value: String| machine.push([name.to_owned(), value]);
+    for (name, engine) in app.metrics.engines() {
+        let state = if engine.is_away() { "away" } else { "answers" };
+        let losses = grouped(engine.losses.get());
+        let state = format!("{state}; lost {losses} times since the start");
+        add(&format!("Engine of the {name}"), state);
+    }
     if let Some(process) = process_usage() {
         add("Running for", span(now.ms_since(process.started_at) / 1000));
         add("Memory", bytes(process.resident_bytes));
@@ -78,7 +84,10 @@ fn machine(app: &App, now: Timestamp) -> Vec<[String; 2]> {
         let (free, size) = (bytes(disk.free_bytes), bytes(disk.size_bytes));
         add("Disk free", format!("{free} of {size}"));
     }
-    add("Ledger", bytes(app.metrics.ledger.bytes()));
+    // A node whose record is elsewhere has none.
+    if let ledger @ 1.. = app.metrics.ledger.bytes() {
+        add("Ledger", bytes(ledger));
+    }
     if let Some(limiter) = app.limiter.stats() {
         let most = grouped(limiter.windows_max as u64);
         let windows = grouped(limiter.windows as u64);

@@ -1,0 +1,194 @@
+//! Commands about the database that several nodes share: its tables, and the move of a data directory there.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use serde_json::json;
+use tokio::task::spawn_blocking;
+
+use crate::adapters::counts::FileCountStore;
+use crate::adapters::data_dir::DataDir;
+use crate::adapters::ledger::LedgerStore;
+use crate::adapters::postgres::{Migration, PostgresStore, Totals};
+use crate::adapters::system::SystemClock;
+use crate::config::{Args, OutputForm};
+use crate::domain::hourly_counts::{Hour, KEPT_HOURS};
+use crate::metrics::Metrics;
+use crate::ports::{
+    Clock as _, ContactStore, CountStore as _, KeyIssuer, PageStream, RevocationList, StoreError,
+};
+use crate::wiring::engines;
+
+use super::outcome::{CommandError, Done};
+use super::output::{Output, grouped, number, text};
+use super::progress::Progress;
+use super::signals::StopSignals;
+
+/// How many values are copied at a time.
+const BATCH_LEN: usize = 20_000;
+
+/// Makes or updates the tables.
+pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, CommandError> {
+    let secret = engines::shared_secret(&args.engines)?;
+    let migration = engines::migrate_store(&args.engines, &secret).await?;
+    let Migration {
+        before,
+        after,
+        secret_replaced,
+    } = migration;
+    let value = json!({"before": before, "after": after, "secretReplaced": secret_replaced});
+    let before = before.map_or_else(|| "none".to_owned(), |it| format!("version {it}"));
+    let secret = match secret_replaced {
+        true => "the first of the file, in place of another",
+        false => "the first of the file",
+    };
+    let fields = [
+        ("Tables before", before.as_str()),
+        ("Tables now", &format!("version {after}")),
+        ("Secret", secret),
+    ];
+    Output::new(form).record(&value, &fields)?;
+    Ok(Done::Whole)
+}
+
+/// Copies what the data directory keeps to the database.
+pub(super) async fn move_to_store(form: OutputForm, args: &Args) -> Result<Done, CommandError> {
+    let Some(dir) = args.data_dir.as_deref() else {
+        return Err(CommandError::Input(
+            "move needs the --data-dir to copy".to_owned(),
+        ));
+    };
+    let secret = engines::shared_secret(&args.engines)?;
+    let data_dir = DataDir::open_existing(dir)?;
+    if !secret.contains(data_dir.secret()) {
+        let dir = dir.display();
+        return Err(CommandError::Input(format!(
+            "--secret-file holds another secret than {dir}/secret, without which keys, tokens and \
+             cookies would no longer be good: give that file, or a copy of it, to all nodes"
+        )));
+    }
+    let ledger = LedgerStore::open(&data_dir)?;
+    let counts = FileCountStore::open(&data_dir.counts());
+    let metrics = Arc::new(Metrics::new([]));
+    let copy = async {
+        engines::migrate_store(&args.engines, &secret).await?;
+        let store = engines::open_store(&args.engines, &secret, &metrics, Duration::ZERO).await?;
+        let copied = copy(&ledger, &counts, &store).await?;
+        let found = store.totals().await.map_err(failed)?;
+        Ok((copied, found))
+    };
+    let interrupted = async {
+        StopSignals::new()?.next().await;
+        Err(CommandError::Interrupted)
+    };
+    let copied = tokio::select! {
+        copied = copy => copied,
+        interrupted = interrupted => interrupted,
+    };
+    // Leaves an index for the next start.
+    let closed = spawn_blocking(move || ledger.close()).await;
+    let (copied, found) = copied?;
+    closed
+        .map_err(|error| CommandError::Failed(error.to_string()))?
+        .map_err(failed)?;
+    report(form, copied, found)
+}
+
+/// Copies everything, and returns how much there was.
+async fn copy(
+    ledger: &LedgerStore,
+    counts: &FileCountStore,
+    store: &PostgresStore,
+) -> Result<Totals, CommandError> {
+    let progress = Progress::of_things("copying");
+    let contacts = ContactStore::list(ledger, None, None)
+        .await
+        .map_err(failed)?;
+    let contacts = copy_pages(contacts, &progress, async |page| {
+        store.copy_contacts(&page).await
+    });
+    let contacts = contacts.await?;
+    let keys = KeyIssuer::list(ledger).await.map_err(failed)?;
+    let keys = copy_pages(keys, &progress, async |page| store.copy_keys(&page).await).await?;
+    let revocations = RevocationList::list(ledger).await.map_err(failed)?;
+    let revocations = copy_pages(revocations, &progress, async |page| {
+        store.copy_revocations(&page).await
+    });
+    let revocations = revocations.await?;
+    let tombstones = ledger.tombstones().await.map_err(failed)?;
+    let tombstones = copy_pages(tombstones, &progress, async |page| {
+        store.copy_tombstones(&page).await
+    });
+    let tombstones = tombstones.await?;
+    let now = Hour::of(SystemClock.now());
+    let hours = counts.list(now.minus(KEPT_HOURS), now.next()).await;
+    let hours = hours.map_err(failed)?;
+    store.copy_counts(&hours).await.map_err(failed)?;
+    Ok(Totals {
+        contacts,
+        keys,
+        revocations,
+        tombstones,
+        hours: hours.len() as u64,
+    })
+}
+
+/// Copies a list, [`BATCH_LEN`] values and more at a time.
+async fn copy_pages<T>(
+    mut pages: PageStream<T>,
+    progress: &Progress,
+    copy: impl AsyncFn(Vec<T>) -> Result<(), StoreError>,
+) -> Result<u64, CommandError> {
+    let mut count = 0;
+    let mut batch = Vec::new();
+    loop {
+        let page = pages.next().await.transpose().map_err(failed)?;
+        let is_last = page.is_none();
+        batch.extend(page.into_iter().flatten());
+        if batch.len() >= BATCH_LEN || is_last && !batch.is_empty() {
+            count += batch.len() as u64;
+            progress.advance(batch.len());
+            copy(std::mem::take(&mut batch)).await.map_err(failed)?;
+        }
+        if is_last {
+            return Ok(count);
+        }
+    }
+}
+
+/// Prints how much was copied and how much there is now.
+fn report(form: OutputForm, copied: Totals, found: Totals) -> Result<Done, CommandError> {
+    let rows = [
+        ("contacts", copied.contacts, found.contacts),
+        ("erased addresses", copied.tombstones, found.tombstones),
+        ("keys", copied.keys, found.keys),
+        ("revoked agents", copied.revocations, found.revocations),
+        ("hours of counts", copied.hours, found.hours),
+    ];
+    let mut output = Output::new(form);
+    if output.is_json {
+        for (what, copied, found) in rows {
+            output.json(&json!({"what": what, "copied": copied, "found": found}))?;
+        }
+    } else {
+        let columns = [text("What"), number("Data directory"), number("Database")];
+        let row = |(what, copied, found): (&str, u64, u64)| {
+            vec![what.to_owned(), grouped(copied), grouped(found)]
+        };
+        output.table(&columns, &rows.map(row))?;
+    }
+    output.flush()?;
+    match rows.iter().find(|(_, copied, found)| found < copied) {
+        None => Ok(Done::Whole),
+        Some((what, _, _)) => Err(CommandError::Failed(format!(
+            "the database has fewer {what} than the data directory: is another program changing it? Run \
+             the command again"
+        ))),
+    }
+}
+
+fn failed(error: impl Display) -> CommandError {
+    CommandError::Failed(error.to_string())
+}
