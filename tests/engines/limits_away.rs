@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use landing_api::adapters::limiter::GuardedRateLimiter;
-use landing_api::adapters::redis::RedisRateLimiter;
+use landing_api::adapters::redis::{RedisRateLimiter, RedisSettings};
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
 use landing_api::metrics::Metrics;
-use landing_api::ports::{Charge, Clock, RateLimiter};
+use landing_api::ports::{Charge, Clock, RateLimiter, WindowSet};
 use rustix::process::Signal;
+use tokio::task::JoinSet;
 
 use crate::engine::until;
-use crate::fixtures::{admitted, charge, is_admitted, peek, policies};
-use crate::redis::Redis;
+use crate::fixtures::{acquire, admitted, charge, is_admitted, peek, policies, refund};
+use crate::redis::{Redis, settings};
+use crate::relay::{Flow, Relay};
 
 const QUOTA: &str = "9/1h";
 const LIMIT: usize = 9;
@@ -21,18 +23,18 @@ const LIMIT: usize = 9;
 const SHARE: usize = 3;
 
 /// A node of three.
-struct Node {
-    limiter: Arc<GuardedRateLimiter>,
+pub(crate) struct Node {
+    pub(crate) limiter: Arc<GuardedRateLimiter>,
     metrics: Arc<Metrics>,
 }
 
 impl Node {
-    async fn new(redis: &Redis) -> Self {
-        let engine = RedisRateLimiter::open(redis.settings()).await.unwrap();
+    pub(crate) async fn new(settings: RedisSettings) -> Self {
+        let engine = RedisRateLimiter::open(settings).await.unwrap();
         Self::over(Arc::new(engine))
     }
 
-    fn over(engine: Arc<dyn RateLimiter>) -> Self {
+    pub(crate) fn over(engine: Arc<dyn RateLimiter>) -> Self {
         let metrics = Arc::new(Metrics::new([]));
         let clock = Arc::new(SystemClock);
         let counted = Arc::clone(&metrics);
@@ -43,7 +45,7 @@ impl Node {
         }
     }
 
-    async fn until_away(&self, is_away: bool) {
+    pub(crate) async fn until_away(&self, is_away: bool) {
         until("the engine's state", async || {
             self.metrics.limits_engine.is_away() == is_away
         })
@@ -51,27 +53,27 @@ impl Node {
     }
 
     /// How many of `tries` are admitted.
-    async fn admitted(&self, charge: Charge<'_>, tries: usize) -> usize {
+    pub(crate) async fn admitted(&self, charge: Charge<'_>, tries: usize) -> usize {
         admitted(&*self.limiter, &[charge], now(), tries).await
     }
 
-    fn local_decisions(&self) -> u64 {
+    pub(crate) fn local_decisions(&self) -> u64 {
         self.metrics.local_decisions.get()
     }
 }
 
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     SystemClock.now()
 }
 
-fn client(host: u32) -> Charge<'static> {
+pub(crate) fn client(host: u32) -> Charge<'static> {
     charge(PolicyName::Ip, QUOTA, host)
 }
 
 #[tokio::test]
 async fn a_killed_server_leaves_each_node_its_share_and_comes_back_empty() {
     let mut redis = Redis::start().await;
-    let node = Node::new(&redis).await;
+    let node = Node::new(redis.settings()).await;
     assert_eq!(node.admitted(client(1), 2).await, 2);
     assert_eq!(node.local_decisions(), 0);
     redis.kill();
@@ -91,7 +93,7 @@ async fn a_killed_server_leaves_each_node_its_share_and_comes_back_empty() {
 #[tokio::test]
 async fn a_server_that_hangs_holds_up_three_calls_and_is_back_when_it_goes_on() {
     let redis = Redis::start().await;
-    let node = Node::new(&redis).await;
+    let node = Node::new(redis.settings()).await;
     assert_eq!(node.admitted(client(1), 1).await, 1);
     redis.signal(Signal::STOP);
     assert_eq!(node.admitted(client(1), LIMIT).await, SHARE - 1);
@@ -102,4 +104,150 @@ async fn a_server_that_hangs_holds_up_three_calls_and_is_back_when_it_goes_on() 
     assert!(is_admitted(&*node.limiter, &[client(2)], now()).await);
     assert_eq!(peek(&*node.limiter, client(2), now()).await.0, 1);
     assert_eq!(node.local_decisions(), before);
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_at_the_start_is_found_later() {
+    let mut redis = Redis::start().await;
+    redis.kill();
+    let node = Node::new(redis.settings()).await;
+    assert_eq!(node.admitted(client(1), LIMIT).await, SHARE);
+    node.until_away(true).await;
+    redis.start_again().await;
+    node.until_away(false).await;
+    assert_eq!(node.admitted(client(1), LIMIT + 1).await, LIMIT);
+}
+
+#[tokio::test]
+async fn a_script_that_the_server_forgot_is_sent_again() {
+    let redis = Redis::start().await;
+    let node = Node::new(redis.settings()).await;
+    for _ in 0..LIMIT {
+        assert_eq!(redis.cli(&["script", "flush"]), "OK");
+        assert_eq!(node.admitted(client(1), 1).await, 1);
+    }
+    assert_eq!(node.admitted(client(1), 1).await, 0);
+    assert_eq!(node.local_decisions(), 0);
+}
+
+#[tokio::test]
+async fn a_server_without_memory_is_away_until_it_has_some() {
+    let redis = Redis::start().await;
+    let node = Node::new(redis.settings()).await;
+    assert_eq!(node.admitted(client(1), 1).await, 1);
+    assert_eq!(redis.cli(&["config", "set", "maxmemory", "1"]), "OK");
+    assert_eq!(node.admitted(client(1), LIMIT).await, SHARE - 1);
+    node.until_away(true).await;
+    assert_eq!(redis.cli(&["config", "set", "maxmemory", "0"]), "OK");
+    node.until_away(false).await;
+    // Nothing that it refused was half written.
+    assert_eq!(node.admitted(client(1), LIMIT).await, LIMIT - 1);
+}
+
+#[tokio::test]
+async fn a_demoted_primary_is_left_for_the_server_that_its_name_leads_to() {
+    let (old, new) = (Redis::start().await, Redis::start().await);
+    let relay = Relay::start(old.port).await;
+    let node = Node::new(settings(&format!("redis://127.0.0.1:{}", relay.port()))).await;
+    assert_eq!(node.admitted(client(1), 2).await, 2);
+    let port = new.port.to_string();
+    assert_eq!(old.cli(&["replicaof", "127.0.0.1", &port]), "OK");
+    until("the replica", async || {
+        old.cli(&["role"]).contains("connected")
+    })
+    .await;
+    assert_eq!(node.admitted(client(2), LIMIT).await, SHARE);
+    node.until_away(true).await;
+    relay.lead_to(new.port);
+    node.until_away(false).await;
+    assert_eq!(node.admitted(client(3), LIMIT + 1).await, LIMIT);
+    assert_ne!(new.cli(&["dbsize"]), "0");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_lost_may_have_counted_and_is_not_asked_for_again() {
+    let redis = Redis::start().await;
+    let relay = Relay::start(redis.port).await;
+    let node = Node::new(settings(&format!("redis://127.0.0.1:{}", relay.port()))).await;
+    relay.set(Flow::Swallow);
+    assert_eq!(node.admitted(client(1), 1).await, 1);
+    assert_eq!(node.local_decisions(), 1);
+    relay.set(Flow::Pass);
+    relay.cut().await;
+    let other = RedisRateLimiter::open(redis.settings()).await.unwrap();
+    assert_eq!(peek(&other, client(1), now()).await.0, 1);
+    // The name leads nowhere for a moment: the connection is replaced by itself.
+    node.until_away(false).await;
+    assert_eq!(peek(&*node.limiter, client(1), now()).await.0, 1);
+}
+
+#[tokio::test]
+async fn a_receipt_is_good_whatever_became_of_the_engine_since() {
+    let mut redis = Redis::start().await;
+    let node = Node::new(redis.settings()).await;
+    let charges = [client(1)];
+    let by_engine = acquire(&*node.limiter, &charges, now()).await;
+    let by_engine_too = acquire(&*node.limiter, &charges, now()).await;
+    refund(&*node.limiter, by_engine.receipt, now()).await;
+    assert_eq!(peek(&*node.limiter, client(1), now()).await.0, 1);
+    redis.kill();
+    // The refund was one in the own table, too.
+    assert_eq!(peek(&*node.limiter, client(1), now()).await.0, 1);
+    let shown = refund(&*node.limiter, by_engine_too.receipt, now()).await;
+    let standing = shown.standing(PolicyName::Ip).unwrap();
+    assert_eq!((standing.usage.counted, standing.quota.count()), (0, 3));
+    let alone = acquire(&*node.limiter, &charges, now()).await;
+    let standing = *alone.decision.standing(PolicyName::Ip).unwrap();
+    assert_eq!((standing.usage.counted, standing.quota.count()), (1, 3));
+    redis.start_again().await;
+    node.until_away(false).await;
+    // A receipt of the own table takes nothing from the engine.
+    let charge = acquire(&*node.limiter, &charges, now()).await;
+    drop(charge);
+    refund(&*node.limiter, alone.receipt, now()).await;
+    assert_eq!(peek(&*node.limiter, client(1), now()).await.0, 1);
+}
+
+#[tokio::test]
+async fn the_operator_sees_the_own_windows_and_is_told_that_others_still_count() {
+    let mut redis = Redis::start().await;
+    let node = Node::new(redis.settings()).await;
+    assert_eq!(node.admitted(client(1), 2).await, 2);
+    redis.kill();
+    let quota = QUOTA.parse().unwrap();
+    let limiter = &node.limiter;
+    let busy = limiter
+        .busiest(PolicyName::Ip, quota, 5, now())
+        .await
+        .unwrap();
+    assert_eq!((busy.len(), busy[0].usage.counted), (1, 2));
+    let error = limiter.reset(WindowSet::All).await.unwrap_err();
+    assert!(!error.to_string().contains("127.0.0.1"), "{error}");
+    let busy = limiter
+        .busiest(PolicyName::Ip, quota, 5, now())
+        .await
+        .unwrap();
+    assert_eq!(busy, []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_nodes_admit_exactly_the_limit_together() {
+    let redis = Redis::start().await;
+    let nodes = [
+        Node::new(redis.settings()).await,
+        Node::new(redis.settings()).await,
+    ];
+    for quota in ["100/1h", "1000/1h"] {
+        let charge = charge(PolicyName::Keys, quota, 1);
+        let mut tasks = JoinSet::new();
+        for task in 0..64 {
+            let limiter = Arc::clone(&nodes[task % 2].limiter);
+            tasks.spawn(async move { admitted(&*limiter, &[charge], now(), 40).await });
+        }
+        let admitted: usize = tasks.join_all().await.into_iter().sum();
+        assert_eq!(admitted, charge.quota.count() as usize);
+        let reset = nodes[0].limiter.reset(WindowSet::All).await;
+        assert_eq!(reset.unwrap(), 1);
+    }
+    assert_eq!(nodes[0].local_decisions() + nodes[1].local_decisions(), 0);
 }

@@ -19,6 +19,7 @@ mod engine;
 mod fixtures;
 mod limiters;
 mod limits_away;
+mod limits_cluster;
 mod postgres;
 #[path = "../it/contracts/rate_limiter.rs"]
 mod rate_limiter;
@@ -28,3 +29,4 @@ mod redis;
 mod refunds;
 mod relay;
 mod starts;
+mod window_script;

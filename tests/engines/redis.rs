@@ -1,6 +1,7 @@
-//! Redis and Valkey as processes of this test.
+//! Redis and Valkey as processes of this test, alone and as a cluster.
 
 use std::process::Command;
+use std::time::Duration;
 
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::redis::{RedisAddress, RedisSettings};
@@ -99,5 +100,95 @@ pub(crate) fn settings(url: &str) -> RedisSettings {
         address: RedisAddress::parse(url).unwrap(),
         password: None,
         roots: Roots::of([]),
+    }
+}
+
+/// Three primaries with a replica each.
+pub(crate) struct RedisCluster {
+    pub(crate) nodes: Vec<Redis>,
+}
+
+/// How long a primary may be silent before its replica takes over.
+const NODE_TIMEOUT: Duration = Duration::from_millis(2000);
+
+impl RedisCluster {
+    pub(crate) async fn start() -> Self {
+        let timeout = NODE_TIMEOUT.as_millis().to_string();
+        let mut nodes = Vec::new();
+        for _ in 0..6 {
+            let bus = free_port().to_string();
+            let arguments = [
+                ["--cluster-enabled", "yes"],
+                ["--cluster-port", &bus],
+                ["--cluster-node-timeout", &timeout],
+                ["--cluster-require-full-coverage", "no"],
+                ["--repl-diskless-sync-delay", "0"],
+            ];
+            nodes.push(Redis::start_with("redis-server", arguments.as_flattened()).await);
+        }
+        let cluster = Self { nodes };
+        let addresses = cluster.nodes.iter();
+        let addresses = addresses.map(|node| format!("127.0.0.1:{}", node.port));
+        let mut create = Command::new("redis-cli");
+        create.args(["--cluster", "create"]).args(addresses);
+        create.args(["--cluster-replicas", "1", "--cluster-yes"]);
+        let output = create.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        cluster.until_ok().await;
+        cluster
+    }
+
+    /// Waits until all slots have a primary with a replica, and every server knows.
+    pub(crate) async fn until_ok(&self) {
+        until("the cluster", async || {
+            self.running().all(|node| {
+                let (info, role) = (node.cli(&["cluster", "info"]), node.cli(&["role"]));
+                let is_replicated = match role.starts_with("master") {
+                    true => node.cli(&["info", "replication"]).contains("state=online"),
+                    false => role.contains("connected"),
+                };
+                is_replicated
+                    && info.contains("cluster_state:ok")
+                    && info.contains("cluster_slots_ok:16384")
+                    && info.contains("cluster_known_nodes:6")
+            })
+        })
+        .await;
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Redis> {
+        self.nodes.iter().filter(|node| node.process.is_some())
+    }
+
+    pub(crate) fn settings(&self) -> RedisSettings {
+        let nodes = self.nodes.iter();
+        let nodes: Vec<_> = nodes
+            .map(|node| format!("127.0.0.1:{}", node.port))
+            .collect();
+        settings(&format!("redis-cluster://{}", nodes.join(",")))
+    }
+
+    /// Moves slots from one primary to another.
+    pub(crate) fn move_slots(&mut self, count: u32) {
+        let ids: Vec<_> = self
+            .nodes
+            .iter()
+            .filter(|node| node.cli(&["role"]).starts_with("master"))
+            .map(|node| node.cli(&["cluster", "myid"]))
+            .collect();
+        let mut reshard = Command::new("redis-cli");
+        let any = format!("127.0.0.1:{}", self.nodes[0].port);
+        reshard.args(["--cluster", "reshard", &any, "--cluster-yes"]);
+        reshard.args(["--cluster-from", &ids[0], "--cluster-to", &ids[1]]);
+        reshard.args(["--cluster-slots", &count.to_string()]);
+        let output = reshard.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    /// The first server that is a primary.
+    pub(crate) fn primary(&mut self) -> &mut Redis {
+        let is_primary =
+            |node: &&mut Redis| node.process.is_some() && node.cli(&["role"]).starts_with("master");
+        self.nodes.iter_mut().find(is_primary).unwrap()
     }
 }

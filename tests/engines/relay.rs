@@ -1,6 +1,7 @@
 //! A TCP relay before an engine, which stalls, swallows answers and cuts connections.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -24,6 +25,7 @@ pub(crate) enum Flow {
 #[derive(Debug)]
 pub(crate) struct Relay {
     port: u16,
+    target: Arc<AtomicU16>,
     flow: Arc<watch::Sender<Flow>>,
     _tasks: JoinSet<()>,
 }
@@ -33,11 +35,13 @@ impl Relay {
     pub(crate) async fn start(target: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
+        let target = Arc::new(AtomicU16::new(target));
         let flow = Arc::new(watch::Sender::new(Flow::Pass));
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, target, Arc::clone(&flow)));
+        tasks.spawn(accept(listener, Arc::clone(&target), Arc::clone(&flow)));
         Self {
             port,
+            target,
             flow,
             _tasks: tasks,
         }
@@ -45,6 +49,11 @@ impl Relay {
 
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Relays new connections to another port, as a name does that has come to mean another server.
+    pub(crate) fn lead_to(&self, target: u16) {
+        self.target.store(target, Ordering::Relaxed);
     }
 
     pub(crate) fn set(&self, flow: Flow) {
@@ -62,11 +71,12 @@ impl Relay {
     }
 }
 
-async fn accept(listener: TcpListener, target: u16, flow: Arc<watch::Sender<Flow>>) {
+async fn accept(listener: TcpListener, target: Arc<AtomicU16>, flow: Arc<watch::Sender<Flow>>) {
     let mut connections = JoinSet::new();
     loop {
         let (client, _) = listener.accept().await.unwrap();
         if *flow.borrow() != Flow::Cut {
+            let target = target.load(Ordering::Relaxed);
             connections.spawn(relay(client, target, flow.subscribe()));
         }
     }
