@@ -197,7 +197,8 @@ pub enum ImportOutcome {
 pub struct Erasure {
     /// For each address, in the order given, whether there was a contact.
     pub was_known: Vec<bool>,
-    /// The files that held one of the addresses and were written anew without it, or had it blanked.
+    /// The files that held one of the addresses and were written anew without it, or had it blanked. None of a
+    /// database's own files, log and backups is known.
     pub rewritten: Vec<String>,
     /// The files in which one of the addresses may still be found.
     pub remaining: Vec<Remainder>,

@@ -40,7 +40,8 @@ pub type PageStream<T> = Pin<Box<dyn Stream<Item = Result<Vec<T>, StoreError>> +
 /// The store did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// It cannot be read or written. The text is for the log, never for a client.
+    /// It cannot be read or written. A store on a network may have kept a change whose answer was lost. The
+    /// text is for the log, never for a client.
     #[error("store unavailable: {0}")]
     Unavailable(String),
     /// Its file was removed, replaced or changed by another program, and the operator has to decide which

@@ -224,7 +224,14 @@ pub(crate) async fn open(url: &str) -> Result<Arc<PostgresStore>, PostgresOpenEr
 pub(crate) async fn open_with(
     settings: &PostgresSettings,
 ) -> Result<Arc<PostgresStore>, PostgresOpenError> {
-    let metrics = Arc::new(Metrics::new([]));
+    open_counted(settings, &Arc::new(Metrics::new([]))).await
+}
+
+pub(crate) async fn open_counted(
+    settings: &PostgresSettings,
+    metrics: &Arc<Metrics>,
+) -> Result<Arc<PostgresStore>, PostgresOpenError> {
+    let metrics = Arc::clone(metrics);
     let clock = Arc::new(ManualClock::new(START));
     let entropy = Arc::new(SystemEntropy);
     PostgresStore::connect(settings, metrics, clock, entropy, Duration::ZERO).await

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use landing_api::adapters::postgres::PostgresStore;
 use landing_api::domain::contact::{Origin, SignUp, Subscription};
+use landing_api::metrics::Metrics;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList, StoreError};
 use rustix::process::Signal;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::engine::{free_port, until};
-use crate::fixtures::{START, address, key_record, origin, registration};
-use crate::postgres::{Postgres, open, url};
+use crate::fixtures::{START, address, key_record, logged_async, origin, registration};
+use crate::postgres::{Postgres, open, open_counted, settings, url};
 use crate::relay::{Flow, Relay};
 
 const CREATED: Result<Subscription, StoreError> = Ok(Subscription::Created);
@@ -345,6 +346,7 @@ async fn a_server_that_hangs_is_told_within_three_seconds_and_found_within_two()
     let store = server.store().await;
     assert_eq!(sign_up(&store, "ada", origin(1, None)).await, CREATED);
     server.signal_all(Signal::STOP);
+    assert_eq!(ContactStore::check(&*store).await, Ok(()));
     let late = Duration::from_millis(500);
     let fingerprint = key_record(1, None).fingerprint;
     for _ in 0..2 {
@@ -355,13 +357,10 @@ async fn a_server_that_hangs_is_told_within_three_seconds_and_found_within_two()
         let refused = timeout(Duration::from_secs(1) + late, refused).await;
         assert!(is_unavailable(&refused.unwrap()));
     }
-    let begun = Instant::now();
-    assert_eq!(ContactStore::check(&*store).await, Ok(()));
     until("health to tell", async || {
         is_unavailable(&ContactStore::check(&*store).await)
     })
     .await;
-    assert!(begun.elapsed() > Duration::from_secs(1));
     server.signal_all(Signal::CONT);
     let back = timeout(
         Duration::from_secs(2),
@@ -370,6 +369,52 @@ async fn a_server_that_hangs_is_told_within_three_seconds_and_found_within_two()
     .await;
     assert_eq!(back.unwrap(), CREATED);
     assert_eq!(ContactStore::check(&*store).await, Ok(()));
+}
+
+/// Without an address or a URL.
+#[tokio::test]
+async fn an_outage_is_logged_once_and_counted() {
+    let mut server = Postgres::start().await;
+    drop(server.store().await);
+    let metrics = Arc::new(Metrics::new([]));
+    let outage = async {
+        let store = open_counted(&settings(&server.url()), &metrics)
+            .await
+            .unwrap();
+        assert_eq!(sign_up(&store, "ada", origin(1, None)).await, CREATED);
+        server.kill();
+        for name in ["bob", "cy"] {
+            assert!(is_unavailable(
+                &sign_up(&store, name, origin(1, None)).await
+            ));
+        }
+        assert!(metrics.store_engine.is_away());
+        server.restart().await;
+        assert_eq!(sign_up(&store, "dan", origin(1, None)).await, CREATED);
+    };
+    let ((), log) = logged_async(outage).await;
+    assert!(!metrics.store_engine.is_away());
+    assert_eq!(metrics.store_engine.losses.get(), 1);
+    let lines: Vec<_> = log.lines().collect();
+    let [away, back] = &lines[..] else {
+        panic!("{log}");
+    };
+    assert!(
+        away.contains("WARN") && away.contains("the database is away"),
+        "{away}"
+    );
+    assert!(
+        back.contains("INFO") && back.contains("the database is back"),
+        "{back}"
+    );
+    for private in [
+        "example.com",
+        "127.0.0.1",
+        "postgres://",
+        &server.port().to_string(),
+    ] {
+        assert!(!log.contains(private), "{log}");
+    }
 }
 
 #[tokio::test]

@@ -19,6 +19,10 @@ use super::settings::PostgresSettings;
 /// The deadline of looking a host up, connecting, TLS and logging in together.
 pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 
+/// How long the other hosts may take once one has refused. A host that is gone would hold the next attempt
+/// up, and by then a standby may have been promoted.
+const OTHERS_DEADLINE: Duration = Duration::from_secs(1);
+
 /// A connection. It ends with this value.
 pub(super) struct Session {
     pub(super) client: Client,
@@ -91,8 +95,8 @@ impl Connector {
     pub(super) async fn connect_unchecked(&self) -> Result<Session, PostgresOpenError> {
         let mut trials: FuturesUnordered<_> =
             self.hosts.iter().map(|it| self.try_host(it)).collect();
-        let mut refused = None;
-        while let Some(tried) = trials.next().await {
+        let (mut refused, mut patience) = (None, CONNECT_DEADLINE);
+        while let Ok(Some(tried)) = timeout(patience, trials.next()).await {
             match tried {
                 Ok(session) => return Ok(session),
                 Err(error) if refused.as_ref().is_none_or(PostgresOpenError::is_transient) => {
@@ -100,6 +104,7 @@ impl Connector {
                 }
                 Err(_) => {}
             }
+            patience = OTHERS_DEADLINE;
         }
         Err(refused.unwrap_or_else(silent))
     }

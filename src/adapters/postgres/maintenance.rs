@@ -21,7 +21,7 @@ impl StoreMaintenance for PostgresStore {
             connection.ask(sweep, &[(&now, Type::TIMESTAMPTZ)]).await?;
         }
         for table in TABLES {
-            connection.run(&format!("VACUUM (ANALYZE) {table}")).await?;
+            connection.vacuum(table).await?;
         }
         let (entries_after, bytes_after) = size(&connection).await?;
         Ok(Compaction {

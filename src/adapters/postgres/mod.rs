@@ -21,7 +21,9 @@
 //! **A sign-up** waits for the committer, which sends all that wait as one statement: at most 64 rows, one
 //! an address, in the order of the addresses, so that the batches of two nodes cannot lock each other out.
 //! The answer says who created the row, because it returns the id of the sign-up that did. A sign-up whose
-//! answer was lost is sent again with the same id, leaves the row as it is, and gets the first answer.
+//! answer was lost is sent again with the same id, leaves the row as it is, and gets the first answer. Only if
+//! another client renewed the same row in between, it counts as a renewal by the same client, which it is by
+//! then.
 //!
 //! **Nothing is cancelled.** A server that waits for its standby answers a cancelled commit as a good one.
 //! So deadlines are kept here: when one passes, the caller gets an error, and the connection is dropped. The

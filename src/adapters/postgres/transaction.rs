@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
 
 use crate::ports::StoreError;
@@ -12,14 +12,15 @@ use super::failure::{Failure, describe, too_late};
 use super::link::Parameters;
 use super::values::settings;
 
-/// How long all of it may take.
+/// How long a statement may take.
 const DEADLINE: Duration = Duration::from_secs(120);
+/// How long one may take that reads and writes whole tables.
+const TABLE_DEADLINE: Duration = Duration::from_secs(3600);
 
 /// One transaction. It is undone unless it is committed.
 #[derive(Debug)]
 pub(super) struct Transaction {
     session: Session,
-    deadline: Instant,
 }
 
 impl Transaction {
@@ -33,7 +34,8 @@ impl Transaction {
             " SELECT * FROM settings; SELECT pg_advisory_xact_lock(7235119206014)"
         );
         let transaction = Self::open(connector).await?;
-        transaction.run(BEGIN).await?;
+        let begun = transaction.session.client.batch_execute(BEGIN);
+        within(DEADLINE, begun).await?;
         Ok(transaction)
     }
 
@@ -41,7 +43,6 @@ impl Transaction {
     pub(super) async fn open(connector: &Connector) -> Result<Self, StoreError> {
         Ok(Self {
             session: connector.connect().await?,
-            deadline: Instant::now() + DEADLINE,
         })
     }
 
@@ -51,30 +52,34 @@ impl Transaction {
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
         let asked = self.session.client.query_typed(statement, parameters);
-        self.within(asked).await
+        within(DEADLINE, asked).await
     }
 
-    /// Runs statements without values and answers.
-    pub(super) async fn run(&self, statements: &str) -> Result<(), StoreError> {
-        self.within(self.session.client.batch_execute(statements))
-            .await
+    /// Has the server free the space of a table's deleted rows, and look at what is left.
+    pub(super) async fn vacuum(&self, table: &str) -> Result<(), StoreError> {
+        let statement = format!("VACUUM (ANALYZE) {table}");
+        within(
+            TABLE_DEADLINE,
+            self.session.client.batch_execute(&statement),
+        )
+        .await
     }
 
     pub(super) async fn commit(self) -> Result<(), StoreError> {
-        self.run("COMMIT").await
+        within(DEADLINE, self.session.client.batch_execute("COMMIT")).await
     }
+}
 
-    async fn within<T>(
-        &self,
-        asked: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, StoreError> {
-        let answered = timeout_at(self.deadline, asked).await;
-        let answered = answered.map_err(|_elapsed| too_late())?;
-        answered.map_err(|error| match Failure::of(&error) {
-            Failure::Final(error) => error,
-            Failure::Lost | Failure::Again | Failure::Locked => {
-                StoreError::Unavailable(describe(&error))
-            }
-        })
-    }
+async fn within<T>(
+    deadline: Duration,
+    asked: impl Future<Output = Result<T, Error>>,
+) -> Result<T, StoreError> {
+    let answered = timeout(deadline, asked).await;
+    let answered = answered.map_err(|_elapsed| too_late())?;
+    answered.map_err(|error| match Failure::of(&error) {
+        Failure::Final(error) => error,
+        Failure::Lost | Failure::Again | Failure::Locked => {
+            StoreError::Unavailable(describe(&error))
+        }
+    })
 }
