@@ -18,6 +18,7 @@ mod engine;
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod fixtures;
 mod limiters;
+mod limits_access;
 mod limits_away;
 mod limits_cluster;
 mod postgres;

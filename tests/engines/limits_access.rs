@@ -1,0 +1,122 @@
+//! How a server is reached: as an account of its own, with a password, over TLS.
+
+use std::fs;
+use std::path::Path;
+
+use landing_api::adapters::outbound::Roots;
+use landing_api::adapters::redis::{
+    RedisAddress, RedisRateLimiter, RedisSettings, RedisSettingsError,
+};
+use landing_api::domain::policy::PolicyName;
+use landing_api::ports::{LimiterError, RateLimiter, WindowSet};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+use crate::engine::free_port;
+use crate::fixtures::{acquire, charge, peek, refund};
+use crate::limits_away::now;
+use crate::redis::{Redis, settings};
+
+/// The handbook's words on the account.
+const HANDBOOK: &str = include_str!("../../data/handbook/several-nodes.md");
+
+/// Everything that a node and its operator do.
+async fn exercise(limiter: &RedisRateLimiter) -> Result<(), LimiterError> {
+    limiter.check().await?;
+    let charge = charge(PolicyName::Ip, "3/1h", 1);
+    let admission = acquire(limiter, &[charge], now()).await;
+    refund(limiter, admission.receipt, now()).await;
+    acquire(limiter, &[charge], now()).await;
+    assert_eq!(peek(limiter, charge, now()).await.0, 1);
+    let busiest = limiter
+        .busiest(charge.policy, charge.quota, 5, now())
+        .await?;
+    assert_eq!(busiest.len(), 1);
+    assert_eq!(limiter.reset(WindowSet::Window(charge.key)).await?, 1);
+    assert_eq!(limiter.reset(WindowSet::All).await?, 0);
+    let surveys = limiter.survey().await?;
+    assert!(surveys[0].is_primary && !surveys[0].version.is_empty());
+    assert_eq!(surveys[0].maxmemory_policy, "noeviction");
+    limiter.check().await
+}
+
+#[tokio::test]
+async fn the_account_of_the_handbook_may_do_what_is_needed_and_no_more() {
+    let redis = Redis::start().await;
+    let (_, rest) = HANDBOOK.split_once("`~lw1:*").unwrap();
+    let (rights, _) = rest.split_once('`').unwrap();
+    let mut account = vec!["acl", "setuser", "limits", "on", ">s@cret", "~lw1:*"];
+    account.extend(rights.split_whitespace());
+    assert_eq!(redis.cli(&account), "OK");
+    let url = |login: &str| format!("redis://{login}@127.0.0.1:{}", redis.port);
+    let limiter = RedisRateLimiter::open(settings(&url("limits:s%40cret"))).await;
+    exercise(&limiter.unwrap()).await.unwrap();
+    let with_file = |login: &str| RedisSettings {
+        password: Some("s@cret".to_owned()),
+        ..settings(&url(login))
+    };
+    let limiter = RedisRateLimiter::open(with_file("limits")).await;
+    exercise(&limiter.unwrap()).await.unwrap();
+    let both = RedisRateLimiter::open(with_file("limits:other")).await;
+    assert_eq!(both.unwrap_err(), RedisSettingsError::TwoPasswords);
+    let neither = RedisRateLimiter::open(settings(&url("limits"))).await;
+    assert_eq!(neither.unwrap_err(), RedisSettingsError::NoPassword);
+    let wrong = RedisRateLimiter::open(settings(&url("limits:wrong"))).await;
+    let error = wrong.unwrap().check().await.unwrap_err().to_string();
+    assert!(
+        !error.contains("wrong") && !error.contains("limits:"),
+        "{error}"
+    );
+    // One that may read and not write cannot decide.
+    assert_eq!(redis.cli(&["acl", "setuser", "limits", "-set"]), "OK");
+    let reader = RedisRateLimiter::open(settings(&url("limits:s%40cret"))).await;
+    reader.unwrap().check().await.unwrap_err();
+}
+
+/// An authority that issued a certificate for `localhost`, both in files.
+fn issue(dir: &Path) -> Roots {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(["localhost".to_owned()]).unwrap();
+    let certificate = certificate.signed_by(&key, &authority).unwrap();
+    fs::write(dir.join("key"), key.serialize_pem()).unwrap();
+    fs::write(dir.join("certificate"), certificate.pem()).unwrap();
+    fs::write(dir.join("authority"), authority.pem()).unwrap();
+    Roots::of([authority.der().clone()])
+}
+
+#[tokio::test]
+async fn tls_needs_a_certificate_of_an_authority_that_is_trusted() {
+    let dir = tempfile::tempdir().unwrap();
+    let roots = issue(dir.path());
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let tls_port = free_port();
+    let arguments = [
+        ["--tls-port", &tls_port.to_string()],
+        ["--tls-cert-file", &file("certificate")],
+        ["--tls-key-file", &file("key")],
+        ["--tls-ca-cert-file", &file("authority")],
+        ["--tls-auth-clients", "no"],
+    ];
+    let redis = Redis::start_with("redis-server", arguments.as_flattened()).await;
+    let open = async |url: String, roots: Roots| {
+        let address = RedisAddress::parse(&url).unwrap();
+        let settings = RedisSettings {
+            address,
+            password: None,
+            roots,
+        };
+        RedisRateLimiter::open(settings).await.unwrap()
+    };
+    let trusted = open(format!("rediss://localhost:{tls_port}"), roots.clone()).await;
+    exercise(&trusted).await.unwrap();
+    for (url, roots) in [
+        (format!("rediss://localhost:{tls_port}"), Roots::of([])),
+        (format!("rediss://127.0.0.1:{tls_port}"), roots.clone()),
+        (format!("rediss://localhost:{}", redis.port), roots.clone()),
+        (format!("redis://localhost:{tls_port}"), roots),
+    ] {
+        open(url, roots).await.check().await.unwrap_err();
+    }
+}
