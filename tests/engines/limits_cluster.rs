@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use landing_api::adapters::redis::RedisRateLimiter;
 use landing_api::domain::policy::PolicyName;
 use landing_api::ports::RateLimiter;
 use rustix::process::Signal;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::engine::until;
 use crate::fixtures::{acquire, admitted, charge, is_admitted, peek};
@@ -105,9 +107,13 @@ async fn a_failover_and_a_slot_that_moves_lose_no_charge() {
         })
     };
     let replica = replica_of.unwrap();
-    assert_eq!(replica.cli(&["cluster", "failover"]), "OK");
     until("the failover", async || {
-        replica.cli(&["role"]).starts_with("master")
+        // The servers may give it up under load, after five seconds.
+        assert_eq!(replica.cli(&["cluster", "failover"]), "OK");
+        let promoted = until("the promotion", async || {
+            replica.cli(&["role"]).starts_with("master")
+        });
+        timeout(Duration::from_secs(6), promoted).await.is_ok()
     })
     .await;
     until_local(&node, "the new primary", |local| local == 0).await;

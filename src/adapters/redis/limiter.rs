@@ -4,49 +4,23 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
-use redis::{RedisConnectionInfo, Value, cmd};
+use redis::{Value, cmd};
 use tokio::sync::Semaphore;
 
-use crate::adapters::outbound::{Roots, tls_config};
 use crate::domain::decision::Decision;
 use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::time::Timestamp;
 use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, WindowSet};
 
-use super::address::RedisAddress;
 use super::cluster::Cluster;
-use super::link::{Access, CallFailure, ServerLink};
+use super::link::{CallFailure, ServerLink};
 use super::scan::{Scan, call, counted, failed, time, unexpected};
 use super::script::{Answer, Asked, Home, ScriptVerb, WindowScript, home, key_text};
+use super::settings::{RedisSettings, RedisSettingsError};
 use super::survey::{RedisSurvey, parse_info};
 
 /// So many requests may have charges taken back at once after their answer; others wait for it.
 const TAKING_BACK_MAX: usize = 1024;
-
-/// Where the windows are, and how to get in.
-#[derive(Clone, Debug)]
-pub struct RedisSettings {
-    /// Where.
-    pub address: RedisAddress,
-    /// The password, unless the address has one.
-    pub password: Option<String>,
-    /// Whose certificates are believed, with TLS.
-    pub roots: Roots,
-}
-
-/// The settings cannot be right.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RedisSettingsError {
-    /// Which of them holds is not guessed.
-    #[error("the password is in the URL and in a file: remove one of them")]
-    TwoPasswords,
-    /// A user alone cannot log in.
-    #[error("the URL names a user, and the password is missing")]
-    NoPassword,
-    /// TLS cannot be set up.
-    #[error("TLS: {0}")]
-    Tls(String),
-}
 
 /// Counts requests in Redis or Valkey, for several nodes together.
 pub struct RedisRateLimiter(Arc<Shared>);
@@ -92,39 +66,12 @@ impl RedisRateLimiter {
         settings: RedisSettings,
         is_time_given: bool,
     ) -> Result<Self, RedisSettingsError> {
-        let address = settings.address;
-        let password = match (address.password, settings.password) {
-            (Some(_), Some(_)) => return Err(RedisSettingsError::TwoPasswords),
-            (one, other) => one.or(other),
-        };
-        let mut login = RedisConnectionInfo::default().set_db(address.database);
-        match (address.user, password) {
-            (Some(_), None) => return Err(RedisSettingsError::NoPassword),
-            (user, Some(password)) => {
-                login = login.set_password(password);
-                if let Some(user) = user {
-                    login = login.set_username(user);
-                }
-            }
-            (None, None) => {}
-        }
-        let tls = match address.is_tls {
-            true => {
-                let config = tls_config(settings.roots);
-                let config = config.map_err(|error| RedisSettingsError::Tls(error.to_string()))?;
-                Some(Arc::new(config))
-            }
-            false => None,
-        };
         let script = Arc::new(WindowScript::new());
-        let access = Access {
-            login,
-            tls,
-            script: Arc::clone(&script),
-        };
-        let mut nodes = address.nodes;
+        let is_cluster = settings.address.is_cluster;
+        let mut nodes = settings.address.nodes.clone();
+        let access = settings.access(Arc::clone(&script))?;
         let servers = match nodes.pop() {
-            Some(node) if !address.is_cluster => {
+            Some(node) if !is_cluster => {
                 Servers::Primary(ServerLink::open(node, access, "0".to_owned()).await)
             }
             last => {

@@ -3,6 +3,7 @@
 //! | Module | Content |
 //! |---|---|
 //! | `address` | where the servers are, as in `--limits` |
+//! | `settings` | that, and how to get in |
 //! | `link` | the connection to one server, and whether it can decide |
 //! | `cluster` | the servers of a cluster, and which of them has a window |
 //! | `script` | the script `window.lua`, its calls, and the stored form of a window |
@@ -26,8 +27,10 @@ mod limiter;
 mod link;
 mod scan;
 mod script;
+mod settings;
 mod survey;
 
 pub use self::address::{RedisAddress, RedisAddressError};
-pub use self::limiter::{RedisRateLimiter, RedisSettings, RedisSettingsError};
+pub use self::limiter::RedisRateLimiter;
+pub use self::settings::{RedisSettings, RedisSettingsError};
 pub use self::survey::RedisSurvey;
