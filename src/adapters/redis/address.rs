@@ -105,17 +105,6 @@ impl RedisAddress {
     }
 }
 
-impl NodeAddress {
-    /// The address in an answer of a cluster, such as `10.0.0.1:6379` or `::1:6379`.
-    pub(super) fn parse_bare(text: &str) -> Option<Self> {
-        let (host, port) = text.rsplit_once(':')?;
-        Some(Self {
-            host: host.to_owned(),
-            port: port.parse().ok()?,
-        })
-    }
-}
-
 fn parse_node(text: &str) -> Result<NodeAddress, RedisAddressError> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {

@@ -1,15 +1,16 @@
-//! The servers of a cluster, and which of them has a window.
+//! The primaries of a cluster, and which of them has a window.
 //!
 //! Each primary has a link of its own, so that one that hangs or is gone holds up nobody else's windows.
-//! Who has which slots is asked of whoever answers: each second, and soon after a call went wrong. The
-//! library's cluster connection is not used: it asks again after a lost connection, which may charge
-//! twice, and lets all others wait while it looks for one primary.
+//! Who has which slots is asked of whoever answers: each second, when a server says that it has a window no
+//! more, and soon after a call went wrong. The library's cluster connection is not used: it sends a call again
+//! after a lost connection, which may charge twice, it does not recover from a primary that hangs, and all
+//! others wait while it is replaced.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use redis::{Cmd, Value, cmd};
-use tokio::sync::Notify;
+use redis::{Cmd, Value, cmd, from_redis_value_ref};
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{sleep, timeout};
 
 use crate::adapters::mutex::lock;
@@ -20,169 +21,114 @@ use super::script::{Answer, Home, ScriptCall, hash_tag};
 
 /// The number of slots that a cluster's keys are spread over.
 const SLOTS: u16 = 16_384;
-/// How often the map is asked for at most, and at least.
+/// How often the map is asked for at most, and at least, unless windows have moved.
 const REFRESH_INTERVAL_MIN: Duration = Duration::from_millis(200);
 const REFRESH_INTERVAL_MAX: Duration = Duration::from_millis(800);
 
-/// Consecutive slots and their primary.
-type Range = (u16, u16, NodeAddress);
+/// Consecutive slots, the first and the last, and the primary that has them.
+type Range<T> = (u16, u16, T);
+
+/// In the order of the slots.
+type SlotMap = Arc<Vec<Range<Arc<ServerLink>>>>;
 
 pub(super) struct Cluster {
     /// Servers that are asked for the map when none of the known ones answers.
     seeds: Vec<NodeAddress>,
     access: Access,
-    map: Mutex<Arc<SlotMap>>,
+    map: Mutex<SlotMap>,
+    refreshing: AsyncMutex<()>,
     is_stale: Arc<Notify>,
 }
-
-/// Which server has which slots, in the order of the slots.
-#[derive(Default)]
-struct SlotMap(Vec<(u16, u16, Arc<ServerLink>)>);
 
 impl Cluster {
     /// Tries to find the servers, and keeps on trying until the value is dropped.
     pub(super) async fn open(seeds: Vec<NodeAddress>, access: Access) -> Arc<Self> {
+        let is_stale = Arc::new(Notify::new());
         let cluster = Arc::new(Self {
             seeds,
             access,
             map: Mutex::default(),
-            is_stale: Arc::new(Notify::new()),
+            refreshing: AsyncMutex::default(),
+            is_stale: Arc::clone(&is_stale),
         });
-        cluster.refresh().await;
-        tokio::spawn(keep(
-            Arc::downgrade(&cluster),
-            Arc::clone(&cluster.is_stale),
-        ));
+        cluster.refresh(&cluster.map()).await;
+        tokio::spawn(keep(Arc::downgrade(&cluster), is_stale));
         cluster
     }
 
     /// The primaries of all slots; if some slots have none, why.
     pub(super) fn primaries(&self) -> Result<Vec<Arc<ServerLink>>, String> {
         let map = self.map();
-        let covered: u16 = map.0.iter().map(|(first, last, _)| last - first + 1).sum();
-        if covered < SLOTS {
-            return Err("some slots of the cluster have no primary".to_owned());
+        let covered: u16 = map.iter().map(|(first, last, _)| last - first + 1).sum();
+        match covered {
+            SLOTS => Ok(links(&map)),
+            _ => Err("some slots of the cluster have no primary".to_owned()),
         }
-        let mut links: Vec<Arc<ServerLink>> = Vec::new();
-        for (_, _, link) in &map.0 {
-            if !links.iter().any(|it| Arc::ptr_eq(it, link)) {
-                links.push(Arc::clone(link));
-            }
-        }
-        Ok(links)
     }
 
-    /// Has the script decide where `home` is. Asked again, once, only where the server did nothing.
+    /// Has the script decide where `home` is. Asked again, once, only where the windows have moved away.
     pub(super) async fn decide(
         &self,
         home: &Home,
         call: &ScriptCall<'_>,
     ) -> Result<Vec<Answer>, CallFailure> {
-        let mut answer = match self.link_of(home) {
-            Some(link) => link.decide(call).await,
-            None => Err(nobody()),
-        };
-        answer = match answer {
-            Err(CallFailure::Moved(node)) => match self.link_to(&node) {
-                Some(link) => link.decide(call).await,
-                None => Err(CallFailure::Moved(node)),
-            },
-            Err(CallFailure::Ask(node)) => match self.link_to(&node) {
-                Some(link) => link.decide_asking(call).await,
-                None => Err(CallFailure::Ask(node)),
-            },
-            other => other,
-        };
-        if answer.is_err() {
-            self.is_stale.notify_one();
+        let map = self.map();
+        let mut answer = link_of(&map, home)?.decide(call).await;
+        if let Err(CallFailure::Moved) = answer {
+            self.refresh(&map).await;
+            answer = link_of(&self.map(), home)?.decide(call).await;
         }
-        answer
+        answer.inspect_err(|_failure| self.is_stale.notify_one())
     }
 
     /// Sends a command to where `home` is.
     pub(super) async fn call(&self, home: &Home, command: &Cmd) -> Result<Value, CallFailure> {
-        match self.link_of(home) {
-            Some(link) => link.call(command).await,
-            None => Err(nobody()),
-        }
+        link_of(&self.map(), home)?.call(command).await
     }
 
-    fn map(&self) -> Arc<SlotMap> {
+    fn map(&self) -> SlotMap {
         Arc::clone(&lock(&self.map))
     }
 
-    fn link_of(&self, home: &Home) -> Option<Arc<ServerLink>> {
-        let slot = slot(hash_tag(home).as_bytes());
-        let map = self.map();
-        let at = map.0.partition_point(|(_, last, _)| *last < slot);
-        let (first, _, link) = map.0.get(at)?;
-        (*first <= slot).then(|| Arc::clone(link))
-    }
-
-    /// The link to the primary at this address. It has one if it has slots.
-    fn link_to(&self, node: &NodeAddress) -> Option<Arc<ServerLink>> {
-        self.is_stale.notify_one();
-        let map = self.map();
-        let mut links = map.0.iter().map(|(_, _, link)| link);
-        links.find(|link| link.address() == node).cloned()
-    }
-
-    /// Asks who has which slots, and opens and closes links accordingly.
-    async fn refresh(&self) {
-        let Some(ranges) = self.ask_for_slots().await else {
+    /// Asks who has which slots, unless `seen` is the map no more, and opens and closes links accordingly.
+    async fn refresh(&self, seen: &SlotMap) {
+        let _alone = self.refreshing.lock().await;
+        let mut links = links(seen);
+        if !Arc::ptr_eq(seen, &self.map()) {
+            return;
+        }
+        let Some(ranges) = self.ask_for_slots(&links).await else {
             return;
         };
-        let known = self.map();
-        let mut links: Vec<Arc<ServerLink>> = Vec::new();
-        for (first, last, node) in &ranges {
-            if links.iter().any(|link| link.address() == node) {
-                continue;
-            }
-            let known = known.0.iter().find(|(_, _, link)| link.address() == node);
-            links.push(match known {
-                Some((_, _, link)) => Arc::clone(link),
-                None => {
-                    ServerLink::open(node.clone(), self.access.clone(), tag_in(*first, *last)).await
-                }
-            });
+        let mut map = Vec::with_capacity(ranges.len());
+        for (first, last, node) in ranges {
+            let known = links.iter().find(|link| *link.address() == node).cloned();
+            let link = match known {
+                Some(link) => link,
+                None => ServerLink::open(node, self.access.clone(), tag_in(first, last)).await,
+            };
+            links.push(Arc::clone(&link));
+            map.push((first, last, link));
         }
-        let link_to = |node: &NodeAddress| links.iter().find(|link| link.address() == node);
-        let ranges = ranges.iter().filter_map(|(first, last, node)| {
-            let link = link_to(node)?;
-            Some((*first, *last, Arc::clone(link)))
-        });
-        *lock(&self.map) = Arc::new(SlotMap(ranges.collect()));
+        *lock(&self.map) = Arc::new(map);
     }
 
-    async fn ask_for_slots(&self) -> Option<Vec<Range>> {
+    async fn ask_for_slots(&self, links: &[Arc<ServerLink>]) -> Option<Vec<Range<NodeAddress>>> {
         let mut slots = cmd("CLUSTER");
         slots.arg("SLOTS");
-        for link in self.primaries_known() {
-            if let Ok(answer) = link.call(&slots).await
-                && let Some(ranges) = parse_slots(&answer, link.address())
-            {
+        for link in links {
+            let answer = link.call(&slots).await.ok();
+            if let Some(ranges) = answer.and_then(|it| parse_slots(&it, link.address())) {
                 return Some(ranges);
             }
         }
         for seed in &self.seeds {
-            if let Some(answer) = call_once(seed, &self.access, &slots).await
-                && let Some(ranges) = parse_slots(&answer, seed)
-            {
+            let answer = call_once(seed, &self.access, &slots).await;
+            if let Some(ranges) = answer.and_then(|it| parse_slots(&it, seed)) {
                 return Some(ranges);
             }
         }
         None
-    }
-}
-
-impl Cluster {
-    /// The links in the map, those that are up first.
-    fn primaries_known(&self) -> Vec<Arc<ServerLink>> {
-        let map = self.map();
-        let mut links: Vec<_> = map.0.iter().map(|(_, _, link)| Arc::clone(link)).collect();
-        links.sort_by_key(|link| (link.check().is_err(), Arc::as_ptr(link)));
-        links.dedup_by_key(|link| Arc::as_ptr(link));
-        links
     }
 }
 
@@ -192,57 +138,57 @@ async fn keep(cluster: Weak<Cluster>, is_stale: Arc<Notify>) {
         sleep(REFRESH_INTERVAL_MIN).await;
         let _ = timeout(REFRESH_INTERVAL_MAX, is_stale.notified()).await;
         match cluster.upgrade() {
-            Some(cluster) => cluster.refresh().await,
+            Some(cluster) => cluster.refresh(&cluster.map()).await,
             None => return,
         }
     }
 }
 
-fn nobody() -> CallFailure {
-    CallFailure::Away("no server of the cluster has the slot".to_owned())
+fn link_of(map: &SlotMap, home: &Home) -> Result<Arc<ServerLink>, CallFailure> {
+    let slot = slot(hash_tag(home).as_bytes());
+    let mut ranges = map.iter();
+    let range = ranges.find(|(first, last, _)| (first..=last).contains(&&slot));
+    let nobody = || CallFailure::Away("no server of the cluster has the slot".to_owned());
+    range
+        .map(|(_, _, link)| Arc::clone(link))
+        .ok_or_else(nobody)
+}
+
+/// Every link of the map once, those that are up first.
+fn links(map: &SlotMap) -> Vec<Arc<ServerLink>> {
+    let mut links: Vec<_> = map.iter().map(|(_, _, link)| Arc::clone(link)).collect();
+    links.sort_by_key(|link| (link.check().is_err(), Arc::as_ptr(link)));
+    links.dedup_by_key(|link| Arc::as_ptr(link));
+    links
 }
 
 /// Reads the answer of `asked` to `CLUSTER SLOTS`: of each range its first and last slot, then its servers, the
 /// primary first.
-fn parse_slots(answer: &Value, asked: &NodeAddress) -> Option<Vec<Range>> {
-    let Value::Array(ranges) = answer else {
-        return None;
-    };
-    let mut ranges: Vec<Range> = ranges
-        .iter()
-        .map(|range| parse_range(range, asked))
-        .collect::<Option<_>>()?;
-    ranges.sort_by_key(|(first, _, _)| *first);
-    let is_sorted = ranges.is_sorted_by(|(_, last, _), (first, _, _)| last < first);
-    (is_sorted && !ranges.is_empty()).then_some(ranges)
-}
-
-fn parse_range(range: &Value, asked: &NodeAddress) -> Option<Range> {
-    let Value::Array(range) = range else {
-        return None;
-    };
-    let [
-        Value::Int(first),
-        Value::Int(last),
-        Value::Array(primary),
-        ..,
-    ] = range.as_slice()
-    else {
-        return None;
-    };
-    let [host, Value::Int(port), ..] = primary.as_slice() else {
-        return None;
-    };
-    let host: Option<String> = redis::from_redis_value_ref(host).ok()?;
-    let (first, last) = (u16::try_from(*first).ok()?, u16::try_from(*last).ok()?);
-    let node = NodeAddress {
+fn parse_slots(answer: &Value, asked: &NodeAddress) -> Option<Vec<Range<NodeAddress>>> {
+    let ranges: Vec<Vec<Value>> = from_redis_value_ref(answer).ok()?;
+    let ranges = ranges.iter().map(|range| {
+        let [first, last, primary, ..] = range.as_slice() else {
+            return None;
+        };
+        let (first, last) = (
+            from_redis_value_ref(first).ok()?,
+            from_redis_value_ref(last).ok()?,
+        );
+        let primary: Vec<Value> = from_redis_value_ref(primary).ok()?;
+        let [host, port, ..] = primary.as_slice() else {
+            return None;
+        };
+        let host: Option<String> = from_redis_value_ref(host).ok()?;
         // A server that does not know its own name is where it was asked.
-        host: host
-            .filter(|host| !host.is_empty() && host != "?")
-            .unwrap_or_else(|| asked.host.clone()),
-        port: u16::try_from(*port).ok()?,
-    };
-    (first <= last && last < SLOTS).then_some((first, last, node))
+        let host = host.filter(|host| !host.is_empty() && host != "?");
+        let host = host.unwrap_or_else(|| asked.host.clone());
+        let port = from_redis_value_ref(port).ok()?;
+        (first <= last && last < SLOTS).then_some((first, last, NodeAddress { host, port }))
+    });
+    let mut ranges: Vec<Range<_>> = ranges.collect::<Option<_>>()?;
+    ranges.sort_by_key(|(first, _, _)| *first);
+    let is_sound = ranges.is_sorted_by(|(_, last, _), (first, _, _)| last < first);
+    (is_sound && !ranges.is_empty()).then_some(ranges)
 }
 
 /// A hash tag whose slot is among these.

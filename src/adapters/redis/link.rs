@@ -35,6 +35,9 @@ const SILENT_CALLS_MAX: u32 = 3;
 /// How often a server is tried, whether it answers or not.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The code of an error that says that another server has the slot.
+const MOVED: &str = "MOVED";
+
 /// How servers are connected to.
 #[derive(Clone)]
 pub(super) struct Access {
@@ -51,10 +54,8 @@ pub(super) enum CallFailure {
     Away(String),
     /// The server refused, and did nothing. The text is the error's code.
     Refused(String),
-    /// The windows are on another server of the cluster.
-    Moved(NodeAddress),
-    /// The windows are on the way to another server.
-    Ask(NodeAddress),
+    /// The windows are on another server of the cluster. This one did nothing.
+    Moved,
 }
 
 /// A connection, which ends with its last user.
@@ -127,7 +128,7 @@ impl ServerLink {
         count: usize,
     ) -> Result<Vec<Value>, CallFailure> {
         let connection = self.connection().map_err(CallFailure::Away)?;
-        let answers = send_all(&connection, commands, 0, count).await;
+        let answers = send_all(&connection, commands, count).await;
         self.judge(&connection, answers)
     }
 
@@ -135,38 +136,17 @@ impl ServerLink {
     pub(super) async fn decide(&self, call: &ScriptCall<'_>) -> Result<Vec<Answer>, CallFailure> {
         let connection = self.connection().map_err(CallFailure::Away)?;
         let answer = send_script(&connection, call).await;
-        self.decided(call, &connection, answer)
-    }
-
-    /// The same on a server that the windows are on the way to.
-    pub(super) async fn decide_asking(
-        &self,
-        call: &ScriptCall<'_>,
-    ) -> Result<Vec<Answer>, CallFailure> {
-        let connection = self.connection().map_err(CallFailure::Away)?;
-        let answer = send_all(&connection, &call.asking(), 1, 1).await;
-        let answer =
-            answer.map(|answer| answer.map(|mut values| values.pop().unwrap_or(Value::Nil)));
-        self.decided(call, &connection, answer)
-    }
-
-    fn decided(
-        &self,
-        call: &ScriptCall<'_>,
-        connection: &Arc<ServerConnection>,
-        answer: Sent<Value>,
-    ) -> Result<Vec<Answer>, CallFailure> {
-        let value = self.judge(connection, answer).inspect_err(|failure| {
-            // While a slot moves, windows of one home are in two places for a moment.
+        let value = self.judge(&connection, answer).inspect_err(|failure| {
+            // While a slot moves, windows of one home may be in two places.
             if let CallFailure::Refused(code) = failure
-                && code != "TRYAGAIN"
+                && !matches!(code.as_str(), "ASK" | "TRYAGAIN")
             {
-                self.lose(connection, code.clone());
+                self.lose(&connection, code.clone());
             }
         })?;
         call.answers(&value).ok_or_else(|| {
             let what = "an answer that is none of the script's".to_owned();
-            self.lose(connection, what.clone());
+            self.lose(&connection, what.clone());
             CallFailure::Away(what)
         })
     }
@@ -189,11 +169,10 @@ impl ServerLink {
             return Err(CallFailure::Away("no answer in time".to_owned()));
         };
         connection.silent.store(0, Relaxed);
-        answer.map_err(|error| match (error.code(), redirect(&error)) {
-            (Some("MOVED"), Some(node)) => CallFailure::Moved(node),
-            (Some("ASK"), Some(node)) => CallFailure::Ask(node),
-            (Some(code), _) => CallFailure::Refused(code.to_owned()),
-            (None, _) => {
+        answer.map_err(|error| match error.code() {
+            Some(MOVED) => CallFailure::Moved,
+            Some(code) => CallFailure::Refused(code.to_owned()),
+            None => {
                 let why = describe(&error);
                 self.lose(connection, why.clone());
                 CallFailure::Away(why)
@@ -230,7 +209,7 @@ impl ServerLink {
         match send_script(&connection, call).await {
             Some(Ok(_decided)) => Ok(Arc::new(connection)),
             // The slot it was tried with has moved; the others it has.
-            Some(Err(error)) if redirect(&error).is_some() => Ok(Arc::new(connection)),
+            Some(Err(error)) if error.code() == Some(MOVED) => Ok(Arc::new(connection)),
             Some(Err(error)) => Err(describe(&error)),
             None => Err("no answer in time".to_owned()),
         }
@@ -321,15 +300,13 @@ async fn send(connection: &ServerConnection, command: &Cmd) -> Sent<Value> {
     Some(answer.and_then(Value::extract_error))
 }
 
-/// The answers from number `first` on.
 async fn send_all(
     connection: &ServerConnection,
     commands: &redis::Pipeline,
-    first: usize,
     count: usize,
 ) -> Sent<Vec<Value>> {
     let mut multiplexed = connection.multiplexed.clone();
-    let sending = multiplexed.send_packed_commands(commands, first, count);
+    let sending = multiplexed.send_packed_commands(commands, 0, count);
     let answers = timeout(ANSWER_DEADLINE, sending).await.ok()?;
     Some(answers.and_then(|answers| answers.into_iter().map(Value::extract_error).collect()))
 }
@@ -341,11 +318,6 @@ async fn send_script(connection: &ServerConnection, call: &ScriptCall<'_>) -> Se
         }
         answer => answer,
     }
-}
-
-fn redirect(error: &RedisError) -> Option<NodeAddress> {
-    let (node, _slot) = error.redirect_node()?;
-    NodeAddress::parse_bare(node)
 }
 
 /// What went wrong, without names: the texts of servers may hold them.

@@ -128,7 +128,7 @@ pub(super) fn counted(answer: &Value) -> Result<usize, LimiterError> {
 pub(super) fn failed(failure: CallFailure) -> LimiterError {
     LimiterError(match failure {
         CallFailure::Away(why) | CallFailure::Refused(why) => why,
-        CallFailure::Moved(_) | CallFailure::Ask(_) => "the windows are moving".to_owned(),
+        CallFailure::Moved => "the windows are moving".to_owned(),
     })
 }
 

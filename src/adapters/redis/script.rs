@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use redis::{Cmd, Pipeline, Script, Value};
+use redis::{Cmd, Script, Value};
 
 use crate::domain::client::LimitKey;
 use crate::domain::policy::{PolicyName, Quota};
@@ -167,13 +167,6 @@ impl ScriptCall<'_> {
     /// Brings the script along, for a server that does not know it.
     pub(super) fn whole(&self) -> Cmd {
         self.command("EVAL", include_str!("window.lua"))
-    }
-
-    /// For the server that a slot is moving to.
-    pub(super) fn asking(&self) -> Pipeline {
-        let mut pipeline = redis::pipe();
-        pipeline.cmd("ASKING").add_command(self.whole());
-        pipeline
     }
 
     fn command(&self, name: &str, script: &str) -> Cmd {
