@@ -38,7 +38,7 @@ pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, Comma
         after,
         secret_replaced,
     } = migration;
-    let value = json!({"before": before, "after": after, "secretReplaced": secret_replaced});
+    let value = json!({"before": before, "after": after, "secret_replaced": secret_replaced});
     let before = before.map_or_else(|| "none".to_owned(), |it| format!("version {it}"));
     let secret = match secret_replaced {
         true => "the first of the file, in place of another",

@@ -25,7 +25,8 @@ impl fmt::Debug for EngineUrl {
     }
 }
 
-/// Where several nodes keep what they share. [`EngineArgs::check`] has checked that what belongs together is
+/// Where several nodes keep what they share. All commands take these flags, so only their long help shows
+/// them. [`EngineArgs::check`] has checked that what belongs together is
 /// there.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, clap::Args)]
@@ -37,29 +38,29 @@ impl fmt::Debug for EngineUrl {
 pub struct EngineArgs {
     /// PostgreSQL database for contacts, keys and revocations, such as
     /// postgres://landing@db.example/landing?sslmode=require [default: the data directory]
-    #[arg(long, global = true, hide_env_values = true, value_name = "URL", value_parser = store_url)]
+    #[arg(long, global = true, hide_short_help = true, hide_env_values = true, value_name = "URL", value_parser = store_url)]
     pub store: Option<EngineUrl>,
 
     /// File with the password for --store, readable by its owner alone
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub store_password_file: Option<PathBuf>,
 
     /// Redis or Valkey for the rate limits, such as rediss://cache.example or
     /// redis-cluster://a.example,b.example; needs --store [default: the data directory]
-    #[arg(long, global = true, hide_env_values = true, value_name = "URL", value_parser = limits_url)]
+    #[arg(long, global = true, hide_short_help = true, hide_env_values = true, value_name = "URL", value_parser = limits_url)]
     pub limits: Option<EngineUrl>,
 
     /// File with the password for --limits, readable by its owner alone
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub limits_password_file: Option<PathBuf>,
 
     /// File with the secret of all nodes, readable by its owner alone: a line of 64 hexadecimal digits,
     /// and perhaps another whose tokens are believed, too. --store needs it
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
 
     /// How many nodes there are. While --limits does not answer, each takes its share of every limit
-    #[arg(long, global = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, global = true, hide_short_help = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub nodes: Option<u32>,
 
     /// How long a key or an agent that another node has revoked may still be believed, up to 1m

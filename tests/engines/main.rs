@@ -21,7 +21,11 @@ mod limiters;
 mod limits_access;
 mod limits_away;
 mod limits_cluster;
+mod operator;
 mod postgres;
+#[path = "../it/program.rs"]
+#[allow(dead_code, reason = "the other tests do more with it")]
+mod program;
 #[path = "../it/contracts/rate_limiter.rs"]
 mod rate_limiter;
 mod record;

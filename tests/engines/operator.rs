@@ -1,0 +1,243 @@
+//! The operator's commands on the engines that several nodes share.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::postgres::Postgres;
+use crate::program::{Program, landing_api, run, text};
+use crate::redis::Redis;
+
+/// Both engines, and a secret.
+struct Site {
+    postgres: Postgres,
+    redis: Redis,
+    dir: TempDir,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let site = Self {
+            postgres: Postgres::start().await,
+            redis: Redis::start().await,
+            dir: tempfile::tempdir().unwrap(),
+        };
+        site.write_secret("secret", '1');
+        site
+    }
+
+    /// Makes a file with a secret of this digit.
+    fn write_secret(&self, name: &str, digit: char) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, digit.to_string().repeat(64)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        path
+    }
+
+    /// `landing-api WORDS` with the flags of the nodes.
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = landing_api(words);
+        let limits = format!("redis://127.0.0.1:{}", self.redis.port);
+        command.args(["--store", &self.postgres.url(), "--limits", &limits]);
+        command.args(["--nodes", "2", "--secret-file"]);
+        command.arg(self.dir.path().join("secret"));
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        run(&mut self.command(words))
+    }
+
+    /// What a command prints that is to succeed.
+    fn printed(&self, words: &[&str]) -> String {
+        let ran = self.run(words);
+        assert!(ran.status.success(), "{words:?}: {}", text(&ran.stderr));
+        text(&ran.stdout)
+    }
+
+    fn node(&self) -> Program {
+        Program::start(self.command(&[]).args(["--listen", "127.0.0.1:0"]))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
+    let site = Site::start().await;
+    site.printed(&["migrate"]);
+    let node = site.node();
+    assert_eq!(node.sign_up("ada@example.com"), false);
+    let key = node.mint();
+    assert_eq!(node.health(&key), 200);
+
+    let rows = site.dir.path().join("rows.csv");
+    fs::write(&rows, "email\nbob@example.com\nada@example.com\nnobody\n").unwrap();
+    let imported = site.run(&["contacts", "import", rows.to_str().unwrap(), "--json"]);
+    assert_eq!(imported.status.code(), Some(3), "a row is bad");
+    let exported = site.printed(&["contacts", "export", "--format", "jsonl"]);
+    let emails: Vec<Value> = exported
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["email"].take())
+        .collect();
+    assert_eq!(emails, ["ada@example.com", "bob@example.com"]);
+    assert_eq!(
+        site.printed(&["contacts", "count", "--json"]).trim(),
+        r#"{"contacts":2}"#
+    );
+    site.printed(&["contacts", "forget", "bob@example.com", "--yes"]);
+    assert!(!site.printed(&["contacts", "list"]).contains("bob@"));
+    let again = site.printed(&["contacts", "export"]);
+    fs::write(&rows, "email\nbob@example.com\n").unwrap();
+    site.printed(&["contacts", "import", rows.to_str().unwrap()]);
+    assert_eq!(
+        site.printed(&["contacts", "export"]),
+        again,
+        "an erased address stays away"
+    );
+
+    let listed = site.printed(&["keys", "list", "--json"]);
+    let listed: Value = serde_json::from_str(listed.lines().next().unwrap()).unwrap();
+    assert_eq!(listed["state"], "active");
+    site.printed(&["keys", "revoke", listed["id"].as_str().unwrap()]);
+    let refused = async || node.health(&key) == 401;
+    crate::engine::until("the node to notice", refused).await;
+
+    let busiest = site.printed(&["limits", "show"]);
+    assert!(busiest.contains("Busiest of default"), "{busiest}");
+    let used = |shown: &str| shown.contains("1  ") || shown.contains("Used");
+    assert!(used(&site.printed(&[
+        "limits",
+        "show",
+        "--ip",
+        "127.0.0.1"
+    ])));
+    site.printed(&["limits", "reset", "--all"]);
+    let shown = site.printed(&["limits", "show"]);
+    assert!(!shown.contains("Busiest"), "{shown}");
+
+    let status = site.printed(&["status", "--json"]);
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(
+        (&status["is_running"], &status["files"]),
+        (&false.into(), &Value::Array(vec![]))
+    );
+    let compacted = site.printed(&["ledger", "compact", "--json"]);
+    let compacted: Value = serde_json::from_str(&compacted).unwrap();
+    assert_eq!(compacted["entries_after"], compacted["entries_before"]);
+    for words in [
+        &["backup", "x.tar"][..],
+        &["restore", "x.tar"],
+        &["ledger", "verify"],
+        &["ledger", "repair"],
+    ] {
+        let refused = site.run(words);
+        assert_eq!(refused.status.code(), Some(2), "{words:?}");
+        assert!(text(&refused.stderr).contains("pg_dump"), "{words:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_engines_are_named_with_what_to_do() {
+    let mut site = Site::start().await;
+    let refusal = |site: &Site, words: &[&str]| {
+        let ran = site.run(words);
+        assert!(!ran.status.success(), "{words:?}");
+        let error = text(&ran.stderr);
+        assert_eq!(error.lines().count(), 1, "{words:?}: {error}");
+        error
+    };
+    for words in [&["contacts", "list"][..], &[]] {
+        let error = refusal(&site, words);
+        assert!(error.contains("landing-api migrate"), "{words:?}: {error}");
+    }
+    site.printed(&["migrate"]);
+    assert!(site.printed(&["check"]).contains("engines: "));
+    let doctor = |site: &Site| {
+        let ran = site.run(&["doctor"]);
+        (ran.status.code(), text(&ran.stdout))
+    };
+    site.redis.cli(&["config", "set", "appendonly", "yes"]);
+    let (status, report) = doctor(&site);
+    assert_eq!(status, Some(0), "{report}");
+    assert!(
+        report.contains("store: takes writes") && report.contains("limits: redis "),
+        "{report}"
+    );
+
+    site.redis
+        .cli(&["config", "set", "maxmemory-policy", "volatile-lru"]);
+    site.postgres
+        .sql("UPDATE landing_meta SET schema = 0")
+        .await;
+    let (status, report) = doctor(&site);
+    assert_eq!(status, Some(1), "{report}");
+    assert!(report.contains("set noeviction"), "{report}");
+    assert!(report.contains("tables of an earlier version"), "{report}");
+    site.postgres
+        .sql("UPDATE landing_meta SET schema = 1")
+        .await;
+
+    site.write_secret("secret", '2');
+    for words in [&["contacts", "list"][..], &["migrate"], &[]] {
+        let error = refusal(&site, words);
+        assert!(
+            error.contains("the same --secret-file"),
+            "{words:?}: {error}"
+        );
+    }
+    assert!(doctor(&site).1.contains("the same --secret-file"));
+    fs::write(site.dir.path().join("secret"), "too short").unwrap();
+    assert!(refusal(&site, &["contacts", "list"]).contains("64 hexadecimal digits"));
+    site.write_secret("secret", '1');
+
+    site.redis.kill();
+    site.postgres.kill();
+    let (status, report) = doctor(&site);
+    assert_eq!(status, Some(1));
+    assert!(
+        report.contains("cannot be reached") && report.contains("nodes decide alone"),
+        "{report}"
+    );
+    assert!(refusal(&site, &["contacts", "count"]).contains("cannot be reached"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_replaced_step_by_step() {
+    let site = Site::start().await;
+    site.printed(&["migrate"]);
+    let secret = site.dir.path().join("secret");
+    let lines = |digits: &str| {
+        let lines = digits.chars().map(|digit| digit.to_string().repeat(64));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let node = site.node();
+    let agent = r#"{"type":"anonymous"}"#;
+    let token = |node: &Program| {
+        let (status, body) = node.send("POST", "/agent/auth", "", agent);
+        assert_eq!(status, 201, "{body}");
+        body["access_token"].as_str().unwrap().to_owned()
+    };
+    let is_good = |node: &Program, token: &str| {
+        let header = format!("Authorization: Bearer {token}\r\n");
+        node.send("GET", "/api/v1/health", &header, "").0 == 200
+    };
+    let first = token(&node);
+    // The next one is known before it is used.
+    fs::write(&secret, lines("12")).unwrap();
+    let early = site.node();
+    fs::write(&secret, lines("21")).unwrap();
+    let late = site.node();
+    let second = token(&late);
+    for node in [&early, &late] {
+        assert!(is_good(node, &first) && is_good(node, &second));
+    }
+    assert!(is_good(&node, &first) && !is_good(&node, &second));
+    let migrated = site.printed(&["migrate", "--json"]);
+    assert!(migrated.contains(r#""secret_replaced":true"#), "{migrated}");
+    fs::write(&secret, lines("2")).unwrap();
+    let last = site.node();
+    assert!(!is_good(&last, &first) && is_good(&last, &second));
+}
