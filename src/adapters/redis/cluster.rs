@@ -270,7 +270,7 @@ mod tests {
             vec![range(-1, 5, text("a"), 1)],
             vec![range(7, 5, text("a"), 1)],
             vec![range(0, 5, text("a"), 65_536)],
-            vec![range(0, 5, Value::Array(vec![]), 1)],
+            vec![range(0, 5, Value::Array(vec![text("a"), text("b")]), 1)],
             vec![range(0, 5, text("a"), 1), range(5, 9, text("b"), 1)],
             vec![Value::Array(vec![Value::Int(0), Value::Int(1)])],
         ] {
