@@ -11,16 +11,23 @@
 )]
 #![allow(unreachable_pub, reason = "nothing outside reaches a test")]
 
+mod away;
+mod client;
 mod contracts;
 mod copies;
+mod counted;
+mod disk;
 mod engine;
 #[path = "../it/fixtures.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod fixtures;
+mod haproxy;
 mod limiters;
 mod limits_access;
 mod limits_away;
 mod limits_cluster;
+mod moved;
+mod nodes;
 mod operator;
 mod postgres;
 #[path = "../it/program.rs"]
@@ -33,5 +40,11 @@ mod redis;
 #[path = "../it/contracts/refunds.rs"]
 mod refunds;
 mod relay;
+mod rollout;
+mod shared;
 mod starts;
+#[path = "../it/openai/upstream.rs"]
+#[allow(dead_code, reason = "the other tests do more with it")]
+mod upstream;
 mod window_script;
+mod windows;

@@ -1,16 +1,4 @@
-//! What the engines of several nodes cost: `cargo bench --features engines --bench engines`. It needs
-//! `redis-server`.
-//!
-//! The first table is the time that Redis's one thread takes for a decision at the door (`default` and `ip`,
-//! 600/60s and 1800/60s), beside what one would use instead. 64 connections send 16 commands at a time,
-//! for a million identities at random.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::cast_precision_loss,
-    reason = "a bench prints, may fail, and measures with the real clock"
-)]
+//! What a decision costs Redis.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -191,10 +179,13 @@ impl Kind {
     }
 }
 
-async fn decisions() {
+/// The time that Redis's one thread takes for a decision at the door (`default` and `ip`, 600/60s and
+/// 1800/60s), beside what one would use instead. 64 connections send 16 commands at a time, for a million
+/// identities at random.
+pub(crate) async fn compare() {
     const DOOR: &[&str] = &["600", "60000", "1800", "60000"];
     const ASKED: &[&str] = &["charge", "", "600", "60000", "1800", "60000"];
-    let window = include_str!("../src/adapters/redis/window.lua");
+    let window = include_str!("../../src/adapters/redis/window.lua");
     let server = Server::start();
     let connections = join_all((0..CONNECTIONS).map(|_| server.connect())).await;
     let mut kinds = [
@@ -218,9 +209,4 @@ async fn decisions() {
             kind.each_us()
         );
     }
-}
-
-#[tokio::main]
-async fn main() {
-    decisions().await;
 }

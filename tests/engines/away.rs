@@ -1,0 +1,353 @@
+//! An engine that is away is no outage: what each request is answered meanwhile, and what the log says.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::client::{Answer, Call, Client, at_once};
+use crate::engine::until;
+use crate::haproxy::HaProxy;
+use crate::nodes::{Nodes, Urls, engines};
+use crate::postgres::Postgres;
+use crate::program::{Program, run, text};
+use crate::redis::Redis;
+
+const NODES: usize = 3;
+const COUNT: u32 = 90;
+/// Of each node, while it decides alone.
+const SHARE: u32 = 30;
+const FLAGS: [&str; 2] = ["--limit=default=off", "--limit=ip=90/60s"];
+
+/// Waits until every node decides with this count, whoever is asked for. Nobody is answered with a fault.
+async fn until_all_decide_with(nodes: &Nodes, count: u32) {
+    let client = Client::new();
+    // Somebody else each time, whom no window refuses.
+    let mut visitor = 0_u32;
+    for address in &nodes.addresses {
+        until("the count that is shown", async || {
+            visitor += 1;
+            let visitor = format!("198.51.100.{}", visitor % 200);
+            let answer = client.send(address, &Call::health().from(&visitor)).await;
+            assert!([200, 429].contains(&answer.status), "{answer:?}");
+            answer.quota("ip") == count
+        })
+        .await;
+    }
+}
+
+/// What a visitor does who needs no engine of the limits.
+async fn all_goes_on(nodes: &Nodes) {
+    let client = Client::new();
+    for (number, address) in nodes.addresses.iter().enumerate() {
+        let visitor = format!("203.0.113.{number}");
+        let email = format!("eve{}@example.com", uuid::Uuid::new_v8(random()));
+        for call in [
+            Call::health(),
+            Call::get("/livez"),
+            Call::sign_up(&email),
+            Call::get("/api/v1/assistant/chat"),
+            Call::chat(),
+            Call::get("/"),
+        ] {
+            let answer = client.send(address, &call.from(&visitor)).await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+        }
+        let call = Call::post("/api/v1/keys", &json!({})).from(&visitor);
+        assert_eq!(client.send(address, &call).await.status, 201);
+    }
+}
+
+/// Bytes that no other call had.
+fn random() -> [u8; 16] {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).unwrap();
+    bytes
+}
+
+/// Waits until each node's log says each of `messages`, once.
+async fn say_once(nodes: &Nodes, messages: [&str; 2]) {
+    for number in 0..nodes.addresses.len() {
+        for message in messages {
+            let count = || nodes.log(number).matches(message).count();
+            until("the log to tell", async || count() > 0).await;
+            assert_eq!(count(), 1, "{message}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_limits_engine_is_down_each_node_keeps_its_share() {
+    let (_postgres, mut redis, urls) = engines().await;
+    let nodes = Nodes::start(NODES, &urls, &FLAGS);
+    until_all_decide_with(&nodes, COUNT).await;
+    redis.kill();
+    until_all_decide_with(&nodes, SHARE).await;
+    all_goes_on(&nodes).await;
+    // One identity asks all nodes, for longer than they admit.
+    let answers = at_once(16, |number, client: Client| {
+        let address = nodes.addresses[number % NODES].clone();
+        async move {
+            let mut answers = Vec::new();
+            for _ in 0..30 {
+                answers.push(client.send(&address, &Call::health()).await);
+            }
+            answers
+        }
+    });
+    let answers = answers.await.concat();
+    assert!(
+        answers
+            .iter()
+            .all(|answer| [200, 429].contains(&answer.status))
+    );
+    let admitted = answers.iter().filter(|answer| answer.status == 200).count();
+    assert_eq!(admitted, COUNT as usize, "three times the share");
+    redis.start_again().await;
+    until_all_decide_with(&nodes, COUNT).await;
+    let changes = [
+        "the engine of the limits is away",
+        "the engine of the limits decides again",
+    ];
+    say_once(&nodes, changes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_limits_engine_hangs_nobody_waits_for_long() {
+    let (_postgres, redis, urls) = engines().await;
+    let nodes = Nodes::start(NODES, &urls, &FLAGS);
+    until_all_decide_with(&nodes, COUNT).await;
+    redis.signal(Signal::STOP);
+    until_all_decide_with(&nodes, SHARE).await;
+    all_goes_on(&nodes).await;
+    let began = Instant::now();
+    let client = Client::new();
+    for number in 0..100 {
+        let visitor = format!("192.0.2.{number}");
+        let call = Call::health().from(&visitor);
+        let answer = client.send(&nodes.addresses[0], &call).await;
+        assert_eq!(answer.status, 200);
+    }
+    // Had each waited for the engine's 250 ms, it were 25 s.
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+    redis.signal(Signal::CONT);
+    until_all_decide_with(&nodes, COUNT).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limits_engine_that_takes_no_writes_is_as_good_as_away() {
+    let (_postgres, redis, urls) = engines().await;
+    let nodes = Nodes::start(NODES, &urls, &FLAGS);
+    // Memory that is full, and replicas that are missing.
+    for (name, bad, good) in [("maxmemory", "1", "0"), ("min-replicas-to-write", "1", "0")] {
+        until_all_decide_with(&nodes, COUNT).await;
+        assert_eq!(redis.cli(&["config", "set", name, bad]), "OK");
+        until_all_decide_with(&nodes, SHARE).await;
+        all_goes_on(&nodes).await;
+        assert_eq!(redis.cli(&["config", "set", name, good]), "OK");
+    }
+    until_all_decide_with(&nodes, COUNT).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_of_the_limits_engine_may_move() {
+    let postgres = Postgres::start().await;
+    let servers = [Redis::start().await, Redis::start().await];
+    let ports = servers.each_ref().map(|server| server.port.to_string());
+    let follow = |replica: usize, primary: usize| {
+        servers[replica].cli(&["replicaof", "127.0.0.1", &ports[primary]]);
+    };
+    follow(1, 0);
+    let addresses = ports.each_ref().map(|port| format!("127.0.0.1:{port}"));
+    let haproxy = HaProxy::of_primary(&addresses).await;
+    let urls = Urls {
+        store: postgres.url(),
+        limits: format!("redis://{}", haproxy.address),
+    };
+    let nodes = Nodes::start(NODES, &urls, &FLAGS);
+    until_all_decide_with(&nodes, COUNT).await;
+    for (replica, primary) in [(0, 1), (1, 0)] {
+        servers[primary].cli(&["replicaof", "no", "one"]);
+        follow(replica, primary);
+        all_goes_on(&nodes).await;
+        until_all_decide_with(&nodes, COUNT).await;
+        let charged = servers[primary].cli(&["dbsize"]);
+        assert_ne!(charged, "0", "the new primary counts");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_starts_without_the_limits_engine() {
+    let (_postgres, mut redis, urls) = engines().await;
+    redis.kill();
+    let nodes = Nodes::start(NODES, &urls, &FLAGS);
+    until_all_decide_with(&nodes, SHARE).await;
+    all_goes_on(&nodes).await;
+    redis.start_again().await;
+    until_all_decide_with(&nodes, COUNT).await;
+}
+
+/// A request that was refused because the record is away.
+fn check_refused(answer: &Answer, code: &str, seconds: u64) {
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert_eq!(answer.text("code"), code);
+    // With the test's own time.
+    let within = Duration::from_secs(seconds + 1);
+    assert!(answer.took() < within, "{answer:?}");
+}
+
+/// A question with a credential.
+fn asked_with(key: &str) -> Call {
+    Call::get("/api/v1/assistant/chat").bearer(key)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_record_is_down_all_goes_on_that_does_not_need_it() {
+    let (mut postgres, _redis, urls) = engines().await;
+    let nodes = Nodes::start(2, &urls, &[]);
+    let client = Client::new();
+    let address = &nodes.addresses[0];
+    let mut keys = Vec::new();
+    for _ in 0..3 {
+        let key = Call::post("/api/v1/keys", &json!({}));
+        let key = client.send(&nodes.addresses[1], &key).await;
+        keys.push(key.text("api_key"));
+    }
+    let [seen, unseen, unwanted] = &keys[..] else {
+        panic!("{} keys", keys.len());
+    };
+    assert_eq!(client.send(address, &asked_with(seen)).await.status, 200);
+
+    postgres.kill();
+    let revocation = Call::form("/agent/auth/revoke", format!("token={unwanted}"));
+    let sign_up = Call::sign_up("ada@example.com");
+    let key = Call::post("/api/v1/keys", &json!({}));
+    for (call, code, seconds) in [
+        (&sign_up, "newsletter_unavailable", 3),
+        (&key, "store_unavailable", 3),
+        // A look-up of a second comes first.
+        (&revocation, "store_unavailable", 4),
+        (&asked_with(unseen), "store_unavailable", 3),
+    ] {
+        check_refused(&client.send(address, call).await, code, seconds);
+    }
+    for call in [
+        asked_with(seen),
+        Call::health(),
+        Call::get("/livez"),
+        Call::get("/api/v1/assistant/chat"),
+        Call::chat(),
+        Call::get("/"),
+    ] {
+        let answer = client.send(address, &call).await;
+        assert_eq!(answer.status, 200, "{call:?}: {answer:?}");
+    }
+    // Many at once wait no longer.
+    let many = at_once(64, |number, client: Client| {
+        let email = format!("eve{number}@example.com");
+        let call = Call::sign_up(&email).from(&format!("192.0.2.{number}"));
+        let address = address.clone();
+        async move { client.send(&address, &call).await }
+    });
+    for answer in many.await {
+        check_refused(&answer, "newsletter_unavailable", 3);
+    }
+
+    postgres.restart().await;
+    until("a sign-up", async || {
+        client.send(address, &sign_up).await.status == 200
+    })
+    .await;
+    for call in [asked_with(unseen), revocation] {
+        until("the other requests", async || {
+            client.send(address, &call).await.status == 200
+        })
+        .await;
+    }
+    let log = nodes.log(0);
+    for private in [seen, unseen, unwanted, &urls.store, "example.com"] {
+        assert!(!log.contains(private), "{log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn monitors_hear_of_a_record_that_is_away_and_load_balancers_do_not() {
+    let (mut postgres, _redis, urls) = engines().await;
+    let nodes = Nodes::start(1, &urls, &["--limit=default=off", "--limit=ip=off"]);
+    let client = Client::new();
+    let address = &nodes.addresses[0];
+    let status = async |call: Call| client.send(address, &call).await.status;
+    assert_eq!(status(Call::health()).await, 200);
+    postgres.kill();
+    let away = Instant::now();
+    until("health to tell", async || {
+        status(Call::health()).await == 503
+    })
+    .await;
+    assert!(
+        away.elapsed() > Duration::from_secs(8),
+        "{:?}",
+        away.elapsed()
+    );
+    assert_eq!(status(Call::get("/livez")).await, 200);
+    postgres.restart().await;
+    until("health", async || status(Call::health()).await == 200).await;
+    let changes = ["the database is away", "the database is back"];
+    say_once(&nodes, changes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_waits_for_the_record_at_its_start() {
+    let (mut postgres, _redis, urls) = engines().await;
+    let nodes = Nodes::prepare(2, &urls, &[]);
+    nodes.migrate();
+    postgres.kill();
+    let mut command = nodes.command(0);
+    let starting = tokio::task::spawn_blocking(move || Program::start(&mut command));
+    let mut hopeless = nodes.command(1);
+    postgres.restart().await;
+    let program = starting.await.unwrap();
+    let client = Client::new();
+    let call = Call::sign_up("ada@example.com");
+    assert_eq!(client.send(&program.address, &call).await.status, 200);
+
+    postgres.kill();
+    let refused = tokio::task::spawn_blocking(move || run(&mut hopeless));
+    let refused = refused.await.unwrap();
+    assert!(!refused.status.success());
+    let log = text(&refused.stderr);
+    assert!(log.contains("--store"), "{log}");
+    assert!(!log.contains(&urls.store), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_stops_tells_load_balancers_first() {
+    let (_postgres, _redis, urls) = engines().await;
+    let mut nodes = Nodes::start(1, &urls, &["--drain-notice=3s"]);
+    let client = Client::new();
+    let address = nodes.addresses[0].clone();
+    assert_eq!(
+        client.send(&address, &Call::get("/livez")).await.status,
+        200
+    );
+    let program = nodes.take(0);
+    program.signal(Signal::TERM);
+    until("the notice", async || {
+        client.send(&address, &Call::get("/livez")).await.status == 503
+    })
+    .await;
+    for call in [
+        Call::health(),
+        Call::sign_up("ada@example.com"),
+        Call::chat(),
+    ] {
+        assert_eq!(client.send(&address, &call).await.status, 200);
+    }
+    let ended = tokio::task::spawn_blocking(move || program.wait());
+    assert_eq!(ended.await.unwrap().0, Some(0));
+}

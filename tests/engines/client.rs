@@ -1,0 +1,184 @@
+//! Clients of the service over HTTP.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::header::CONTENT_TYPE;
+use hyper::{HeaderMap, Method, Request};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+
+/// How long a client waits for an answer. Nothing that the service does takes as long.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// Who asks unless another is named: the tests come from a trusted proxy.
+const SOMEBODY: &str = "192.0.2.200";
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    method: Method,
+    path: String,
+    headers: Vec<(&'static str, String)>,
+    body: Bytes,
+}
+
+impl Call {
+    pub(crate) fn get(path: &str) -> Self {
+        Self {
+            method: Method::GET,
+            path: path.to_owned(),
+            headers: Vec::new(),
+            body: Bytes::new(),
+        }
+    }
+
+    pub(crate) fn post(path: &str, body: &Value) -> Self {
+        Self {
+            method: Method::POST,
+            body: body.to_string().into(),
+            ..Self::get(path).header(CONTENT_TYPE.as_str(), "application/json")
+        }
+    }
+
+    pub(crate) fn form(path: &str, body: String) -> Self {
+        Self {
+            method: Method::POST,
+            body: body.into(),
+            ..Self::get(path).header(CONTENT_TYPE.as_str(), "application/x-www-form-urlencoded")
+        }
+    }
+
+    pub(crate) fn health() -> Self {
+        Self::get("/api/v1/health")
+    }
+
+    pub(crate) fn sign_up(email: &str) -> Self {
+        Self::post("/api/v1/newsletter", &json!({ "email": email }))
+    }
+
+    pub(crate) fn chat() -> Self {
+        let message = json!({ "role": "user", "content": "What is this?" });
+        Self::post("/api/v1/assistant/chat", &json!({ "messages": [message] }))
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// As a proxy passes it on for a client with this address.
+    pub(crate) fn from(self, address: &str) -> Self {
+        self.header(FORWARDED_FOR, address)
+    }
+
+    pub(crate) fn bearer(self, credential: &str) -> Self {
+        self.header("authorization", format!("Bearer {credential}"))
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    /// Null if it is not JSON.
+    pub(crate) body: Value,
+    pub(crate) sent: Instant,
+    pub(crate) received: Instant,
+}
+
+impl Answer {
+    pub(crate) fn took(&self) -> Duration {
+        self.received - self.sent
+    }
+
+    /// The member `name` of the body, which is a text.
+    pub(crate) fn text(&self, name: &str) -> String {
+        let text = self.body[name].as_str();
+        text.unwrap_or_else(|| panic!("{self:?} has no {name}"))
+            .to_owned()
+    }
+
+    /// The count of a policy as `RateLimit-Policy` shows it.
+    pub(crate) fn quota(&self, policy: &str) -> u32 {
+        let shown = self.headers["ratelimit-policy"].to_str().unwrap();
+        let item = format!("\"{policy}\";q=");
+        let (_, rest) = shown
+            .split_once(&item)
+            .unwrap_or_else(|| panic!("no {policy} in {shown}"));
+        rest.split(';').next().unwrap().parse().unwrap()
+    }
+
+    /// The name and value of the cookie that was set.
+    pub(crate) fn cookie(&self) -> String {
+        let cookie = self.headers["set-cookie"].to_str().unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+}
+
+/// A client that keeps its connections alive. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Client(legacy::Client<HttpConnector, Full<Bytes>>);
+
+impl Client {
+    pub(crate) fn new() -> Self {
+        Self(legacy::Client::builder(TokioExecutor::new()).build_http())
+    }
+
+    /// Sends a request to `address`, as `IP:PORT`. An error is a request without an answer.
+    pub(crate) async fn try_send(&self, address: &str, call: &Call) -> Result<Answer, String> {
+        let mut request = Request::builder()
+            .method(call.method.clone())
+            .uri(format!("http://{address}{}", call.path));
+        for (name, value) in &call.headers {
+            request = request.header(*name, value);
+        }
+        if call.headers.iter().all(|(name, _)| *name != FORWARDED_FOR) {
+            request = request.header(FORWARDED_FOR, SOMEBODY);
+        }
+        let request = request.body(Full::new(call.body.clone())).unwrap();
+        let sent = Instant::now();
+        let exchange = async {
+            let answer = self.0.request(request).await;
+            let (head, body) = answer.map_err(|error| format!("{error:?}"))?.into_parts();
+            let body = body.collect().await.map_err(|error| format!("{error:?}"))?;
+            Ok(Answer {
+                status: head.status.as_u16(),
+                headers: head.headers,
+                body: serde_json::from_slice(&body.to_bytes()).unwrap_or_default(),
+                sent,
+                received: Instant::now(),
+            })
+        };
+        let answer = timeout(PATIENCE, exchange).await;
+        answer.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}")))
+    }
+
+    pub(crate) async fn send(&self, address: &str, call: &Call) -> Answer {
+        let answer = self.try_send(address, call).await;
+        answer.unwrap_or_else(|error| panic!("{call:?}: {error}"))
+    }
+}
+
+/// Has `count` clients do `work` at once, each with its number and connections of its own. Returns what
+/// came of it, in their order.
+pub(crate) async fn at_once<T, F>(count: usize, work: impl Fn(usize, Client) -> F) -> Vec<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    let clients = (0..count).map(|number| tokio::spawn(work(number, Client::new())));
+    let clients: Vec<_> = clients.collect();
+    let mut done = Vec::new();
+    for client in clients {
+        done.push(client.await.unwrap());
+    }
+    done
+}

@@ -1,0 +1,141 @@
+//! From one machine to several nodes.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::client::{Call, Client, at_once};
+use crate::nodes::{Nodes, contacts, engines};
+use crate::program::{Program, command, landing_api, run, text};
+
+const CHAT: &str = "/api/v1/assistant/chat";
+
+/// As the nodes have it.
+const PROXY: &str = "--trusted-proxy=127.0.0.1";
+
+/// More than what a page of a listing or a batch of an import holds.
+const CONTACTS: usize = 2500;
+
+/// `landing-api move` of a data directory.
+fn run_move(nodes: &Nodes, data_dir: &Path) -> Result<String, String> {
+    let mut words = nodes.operator(&["move"]);
+    let ran = run(words.arg("--data-dir").arg(data_dir));
+    match ran.status.success() {
+        true => Ok(text(&ran.stdout)),
+        false => Err(text(&ran.stderr)),
+    }
+}
+
+fn email(number: usize) -> String {
+    format!("ada{number}@example.com")
+}
+
+/// What a service has given out.
+struct GivenOut {
+    /// Those of a kind: one that is good, and one that was revoked.
+    keys: [String; 2],
+    tokens: [String; 2],
+    cookie: String,
+}
+
+/// Has clients use a service.
+async fn used(address: &str) -> GivenOut {
+    at_once(16, |first, client: Client| {
+        let address = address.to_owned();
+        async move {
+            for number in (first..CONTACTS).step_by(16) {
+                let answer = client.send(&address, &Call::sign_up(&email(number))).await;
+                assert_eq!(answer.status, 200, "{answer:?}");
+            }
+        }
+    })
+    .await;
+    let client = Client::new();
+    let given = async |path: &str, body: &Value, name: &str| {
+        let answer = client.send(address, &Call::post(path, body)).await;
+        answer.text(name)
+    };
+    let key = async || given("/api/v1/keys", &json!({}), "api_key").await;
+    let anonymous = json!({ "type": "anonymous" });
+    let token = async || given("/agent/auth", &anonymous, "access_token").await;
+    let given_out = GivenOut {
+        keys: [key().await, key().await],
+        tokens: [token().await, token().await],
+        cookie: client.send(address, &Call::chat()).await.cookie(),
+    };
+    for revoked in [&given_out.keys[1], &given_out.tokens[1]] {
+        let revoke = Call::form("/agent/auth/revoke", format!("token={revoked}"));
+        assert_eq!(client.send(address, &revoke).await.status, 200);
+    }
+    given_out
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_moves_to_several_nodes_and_loses_nothing() {
+    let (postgres, _redis, urls) = engines().await;
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let unlimited = ["default", "ip", "newsletter-ip", "newsletter-all"];
+    let unlimited = unlimited.map(|policy| format!("--limit={policy}=off"));
+    let unlimited = unlimited.each_ref().map(String::as_str);
+    let program = Program::start(command(dir.path()).args(unlimited).arg(PROXY));
+    let given_out = used(&program.address).await;
+    let mut forget = landing_api(&["contacts", "forget", &email(0), "--data-dir"]);
+    let forgotten = run(forget.arg(dir.path()));
+    assert!(forgotten.status.success(), "{}", text(&forgotten.stderr));
+
+    let mut nodes = Nodes::prepare(2, &urls, &unlimited);
+    fs::copy(dir.path().join("secret"), nodes.secret_file()).unwrap();
+    nodes.migrate();
+    run_move(&nodes, dir.path()).expect_err("a service that runs has more to come");
+    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+    run_move(&nodes, dir.path()).unwrap();
+
+    let expected: HashSet<_> = (1..CONTACTS).map(email).collect();
+    assert_eq!(contacts(&postgres).await, expected);
+    nodes.begin(0);
+    nodes.begin(1);
+    let (client, cookie) = (Client::new(), given_out.cookie);
+    for address in &nodes.addresses {
+        for (credential, status) in [
+            (&given_out.keys[0], 200),
+            (&given_out.tokens[0], 200),
+            (&given_out.keys[1], 401),
+            (&given_out.tokens[1], 401),
+        ] {
+            let health = Call::health().bearer(credential);
+            assert_eq!(client.send(address, &health).await.status, status);
+        }
+        // The client is known by its cookie and its signature; what it used up is not moved.
+        let again = client.send(address, &Call::sign_up(&email(1))).await;
+        assert_eq!(again.body["alreadyExists"], true, "{again:?}");
+    }
+    let turn = Call::chat().header("cookie", &cookie);
+    assert_eq!(
+        client.send(&nodes.addresses[0], &turn).await.cookie(),
+        cookie
+    );
+    let left = Call::get(CHAT).header("cookie", &cookie);
+    assert_eq!(
+        client.send(&nodes.addresses[1], &left).await.body["used"],
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_secret_moves_nothing() {
+    let (postgres, _redis, urls) = engines().await;
+    let dir = tempfile::tempdir().unwrap();
+    let program = Program::start(&mut command(dir.path()));
+    program.sign_up("ada@example.com");
+    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+    let nodes = Nodes::prepare(1, &urls, &[]);
+    nodes.migrate();
+    let refused = run_move(&nodes, dir.path()).unwrap_err();
+    assert!(refused.contains("--secret-file"), "{refused}");
+    assert_eq!(contacts(&postgres).await, HashSet::new());
+}
