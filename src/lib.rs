@@ -1,5 +1,6 @@
 //! A public landing back end: newsletter sign-ups, a quota-limited assistant, free API keys, and rate
-//! limits on all of it, in one binary with an embedded store.
+//! limits on all of it, in one binary with an embedded store. Several of them share PostgreSQL and Redis
+//! instead.
 //!
 //! # The map
 //!
@@ -26,11 +27,12 @@
 //! # Invariants
 //!
 //! - A sign-up, key or revocation that was answered survives a power cut: its line is in the ledger,
-//!   and the ledger is synced, before the answer leaves ([`adapters::ledger`]). Where sign-ups are
-//!   passed on instead, the provider has confirmed it before the answer leaves
-//!   ([`adapters::webhook`]).
+//!   and the ledger is synced, before the answer leaves ([`adapters::ledger`]), or the database has
+//!   committed it ([`adapters::postgres`]). Where sign-ups are passed on instead, the provider has
+//!   confirmed it ([`adapters::webhook`]).
 //! - No window holds more admissions than its quota, at any instant and on any number of threads.
-//!   After `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]).
+//!   After `Retry-After` the next request is admitted ([`domain::window`], [`adapters::limiter`]). What
+//!   several nodes promise of that, [`adapters::redis`] says.
 //! - One [`domain::decision::Decision`] a request is the source of every number about limits in its
 //!   answer.
 //! - Clients and the log get different texts about an error. Neither contains an address, a key, a

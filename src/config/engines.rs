@@ -26,7 +26,7 @@ impl fmt::Debug for EngineUrl {
 }
 
 /// Where several nodes keep what they share. All commands take these flags, so only their long help shows
-/// them. [`EngineArgs::check`] has checked that what belongs together is
+/// them. `check` has checked that what belongs together is
 /// there.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, clap::Args)]

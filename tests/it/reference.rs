@@ -222,7 +222,13 @@ impl Source {
     /// Fails unless `section` names each problem code of `operation`.
     fn check_codes(&self, form: &Form, section: &str, operation: &Value) {
         let codes: Vec<_> = self.items(&operation["x-problem-codes"]).collect();
-        assert!(codes.len() >= 5, "{codes:?}");
+        // Next to nothing can go wrong with a probe.
+        let least = if operation["operationId"] == "getLiveness" {
+            2
+        } else {
+            5
+        };
+        assert!(codes.len() >= least, "{codes:?}");
         for code in codes {
             let code = form.problem_code(code.as_str().unwrap());
             assert!(
