@@ -8,19 +8,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::domain::client::LimitKey;
 use crate::domain::decision::Decision;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::time::Timestamp;
-use crate::domain::window::Window;
 use crate::metrics::Metrics;
 use crate::ports::{
     Admission, BusyWindow, Charge, Clock, LimiterError, LimiterStats, RateLimiter, Receipt,
     ReceiptEntry, WindowSet,
 };
 
-use super::persistence::{Change, WindowStore, WindowStoreError};
-use super::{SledRateLimiter, WINDOWS_MAX};
+use super::SledRateLimiter;
 
 /// Marks the tokens of receipts that are good for the own table alone.
 const OWN: u64 = 1 << 63;
@@ -87,8 +84,7 @@ impl GuardedRateLimiter {
             node: clock,
             ahead_ms: AtomicI64::default(),
         });
-        let store = Box::new(NoWindowStore);
-        let own = SledRateLimiter::without_thread(store, policies, clock.now(), WINDOWS_MAX);
+        let own = SledRateLimiter::in_memory(policies, clock.now());
         own.start_thread(Arc::<EngineClock>::clone(&clock))?;
         let guarded = Arc::new(Self {
             engine,
@@ -263,33 +259,5 @@ impl std::fmt::Debug for GuardedRateLimiter {
         f.debug_struct("GuardedRateLimiter")
             .field("own", &self.own)
             .finish_non_exhaustive()
-    }
-}
-
-/// The own table is forgotten at a restart.
-struct NoWindowStore;
-
-impl WindowStore for NoWindowStore {
-    fn load(&mut self, _keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
-        Ok(())
-    }
-
-    fn replace(
-        &mut self,
-        _windows: &mut dyn Iterator<Item = Vec<Change>>,
-    ) -> Result<(), WindowStoreError> {
-        Ok(())
-    }
-
-    fn write(&mut self, _changes: Vec<Change>) -> Result<(), WindowStoreError> {
-        Ok(())
-    }
-
-    fn count(&self) -> usize {
-        0
-    }
-
-    fn bytes_on_disk(&self) -> u64 {
-        0
     }
 }

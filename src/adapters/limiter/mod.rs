@@ -101,6 +101,20 @@ impl SledRateLimiter {
         now: Timestamp,
         windows_max: usize,
     ) -> Self {
+        Self::over(Some(store), policies, now, windows_max)
+    }
+
+    /// A limiter that a restart makes forget its windows.
+    fn in_memory(policies: &Policies, now: Timestamp) -> Self {
+        Self::over(None, policies, now, WINDOWS_MAX)
+    }
+
+    fn over(
+        store: Option<Box<dyn WindowStore>>,
+        policies: &Policies,
+        now: Timestamp,
+        windows_max: usize,
+    ) -> Self {
         let table = Arc::new(Table::new(windows_max));
         let writer = Writer::open(Arc::clone(&table), policies.clone(), store, now);
         Self {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::domain::client::LimitKey;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::time::Timestamp;
+use crate::domain::window::Window;
 
 use super::persistence::{WindowStore, WindowStoreError};
 use super::shard::Shard;
@@ -40,7 +41,7 @@ pub(super) struct StoreHealth {
 pub(super) struct Writer {
     table: Arc<Table>,
     policies: Policies,
-    /// None once it is closed.
+    /// None once it is closed, or if windows are in memory only.
     store: Option<Box<dyn WindowStore>>,
     ticks: u64,
     /// The tick of the last warning that the table is full.
@@ -59,17 +60,18 @@ impl Writer {
     pub(super) fn open(
         table: Arc<Table>,
         policies: Policies,
-        mut store: Box<dyn WindowStore>,
+        mut store: Option<Box<dyn WindowStore>>,
         now: Timestamp,
     ) -> Self {
-        let loaded = store.load(&mut |key, mut window| {
+        let mut keep = |key, mut window: Window| {
             let is_live = quota_of(&policies, &key).is_some_and(|quota| {
                 window.peek(quota, now);
                 !window.is_expired(quota, now)
             });
             let window = is_live.then_some(window);
             table.with_shard(shard_index(&key), |shard| shard.restore(key, window));
-        });
+        };
+        let loaded = store.as_mut().map_or(Ok(()), |store| store.load(&mut keep));
         if let Err(error) = loaded {
             tracing::warn!(%error, "limiter windows: starting empty");
             for index in 0..SHARDS {
@@ -79,7 +81,7 @@ impl Writer {
         let mut writer = Self {
             table,
             policies,
-            store: Some(store),
+            store,
             ticks: 0,
             full_warned_at: None,
             is_failing: false,
@@ -95,18 +97,16 @@ impl Writer {
 
     /// Sweeps some shards and writes all changes.
     pub(super) fn tick(&mut self, now: Timestamp) {
-        if self.store.is_none() {
-            return;
-        }
         self.ticks += 1;
         self.warn_if_full();
         for _ in 0..SHARDS_PER_TICK {
             self.sweep_next(now);
         }
-        if !self.is_failing || self.ticks.is_multiple_of(TICKS_PER_RETRY) {
+        let is_due = !self.is_failing || self.ticks.is_multiple_of(TICKS_PER_RETRY);
+        if self.store.is_some() && is_due {
             self.write();
         } else {
-            // All windows will be written: the lists of changes must not grow until then.
+            // Either nothing is ever written, or all windows will be: the lists of changes must not grow until then.
             for index in 0..SHARDS {
                 self.table.with_shard(index, Shard::take_dirty);
             }
@@ -212,10 +212,10 @@ fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
 
 #[cfg(test)]
 mod tests {
-    use crate::domain::window::Window;
-
     use super::super::persistence::Change;
     use super::*;
+
+    const START: Timestamp = Timestamp::from_ms(1_000_000);
 
     /// A store that fails while the flag is set.
     struct SwitchedStore(Arc<AtomicBool>);
@@ -256,14 +256,36 @@ mod tests {
 
     #[test]
     fn what_expires_during_an_outage_leaves_no_memory_behind() {
-        let start = Timestamp::from_ms(1_000_000);
         let table = Arc::new(Table::new(1000));
         let is_failing = Arc::new(AtomicBool::new(false));
         let store = Box::new(SwitchedStore(Arc::clone(&is_failing)));
-        let mut writer = Writer::open(Arc::clone(&table), Policies::default(), store, start);
+        let mut writer = open(&table, Some(store));
         is_failing.store(true, Relaxed);
+        let now = fill_and_expire(&table, &mut writer);
+        assert!(writer.is_failing);
+        is_failing.store(false, Relaxed);
+        for _ in 0..TICKS_PER_RETRY {
+            writer.tick(now);
+        }
+        assert!(!writer.is_failing);
+    }
+
+    #[test]
+    fn without_a_store_what_expires_leaves_no_memory_behind() {
+        let table = Arc::new(Table::new(1000));
+        let mut writer = open(&table, None);
+        fill_and_expire(&table, &mut writer);
+        assert!(!writer.is_failing);
+    }
+
+    fn open(table: &Arc<Table>, store: Option<Box<dyn WindowStore>>) -> Writer {
+        Writer::open(Arc::clone(table), Policies::default(), store, START)
+    }
+
+    /// Returns the time at which every window has expired.
+    fn fill_and_expire(table: &Table, writer: &mut Writer) -> Timestamp {
         let quota = PolicyName::Ip.default_quota();
-        let mut now = start;
+        let mut now = START;
         for number in 0..200 {
             let key = LimitKey::tagged(PolicyName::Ip, [number; 16]);
             table
@@ -275,16 +297,11 @@ mod tests {
         for _ in 0..SHARDS {
             writer.tick(now);
         }
-        assert!(writer.is_failing);
         assert_eq!(table.count(), 0);
         for index in 0..SHARDS {
             let dirty = table.with_shard(index, Shard::take_dirty);
             assert_eq!(dirty.len(), 0, "{index}");
         }
-        is_failing.store(false, Relaxed);
-        for _ in 0..TICKS_PER_RETRY {
-            writer.tick(now);
-        }
-        assert!(!writer.is_failing);
+        now
     }
 }
