@@ -1,5 +1,7 @@
 //! The rate limiter.
 
+use std::cmp::Reverse;
+
 use arrayvec::ArrayVec;
 use async_trait::async_trait;
 
@@ -76,6 +78,15 @@ pub struct BusyWindow {
     pub key: LimitKey,
     /// How full the window is.
     pub usage: Usage,
+}
+
+impl BusyWindow {
+    /// Leaves of `windows` what [`RateLimiter::busiest`] gives, in its order.
+    pub fn keep_fullest(windows: &mut Vec<Self>, most: usize) {
+        windows.retain(|it| it.usage.counted > 0);
+        windows.sort_unstable_by_key(|it| Reverse((it.usage.counted, it.key)));
+        windows.truncate(most);
+    }
 }
 
 /// Which windows are reset.

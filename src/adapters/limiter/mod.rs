@@ -21,7 +21,6 @@ mod shard;
 mod table;
 mod writer;
 
-use std::cmp::Reverse;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -191,9 +190,7 @@ impl RateLimiter for SledRateLimiter {
                 .table
                 .with_shard(index, |shard| shard.counting(policy, quota, now));
             busiest.extend(found);
-            // The fullest first.
-            busiest.sort_unstable_by_key(|it: &BusyWindow| Reverse((it.usage.counted, it.key)));
-            busiest.truncate(most);
+            BusyWindow::keep_fullest(&mut busiest, most);
             yield_now().await;
         }
         Ok(busiest)

@@ -1,6 +1,5 @@
 //! Windows in a map.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -82,10 +81,8 @@ impl RateLimiter for MemoryRateLimiter {
                 key: *key,
                 usage: window.peek(quota, now),
             })
-            .filter(|it| it.usage.counted > 0)
             .collect();
-        busiest.sort_unstable_by_key(|it| Reverse((it.usage.counted, it.key)));
-        busiest.truncate(most);
+        BusyWindow::keep_fullest(&mut busiest, most);
         Ok(busiest)
     }
 

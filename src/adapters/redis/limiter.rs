@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
-use redis::{Value, cmd};
+use redis::cmd;
 use tokio::sync::Semaphore;
 
 use crate::domain::decision::Decision;
@@ -13,8 +13,8 @@ use crate::domain::time::Timestamp;
 use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, WindowSet};
 
 use super::cluster::Cluster;
-use super::link::{CallFailure, ServerLink};
-use super::scan::{Scan, call, counted, failed, time, unexpected};
+use super::link::{CallFailure, ServerLink, read};
+use super::scan::Scan;
 use super::script::{Answer, Asked, Home, ScriptVerb, WindowScript, home, key_text};
 use super::settings::{RedisSettings, RedisSettingsError};
 use super::survey::{RedisSurvey, parse_info};
@@ -94,10 +94,7 @@ impl RedisRateLimiter {
     pub async fn survey(&self) -> Result<Vec<RedisSurvey>, LimiterError> {
         let mut surveys = Vec::new();
         for link in self.0.primaries()? {
-            let info = call(&link, &cmd("INFO")).await?;
-            let Value::BulkString(info) = info else {
-                return Err(unexpected());
-            };
+            let info: Vec<u8> = read(link.call(&cmd("INFO")).await?)?;
             surveys.push(parse_info(&info));
         }
         Ok(surveys)
@@ -171,7 +168,7 @@ impl Shared {
         let groups = self.groups(windows);
         let answers = self.decide_all(verb, &groups, now).await;
         let answers: Result<Vec<_>, _> = answers.into_iter().collect();
-        Ok(in_order(&groups, answers.map_err(failed)?))
+        Ok(in_order(&groups, answers?))
     }
 }
 
@@ -220,7 +217,7 @@ impl RateLimiter for RedisRateLimiter {
             }
         }
         if let Some(failure) = failure {
-            return Err(failed(failure));
+            return Err(failure.into());
         }
         for (charge, answer) in charges.iter().zip(in_order(&groups, refused)) {
             let is_full = answer.charged.is_none() && answer.usage.counted >= charge.quota.count();
@@ -272,7 +269,7 @@ impl RateLimiter for RedisRateLimiter {
         for link in self.0.primaries()? {
             let now = match self.0.is_time_given {
                 true => now,
-                false => time(&link).await?,
+                false => link.time().await?,
             };
             let scan = Scan::new(&link, Some(policy));
             scan.add_busiest(&mut busiest, quota, most, now).await?;
@@ -291,7 +288,7 @@ impl RateLimiter for RedisRateLimiter {
                     Servers::Primary(link) => link.call(&unlink).await,
                     Servers::Cluster(cluster) => cluster.call(&home(&key), &unlink).await,
                 };
-                return counted(&answer.map_err(failed)?);
+                return read(answer?);
             }
         };
         let mut count = 0;

@@ -11,7 +11,10 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Cmd, RedisConnectionInfo, RedisError, RedisResult, Value};
+use redis::{
+    AsyncConnectionConfig, Cmd, FromRedisValue, RedisConnectionInfo, RedisError, RedisResult,
+    Value, cmd, from_redis_value,
+};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -22,6 +25,8 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsConnector;
 
 use crate::adapters::mutex::lock;
+use crate::domain::time::Timestamp;
+use crate::ports::LimiterError;
 
 use super::address::NodeAddress;
 use super::script::{Answer, ScriptCall, WindowScript};
@@ -56,6 +61,15 @@ pub(super) enum CallFailure {
     Refused(String),
     /// The windows are on another server of the cluster. This one did nothing.
     Moved,
+}
+
+impl From<CallFailure> for LimiterError {
+    fn from(failure: CallFailure) -> Self {
+        Self(match failure {
+            CallFailure::Away(why) | CallFailure::Refused(why) => why,
+            CallFailure::Moved => "the windows are moving".to_owned(),
+        })
+    }
 }
 
 /// A connection, which ends with its last user.
@@ -119,6 +133,12 @@ impl ServerLink {
         let connection = self.connection().map_err(CallFailure::Away)?;
         let answer = send(&connection, command).await;
         self.judge(&connection, answer)
+    }
+
+    /// The server's time.
+    pub(super) async fn time(&self) -> Result<Timestamp, LimiterError> {
+        let (seconds, micros): (u64, u64) = read(self.call(&cmd("TIME")).await?)?;
+        Ok(Timestamp::from_ms(seconds * 1000 + micros / 1000))
     }
 
     /// Sends commands together.
@@ -318,6 +338,13 @@ async fn send_script(connection: &ServerConnection, call: &ScriptCall<'_>) -> Se
         }
         answer => answer,
     }
+}
+
+/// Reads an answer.
+pub(super) fn read<T: FromRedisValue>(answer: Value) -> Result<T, LimiterError> {
+    from_redis_value(answer).map_err(|_another_form| {
+        LimiterError("an answer of another form than asked for".to_owned())
+    })
 }
 
 /// What went wrong, without names: the texts of servers may hold them.

@@ -1,14 +1,12 @@
 //! The windows of one server, looked through for the operator.
 
-use std::cmp::Reverse;
-
-use redis::{Cmd, Value, cmd, pipe};
+use redis::{Value, cmd, pipe};
 
 use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::time::Timestamp;
 use crate::ports::{BusyWindow, LimiterError};
 
-use super::link::{CallFailure, ServerLink};
+use super::link::{ServerLink, read};
 use super::script::{decode, parse_key, pattern};
 
 /// So many keys are looked through at once.
@@ -39,9 +37,7 @@ impl<'a> Scan<'a> {
         let mut scan = cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(&self.pattern);
         scan.arg("COUNT").arg(KEYS_PER_STEP);
-        let answer = call(self.link, &scan).await?;
-        let (next, mut keys): (u64, Vec<Vec<u8>>) =
-            redis::from_redis_value(answer).map_err(|_another_form| unexpected())?;
+        let (next, mut keys): (u64, Vec<Vec<u8>>) = read(self.link.call(&scan).await?)?;
         self.cursor = (next != 0).then_some(next);
         keys.retain(|key| parse_key(key).is_some());
         Ok(Some(keys))
@@ -56,8 +52,7 @@ impl<'a> Scan<'a> {
         for key in keys {
             commands.cmd(name).arg(key);
         }
-        let answers = self.link.call_all(&commands, keys.len()).await;
-        answers.map_err(failed)
+        Ok(self.link.call_all(&commands, keys.len()).await?)
     }
 
     /// Adds the windows that count most to `busiest`, which keeps `most`, the fullest first.
@@ -82,10 +77,10 @@ impl<'a> Scan<'a> {
                 }
                 // Bounds the work of the line above.
                 if busiest.len() > 2 * most {
-                    keep_fullest(busiest, most);
+                    BusyWindow::keep_fullest(busiest, most);
                 }
             }
-            keep_fullest(busiest, most);
+            BusyWindow::keep_fullest(busiest, most);
         }
         Ok(())
     }
@@ -95,43 +90,9 @@ impl<'a> Scan<'a> {
         let mut count = 0;
         while let Some(keys) = self.next().await? {
             for answer in self.send_each("UNLINK", &keys).await? {
-                count += counted(&answer)?;
+                count += read::<usize>(answer)?;
             }
         }
         Ok(count)
     }
-}
-
-fn keep_fullest(busiest: &mut Vec<BusyWindow>, most: usize) {
-    busiest.retain(|it| it.usage.counted > 0);
-    busiest.sort_unstable_by_key(|it| Reverse((it.usage.counted, it.key)));
-    busiest.truncate(most);
-}
-
-/// The server's time.
-pub(super) async fn time(link: &ServerLink) -> Result<Timestamp, LimiterError> {
-    let answer = call(link, &cmd("TIME")).await?;
-    let (seconds, micros): (u64, u64) =
-        redis::from_redis_value(answer).map_err(|_another_form| unexpected())?;
-    Ok(Timestamp::from_ms(seconds * 1000 + micros / 1000))
-}
-
-pub(super) async fn call(link: &ServerLink, command: &Cmd) -> Result<Value, LimiterError> {
-    link.call(command).await.map_err(failed)
-}
-
-/// How many keys a command changed.
-pub(super) fn counted(answer: &Value) -> Result<usize, LimiterError> {
-    redis::from_redis_value_ref(answer).map_err(|_another_form| unexpected())
-}
-
-pub(super) fn failed(failure: CallFailure) -> LimiterError {
-    LimiterError(match failure {
-        CallFailure::Away(why) | CallFailure::Refused(why) => why,
-        CallFailure::Moved => "the windows are moving".to_owned(),
-    })
-}
-
-pub(super) fn unexpected() -> LimiterError {
-    LimiterError("an answer of another form than asked for".to_owned())
 }
