@@ -96,11 +96,6 @@ async fn store(args: &EngineArgs) -> Checked {
 /// Judges a server of the windows.
 fn limits(survey: &RedisSurvey) -> Checked {
     let server = format!("{} {}", survey.name, survey.version);
-    if !survey.is_primary {
-        return failed(format!(
-            "{server} is a replica and takes no writes; let --limits lead to the primary"
-        ));
-    }
     if survey.maxmemory_policy != "noeviction" {
         let policy = &survey.maxmemory_policy;
         return failed(format!(

@@ -158,6 +158,12 @@ async fn a_demoted_primary_is_left_for_the_server_that_its_name_leads_to() {
     .await;
     assert_eq!(node.admitted(client(2), LIMIT).await, SHARE);
     node.until_away(true).await;
+    let replica = RedisRateLimiter::open(old.settings()).await.unwrap();
+    let error = replica.survey().await.unwrap_err().to_string();
+    assert!(
+        error.contains("let --limits lead to the primary"),
+        "{error}"
+    );
     relay.lead_to(new.port);
     node.until_away(false).await;
     assert_eq!(node.admitted(client(3), LIMIT + 1).await, LIMIT);

@@ -57,7 +57,7 @@ pub(super) struct Access {
 pub(super) enum CallFailure {
     /// It was not sent, or may have been and was not answered. The text is for the log.
     Away(String),
-    /// The server refused, and did nothing. The text is the error's code.
+    /// The server refused, and did nothing. The text is for the log.
     Refused(String),
     /// The windows are on another server of the cluster. This one did nothing.
     Moved,
@@ -158,10 +158,10 @@ impl ServerLink {
         let answer = send_script(&connection, call).await;
         let value = self.judge(&connection, answer).inspect_err(|failure| {
             // While a slot moves, windows of one home may be in two places.
-            if let CallFailure::Refused(code) = failure
-                && !matches!(code.as_str(), "ASK" | "TRYAGAIN")
+            if let CallFailure::Refused(why) = failure
+                && !matches!(why.as_str(), "ASK" | "TRYAGAIN")
             {
-                self.lose(&connection, code.clone());
+                self.lose(&connection, why.clone());
             }
         })?;
         call.answers(&value).ok_or_else(|| {
@@ -191,7 +191,7 @@ impl ServerLink {
         connection.silent.store(0, Relaxed);
         answer.map_err(|error| match error.code() {
             Some(MOVED) => CallFailure::Moved,
-            Some(code) => CallFailure::Refused(code.to_owned()),
+            Some(_code) => CallFailure::Refused(describe(&error)),
             None => {
                 let why = describe(&error);
                 self.lose(connection, why.clone());
@@ -349,5 +349,10 @@ pub(super) fn read<T: FromRedisValue>(answer: Value) -> Result<T, LimiterError> 
 
 /// What went wrong, without names: the texts of servers may hold them.
 fn describe(error: &RedisError) -> String {
-    error.code().unwrap_or_else(|| error.category()).to_owned()
+    match error.code() {
+        Some("READONLY") => {
+            "it is a replica and takes no writes: let --limits lead to the primary".to_owned()
+        }
+        code => code.unwrap_or_else(|| error.category()).to_owned(),
+    }
 }

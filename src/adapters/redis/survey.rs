@@ -7,16 +7,12 @@ pub struct RedisSurvey {
     pub name: String,
     /// The version, empty if it is unknown.
     pub version: String,
-    /// Whether it takes writes.
-    pub is_primary: bool,
     /// The limit on its memory; 0 if it has none.
     pub maxmemory_bytes: u64,
     /// What it does at that limit, such as `noeviction`.
     pub maxmemory_policy: String,
     /// The memory that it uses.
     pub used_memory_bytes: u64,
-    /// Keys that it gave up for want of memory since it started.
-    pub evicted_keys: u64,
     /// Whether it writes an append-only file.
     pub is_aof_enabled: bool,
     /// Its replicas.
@@ -40,11 +36,9 @@ pub(super) fn parse_info(info: &[u8]) -> RedisSurvey {
         version: valkey
             .or_else(|| field("redis_version"))
             .unwrap_or_default(),
-        is_primary: field("role").as_deref() == Some("master"),
         maxmemory_bytes: number("maxmemory").unwrap_or_default(),
         maxmemory_policy: field("maxmemory_policy").unwrap_or_default(),
         used_memory_bytes: number("used_memory").unwrap_or_default(),
-        evicted_keys: number("evicted_keys").unwrap_or_default(),
         is_aof_enabled: field("aof_enabled").as_deref() == Some("1"),
         replicas: number("connected_slaves").unwrap_or_default(),
     }
@@ -56,14 +50,12 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_malformed_is_left_out() {
-        let info = b"# Server\r\nredis_version:7.2.4\r\nvalkey_version:9.1.2\r\nrole:master\r\n\
-            maxmemory:-1\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\nevicted_keys:3\r\n\xff\r\nx";
+        let info = b"# Server\r\nredis_version:7.2.4\r\nvalkey_version:9.1.2\r\n\
+            maxmemory:-1\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n\xff\r\nx";
         let expected = RedisSurvey {
             name: "valkey".to_owned(),
             version: "9.1.2".to_owned(),
-            is_primary: true,
             maxmemory_policy: "allkeys-lru".to_owned(),
-            evicted_keys: 3,
             is_aof_enabled: true,
             ..RedisSurvey::default()
         };
