@@ -17,7 +17,7 @@ use crate::adapters::mutex::lock;
 
 use super::address::NodeAddress;
 use super::link::{Access, CallFailure, ServerLink, call_once};
-use super::script::{Answer, Home, ScriptCall, hash_tag};
+use super::script::{Home, ScriptCall, WindowAnswer, hash_tag};
 
 /// The number of slots that a cluster's keys are spread over.
 const SLOTS: u16 = 16_384;
@@ -71,7 +71,7 @@ impl Cluster {
         &self,
         home: &Home,
         call: &ScriptCall<'_>,
-    ) -> Result<Vec<Answer>, CallFailure> {
+    ) -> Result<Vec<WindowAnswer>, CallFailure> {
         let map = self.map();
         let mut answer = link_of(&map, home)?.decide(call).await;
         if let Err(CallFailure::Moved) = answer {

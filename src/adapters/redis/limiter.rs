@@ -15,7 +15,7 @@ use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Rec
 use super::cluster::Cluster;
 use super::link::{CallFailure, ServerLink, read};
 use super::scan::Scan;
-use super::script::{Answer, Asked, Home, ScriptVerb, WindowScript, home, key_text};
+use super::script::{Asked, Home, ScriptVerb, WindowAnswer, WindowScript, home, key_text};
 use super::settings::{RedisSettings, RedisSettingsError};
 use super::survey::{RedisSurvey, parse_info};
 
@@ -140,7 +140,7 @@ impl Shared {
         verb: ScriptVerb,
         groups: &[HomeGroup],
         now: Timestamp,
-    ) -> Vec<Result<Vec<Answer>, CallFailure>> {
+    ) -> Vec<Result<Vec<WindowAnswer>, CallFailure>> {
         let deciding = groups.iter().map(|group| self.decide(verb, group, now));
         join_all(deciding).await
     }
@@ -150,7 +150,7 @@ impl Shared {
         verb: ScriptVerb,
         group: &HomeGroup,
         now: Timestamp,
-    ) -> Result<Vec<Answer>, CallFailure> {
+    ) -> Result<Vec<WindowAnswer>, CallFailure> {
         let now = self.is_time_given.then_some(now);
         let call = self.script.call(verb, &group.windows, now);
         match &self.servers {
@@ -159,12 +159,12 @@ impl Shared {
         }
     }
 
-    async fn look_or_refund(
+    async fn ask(
         &self,
         verb: ScriptVerb,
         windows: impl Iterator<Item = Asked>,
         now: Timestamp,
-    ) -> Result<Vec<Answer>, LimiterError> {
+    ) -> Result<Vec<WindowAnswer>, LimiterError> {
         let groups = self.groups(windows);
         let answers = self.decide_all(verb, &groups, now).await;
         let answers: Result<Vec<_>, _> = answers.into_iter().collect();
@@ -184,7 +184,7 @@ impl RateLimiter for RedisRateLimiter {
         }
         let groups = self.0.groups(charges.iter().map(asked));
         let answers = self.0.decide_all(ScriptVerb::Charge, &groups, now).await;
-        let is_charged = |answer: &Result<Vec<Answer>, CallFailure>| {
+        let is_charged = |answer: &Result<Vec<WindowAnswer>, CallFailure>| {
             let answers = answer.iter().flatten();
             answers.into_iter().all(|it| it.charged.is_some()) && answer.is_ok()
         };
@@ -230,10 +230,7 @@ impl RateLimiter for RedisRateLimiter {
 
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
         let windows = charges.iter().map(asked);
-        let answers = self
-            .0
-            .look_or_refund(ScriptVerb::Look, windows, now)
-            .await?;
+        let answers = self.0.ask(ScriptVerb::Look, windows, now).await?;
         let mut decision = Decision::default();
         for (charge, answer) in charges.iter().zip(answers) {
             decision.push(charge.standing(answer.usage, false));
@@ -247,10 +244,7 @@ impl RateLimiter for RedisRateLimiter {
             quota: entry.quota,
             admitted: Timestamp::from_ms(entry.token),
         });
-        let answers = self
-            .0
-            .look_or_refund(ScriptVerb::Refund, windows, now)
-            .await?;
+        let answers = self.0.ask(ScriptVerb::Refund, windows, now).await?;
         let mut decision = Decision::default();
         for (entry, answer) in receipt.entries().iter().zip(answers) {
             decision.push(entry.standing(answer.usage));
@@ -310,7 +304,7 @@ impl RateLimiter for RedisRateLimiter {
 impl RedisRateLimiter {
     /// Takes back what one home admitted and another refused, after the answer to the client unless too
     /// many do. If the server fails meanwhile, the charge stays until it leaves the window.
-    async fn take_back(&self, group: &HomeGroup, answers: &[Answer], now: Timestamp) {
+    async fn take_back(&self, group: &HomeGroup, answers: &[WindowAnswer], now: Timestamp) {
         let windows = group.windows.iter().zip(answers);
         let charged = HomeGroup {
             home: group.home,
@@ -346,8 +340,8 @@ fn asked(charge: &Charge<'_>) -> Asked {
 }
 
 /// The answers to the windows of a request, in its order.
-fn in_order(groups: &[HomeGroup], answers: Vec<Vec<Answer>>) -> Vec<Answer> {
-    let mut placed: Vec<(usize, Answer)> = groups
+fn in_order(groups: &[HomeGroup], answers: Vec<Vec<WindowAnswer>>) -> Vec<WindowAnswer> {
+    let mut placed: Vec<(usize, WindowAnswer)> = groups
         .iter()
         .zip(answers)
         .flat_map(|(group, answers)| group.places.iter().copied().zip(answers))

@@ -29,7 +29,7 @@ use crate::domain::time::Timestamp;
 use crate::ports::LimiterError;
 
 use super::address::NodeAddress;
-use super::script::{Answer, ScriptCall, WindowScript};
+use super::script::{ScriptCall, WindowAnswer, WindowScript};
 
 /// How long a server may take to be connected to, with DNS, TLS and the log-in.
 const CONNECT_DEADLINE: Duration = Duration::from_millis(300);
@@ -153,7 +153,10 @@ impl ServerLink {
     }
 
     /// Has the script decide. A server that refuses that is taken for down.
-    pub(super) async fn decide(&self, call: &ScriptCall<'_>) -> Result<Vec<Answer>, CallFailure> {
+    pub(super) async fn decide(
+        &self,
+        call: &ScriptCall<'_>,
+    ) -> Result<Vec<WindowAnswer>, CallFailure> {
         let connection = self.connection().map_err(CallFailure::Away)?;
         let answer = send_script(&connection, call).await;
         let value = self.judge(&connection, answer).inspect_err(|failure| {

@@ -15,7 +15,7 @@
 //! |---|---|---|
 //! | No trailing window holds more than the count | while the primary lives, by its clock | the same, for each primary |
 //! | All policies or none | one script | one script for each home, in parallel; taken back where another refused |
-//! | False refusals | none | as many as there are requests being taken back |
+//! | False refusals | none | briefly, at most one for each request that is being taken back |
 //! | A primary fails over | what was not replicated is forgotten | the same, for its windows |
 //! | A call without an answer | may have been charged, is not asked again | the same |
 //!

@@ -96,7 +96,7 @@ pub(super) struct Asked {
 
 /// What the script says about a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct WindowAnswer {
     pub(super) usage: Usage,
     /// The instant that was charged.
     pub(super) charged: Option<Timestamp>,
@@ -177,7 +177,7 @@ impl ScriptCall<'_> {
     }
 
     /// Reads the answer; none if it is not one.
-    pub(super) fn answers(&self, value: &Value) -> Option<Vec<Answer>> {
+    pub(super) fn answers(&self, value: &Value) -> Option<Vec<WindowAnswer>> {
         let Value::Array(values) = value else {
             return None;
         };
@@ -189,11 +189,11 @@ impl ScriptCall<'_> {
     }
 }
 
-fn answer(values: &[Value; 3]) -> Option<Answer> {
+fn answer(values: &[Value; 3]) -> Option<WindowAnswer> {
     let [counted, reset_ms, charged] = values;
     let number = |value: &Value| redis::from_redis_value_ref::<u64>(value).ok();
     let charged = number(charged)?;
-    Some(Answer {
+    Some(WindowAnswer {
         usage: Usage {
             counted: u32::try_from(number(counted)?).unwrap_or(u32::MAX),
             reset_ms: number(reset_ms)?,
