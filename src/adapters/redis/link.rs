@@ -182,23 +182,27 @@ impl ServerLink {
     fn judge<T>(
         &self,
         connection: &Arc<ServerConnection>,
-        answer: Sent<T>,
+        answer: RedisResult<T>,
     ) -> Result<T, CallFailure> {
-        let Some(answer) = answer else {
-            let silent = connection.silent.fetch_add(1, Relaxed) + 1;
-            if silent >= SILENT_CALLS_MAX {
-                self.lose(connection, "it does not answer".to_owned());
+        let is_silent = answer.as_ref().is_err_and(RedisError::is_timeout);
+        let silent = match is_silent {
+            true => connection.silent.fetch_add(1, Relaxed) + 1,
+            false => {
+                connection.silent.store(0, Relaxed);
+                0
             }
-            return Err(CallFailure::Away("no answer in time".to_owned()));
         };
-        connection.silent.store(0, Relaxed);
-        answer.map_err(|error| match error.code() {
-            Some(MOVED) => CallFailure::Moved,
-            Some(_code) => CallFailure::Refused(describe(&error)),
-            None => {
-                let why = describe(&error);
-                self.lose(connection, why.clone());
-                CallFailure::Away(why)
+        answer.map_err(|error| {
+            let why = describe(&error);
+            match error.code() {
+                Some(MOVED) => CallFailure::Moved,
+                Some(_code) => CallFailure::Refused(why),
+                None => {
+                    if !is_silent || silent >= SILENT_CALLS_MAX {
+                        self.lose(connection, why.clone());
+                    }
+                    CallFailure::Away(why)
+                }
             }
         })
     }
@@ -230,11 +234,10 @@ impl ServerLink {
     async fn connect_and_decide(&self, call: &ScriptCall<'_>) -> Reached {
         let connection = connect_in_time(&self.address, &self.access).await?;
         match send_script(&connection, call).await {
-            Some(Ok(_decided)) => Ok(Arc::new(connection)),
+            Ok(_decided) => Ok(Arc::new(connection)),
             // The slot it was tried with has moved; the others it has.
-            Some(Err(error)) if error.code() == Some(MOVED) => Ok(Arc::new(connection)),
-            Some(Err(error)) => Err(describe(&error)),
-            None => Err("no answer in time".to_owned()),
+            Err(error) if error.code() == Some(MOVED) => Ok(Arc::new(connection)),
+            Err(error) => Err(describe(&error)),
         }
     }
 }
@@ -266,7 +269,7 @@ async fn log_in(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     access: &Access,
 ) -> Result<ServerConnection, String> {
-    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    let config = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER_DEADLINE));
     let opened = MultiplexedConnection::new_with_config(&access.login, stream, config).await;
     let (multiplexed, driver) = opened.map_err(|error| describe(&error))?;
     Ok(ServerConnection {
@@ -293,7 +296,7 @@ pub(super) async fn call_once(
     command: &Cmd,
 ) -> Option<Value> {
     let connection = connect_in_time(address, access).await.ok()?;
-    send(&connection, command).await?.ok()
+    send(&connection, command).await.ok()
 }
 
 /// Tries the server each second, and at once when its connection is lost.
@@ -313,32 +316,25 @@ async fn keep(link: Weak<ServerLink>, lost: Arc<Notify>) {
     }
 }
 
-/// None if there was no answer in time.
-type Sent<T> = Option<RedisResult<T>>;
-
-async fn send(connection: &ServerConnection, command: &Cmd) -> Sent<Value> {
+async fn send(connection: &ServerConnection, command: &Cmd) -> RedisResult<Value> {
     let mut multiplexed = connection.multiplexed.clone();
-    let sending = multiplexed.send_packed_command(command);
-    let answer = timeout(ANSWER_DEADLINE, sending).await.ok()?;
-    Some(answer.and_then(Value::extract_error))
+    let answer = multiplexed.send_packed_command(command).await?;
+    answer.extract_error()
 }
 
 async fn send_all(
     connection: &ServerConnection,
     commands: &redis::Pipeline,
     count: usize,
-) -> Sent<Vec<Value>> {
+) -> RedisResult<Vec<Value>> {
     let mut multiplexed = connection.multiplexed.clone();
-    let sending = multiplexed.send_packed_commands(commands, 0, count);
-    let answers = timeout(ANSWER_DEADLINE, sending).await.ok()?;
-    Some(answers.and_then(|answers| answers.into_iter().map(Value::extract_error).collect()))
+    let answers = multiplexed.send_packed_commands(commands, 0, count).await?;
+    answers.into_iter().map(Value::extract_error).collect()
 }
 
-async fn send_script(connection: &ServerConnection, call: &ScriptCall<'_>) -> Sent<Value> {
+async fn send_script(connection: &ServerConnection, call: &ScriptCall<'_>) -> RedisResult<Value> {
     match send(connection, &call.by_hash()).await {
-        Some(Err(error)) if error.code() == Some("NOSCRIPT") => {
-            send(connection, &call.whole()).await
-        }
+        Err(error) if error.code() == Some("NOSCRIPT") => send(connection, &call.whole()).await,
         answer => answer,
     }
 }
@@ -356,6 +352,8 @@ fn describe(error: &RedisError) -> String {
         Some("READONLY") => {
             "it is a replica and takes no writes: let --limits lead to the primary".to_owned()
         }
-        code => code.unwrap_or_else(|| error.category()).to_owned(),
+        Some(code) => code.to_owned(),
+        None if error.is_timeout() => "no answer in time".to_owned(),
+        None => error.category().to_owned(),
     }
 }
