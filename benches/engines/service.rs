@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::client::{Call, Client, at_once};
 use crate::engine::until;
-use crate::nodes::{Nodes, contacts, engines};
+use crate::nodes::{Nodes, Urls, contacts};
 use crate::postgres::Postgres;
 use crate::program::{landing_api, run, text};
 use crate::redis::Redis;
@@ -46,7 +46,10 @@ struct Setup {
 
 impl Setup {
     async fn start(flags: &[&str]) -> Self {
-        let (postgres, redis, urls) = engines().await;
+        // Those of pgbench, and the node's.
+        let postgres = Postgres::start_with(&["max_connections=100"]).await;
+        let redis = Redis::start().await;
+        let urls = Urls::of(&postgres, &redis);
         // One of two, so that it shows half of each limit while it decides alone.
         let nodes = Nodes::prepare(2, &urls, &[flags, &["--log-level=warn"]].concat());
         nodes.migrate();
@@ -139,7 +142,7 @@ async fn sign_ups(rounds: u64, length: Duration) {
 
 /// Single rows a second that 64 clients of pgbench add to a table like that of the contacts.
 fn pgbench(postgres: &Postgres, length: Duration) -> f64 {
-    const TABLE: &str = "CREATE TABLE IF NOT EXISTS alone (email text COLLATE \"C\" PRIMARY KEY, id uuid NOT \
+    const TABLE: &str = "SET client_min_messages = warning; CREATE TABLE IF NOT EXISTS alone (email text COLLATE \"C\" PRIMARY KEY, id uuid NOT \
         NULL, origin bytea NOT NULL, subscribed_at timestamptz NOT NULL, last_seen_at timestamptz NOT NULL)";
     const UPSERT: &str = "\\set n random(1, 1000000000)\n\
         INSERT INTO alone VALUES ('visitor' || :client_id || '-' || :n || '@example.com', \
@@ -261,9 +264,9 @@ async fn moved() {
     let import = run(import.arg(&data_dir).arg(&list));
     assert!(import.status.success(), "{}", text(&import.stderr));
     std::fs::copy(data_dir.join("secret"), setup.nodes.secret_file()).unwrap();
-    let mut command = setup.nodes.operator(&["move", "--data-dir"]);
+    let mut command = setup.nodes.operator(&["move"]);
     let begun = Instant::now();
-    let ran = run(command.arg(&data_dir));
+    let ran = run(command.arg("--data-dir").arg(&data_dir));
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let seconds = begun.elapsed().as_secs_f64();
     let kept = contacts(&setup.postgres).await.len();
