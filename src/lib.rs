@@ -1,5 +1,5 @@
 //! A public landing back end: newsletter sign-ups, a quota-limited assistant, free API keys, and rate
-//! limits on all of it, in one binary with an embedded store. Several of them share PostgreSQL and Redis
+//! limits on all of it, in one binary with an embedded store. Several nodes share PostgreSQL and Redis
 //! instead.
 //!
 //! # The map

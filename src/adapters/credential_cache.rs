@@ -71,6 +71,7 @@ impl CredentialCache {
         if let Some(answer) = &remembered
             && answer.asked_at <= now
             && now.ms_since(answer.asked_at) < self.fresh_ms
+            && now.ms_since(answer.given_at) <= STALE_MS_MAX
         {
             return Ok(answer.value.clone());
         }
@@ -362,6 +363,18 @@ mod tests {
         assert_eq!(node.key().await, Ok(Some(false)));
         node.clock.advance_ms(1);
         assert_eq!(node.key().await, Ok(Some(true)));
+    }
+
+    #[tokio::test]
+    async fn an_answer_in_vain_makes_none_good_for_longer() {
+        let node = Node::new();
+        node.keys.issue(key()).await.unwrap();
+        assert_eq!(node.key().await, Ok(Some(false)));
+        node.fail(Some(away()));
+        node.clock.advance_ms(59_000);
+        assert_eq!(node.key().await, Ok(Some(false)));
+        node.clock.advance_ms(1_001);
+        assert_eq!(node.key().await, Err(away()));
     }
 
     #[tokio::test]

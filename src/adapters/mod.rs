@@ -5,7 +5,7 @@
 //! | [`ledger`] | `ContactStore`, `KeyIssuer`, `RevocationList` | an append-only file, indexed in sled |
 //! | [`postgres`] | the same, `CountStore`, `StoreMaintenance` | a PostgreSQL database, for several nodes |
 //! | [`credential_cache`] | `KeyIssuer`, `RevocationList` | those of a store on a network, remembered for a while |
-//! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled |
+//! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled, or behind an engine |
 //! | [`redis`] | `RateLimiter` | Redis or Valkey, for several nodes |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`webhook`] | `SubscriptionNotifier` | HTTP, to the newsletter's provider |
@@ -17,7 +17,7 @@
 //! |---|---|
 //! | [`admin_socket`] | the socket of the operator's commands |
 //! | [`backup`] | archives of a data directory, written while it serves, and restored |
-//! | [`data_dir`] | the data directory: lock and secret |
+//! | [`data_dir`] | the data directory: lock and secret; that of a node, which has only the lock |
 //! | [`files`] | file operations, replaceable for fault injection |
 //! | [`open_error`] | why a data directory cannot be opened |
 //! | `mutex` | locking without poisoning |
@@ -25,7 +25,7 @@
 //! | [`threads`] | whether the system grants enough threads, and work with a deadline |
 //! | [`listener`] | the public listener |
 //! | [`systemd`] | the socket that a service manager passes, and what it is told |
-//! | [`outbound`] | the HTTP client |
+//! | [`outbound`] | the HTTP client, and TLS of all clients |
 //! | [`inspection`] | a data directory from outside |
 //! | [`probe`] | whether something on the network answers |
 //! | [`site_dir`] | the operator's files for the site |

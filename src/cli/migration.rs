@@ -26,6 +26,11 @@ use super::output::{Output, grouped, number, text};
 use super::progress::Progress;
 use super::signals::StopSignals;
 
+/// What one of two copies had revoked or erased meanwhile, the other would bring back.
+const NOT_EMPTY: &str = "the database holds contacts, keys or counts already: move needs an empty one. After a \
+                         move that broke off, or to repeat one, first TRUNCATE contact, tombstone, api_key, \
+                         revocation, hourly_count";
+
 /// How many values are copied at a time.
 const BATCH_LEN: usize = 20_000;
 
@@ -75,6 +80,9 @@ pub(super) async fn move_to_store(form: OutputForm, args: &Args) -> Result<Done,
     let copy = async {
         engines::migrate_store(&args.engines, &secret).await?;
         let store = engines::open_store(&args.engines, &secret, &metrics, Duration::ZERO).await?;
+        if store.totals().await.map_err(failed)? != Totals::default() {
+            return Err(CommandError::Failed(NOT_EMPTY.to_owned()));
+        }
         let copied = copy(&ledger, &counts, &store).await?;
         let found = store.totals().await.map_err(failed)?;
         Ok((copied, found))

@@ -138,6 +138,9 @@ fn counts(rows: &[CountRow]) -> String {
 
 /// Prints a bar chart of sign-ups and chats.
 fn print_hours(output: &mut Output, hours: &[HourRow]) -> Result<(), CommandError> {
+    if hours.is_empty() {
+        return output.line("unknown: the counts cannot be read");
+    }
     let most = |value: fn(&HourRow) -> u64| hours.iter().map(value).max().unwrap_or_default();
     let (sign_ups, chats) = (most(|hour| hour.sign_ups), most(|hour| hour.chats));
     if (sign_ups, chats) == (0, 0) {

@@ -164,7 +164,7 @@ pub struct Args {
         long,
         value_name = "TIME",
         default_value = "0s",
-        value_parser = values::drain_notice
+        value_parser = values::up_to_a_minute
     )]
     pub drain_notice: Duration,
 

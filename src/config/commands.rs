@@ -82,7 +82,7 @@ database belongs to: run it again before a secret is removed from the file.")]
 
 Contacts, keys, revoked agents, erased addresses and hourly counts. With the same
 secret, keys, tokens and cookies stay good. The data directory is left as it is.
-It may be run again: what is there is left alone.")]
+The tables have to be empty; they are made if they are missing.")]
     Move(OutputForm),
 
     /// The admin page

@@ -1,14 +1,14 @@
 //! The flags of engines that several nodes of the service share.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
 
 use super::values;
 
-/// The address of an engine. It may hold a password, so `Debug` shows none of it.
+/// The address of an engine, which its adapter parses. It may hold a password, so `Debug` shows none of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EngineUrl(String);
 
@@ -16,6 +16,12 @@ impl EngineUrl {
     /// The whole URL.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<String> for EngineUrl {
+    fn from(text: String) -> Self {
+        Self(text)
     }
 }
 
@@ -38,7 +44,13 @@ impl fmt::Debug for EngineUrl {
 pub struct EngineArgs {
     /// PostgreSQL database for contacts, keys and revocations, such as
     /// postgres://landing@db.example/landing?sslmode=require [default: the data directory]
-    #[arg(long, global = true, hide_short_help = true, hide_env_values = true, value_name = "URL", value_parser = store_url)]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        hide_env_values = true,
+        value_name = "URL"
+    )]
     pub store: Option<EngineUrl>,
 
     /// File with the password for --store, readable by its owner alone
@@ -47,7 +59,13 @@ pub struct EngineArgs {
 
     /// Redis or Valkey for the rate limits, such as rediss://cache.example or
     /// redis-cluster://a.example,b.example; needs --store [default: the data directory]
-    #[arg(long, global = true, hide_short_help = true, hide_env_values = true, value_name = "URL", value_parser = limits_url)]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        hide_env_values = true,
+        value_name = "URL"
+    )]
     pub limits: Option<EngineUrl>,
 
     /// File with the password for --limits, readable by its owner alone
@@ -55,7 +73,7 @@ pub struct EngineArgs {
     pub limits_password_file: Option<PathBuf>,
 
     /// File with the secret of all nodes, readable by its owner alone: a line of 64 hexadecimal digits,
-    /// and perhaps another whose tokens are believed, too. --store needs it
+    /// and perhaps another whose tokens are accepted, too. --store needs it
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
 
@@ -63,12 +81,12 @@ pub struct EngineArgs {
     #[arg(long, global = true, hide_short_help = true, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub nodes: Option<u32>,
 
-    /// How long a key or an agent that another node has revoked may still be believed, up to 1m
+    /// How long a key or an agent that another node has revoked may still be accepted, up to 1m
     #[arg(
         long,
         value_name = "TIME",
         default_value = "5s",
-        value_parser = values::credential_cache
+        value_parser = values::up_to_a_minute
     )]
     pub credential_cache: Duration,
 }
@@ -100,54 +118,32 @@ impl EngineArgs {
                  limit",
             );
         }
-        let lonely = |flag: Option<&Path>, other: bool| flag.is_some() && !other;
-        for (is_lonely, flag, other) in [
+        let (has_store, has_limits) = (self.store.is_some(), self.limits.is_some());
+        for (is_given, flag, is_useful, other) in [
             (
-                lonely(self.store_password_file.as_deref(), self.store.is_some()),
+                self.store_password_file.is_some(),
                 "--store-password-file",
+                has_store,
                 "--store",
             ),
             (
-                lonely(self.limits_password_file.as_deref(), self.limits.is_some()),
+                self.limits_password_file.is_some(),
                 "--limits-password-file",
+                has_limits,
                 "--limits",
             ),
             (
-                lonely(self.secret_file.as_deref(), self.store.is_some()),
+                self.secret_file.is_some(),
                 "--secret-file",
+                has_store,
                 "--store",
             ),
-            (
-                self.nodes.is_some() && self.limits.is_none(),
-                "--nodes",
-                "--limits",
-            ),
+            (self.nodes.is_some(), "--nodes", has_limits, "--limits"),
         ] {
-            if is_lonely {
+            if is_given && !is_useful {
                 return missing(&format!("{flag} is of no use without {other}"));
             }
         }
         Ok(())
     }
-}
-
-/// The URL of an engine under one of these schemes. The adapter parses the rest.
-fn engine_url(text: &str, schemes: &[&str]) -> Option<EngineUrl> {
-    let (scheme, _rest) = text.split_once("://")?;
-    let is_known = schemes.contains(&scheme);
-    is_known.then(|| EngineUrl(text.to_owned()))
-}
-
-fn store_url(text: &str) -> Result<EngineUrl, String> {
-    let url = engine_url(text, &["postgres", "postgresql"]);
-    url.ok_or_else(|| "must be a URL such as postgres://landing@db.example/landing".to_owned())
-}
-
-fn limits_url(text: &str) -> Result<EngineUrl, String> {
-    let schemes = ["redis", "rediss", "redis-cluster", "rediss-cluster"];
-    engine_url(text, &schemes).ok_or_else(|| {
-        "must be a URL such as redis://cache.example:6379, rediss://... for TLS, or \
-         redis-cluster://a.example,b.example"
-            .to_owned()
-    })
 }

@@ -239,24 +239,13 @@ pub(super) fn model_timeout(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must be a number with s or m, from 1s to 5m".to_owned())
 }
 
-/// A time from 0 on.
-fn short_time(text: &str, ms_max: u64) -> Option<Duration> {
-    let time_ms = if text == "0s" {
-        Some(0)
-    } else {
-        parse_duration_ms(text)
+pub(super) fn up_to_a_minute(text: &str) -> Result<Duration, String> {
+    let time_ms = match text {
+        "0s" => Some(0),
+        _ => parse_duration_ms(text),
     };
-    let time_ms = time_ms.filter(|time_ms| *time_ms <= ms_max);
-    time_ms.map(Duration::from_millis)
-}
-
-pub(super) fn credential_cache(text: &str) -> Result<Duration, String> {
-    let time = short_time(text, 60_000);
-    time.ok_or_else(|| "must be a number with s or m, from 0s to 1m".to_owned())
-}
-
-pub(super) fn drain_notice(text: &str) -> Result<Duration, String> {
-    let time = short_time(text, 60_000);
+    let time_ms = time_ms.filter(|time_ms| *time_ms <= 60_000);
+    let time = time_ms.map(Duration::from_millis);
     time.ok_or_else(|| "must be a number with s or m, from 0s to 1m".to_owned())
 }
 

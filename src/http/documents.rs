@@ -61,9 +61,12 @@ pub(crate) struct Documents {
     by_path: HashMap<String, Variants>,
 }
 
-/// The representations of a document, and its version.
+/// A document.
 #[derive(Debug)]
-struct Variants(Vec<Variant>, String);
+struct Variants {
+    forms: Vec<Variant>,
+    version: Option<String>,
+}
 
 /// A representation of a document with its headers.
 #[derive(Debug)]
@@ -83,7 +86,10 @@ impl Documents {
         let mut variants = |document: &Document| {
             let variants = document.representations.iter();
             let variants = variants.map(|variant| Variant::new(document, variant, &mut copies));
-            Variants(variants.collect(), document.version.clone())
+            Variants {
+                forms: variants.collect(),
+                version: document.version.clone(),
+            }
         };
         Self {
             by_path: documents
@@ -101,9 +107,9 @@ impl Documents {
     /// The document at `uri`, in the representation that these request headers prefer, or 304 if the
     /// client has it. `None` if there is no such document.
     pub(crate) fn answer(&self, uri: &Uri, request: &HeaderMap) -> Option<Reply> {
-        let Variants(variants, version) = self.by_path.get(uri.path())?;
-        let media_types = variants.iter().map(|variant| variant.media_type);
-        let variant = variants.get(negotiate::choose(request, media_types))?;
+        let Variants { forms, version } = self.by_path.get(uri.path())?;
+        let media_types = forms.iter().map(|variant| variant.media_type);
+        let variant = forms.get(negotiate::choose(request, media_types))?;
         let mut reply = if has(request, &variant.etag) {
             let headers = variant.headers_unchanged.clone();
             Reply::new(StatusCode::NOT_MODIFIED, headers, ReplyBody::default())
@@ -115,7 +121,9 @@ impl Documents {
             )
         };
         let named = uri.query().and_then(|query| query.strip_prefix("v="));
-        if named.is_some_and(|named| named != version) {
+        if let (Some(named), Some(version)) = (named, version)
+            && named != version
+        {
             reply.headers.insert(CACHE_CONTROL, NO_STORE);
         }
         Some(reply)

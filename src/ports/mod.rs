@@ -1,7 +1,7 @@
 //! What use cases need from the outside, as object-safe traits in the domain's terms.
 //!
-//! Every port has two adapters: one over a technology and a twin in [`crate::adapters::memory`].
-//! Both keep the same contract, in `tests/it/contracts`. A port, its twin and its contract stand in
+//! Every port has an adapter over each technology that it is kept in, and a twin in
+//! [`crate::adapters::memory`]. All keep the same contract, in `tests/it/contracts`. A port, its twin and its contract stand in
 //! files of the same name.
 
 use std::pin::Pin;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::document::{Document, JSON, MAX_AGE_S, PAGE_MAX_AGE_S, Representation};
+use super::document::{Document, JSON, MAX_AGE_S, PAGE_MAX_AGE_S, Representation, fingerprint};
 
 /// A page of the service.
 #[derive(Debug)]
@@ -161,8 +161,10 @@ impl DocumentRow {
     pub(super) fn document(&self, body: &Bytes) -> Document {
         let form = |media_type: &&'static str| Representation::new(media_type, body.clone());
         let forms = self.media_types.iter().map(form).collect();
+        let is_loaded = self.max_age_s == PAGE_MAX_AGE_S;
         Document {
             link: self.link.map(str::to_owned),
+            version: is_loaded.then(|| fingerprint(&[body])),
             ..Document::new(self.path, self.max_age_s, forms)
         }
     }

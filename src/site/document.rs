@@ -23,7 +23,7 @@ pub struct Document {
     pub max_age_s: u32,
     /// What pages that load it name it by, as `v` in the query. During a rollout a node is asked for the
     /// version of another, and answers with its own, which must not be cached under that name.
-    pub version: String,
+    pub version: Option<String>,
     /// The value of its `Link` header (RFC 8288).
     pub link: Option<String>,
     /// Whether `Accept` chooses the representation, here or, for a page's Markdown, at the page
@@ -48,10 +48,9 @@ impl Document {
         max_age_s: u32,
         representations: Vec<Representation>,
     ) -> Self {
-        let body = representations.first().map(|first| &*first.body);
         Self {
             path: path.into(),
-            version: fingerprint(&[body.unwrap_or_default()]),
+            version: None,
             is_negotiated: representations.len() > 1,
             representations,
             max_age_s,

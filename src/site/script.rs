@@ -41,7 +41,7 @@ pub(super) fn documents() -> [Document; 8] {
         let text = text.replace(".js\";", &versioned_end);
         let form = Representation::new(JAVASCRIPT, text);
         Document {
-            version: version(),
+            version: Some(version()),
             ..Document::new(path, PAGE_MAX_AGE_S, vec![form])
         }
     })

@@ -1,22 +1,24 @@
 //! The engines that several nodes share, opened.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapters::credential_cache::CredentialCache;
+use crate::adapters::limiter::GuardedRateLimiter;
 use crate::adapters::operator_file;
-use crate::adapters::outbound::Roots;
 use crate::adapters::postgres::{
     Migration, PostgresAddress, PostgresOpenError, PostgresSettings, PostgresStore, migrate,
 };
 use crate::adapters::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
 use crate::adapters::system::{SystemClock, SystemEntropy};
 use crate::config::EngineArgs;
+use crate::domain::policy::Policies;
 use crate::domain::secret::SharedSecret;
 use crate::metrics::Metrics;
 
-use super::{at, of, read_secret, roots_of_system};
+use super::{at, of, read_secret, roots_for};
 
 /// How long a start tries to reach the database: as long as one that fails over may take.
 pub const START_PATIENCE: Duration = Duration::from_secs(30);
@@ -87,7 +89,9 @@ fn store_settings(
     let file = args.store_password_file.as_deref();
     Ok(PostgresSettings {
         password: password("--store-password-file", file)?,
-        roots: roots(STORE, address.may_use_tls())?,
+        roots: roots_for(address.may_use_tls())
+            .map_err(of(STORE))
+            .map_err(EngineError::Flag)?,
         address,
         tombstone_keys: secret.tombstone_keys(),
         secret_ids: secret.ids(),
@@ -116,6 +120,21 @@ pub async fn open_limits(args: &EngineArgs) -> Result<Arc<RedisRateLimiter>, Eng
     opened.map(Arc::new)
 }
 
+/// Puts the node's own table behind the engine of the limits.
+///
+/// # Errors
+/// When the system cannot start a thread.
+pub fn guard(
+    engine: Arc<RedisRateLimiter>,
+    args: &EngineArgs,
+    policies: &Policies,
+    metrics: &Arc<Metrics>,
+) -> io::Result<Arc<GuardedRateLimiter>> {
+    let (nodes, metrics) = (args.nodes.unwrap_or(1), Arc::clone(metrics));
+    let clock = Arc::new(SystemClock);
+    GuardedRateLimiter::new(engine, nodes, policies, metrics, clock)
+}
+
 fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, EngineError> {
     let url = args.limits.as_ref().map_or("", |url| url.as_str());
     let address = RedisAddress::parse(url).map_err(of(LIMITS));
@@ -123,7 +142,9 @@ fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, EngineError> {
     Ok(RedisSettings {
         address: address.map_err(EngineError::Flag)?,
         password: password("--limits-password-file", file)?,
-        roots: roots(LIMITS, url.starts_with("rediss"))?,
+        roots: roots_for(url.starts_with("rediss"))
+            .map_err(of(LIMITS))
+            .map_err(EngineError::Flag)?,
     })
 }
 
@@ -144,14 +165,4 @@ pub fn check_flags(args: &EngineArgs) -> Result<(), EngineError> {
 fn password(flag: &str, path: Option<&Path>) -> Result<Option<String>, EngineError> {
     let password = read_secret(flag, path, |text| Ok::<_, String>(text.to_owned()));
     password.map_err(EngineError::Flag)
-}
-
-/// The certificate authorities. Only TLS needs any.
-fn roots(flag: &str, uses_tls: bool) -> Result<Roots, EngineError> {
-    match uses_tls {
-        false => Ok(Roots::of([])),
-        true => roots_of_system()
-            .map_err(of(flag))
-            .map_err(EngineError::Flag),
-    }
 }

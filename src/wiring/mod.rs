@@ -1,6 +1,6 @@
-//! What the flags name beyond the data directory, opened: the operator's files for the site, the
-//! model's client and the newsletter's provider. Errors are one line that begins with the flag. And the
-//! stores ([`stores`]), and the engines that several nodes share (`engines`).
+//! What the flags name, opened: the operator's files for the site, the model's client, the newsletter's
+//! provider, the stores ([`stores`]) and the engines that several nodes share ([`engines`]). The error of a
+//! flag is one line that begins with it.
 
 pub mod engines;
 pub mod stores;
@@ -174,13 +174,14 @@ fn read_secret<T, E: Display>(
 /// # Errors
 /// When there are none.
 pub fn roots(url: &str) -> Result<Roots, NoRoots> {
-    match url.starts_with("https://") {
-        true => roots_of_system(),
-        false => Ok(Roots::of([])),
-    }
+    roots_for(url.starts_with("https://"))
 }
 
-fn roots_of_system() -> Result<Roots, NoRoots> {
+/// The certificate authorities, which only TLS needs.
+fn roots_for(tls: bool) -> Result<Roots, NoRoots> {
+    if !tls {
+        return Ok(Roots::of([]));
+    }
     let named_file = std::env::var_os("SSL_CERT_FILE").filter(|name| !name.is_empty());
     Roots::of_system(named_file.map(PathBuf::from).as_deref())
 }

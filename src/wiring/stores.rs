@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::adapters::counts::FileCountStore;
 use crate::adapters::data_dir::{DataDir, NodeDir};
 use crate::adapters::ledger::{LedgerStore, Tuning};
-use crate::adapters::limiter::{GuardedRateLimiter, SledRateLimiter, SledWindowStore, WINDOWS_MAX};
+use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::memory::{MemoryRateLimiter, ScriptedSubscriptionNotifier};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::open_error::OpenError;
@@ -25,6 +25,9 @@ use crate::ports::{
 };
 
 use super::engines::{self, EngineError};
+
+const NO_LIMITS: &str = "where are the rate limits? Give --limits URL and --nodes COUNT, or the \
+                         --data-dir of the one node";
 
 /// How long the stores may take to close. With the longest drain and the graces, a stop takes no
 /// longer than the 90 s that systemd waits.
@@ -112,6 +115,7 @@ impl Stores {
                 }?;
                 self.open_data_dir(&data_dir, windows, metrics)
             }
+            // The flags were checked for that.
             (None, None) => Err(OpenError::NoDataDir(Path::new("").to_owned()).into()),
         }
     }
@@ -157,13 +161,24 @@ impl Stores {
         let limiter: Arc<dyn RateLimiter> = match (&args.limits, &self.node_dir) {
             (Some(_url), _) => {
                 let engine = engines::open_limits(args).await?;
-                guard(engine, args, windows, metrics)?
+                match windows {
+                    // It decides alone while the engine is away. A command fails.
+                    WindowsFor::Service(policies) => {
+                        engines::guard(engine, args, policies, metrics)?
+                    }
+                    WindowsFor::Command | WindowsFor::Nobody => engine,
+                }
             }
             (None, Some(node_dir)) => {
                 let path = node_dir.windows();
                 self.open_limiter(&path, windows)?
             }
-            (None, None) => Arc::new(MemoryRateLimiter::default()),
+            (None, None) => match windows {
+                WindowsFor::Nobody => Arc::new(MemoryRateLimiter::default()),
+                WindowsFor::Service(_) | WindowsFor::Command => {
+                    return Err(EngineError::Flag(NO_LIMITS.to_owned()).into());
+                }
+            },
         };
         let patience = match is_service {
             true => engines::START_PATIENCE,
@@ -242,23 +257,6 @@ impl Stores {
         let closed = closed.into_iter().collect::<Result<(), _>>();
         closed.map_err(io::Error::other)
     }
-}
-
-/// A service decides alone while the engine of its limits is away. A command fails.
-fn guard(
-    engine: Arc<dyn RateLimiter>,
-    args: &EngineArgs,
-    windows: WindowsFor<'_>,
-    metrics: &Arc<Metrics>,
-) -> io::Result<Arc<dyn RateLimiter>> {
-    let WindowsFor::Service(policies) = windows else {
-        return Ok(engine);
-    };
-    let (nodes, metrics) = (args.nodes.unwrap_or(1), Arc::clone(metrics));
-    let clock = Arc::new(SystemClock);
-    Ok(GuardedRateLimiter::new(
-        engine, nodes, policies, metrics, clock,
-    )?)
 }
 
 /// Opens the stores for a command, where no service answers it. Nothing is counted and no model answers. The

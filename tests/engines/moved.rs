@@ -114,6 +114,9 @@ async fn a_data_directory_moves_to_several_nodes_and_loses_nothing() {
         let again = client.send(address, &Call::sign_up(&email(1))).await;
         assert_eq!(again.body["alreadyExists"], true, "{again:?}");
     }
+    // It would bring back what the nodes have erased since.
+    let again = run_move(&nodes, dir.path()).unwrap_err();
+    assert!(again.contains("needs an empty one"), "{again}");
     let turn = Call::chat().header("cookie", &cookie);
     assert_eq!(
         client.send(&nodes.addresses[0], &turn).await.cookie(),

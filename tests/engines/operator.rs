@@ -107,16 +107,21 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
 
     let busiest = site.printed(&["limits", "show"]);
     assert!(busiest.contains("Busiest of default"), "{busiest}");
-    let used = |shown: &str| shown.contains("1  ") || shown.contains("Used");
-    assert!(used(&site.printed(&[
-        "limits",
-        "show",
-        "--ip",
-        "127.0.0.1"
-    ])));
+    let shown = site.printed(&["limits", "show", "--ip", "127.0.0.1", "--json"]);
+    let rows: Value = serde_json::from_str(&shown).unwrap();
+    let mut rows = rows.as_array().unwrap().iter();
+    let keys = rows.find(|row| row["policy"] == "keys").unwrap();
+    assert_eq!(keys["clients"][0]["used"], 1, "one was minted");
     site.printed(&["limits", "reset", "--all"]);
     let shown = site.printed(&["limits", "show"]);
     assert!(!shown.contains("Busiest"), "{shown}");
+
+    let mut without = landing_api(&["limits", "show", "--store", &site.postgres.url()]);
+    let without = run(without
+        .arg("--secret-file")
+        .arg(site.dir.path().join("secret")));
+    assert_eq!(without.status.code(), Some(2));
+    assert!(text(&without.stderr).contains("where are the rate limits?"));
 
     let status = site.printed(&["status", "--json"]);
     let status: Value = serde_json::from_str(&status).unwrap();

@@ -24,7 +24,7 @@ pub struct StatusReport {
     pub version: String,
     /// What of a running service is known.
     pub service: Option<ServiceStatus>,
-    /// The last 24 hours, oldest first. The last one is not over.
+    /// The last 24 hours, oldest first. The last one is not over. None if they cannot be read.
     pub hours: Vec<HourRow>,
     /// The sizes of what the data directory holds.
     pub files: Vec<FileSize>,
@@ -112,11 +112,15 @@ pub(in crate::http::admin) async fn show(request: AdminRequest) -> AdminAnswer {
     let takes_writes = app.takes_writes().await;
     let this_hour = Hour::of(now);
     let since = this_hour.minus(HOURS - 1);
-    let counted = hourly_counts::list(&*app.counts, &app.metrics, since, now).await?;
-    let hours = (0..HOURS).rev().map(|ago| {
-        let hour = this_hour.minus(ago);
-        let found = counted.iter().find(|it| it.hour == hour);
-        hour_row(hour, found.map(|it| it.counts).unwrap_or_default())
+    let counted = hourly_counts::list(&*app.counts, &app.metrics, since, now).await;
+    // While the store is away, all else is worth knowing.
+    let hours = counted.ok().map(|counted| {
+        let hours = (0..HOURS).rev().map(|ago| {
+            let hour = this_hour.minus(ago);
+            let found = counted.iter().find(|it| it.hour == hour);
+            hour_row(hour, found.map(|it| it.counts).unwrap_or_default())
+        });
+        hours.collect()
     });
     let service = ServiceStatus {
         windows: app.limiter.stats().map(|stats| stats.windows),
@@ -126,7 +130,7 @@ pub(in crate::http::admin) async fn show(request: AdminRequest) -> AdminAnswer {
         is_running: true,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         service: Some(service),
-        hours: hours.collect(),
+        hours: hours.unwrap_or_default(),
         files: Vec::new(),
     })
 }

@@ -31,7 +31,10 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
     let unit = Unit::ALL.into_iter().find(|unit| unit.as_str() == by);
     let unit = unit.unwrap_or(Unit::Hour);
     let since = unit.since(request.now);
-    let hours = hourly_counts::list(&*app.counts, &app.metrics, since, request.now).await?;
+    let hours = hourly_counts::list(&*app.counts, &app.metrics, since, request.now).await;
+    // While the store is away, all else is worth knowing.
+    let are_counts_unknown = hours.is_err();
+    let hours = hours.unwrap_or_default();
     let columns = unit.columns(&hours, request.now);
     let plots: Vec<_> = PLOTS
         .iter()
@@ -57,6 +60,7 @@ pub(super) async fn show(request: PageRequest) -> PageAnswer {
             model,
             machine => machine(app, request.now),
             last_error,
+            are_counts_unknown,
         },
     )
 }
