@@ -416,31 +416,3 @@ async fn an_outage_is_logged_once_and_counted() {
         assert!(!log.contains(private), "{log}");
     }
 }
-
-#[tokio::test]
-async fn a_closed_store_has_answered_all_that_waited() {
-    let server = Postgres::start().await;
-    let store = server.store().await;
-    let waiting: Vec<_> = (0..500)
-        .map(|number| spawn_sign_up(&store, &format!("n{number}"), origin(1, None)))
-        .collect();
-    until("some to be kept", async || {
-        !server.sql("SELECT 1 FROM contact LIMIT 1").await.is_empty()
-    })
-    .await;
-    store.close().await;
-    let mut kept = 0;
-    for waiting in waiting {
-        kept += usize::from(waiting.await.unwrap().is_ok());
-    }
-    let count = server.sql("SELECT count(*) FROM contact").await;
-    assert_eq!(count, [kept.to_string()]);
-    assert!(is_unavailable(
-        &sign_up(&store, "late", origin(1, None)).await
-    ));
-    until("the connections to end", async || {
-        let left = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'landing-api'";
-        server.sql(left).await.is_empty()
-    })
-    .await;
-}

@@ -65,7 +65,7 @@ pub(super) struct Waiting {
 }
 
 /// The way to the committer.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct CommitterQueue(mpsc::UnboundedSender<Waiting>);
 
 impl CommitterQueue {
@@ -86,11 +86,14 @@ impl CommitterQueue {
             answer,
             _permit: permit,
         };
-        let closed = || StoreError::Unavailable("the store is closed".to_owned());
-        self.0.send(waiting).map_err(|_closed| closed())?;
+        // Fails if the committer has ended, which the answer tells, too.
+        let _ = self.0.send(waiting);
         let answered = timeout_at(deadline, answered).await;
         let answered = answered.map_err(|_elapsed| too_late())?;
-        answered.unwrap_or_else(|_ended| Err(closed()))
+        answered.unwrap_or_else(|_ended| {
+            let text = "no sign-ups are taken any more".to_owned();
+            Err(StoreError::Unavailable(text))
+        })
     }
 }
 
@@ -106,7 +109,7 @@ pub(super) struct Committer {
 }
 
 impl Committer {
-    /// The way to a committer, and the task that does its work until the queue is closed and empty.
+    /// The way to a committer, and the task that does its work.
     pub(super) fn queued(
         link: Link,
         tombstone_keys: Vec<MacKey>,

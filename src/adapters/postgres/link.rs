@@ -80,13 +80,6 @@ impl Link {
         }
     }
 
-    /// Ends the connection. There is no other one unless it is kept.
-    pub(super) fn close(&self) {
-        if let Some(session) = self.0.borrow().as_ref() {
-            session.give_up();
-        }
-    }
-
     /// A connection that works as far as is known.
     pub(super) async fn session(&self, deadline: Instant) -> Result<Arc<Session>, StoreError> {
         let mut sessions = self.0.clone();

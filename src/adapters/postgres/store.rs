@@ -1,17 +1,16 @@
 //! The store that the ports stand for.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::{Builder, Uuid};
 
-use crate::adapters::mutex::lock;
 use crate::domain::contact::{SignUp, Subscription};
 use crate::domain::secret::MacKey;
 use crate::metrics::Metrics;
@@ -48,16 +47,14 @@ pub struct PostgresStore {
     pub(super) connector: Arc<Connector>,
     writes: Link,
     reads: Link,
-    /// `None` once closed.
-    queue: Mutex<Option<CommitterQueue>>,
+    queue: CommitterQueue,
     waiting: Arc<Semaphore>,
     presence: Arc<Presence>,
     pub(super) tombstone_keys: Vec<MacKey>,
     pub(super) clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     /// Aborted on drop.
-    tasks: Mutex<JoinSet<()>>,
-    committer: Mutex<Option<JoinSet<()>>>,
+    _tasks: JoinSet<()>,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -89,39 +86,24 @@ impl PostgresStore {
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_writes);
         tasks.spawn(keep_reads);
+        tasks.spawn(commit);
         tasks.spawn(sweep(writes.clone(), Arc::clone(&clock)));
         for link in [&writes, &reads] {
             // If there is none again, changes and look-ups say so.
             let _ = link.session(Instant::now() + CONNECT_DEADLINE).await;
         }
-        let mut committer = JoinSet::new();
-        committer.spawn(commit);
         Ok(Arc::new(Self {
             connector,
             writes,
             reads,
-            queue: Mutex::new(Some(queue)),
+            queue,
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             presence,
             tombstone_keys,
             clock,
             entropy,
-            tasks: Mutex::new(tasks),
-            committer: Mutex::new(Some(committer)),
+            _tasks: tasks,
         }))
-    }
-
-    /// Refuses further sign-ups, waits for those that wait, and ends the connections.
-    pub async fn close(&self) {
-        drop(lock(&self.queue).take());
-        let committer = lock(&self.committer).take();
-        if let Some(mut committer) = committer {
-            // Those that wait longer have been answered.
-            let _ = timeout(WRITE_DEADLINE, committer.join_next()).await;
-        }
-        lock(&self.tasks).abort_all();
-        self.writes.close();
-        self.reads.close();
     }
 
     /// Whether changes can be kept, from what is known already.
@@ -131,11 +113,8 @@ impl PostgresStore {
 
     pub(super) async fn commit(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let (permit, id) = (self.permit()?, self.id()?);
-        let queue = lock(&self.queue).clone();
-        let closed = || StoreError::Unavailable("the store is closed".to_owned());
-        let queue = queue.ok_or_else(closed)?;
         let deadline = Instant::now() + WRITE_DEADLINE;
-        queue.commit(sign_up, id, permit, deadline).await
+        self.queue.commit(sign_up, id, permit, deadline).await
     }
 
     /// Makes a change that leaves all as it is when it is made again.
