@@ -112,7 +112,7 @@ impl Connector {
     async fn try_host(&self, host: &Config) -> Result<Session, PostgresOpenError> {
         let connected = timeout(CONNECT_DEADLINE, host.connect(self.tls.clone())).await;
         let connected = connected.map_err(|_elapsed| silent())?;
-        let (client, connection) = connected.map_err(|error| PostgresOpenError::of(&error))?;
+        let (client, connection) = connected?;
         let gone = CancellationToken::new();
         let session = Session {
             client,

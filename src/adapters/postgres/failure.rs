@@ -35,6 +35,17 @@ impl Failure {
     }
 }
 
+impl From<Failure> for StoreError {
+    /// For a statement that is not asked again.
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Lost => Self::Unavailable("the connection was lost".to_owned()),
+            Failure::Again | Failure::Locked => Self::Overloaded,
+            Failure::Final(error) => error,
+        }
+    }
+}
+
 /// The error for the log and the operator. The server's own words may quote an address, so only its code is
 /// told.
 pub(super) fn describe(error: &Error) -> String {

@@ -74,8 +74,7 @@ impl Link {
             match self.ask(statement, parameters, deadline).await {
                 Ok(rows) => return Ok(rows),
                 Err(Failure::Lost | Failure::Again) => {}
-                Err(Failure::Locked) => return Err(StoreError::Overloaded),
-                Err(Failure::Final(error)) => return Err(error),
+                Err(failure) => return Err(failure.into()),
             }
         }
     }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
+use tokio_postgres::Client;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error, Row};
 
 use super::connection::Connector;
 use super::link::Parameters;
 use super::open_error::PostgresOpenError;
-use super::schema::{STEPS, version};
+use super::schema::{Meta, STEPS, read_meta, version};
 use super::settings::PostgresSettings;
 
 /// How long it may take, and may wait for another one.
@@ -48,56 +48,36 @@ async fn migrate_within(
     secret_ids: &[String],
 ) -> Result<Migration, PostgresOpenError> {
     // The lock is any number that nobody else uses.
-    let begin = "BEGIN; SELECT pg_advisory_xact_lock(7235119206013)";
-    client.batch_execute(begin).await.map_err(refused)?;
+    let begin = "BEGIN; SELECT pg_advisory_xact_lock(7235119206013); SAVEPOINT begun";
+    client.batch_execute(begin).await?;
     let current = secret_ids.first().ok_or(PostgresOpenError::ForeignSecret)?;
-    let found = find(client).await?;
-    let before = found.as_ref().map(|(schema, _)| *schema);
-    if found
-        .as_ref()
-        .is_some_and(|(_, id)| !secret_ids.contains(id))
-    {
+    let found = match read_meta(client).await {
+        Ok(meta) => Some(meta),
+        Err(PostgresOpenError::NoTables) => {
+            client.batch_execute("ROLLBACK TO begun").await?;
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    let is_foreign = |meta: &Meta| !secret_ids.contains(&meta.secret_id);
+    if found.as_ref().is_some_and(is_foreign) {
         return Err(PostgresOpenError::ForeignSecret);
     }
-    let done = before.and_then(|schema| usize::try_from(schema).ok());
+    let before = found.as_ref().map(|meta| meta.version);
+    let done = before.and_then(|version| usize::try_from(version).ok());
     for step in STEPS.iter().skip(done.unwrap_or(0)) {
-        client.batch_execute(step).await.map_err(refused)?;
+        client.batch_execute(step).await?;
     }
     // A later version's tables stay as they are.
     let after = before.unwrap_or(0).max(version());
     let pin = "INSERT INTO landing_meta (schema, secret_id) VALUES ($1, $2) ON CONFLICT (single) DO UPDATE \
                SET schema = excluded.schema, secret_id = excluded.secret_id";
     let values: Parameters<'_> = &[(&after, Type::INT4), (current, Type::TEXT)];
-    let pinned = client.query_typed(pin, values).await;
-    pinned.map_err(refused)?;
-    client.batch_execute("COMMIT").await.map_err(refused)?;
+    client.query_typed(pin, values).await?;
+    client.batch_execute("COMMIT").await?;
     Ok(Migration {
         before,
         after,
-        secret_replaced: found.is_some_and(|(_, id)| id != *current),
+        secret_replaced: found.is_some_and(|meta| meta.secret_id != *current),
     })
-}
-
-/// The version of the tables, and the id of the secret that they were used with.
-async fn find(client: &Client) -> Result<Option<(i32, String)>, PostgresOpenError> {
-    let exists = "SELECT to_regclass('landing_meta') IS NOT NULL";
-    let rows = client.query_typed(exists, &[]).await.map_err(refused)?;
-    let read = |row: &Row| row.try_get::<_, bool>(0);
-    if !rows
-        .first()
-        .map(read)
-        .transpose()
-        .map_err(refused)?
-        .unwrap_or(false)
-    {
-        return Ok(None);
-    }
-    let meta = "SELECT schema, secret_id FROM landing_meta";
-    let rows = client.query_typed(meta, &[]).await.map_err(refused)?;
-    let read = |row: &Row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?));
-    rows.first().map(read).transpose().map_err(refused)
-}
-
-fn refused(error: Error) -> PostgresOpenError {
-    PostgresOpenError::of(&error)
 }

@@ -30,13 +30,13 @@ pub enum PostgresOpenError {
     /// TLS was not agreed on.
     #[error(
         "no TLS with the database: {0}: name the authority of its certificate with SSL_CERT_FILE, or \
-         say sslmode=disable in --store if nobody can listen on the way"
+         say sslmode=disable in --store if the network is trusted"
     )]
     Tls(String),
     /// The user lacks a right.
     #[error(
-        "the user may not do that in the database: let it own the tables, and create some in the schema \
-         (GRANT CREATE ON SCHEMA public)"
+        "the user may not do that in the database: make it the owner of the tables, and run \
+         GRANT CREATE ON SCHEMA public"
     )]
     Forbidden,
     /// Nobody has made the tables.
@@ -79,26 +79,6 @@ impl PostgresOpenError {
         matches!(self, Self::Unreachable(_) | Self::ReadOnly)
     }
 
-    /// What an error of connecting, or of the first statements, means.
-    pub(super) fn of(error: &tokio_postgres::Error) -> Self {
-        if let Some(code) = error.code() {
-            return Self::of_code(code);
-        }
-        let text = describe(error);
-        // The driver tells these kinds apart only by their texts.
-        if text.contains("does not allow writes") {
-            Self::ReadOnly
-        } else if text.starts_with("error performing TLS handshake") && !is_cut(error) {
-            Self::Tls(text)
-        } else if text.starts_with("invalid configuration")
-            || text.starts_with("authentication error")
-        {
-            Self::Credentials(text)
-        } else {
-            Self::Unreachable(text)
-        }
-    }
-
     fn of_code(code: &SqlState) -> Self {
         let text = format!("SQLSTATE {}", code.code());
         match code.code() {
@@ -113,6 +93,28 @@ impl PostgresOpenError {
                 Self::Unreachable(text)
             }
             _ => Self::Other(text),
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for PostgresOpenError {
+    /// What an error of connecting, or of the first statements, means.
+    fn from(error: tokio_postgres::Error) -> Self {
+        if let Some(code) = error.code() {
+            return Self::of_code(code);
+        }
+        let text = describe(&error);
+        // The driver tells these kinds apart only by their texts.
+        if text.contains("does not allow writes") {
+            Self::ReadOnly
+        } else if text.starts_with("error performing TLS handshake") && !is_cut(&error) {
+            Self::Tls(text)
+        } else if text.starts_with("invalid configuration")
+            || text.starts_with("authentication error")
+        {
+            Self::Credentials(text)
+        } else {
+            Self::Unreachable(text)
         }
     }
 }

@@ -5,6 +5,8 @@
 
 use tokio_postgres::Client;
 
+use crate::ports::StoreError;
+
 use super::open_error::PostgresOpenError;
 use super::values::column;
 
@@ -71,26 +73,44 @@ pub(super) fn version() -> i32 {
     i32::try_from(STEPS.len()).unwrap_or(i32::MAX)
 }
 
+/// What the database says of itself.
+pub(super) struct Meta {
+    /// The version of the tables.
+    pub(super) version: i32,
+    /// The id of the secret that they were used with.
+    pub(super) secret_id: String,
+    /// Whether the server flushes what it acknowledges.
+    flushes: bool,
+}
+
+/// Fails with [`PostgresOpenError::NoTables`] if nobody has made the tables.
+pub(super) async fn read_meta(client: &Client) -> Result<Meta, PostgresOpenError> {
+    const META: &str =
+        "SELECT schema, secret_id, current_setting('fsync') = 'on' FROM landing_meta";
+    let rows = client.query_typed(META, &[]).await?;
+    let row = rows.first().ok_or(PostgresOpenError::NoTables)?;
+    let meta = || {
+        Ok(Meta {
+            version: column(row, 0)?,
+            secret_id: column(row, 1)?,
+            flushes: column(row, 2)?,
+        })
+    };
+    meta().map_err(|error: StoreError| PostgresOpenError::Other(error.to_string()))
+}
+
 /// Checks that the tables are those of this version or a later one, that they were used with one of these
 /// secrets, and that the server flushes what it acknowledges.
 pub(super) async fn check(client: &Client, secret_ids: &[String]) -> Result<(), PostgresOpenError> {
-    const META: &str =
-        "SELECT schema, secret_id, current_setting('fsync') = 'on' FROM landing_meta";
-    let rows = client.query_typed(META, &[]).await;
-    let rows = rows.map_err(|error| PostgresOpenError::of(&error))?;
-    let row = rows.first().ok_or(PostgresOpenError::NoTables)?;
-    let other = |error: crate::ports::StoreError| PostgresOpenError::Other(error.to_string());
-    let found: i32 = column(row, 0).map_err(other)?;
-    let secret_id: String = column(row, 1).map_err(other)?;
-    let flushes: bool = column(row, 2).map_err(other)?;
-    let needed = version();
+    let meta = read_meta(client).await?;
+    let (found, needed) = (meta.version, version());
     if found < needed {
         return Err(PostgresOpenError::OlderSchema { found, needed });
     }
-    if !secret_ids.contains(&secret_id) {
+    if !secret_ids.contains(&meta.secret_id) {
         return Err(PostgresOpenError::ForeignSecret);
     }
-    if !flushes {
+    if !meta.flushes {
         return Err(PostgresOpenError::FsyncOff);
     }
     Ok(())

@@ -18,7 +18,6 @@ use crate::ports::{Clock, Entropy, StoreError};
 
 use super::committer::{Committer, CommitterQueue};
 use super::connection::{CONNECT_DEADLINE, Connector};
-use super::failure::Failure;
 use super::link::{Link, Parameters};
 use super::open_error::PostgresOpenError;
 use super::presence::Presence;
@@ -136,12 +135,8 @@ impl PostgresStore {
     ) -> Result<(), StoreError> {
         let _permit = self.permit()?;
         let deadline = Instant::now() + WRITE_DEADLINE;
-        let changed = self.writes.ask(statement, parameters, deadline).await;
-        changed.map(drop).map_err(|failure| match failure {
-            Failure::Final(error) => error,
-            Failure::Lost => StoreError::Unavailable("the connection was lost".to_owned()),
-            Failure::Again | Failure::Locked => StoreError::Overloaded,
-        })
+        self.writes.ask(statement, parameters, deadline).await?;
+        Ok(())
     }
 
     pub(super) async fn look_up(

@@ -8,7 +8,7 @@ use tokio_postgres::{Error, Row};
 use crate::ports::StoreError;
 
 use super::connection::{Connector, Session};
-use super::failure::{Failure, describe, too_late};
+use super::failure::{Failure, too_late};
 use super::link::Parameters;
 use super::values::settings;
 
@@ -76,10 +76,5 @@ async fn within<T>(
 ) -> Result<T, StoreError> {
     let answered = timeout(deadline, asked).await;
     let answered = answered.map_err(|_elapsed| too_late())?;
-    answered.map_err(|error| match Failure::of(&error) {
-        Failure::Final(error) => error,
-        Failure::Lost | Failure::Again | Failure::Locked => {
-            StoreError::Unavailable(describe(&error))
-        }
-    })
+    answered.map_err(|error| Failure::of(&error).into())
 }
