@@ -11,6 +11,8 @@ use std::fmt;
 use email_address::Options;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
+use super::secret::MacKey;
+
 /// Longest address, in characters (spec 2.8) and in octets (RFC 5321).
 pub const LENGTH_MAX: usize = 254;
 
@@ -61,6 +63,11 @@ impl EmailAddress {
     /// A stored address. An earlier version may have parsed it by other rules.
     pub const fn from_stored(address: String) -> Self {
         Self(address)
+    }
+
+    /// The hash by which the address is remembered when it is forgotten.
+    pub fn tombstone(&self, key: &MacKey) -> [u8; 16] {
+        key.hash16(&[self.0.as_bytes()])
     }
 
     /// The address as it is stored and compared.

@@ -123,7 +123,7 @@ pub(super) fn blank_kept(path: &Path, forgotten: &HashSet<String>) {
 
 /// The hash of a forgotten address.
 pub(super) fn hash(key: &MacKey, email: &EmailAddress) -> Hex<16> {
-    Hex(key.hash16(&[email.as_str().as_bytes()]))
+    Hex(email.tombstone(key))
 }
 
 pub(super) fn has_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<bool, IndexError> {

@@ -213,7 +213,7 @@ pub(super) fn tombstones<'a>(
 ) -> Vec<Vec<u8>> {
     let hashes = keys.iter().flat_map(|key| {
         let emails = emails.clone();
-        emails.map(|email| key.hash16(&[email.as_str().as_bytes()]).to_vec())
+        emails.map(|email| email.tombstone(key).to_vec())
     });
     hashes.collect()
 }

@@ -24,8 +24,11 @@ const FIND: &str = "SELECT place, email, signers, subscribed_at, last_seen_at \
      FROM contact WHERE email = $1";
 
 const LIST: &str = "SELECT place, email, signers, subscribed_at, last_seen_at FROM contact \
-     WHERE place > $1 AND ($2 IS NULL OR subscribed_at >= $2) AND ($3 IS NULL OR subscribed_at < $3) \
-     ORDER BY place LIMIT 5000";
+     WHERE place > $1 AND ($2 IS NULL OR subscribed_at >= $2) AND ($3 IS NULL OR subscribed_at < $3)";
+
+/// Remembers forgotten addresses by their hashes.
+pub(super) const REMEMBER: &str =
+    "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
 
 const IMPORT: &str = "INSERT INTO contact \
          (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at) \
@@ -106,9 +109,8 @@ impl ContactStore for PostgresStore {
         let deleted: Result<HashSet<String>, _> =
             deleted.iter().map(|row| column(row, 0)).collect();
         let mut deleted = deleted?;
-        let remember = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
         let tombstones: Parameters<'_> = &[(&tombstones, Type::BYTEA_ARRAY)];
-        transaction.ask(remember, tombstones).await?;
+        transaction.ask(REMEMBER, tombstones).await?;
         transaction.commit().await?;
         // An address that is named twice was known once.
         let was_known = addresses.iter().map(|address| deleted.remove(*address));

@@ -11,10 +11,10 @@ use crate::domain::credential::KeyRecord;
 use crate::domain::hourly_counts::HourlyCounts;
 use crate::ports::StoreError;
 
+use super::contacts::REMEMBER;
 use super::counts::columns;
 use super::credentials::label_column;
 use super::link::Parameters;
-use super::schema::TABLES;
 use super::store::PostgresStore;
 use super::transaction::Transaction;
 use super::values::{column, instant, signer};
@@ -44,6 +44,12 @@ const REVOCATIONS: &str = "INSERT INTO revocation \
 const COUNTS: &str = "INSERT INTO hourly_count (hour, counted, number) \
      SELECT * FROM unnest($1, $2, $3) \
      ON CONFLICT (hour, counted) DO UPDATE SET number = excluded.number";
+
+const TOTALS: &str = "SELECT (SELECT count(*) FROM contact) AS contacts, \
+     (SELECT count(*) FROM tombstone) AS tombstones, \
+     (SELECT count(*) FROM api_key) AS keys, \
+     (SELECT count(*) FROM revocation) AS revocations, \
+     (SELECT count(DISTINCT hour) FROM hourly_count) AS hours";
 
 /// How many rows there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,8 +156,7 @@ impl PostgresStore {
     /// [`StoreError`] when nothing was copied.
     pub async fn copy_tombstones(&self, addresses: &[[u8; 16]]) -> Result<(), StoreError> {
         let addresses: Vec<&[u8]> = addresses.iter().map(|it| &it[..]).collect();
-        let statement = "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
-        self.copy(statement, &[(&addresses, Type::BYTEA_ARRAY)])
+        self.copy(REMEMBER, &[(&addresses, Type::BYTEA_ARRAY)])
             .await
     }
 
@@ -181,25 +186,17 @@ impl PostgresStore {
     /// [`StoreError`] when they cannot be counted.
     pub async fn totals(&self) -> Result<Totals, StoreError> {
         let connection = Transaction::open(&self.connector).await?;
-        let mut totals = [0; TABLES.len()];
-        for (total, table) in totals.iter_mut().zip(TABLES) {
-            let counted = match table {
-                "hourly_count" => "count(DISTINCT hour)",
-                _ => "count(*)",
-            };
-            let statement = format!("SELECT {counted} FROM {table}");
-            for row in connection.ask(&statement, &[]).await? {
-                let count: i64 = column(&row, 0)?;
-                *total = u64::try_from(count).unwrap_or(0);
-            }
-        }
-        let [contacts, tombstones, keys, revocations, hours] = totals;
+        let counted = connection.ask(TOTALS, &[]).await?;
+        let total = |name| -> Result<u64, StoreError> {
+            let total: Option<i64> = counted.first().map(|row| column(row, name)).transpose()?;
+            Ok(total.map_or(0, |it| u64::try_from(it).unwrap_or(0)))
+        };
         Ok(Totals {
-            contacts,
-            tombstones,
-            keys,
-            revocations,
-            hours,
+            contacts: total("contacts")?,
+            tombstones: total("tombstones")?,
+            keys: total("keys")?,
+            revocations: total("revocations")?,
+            hours: total("hours")?,
         })
     }
 

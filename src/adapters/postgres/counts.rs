@@ -8,13 +8,16 @@ use crate::ports::{CountStore, StoreError};
 
 use super::link::Parameters;
 use super::store::PostgresStore;
-use super::values::{SETTINGS, column, instant, instant_column};
+use super::values::{column, instant, instant_column, settings};
 
-const ADD: &str = ", old AS (DELETE FROM hourly_count WHERE hour <= $4) \
+const ADD: &str = concat!(
+    settings!(),
+    ", old AS (DELETE FROM hourly_count WHERE hour <= $4) \
      INSERT INTO hourly_count AS kept (hour, counted, number) \
      SELECT $1, new.counted, new.number FROM settings, unnest($2, $3) AS new (counted, number) \
      ORDER BY new.counted \
-     ON CONFLICT (hour, counted) DO UPDATE SET number = kept.number + excluded.number";
+     ON CONFLICT (hour, counted) DO UPDATE SET number = kept.number + excluded.number"
+);
 
 const LIST: &str = "SELECT hour, counted, number FROM hourly_count \
      WHERE hour >= $1 AND hour < $2 ORDER BY hour";
@@ -31,8 +34,7 @@ impl CountStore for PostgresStore {
             (&numbers, Type::INT8_ARRAY),
             (&instant(hour.minus(KEPT_HOURS).start()), Type::TIMESTAMPTZ),
         ];
-        let add = [SETTINGS, ADD].concat();
-        self.change_once(&add, parameters).await
+        self.change_once(ADD, parameters).await
     }
 
     async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError> {

@@ -12,30 +12,39 @@ use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::link::Parameters;
 use super::store::PostgresStore;
-use super::values::{SETTINGS, column, fingerprint_column, instant, instant_column, timestamp};
+use super::values::{column, fingerprint_column, instant, instant_column, settings, timestamp};
 
-const ISSUE: &str = "INSERT INTO api_key \
+const ISSUE: &str = concat!(
+    settings!(),
+    " INSERT INTO api_key \
          (fingerprint, key_id, label, issued_at, expires_at, revoked_at) \
-     SELECT $1, $2, $3, $4, $5, $6 FROM settings ON CONFLICT (fingerprint) DO NOTHING";
+     SELECT $1, $2, $3, $4, $5, $6 FROM settings ON CONFLICT (fingerprint) DO NOTHING"
+);
 
 const FIND: &str = "SELECT place, fingerprint, key_id, label, issued_at, expires_at, revoked_at \
      FROM api_key WHERE fingerprint = $1";
 
 const LIST: &str = "SELECT place, fingerprint, key_id, label, issued_at, expires_at, revoked_at \
-     FROM api_key WHERE place > $1 ORDER BY place LIMIT 5000";
+     FROM api_key WHERE place > $1";
 
-const REVOKE: &str = "UPDATE api_key SET revoked_at = $2, revoked_by = $3 FROM settings \
-     WHERE fingerprint = $1 AND (revoked_at IS NULL OR revoked_by = $3) RETURNING true";
+const REVOKE: &str = concat!(
+    settings!(),
+    " UPDATE api_key SET revoked_at = $2, revoked_by = $3 FROM settings \
+     WHERE fingerprint = $1 AND (revoked_at IS NULL OR revoked_by = $3) RETURNING true"
+);
 
-const REVOKE_REGISTRATION: &str = "INSERT INTO revocation AS kept \
+const REVOKE_REGISTRATION: &str = concat!(
+    settings!(),
+    " INSERT INTO revocation AS kept \
          (fingerprint, id, client_id, revoked_at, expires_at) \
      SELECT $1, $2, $3, $4, $5 FROM settings \
-     ON CONFLICT (fingerprint) DO UPDATE SET id = kept.id RETURNING id = $2";
+     ON CONFLICT (fingerprint) DO UPDATE SET id = kept.id RETURNING id = $2"
+);
 
 const IS_REVOKED: &str = "SELECT true FROM revocation WHERE fingerprint = $1";
 
 const LIST_REVOCATIONS: &str = "SELECT place, fingerprint, client_id, revoked_at, expires_at \
-     FROM revocation WHERE place > $1 ORDER BY place LIMIT 5000";
+     FROM revocation WHERE place > $1";
 
 #[async_trait]
 impl KeyIssuer for PostgresStore {
@@ -48,8 +57,7 @@ impl KeyIssuer for PostgresStore {
             (&instant(record.expires_at), Type::TIMESTAMPTZ),
             (&record.revoked_at.map(instant), Type::TIMESTAMPTZ),
         ];
-        let issue = [SETTINGS, ISSUE].join(" ");
-        self.change(&issue, parameters).await.map(drop)
+        self.change(ISSUE, parameters).await.map(drop)
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
@@ -68,8 +76,7 @@ impl KeyIssuer for PostgresStore {
             (&instant(now), Type::TIMESTAMPTZ),
             (&self.id()?, Type::UUID),
         ];
-        let revoke = [SETTINGS, REVOKE].join(" ");
-        let revoked = self.change(&revoke, parameters).await?;
+        let revoked = self.change(REVOKE, parameters).await?;
         Ok(!revoked.is_empty())
     }
 
@@ -93,8 +100,7 @@ impl RevocationList for PostgresStore {
             (&instant(now), Type::TIMESTAMPTZ),
             (&instant(registration.expires_at()), Type::TIMESTAMPTZ),
         ];
-        let revoke = [SETTINGS, REVOKE_REGISTRATION].join(" ");
-        let rows = self.change(&revoke, parameters).await?;
+        let rows = self.change(REVOKE_REGISTRATION, parameters).await?;
         let is_first = rows.first().map(|row| column(row, 0)).transpose()?;
         Ok(is_first.unwrap_or(false))
     }

@@ -12,28 +12,30 @@ use super::store::PostgresStore;
 use super::transaction::Transaction;
 use super::values::{column, instant};
 
-/// How many rows a page has. A statement names it as `LIMIT 5000`.
+/// How many rows a page has.
 const PAGE_LEN: usize = 5000;
 
 /// What the next page is read with.
 struct Listing<F> {
     connection: Transaction,
+    statement: String,
     after: i64,
     build: F,
 }
 
 impl PostgresStore {
-    /// Lists what `build` makes of the rows of `statement`. Its columns begin with `place`, by which it is
-    /// ordered; its values are the place to begin after, and two bounds that may be null.
+    /// Lists what `build` makes of the rows of `statement`, which has no order yet. Its columns begin with
+    /// `place`; its values are the place to begin after, and two bounds that may be null.
     pub(super) async fn pages<T: Send + 'static>(
         &self,
-        statement: &'static str,
+        statement: &str,
         (since, until): (Option<Timestamp>, Option<Timestamp>),
         build: fn(&Row) -> Result<T, StoreError>,
     ) -> Result<PageStream<T>, StoreError> {
         let (since, until) = (since.map(instant), until.map(instant));
         let begin = Listing {
             connection: Transaction::open(&self.connector).await?,
+            statement: format!("{statement} ORDER BY place LIMIT {PAGE_LEN}"),
             after: i64::MIN,
             build,
         };
@@ -46,7 +48,10 @@ impl PostgresStore {
                 (&since, Type::TIMESTAMPTZ),
                 (&until, Type::TIMESTAMPTZ),
             ];
-            let rows = listing.connection.ask(statement, parameters).await?;
+            let rows = listing
+                .connection
+                .ask(&listing.statement, parameters)
+                .await?;
             let Some(last) = rows.last() else {
                 return Ok(None);
             };

@@ -1,8 +1,10 @@
 //! Values of the domain as columns.
 
+use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio_postgres::Row;
+use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::FromSqlOwned;
 
 use crate::domain::contact::{Origin, OriginHash, Signers};
@@ -13,8 +15,11 @@ use crate::ports::StoreError;
 /// The settings of a change, to the end of its own transaction: a flush, and no long wait for a row. They
 /// are no settings of the connection, because a pooler may give each transaction another one. Whoever uses
 /// this names `settings` in `FROM`, so that it is evaluated before the first row is locked. The argument is
-/// how long to wait.
+/// how long to wait, if it is not as long as for one row.
 macro_rules! settings {
+    () => {
+        settings!("'500ms'")
+    };
     ($lock_timeout:literal) => {
         concat!(
             "WITH settings AS (SELECT set_config('lock_timeout', ",
@@ -26,9 +31,6 @@ macro_rules! settings {
     };
 }
 pub(super) use settings;
-
-/// The settings of a change of one row.
-pub(super) const SETTINGS: &str = settings!("'500ms'");
 
 /// The last instant that columns get, in the year 10889: further ones would overflow.
 const INSTANT_MS_MAX: u64 = (1 << 48) - 1;
@@ -70,7 +72,10 @@ fn origin(bytes: &[u8]) -> Option<Origin> {
 }
 
 /// A column of an answer.
-pub(super) fn column<T: FromSqlOwned>(row: &Row, index: usize) -> Result<T, StoreError> {
+pub(super) fn column<T: FromSqlOwned>(
+    row: &Row,
+    index: impl RowIndex + Display,
+) -> Result<T, StoreError> {
     row.try_get(index).map_err(|_other_type| unexpected())
 }
 
