@@ -163,6 +163,10 @@ async fn who_is_not_let_in_is_told_at_once() {
     let mut settings = settings(&server.url());
     settings.password = Some("hunter2".to_owned());
     drop(open_with(&settings).await.unwrap());
+    let with_password = server.url().replace("postgres@", "postgres:hunter2@");
+    drop(open(&with_password).await.unwrap());
+    settings.address = PostgresAddress::parse(&with_password).unwrap();
+    assert_eq!(refusal(&settings).await, PostgresOpenError::TwoPasswords);
     settings.address = PostgresAddress::parse(&url(free_port())).unwrap();
     let refused = refusal(&settings).await;
     assert!(

@@ -5,6 +5,8 @@ use std::fmt;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
+use super::open_error::PostgresOpenError;
+
 /// The name by which the database's own lists show these connections.
 const APPLICATION: &str = "landing-api";
 const PORT: u16 = 5432;
@@ -101,14 +103,17 @@ impl PostgresAddress {
     }
 
     /// The configurations, each of one host, with this password if one is given.
-    pub(super) fn configs(&self, password: Option<&str>) -> Vec<Config> {
+    pub(super) fn configs(&self, password: Option<&str>) -> Result<Vec<Config>, PostgresOpenError> {
         let mut hosts = self.hosts.clone();
-        for host in &mut hosts {
-            if let Some(password) = password {
+        if let Some(password) = password {
+            for host in &mut hosts {
+                if host.get_password().is_some() {
+                    return Err(PostgresOpenError::TwoPasswords);
+                }
                 host.password(password);
             }
         }
-        hosts
+        Ok(hosts)
     }
 }
 
@@ -196,7 +201,7 @@ mod tests {
     #[test]
     fn each_host_gets_all_that_the_url_says() {
         let address = parse("postgresql://ada:p%40ss@one,two:6543/base?sslmode=verify-full");
-        let [one, two] = &address.configs(None)[..] else {
+        let [one, two] = &address.configs(None).unwrap()[..] else {
             panic!("{address:?}");
         };
         for (config, host, port) in [(one, "one", 5432), (two, "two", 6543)] {
@@ -210,10 +215,19 @@ mod tests {
             let attributes = config.get_target_session_attrs();
             assert_eq!(attributes, TargetSessionAttrs::ReadWrite);
         }
-        let [one, _] = &address.configs(Some("other"))[..] else {
-            panic!("{address:?}");
-        };
-        assert_eq!(one.get_password(), Some(&b"other"[..]));
+    }
+
+    #[test]
+    fn the_password_is_in_one_place() {
+        let without = parse("postgres://ada@one/base").configs(Some("other"));
+        assert_eq!(without.unwrap()[0].get_password(), Some(&b"other"[..]));
+        for text in [
+            "postgres://ada:hunter2@one,two/base",
+            "postgres://ada@one/base?password=hunter2",
+        ] {
+            let refused = parse(text).configs(Some("other"));
+            assert_eq!(refused.unwrap_err(), PostgresOpenError::TwoPasswords);
+        }
     }
 
     #[test]

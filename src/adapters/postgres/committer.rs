@@ -55,7 +55,7 @@ const UPSERT: &str = concat!(
 
 /// A sign-up that waits.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingSignUp {
     sign_up: SignUp,
     id: Uuid,
     deadline: Instant,
@@ -66,7 +66,7 @@ pub(super) struct Waiting {
 
 /// The way to the committer.
 #[derive(Debug)]
-pub(super) struct CommitterQueue(mpsc::UnboundedSender<Waiting>);
+pub(super) struct CommitterQueue(mpsc::UnboundedSender<PendingSignUp>);
 
 impl CommitterQueue {
     /// Has the committer keep a sign-up under an id of its own, and waits for it until `deadline`. It may be
@@ -79,7 +79,7 @@ impl CommitterQueue {
         deadline: Instant,
     ) -> Result<Subscription, StoreError> {
         let (answer, answered) = oneshot::channel();
-        let waiting = Waiting {
+        let waiting = PendingSignUp {
             sign_up,
             id,
             deadline,
@@ -98,7 +98,7 @@ impl CommitterQueue {
 }
 
 /// By address, so that all nodes lock rows in one order.
-type Batch = BTreeMap<EmailAddress, Waiting>;
+type Batch = BTreeMap<EmailAddress, PendingSignUp>;
 
 /// Sends the batches.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl Committer {
         (CommitterQueue(sender), committer.run(receiver))
     }
 
-    async fn run(self, mut queue: mpsc::UnboundedReceiver<Waiting>) {
+    async fn run(self, mut queue: mpsc::UnboundedReceiver<PendingSignUp>) {
         let mut waiting = Vec::new();
         loop {
             if waiting.is_empty() && queue.recv_many(&mut waiting, BATCH_LEN_MAX).await == 0 {
@@ -219,7 +219,7 @@ pub(super) fn tombstones<'a>(
 }
 
 /// Takes the next sign-ups, in their order, one an address.
-fn next_batch(waiting: &mut Vec<Waiting>) -> Batch {
+fn next_batch(waiting: &mut Vec<PendingSignUp>) -> Batch {
     let mut batch = Batch::new();
     let mut rest = Vec::new();
     for next in waiting.drain(..) {
@@ -251,7 +251,7 @@ fn answer(batch: Batch, rows: &[Row]) {
     }
 }
 
-fn subscription(waiting: &Waiting, row: &Row) -> Result<Subscription, StoreError> {
+fn subscription(waiting: &PendingSignUp, row: &Row) -> Result<Subscription, StoreError> {
     let id: Uuid = column(row, 1)?;
     if id == waiting.id {
         return Ok(Subscription::Created);

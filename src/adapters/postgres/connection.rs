@@ -24,13 +24,13 @@ pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 const OTHERS_DEADLINE: Duration = Duration::from_secs(1);
 
 /// A connection. It ends with this value.
-pub(super) struct Session {
+pub(super) struct PostgresConnection {
     pub(super) client: Client,
     /// Cancelled when it is of no use any more.
     gone: CancellationToken,
 }
 
-impl Session {
+impl PostgresConnection {
     /// Drops the connection, and with it all that others wait for on it.
     pub(super) fn give_up(&self) {
         self.gone.cancel();
@@ -46,13 +46,13 @@ impl Session {
     }
 }
 
-impl fmt::Debug for Session {
+impl fmt::Debug for PostgresConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Session(..)")
+        f.write_str("PostgresConnection(..)")
     }
 }
 
-impl Drop for Session {
+impl Drop for PostgresConnection {
     fn drop(&mut self) {
         self.gone.cancel();
     }
@@ -76,29 +76,33 @@ impl Connector {
         let tls = tls_config(settings.roots.clone());
         let tls = tls.map_err(|error| PostgresOpenError::Tls(error.to_string()))?;
         Ok(Self {
-            hosts: settings.address.configs(settings.password.as_deref()),
+            hosts: settings.address.configs(settings.password.as_deref())?,
             tls: MakeRustlsConnect::new(tls),
             secret_ids: settings.secret_ids.clone(),
         })
     }
 
     /// Connects to the first host that takes writes, and checks that its tables are the right ones.
-    pub(super) async fn connect(&self) -> Result<Session, PostgresOpenError> {
-        let session = self.connect_unchecked().await?;
-        let checked = timeout(CONNECT_DEADLINE, check(&session.client, &self.secret_ids)).await;
+    pub(super) async fn connect(&self) -> Result<PostgresConnection, PostgresOpenError> {
+        let connection = self.connect_unchecked().await?;
+        let checked = timeout(
+            CONNECT_DEADLINE,
+            check(&connection.client, &self.secret_ids),
+        )
+        .await;
         checked.unwrap_or_else(|_elapsed| Err(silent()))?;
-        Ok(session)
+        Ok(connection)
     }
 
     /// Connects to the first host that takes writes. Of several errors the one that does not go away by
     /// itself is returned.
-    pub(super) async fn connect_unchecked(&self) -> Result<Session, PostgresOpenError> {
+    pub(super) async fn connect_unchecked(&self) -> Result<PostgresConnection, PostgresOpenError> {
         let mut trials: FuturesUnordered<_> =
             self.hosts.iter().map(|it| self.try_host(it)).collect();
         let (mut refused, mut patience) = (None, CONNECT_DEADLINE);
         while let Ok(Some(tried)) = timeout(patience, trials.next()).await {
             match tried {
-                Ok(session) => return Ok(session),
+                Ok(connection) => return Ok(connection),
                 Err(error) if refused.as_ref().is_none_or(PostgresOpenError::is_transient) => {
                     refused = Some(error);
                 }
@@ -109,21 +113,21 @@ impl Connector {
         Err(refused.unwrap_or_else(silent))
     }
 
-    async fn try_host(&self, host: &Config) -> Result<Session, PostgresOpenError> {
+    async fn try_host(&self, host: &Config) -> Result<PostgresConnection, PostgresOpenError> {
         let connected = timeout(CONNECT_DEADLINE, host.connect(self.tls.clone())).await;
         let connected = connected.map_err(|_elapsed| silent())?;
-        let (client, connection) = connected?;
+        let (client, driver) = connected?;
         let gone = CancellationToken::new();
-        let session = Session {
+        let connection = PostgresConnection {
             client,
             gone: gone.clone(),
         };
         tokio::spawn(async move {
             // Its errors are those of the statements.
-            drop(gone.run_until_cancelled(connection).await);
+            drop(gone.run_until_cancelled(driver).await);
             gone.cancel();
         });
-        Ok(session)
+        Ok(connection)
     }
 }
 

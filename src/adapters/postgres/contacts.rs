@@ -15,9 +15,9 @@ use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, ContactStream, StoreError};
 
 use super::committer::tombstones;
+use super::dedicated::DedicatedConnection;
 use super::link::Parameters;
 use super::store::PostgresStore;
-use super::transaction::Transaction;
 use super::values::{column, instant, instant_column, signers};
 
 const FIND: &str = "SELECT place, email, signers, subscribed_at, last_seen_at \
@@ -68,7 +68,7 @@ impl ContactStore for PostgresStore {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let transaction = Transaction::begin(&self.connector).await?;
+        let transaction = DedicatedConnection::begin(&self.connector).await?;
         let forgotten = self.forgotten(&transaction, &rows, unforget).await?;
         let wanted = rows.iter().filter(|row| !forgotten.contains(&row.email));
         let emails: Vec<&str> = wanted.clone().map(|row| row.email.as_str()).collect();
@@ -101,7 +101,7 @@ impl ContactStore for PostgresStore {
         let addresses: Vec<&str> = emails.iter().map(EmailAddress::as_str).collect();
         let current = self.tombstone_keys.get(..1).unwrap_or_default();
         let tombstones = tombstones(current, emails.iter());
-        let transaction = Transaction::begin(&self.connector).await?;
+        let transaction = DedicatedConnection::begin(&self.connector).await?;
         let delete = "DELETE FROM contact WHERE email = ANY($1) RETURNING email";
         let deleted = transaction
             .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])
@@ -129,7 +129,7 @@ impl PostgresStore {
     /// Which of the rows' addresses were forgotten. With `unforget` that is itself forgotten.
     async fn forgotten(
         &self,
-        transaction: &Transaction,
+        transaction: &DedicatedConnection,
         rows: &[ImportedContact],
         unforget: bool,
     ) -> Result<HashSet<EmailAddress>, StoreError> {

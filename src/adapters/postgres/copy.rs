@@ -14,9 +14,9 @@ use crate::ports::StoreError;
 use super::contacts::REMEMBER;
 use super::counts::columns;
 use super::credentials::label_column;
+use super::dedicated::DedicatedConnection;
 use super::link::Parameters;
 use super::store::PostgresStore;
-use super::transaction::Transaction;
 use super::values::{column, instant, signer};
 
 const CONTACTS: &str = "INSERT INTO contact \
@@ -185,7 +185,7 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError`] when they cannot be counted.
     pub async fn totals(&self) -> Result<Totals, StoreError> {
-        let connection = Transaction::open(&self.connector).await?;
+        let connection = DedicatedConnection::open(&self.connector).await?;
         let counted = connection.ask(TOTALS, &[]).await?;
         let total = |name| -> Result<u64, StoreError> {
             let total: Option<i64> = counted.first().map(|row| column(row, name)).transpose()?;
@@ -201,7 +201,7 @@ impl PostgresStore {
     }
 
     async fn copy(&self, statement: &str, parameters: Parameters<'_>) -> Result<(), StoreError> {
-        let transaction = Transaction::begin(&self.connector).await?;
+        let transaction = DedicatedConnection::begin(&self.connector).await?;
         transaction.ask(statement, parameters).await?;
         transaction.commit().await
     }

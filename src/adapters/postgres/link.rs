@@ -10,9 +10,9 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::ports::StoreError;
 
-use super::connection::{Connector, Session};
+use super::availability::Availability;
+use super::connection::{Connector, PostgresConnection};
 use super::failure::{Failure, too_late};
-use super::presence::Presence;
 
 /// How often the connection is asked whether it takes writes.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -26,16 +26,16 @@ pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
 /// The way to the database.
 #[derive(Clone, Debug)]
-pub(super) struct Link(watch::Receiver<Option<Arc<Session>>>);
+pub(super) struct Link(watch::Receiver<Option<Arc<PostgresConnection>>>);
 
 impl Link {
-    /// A link, and the task that keeps a connection for it. With `presence` it tells whether there is one.
+    /// A link, and the task that keeps a connection for it. With `availability` it tells whether there is one.
     pub(super) fn new(
         connector: Arc<Connector>,
-        presence: Option<Arc<Presence>>,
+        availability: Option<Arc<Availability>>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (sender, receiver) = watch::channel(None);
-        (Self(receiver), keep(connector, presence, sender))
+        (Self(receiver), keep(connector, availability, sender))
     }
 
     /// Asks once. A connection that does not answer until `deadline` is dropped.
@@ -45,19 +45,19 @@ impl Link {
         parameters: Parameters<'_>,
         deadline: Instant,
     ) -> Result<Vec<Row>, Failure> {
-        let session = self.session(deadline).await.map_err(Failure::Final)?;
-        let asked = session.client.query_typed(statement, parameters);
+        let connection = self.connection(deadline).await.map_err(Failure::Final)?;
+        let asked = connection.client.query_typed(statement, parameters);
         match timeout_at(deadline, asked).await {
             Ok(Ok(rows)) => Ok(rows),
             Ok(Err(error)) => {
                 let failure = Failure::of(&error);
                 if let Failure::Lost = failure {
-                    session.give_up();
+                    connection.give_up();
                 }
                 Err(failure)
             }
             Err(_elapsed) => {
-                session.give_up();
+                connection.give_up();
                 Err(Failure::Final(too_late()))
             }
         }
@@ -80,13 +80,17 @@ impl Link {
     }
 
     /// A connection that works as far as is known.
-    pub(super) async fn session(&self, deadline: Instant) -> Result<Arc<Session>, StoreError> {
-        let mut sessions = self.0.clone();
-        let is_there = |it: &Option<Arc<Session>>| it.as_ref().is_some_and(|it| !it.is_gone());
-        let session = timeout_at(deadline, sessions.wait_for(is_there)).await;
-        let session = session.map_err(|_elapsed| away())?;
-        let session = session.map_err(|_closed| away())?;
-        session.clone().ok_or_else(away)
+    pub(super) async fn connection(
+        &self,
+        deadline: Instant,
+    ) -> Result<Arc<PostgresConnection>, StoreError> {
+        let mut connections = self.0.clone();
+        let is_there =
+            |it: &Option<Arc<PostgresConnection>>| it.as_ref().is_some_and(|it| !it.is_gone());
+        let connection = timeout_at(deadline, connections.wait_for(is_there)).await;
+        let connection = connection.map_err(|_elapsed| away())?;
+        let connection = connection.map_err(|_closed| away())?;
+        connection.clone().ok_or_else(away)
     }
 }
 
@@ -97,27 +101,27 @@ fn away() -> StoreError {
 /// Connects, watches the connection, and connects again, until nobody asks any more.
 async fn keep(
     connector: Arc<Connector>,
-    presence: Option<Arc<Presence>>,
-    sessions: watch::Sender<Option<Arc<Session>>>,
+    availability: Option<Arc<Availability>>,
+    connections: watch::Sender<Option<Arc<PostgresConnection>>>,
 ) {
-    while !sessions.is_closed() {
+    while !connections.is_closed() {
         let begun = Instant::now();
         match connector.connect().await {
-            Ok(session) => {
-                let session = Arc::new(session);
-                sessions.send_replace(Some(Arc::clone(&session)));
-                if let Some(presence) = &presence {
-                    presence.set_back();
+            Ok(connection) => {
+                let connection = Arc::new(connection);
+                connections.send_replace(Some(Arc::clone(&connection)));
+                if let Some(availability) = &availability {
+                    availability.restored();
                 }
-                watch_over(&session).await;
-                sessions.send_replace(None);
-                if let Some(presence) = &presence {
-                    presence.set_lost();
+                watch_over(&connection).await;
+                connections.send_replace(None);
+                if let Some(availability) = &availability {
+                    availability.lost();
                 }
             }
             Err(error) => {
-                if let Some(presence) = &presence {
-                    presence.set_away(&error.to_string());
+                if let Some(availability) = &availability {
+                    availability.unavailable(&error.to_string());
                 }
             }
         }
@@ -126,13 +130,13 @@ async fn keep(
 }
 
 /// Returns when the connection is of no use any more.
-async fn watch_over(session: &Session) {
+async fn watch_over(connection: &PostgresConnection) {
     loop {
         tokio::select! {
-            () = session.gone() => return,
+            () = connection.gone() => return,
             () = sleep(PROBE_INTERVAL) => {}
         }
-        let probe = session
+        let probe = connection
             .client
             .query_typed("SHOW transaction_read_only", &[]);
         let answered = timeout(PROBE_DEADLINE, probe).await;
@@ -143,7 +147,7 @@ async fn watch_over(session: &Session) {
             Ok(Err(_)) | Err(_) => false,
         };
         if !takes_writes {
-            session.give_up();
+            connection.give_up();
             return;
         }
     }

@@ -7,9 +7,9 @@ use tokio_postgres::types::Type;
 use crate::domain::time::Timestamp;
 use crate::ports::{PageStream, StoreError};
 
+use super::dedicated::DedicatedConnection;
 use super::link::Parameters;
 use super::store::PostgresStore;
-use super::transaction::Transaction;
 use super::values::{column, instant};
 
 /// How many rows a page has.
@@ -17,7 +17,7 @@ const PAGE_LEN: usize = 5000;
 
 /// What the next page is read with.
 struct Listing<F> {
-    connection: Transaction,
+    connection: DedicatedConnection,
     statement: String,
     after: i64,
     build: F,
@@ -34,7 +34,7 @@ impl PostgresStore {
     ) -> Result<PageStream<T>, StoreError> {
         let (since, until) = (since.map(instant), until.map(instant));
         let begin = Listing {
-            connection: Transaction::open(&self.connector).await?,
+            connection: DedicatedConnection::open(&self.connector).await?,
             statement: format!("{statement} ORDER BY place LIMIT {PAGE_LEN}"),
             after: i64::MIN,
             build,

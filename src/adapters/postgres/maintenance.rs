@@ -5,16 +5,16 @@ use tokio_postgres::types::Type;
 
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
+use super::dedicated::DedicatedConnection;
 use super::schema::TABLES;
 use super::store::{PostgresStore, SWEEPS};
-use super::transaction::Transaction;
 use super::values::{column, instant};
 
 #[async_trait]
 impl StoreMaintenance for PostgresStore {
     /// Deletes what has expired, and has the server free the space of deleted rows. Nobody waits for it.
     async fn compact(&self) -> Result<Compaction, StoreError> {
-        let connection = Transaction::open(&self.connector).await?;
+        let connection = DedicatedConnection::open(&self.connector).await?;
         let (entries_before, bytes_before) = size(&connection).await?;
         let now = instant(self.clock.now());
         for sweep in SWEEPS {
@@ -34,7 +34,7 @@ impl StoreMaintenance for PostgresStore {
 }
 
 /// The rows and bytes of all tables.
-async fn size(connection: &Transaction) -> Result<(u64, u64), StoreError> {
+async fn size(connection: &DedicatedConnection) -> Result<(u64, u64), StoreError> {
     let (mut rows, mut bytes) = (0, 0);
     for table in TABLES {
         let statement = format!("SELECT count(*), pg_total_relation_size('{table}') FROM {table}");

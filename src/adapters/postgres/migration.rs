@@ -32,8 +32,8 @@ pub struct Migration {
 /// # Errors
 /// [`PostgresOpenError`] when nothing was changed.
 pub async fn migrate(settings: &PostgresSettings) -> Result<Migration, PostgresOpenError> {
-    let session = Connector::new(settings)?.connect_unchecked().await?;
-    let migrated = migrate_within(&session.client, &settings.secret_ids);
+    let connection = Connector::new(settings)?.connect_unchecked().await?;
+    let migrated = migrate_within(&connection.client, &settings.secret_ids);
     let migrated = timeout(DEADLINE, migrated).await;
     migrated.unwrap_or_else(|_elapsed| {
         Err(PostgresOpenError::Unreachable(

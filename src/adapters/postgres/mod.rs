@@ -5,7 +5,7 @@
 //! | `address` | the URL of the database, and one configuration for each host that it names |
 //! | `connection` | connecting to the host that takes writes, with the checks of `schema` |
 //! | `link` | a connection that is replaced when it fails, and asking through it |
-//! | `presence` | whether the database answers, for health and the log |
+//! | `availability` | whether the database answers, for health and the log |
 //! | `failure` | what an error of the database means |
 //! | `open_error` | why the database cannot be used, in one line for the operator |
 //! | `schema` | the tables |
@@ -14,7 +14,7 @@
 //! | `committer` | sign-ups, in batches |
 //! | `contacts`, `credentials`, `counts`, `maintenance` | the ports |
 //! | `copy` | what `landing-api move` brings along |
-//! | `transaction` | a connection of its own for work that takes long |
+//! | `dedicated` | a connection of its own for work that takes long |
 //! | `listing` | lists, page by page |
 //! | `values` | values of the domain as columns |
 //!
@@ -38,23 +38,23 @@
 //! the first that takes writes is taken.
 
 mod address;
+mod availability;
 mod committer;
 mod connection;
 mod contacts;
 mod copy;
 mod counts;
 mod credentials;
+mod dedicated;
 mod failure;
 mod link;
 mod listing;
 mod maintenance;
 mod migration;
 mod open_error;
-mod presence;
 mod schema;
 mod settings;
 mod store;
-mod transaction;
 mod values;
 
 pub use address::{PostgresAddress, PostgresAddressError};

@@ -24,6 +24,9 @@ pub enum PostgresOpenError {
          the server's pg_hba.conf"
     )]
     Credentials(String),
+    /// Which of them holds is not guessed.
+    #[error("the password is in the URL and in a file: remove one of them")]
+    TwoPasswords,
     /// There is no database of this name.
     #[error("the server has no such database: create it with CREATE DATABASE, or correct --store")]
     NoDatabase,

@@ -16,11 +16,11 @@ use crate::domain::secret::MacKey;
 use crate::metrics::Metrics;
 use crate::ports::{Clock, Entropy, StoreError};
 
+use super::availability::Availability;
 use super::committer::{Committer, CommitterQueue};
 use super::connection::{CONNECT_DEADLINE, Connector};
 use super::link::{Link, Parameters};
 use super::open_error::PostgresOpenError;
-use super::presence::Presence;
 use super::settings::PostgresSettings;
 use super::values::instant;
 
@@ -48,7 +48,7 @@ pub struct PostgresStore {
     reads: Link,
     queue: CommitterQueue,
     waiting: Arc<Semaphore>,
-    presence: Arc<Presence>,
+    availability: Arc<Availability>,
     pub(super) tombstone_keys: Vec<MacKey>,
     pub(super) clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
@@ -76,8 +76,8 @@ impl PostgresStore {
     ) -> Result<Arc<Self>, PostgresOpenError> {
         let connector = Arc::new(Connector::new(settings)?);
         try_for(&connector, patience).await?;
-        let presence = Arc::new(Presence::new(Arc::clone(&metrics)));
-        let told = Some(Arc::clone(&presence));
+        let availability = Arc::new(Availability::new(Arc::clone(&metrics)));
+        let told = Some(Arc::clone(&availability));
         let (writes, keep_writes) = Link::new(Arc::clone(&connector), told);
         let (reads, keep_reads) = Link::new(Arc::clone(&connector), None);
         let tombstone_keys = settings.tombstone_keys.clone();
@@ -89,7 +89,7 @@ impl PostgresStore {
         tasks.spawn(sweep(writes.clone(), Arc::clone(&clock)));
         for link in [&writes, &reads] {
             // If there is none again, changes and look-ups say so.
-            let _ = link.session(Instant::now() + CONNECT_DEADLINE).await;
+            let _ = link.connection(Instant::now() + CONNECT_DEADLINE).await;
         }
         Ok(Arc::new(Self {
             connector,
@@ -97,7 +97,7 @@ impl PostgresStore {
             reads,
             queue,
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
-            presence,
+            availability,
             tombstone_keys,
             clock,
             entropy,
@@ -107,7 +107,7 @@ impl PostgresStore {
 
     /// Whether changes can be kept, from what is known already.
     pub(super) fn check_writes(&self) -> Result<(), StoreError> {
-        self.presence.check()
+        self.availability.check()
     }
 
     pub(super) async fn commit(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {

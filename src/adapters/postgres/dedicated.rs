@@ -7,7 +7,7 @@ use tokio_postgres::{Error, Row};
 
 use crate::ports::StoreError;
 
-use super::connection::{Connector, Session};
+use super::connection::{Connector, PostgresConnection};
 use super::failure::{Failure, too_late};
 use super::link::Parameters;
 use super::values::settings;
@@ -17,14 +17,17 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// How long one may take that reads and writes whole tables.
 const TABLE_DEADLINE: Duration = Duration::from_secs(3600);
 
-/// One transaction. It is undone unless it is committed.
+/// A connection that nobody else uses. A transaction on it is undone unless it is committed.
 #[derive(Debug)]
-pub(super) struct Transaction {
-    session: Session,
-}
+pub(super) struct DedicatedConnection(PostgresConnection);
 
-impl Transaction {
-    /// Begins one. Those that add or remove contacts outside of sign-ups come one after the other, over all
+impl DedicatedConnection {
+    /// Opens one. Each statement is a transaction of its own.
+    pub(super) async fn open(connector: &Connector) -> Result<Self, StoreError> {
+        Ok(Self(connector.connect().await?))
+    }
+
+    /// Opens one and begins a transaction. Those that add or remove contacts outside of sign-ups come one after the other, over all
     /// nodes: what one has forgotten the next must not add.
     pub(super) async fn begin(connector: &Connector) -> Result<Self, StoreError> {
         // The lock is any number that nobody else uses.
@@ -34,16 +37,9 @@ impl Transaction {
             " SELECT * FROM settings; SELECT pg_advisory_xact_lock(7235119206014)"
         );
         let transaction = Self::open(connector).await?;
-        let begun = transaction.session.client.batch_execute(BEGIN);
+        let begun = transaction.0.client.batch_execute(BEGIN);
         within(DEADLINE, begun).await?;
         Ok(transaction)
-    }
-
-    /// The connection alone: each statement is a transaction of its own.
-    pub(super) async fn open(connector: &Connector) -> Result<Self, StoreError> {
-        Ok(Self {
-            session: connector.connect().await?,
-        })
     }
 
     pub(super) async fn ask(
@@ -51,22 +47,19 @@ impl Transaction {
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
-        let asked = self.session.client.query_typed(statement, parameters);
+        let asked = self.0.client.query_typed(statement, parameters);
         within(DEADLINE, asked).await
     }
 
     /// Has the server free the space of a table's deleted rows, and look at what is left.
     pub(super) async fn vacuum(&self, table: &str) -> Result<(), StoreError> {
         let statement = format!("VACUUM (ANALYZE) {table}");
-        within(
-            TABLE_DEADLINE,
-            self.session.client.batch_execute(&statement),
-        )
-        .await
+        within(TABLE_DEADLINE, self.0.client.batch_execute(&statement)).await
     }
 
+    /// Commits the transaction that was begun.
     pub(super) async fn commit(self) -> Result<(), StoreError> {
-        within(DEADLINE, self.session.client.batch_execute("COMMIT")).await
+        within(DEADLINE, self.0.client.batch_execute("COMMIT")).await
     }
 }
 

@@ -14,27 +14,27 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Since when the database has been away. A change is logged once.
 #[derive(Debug)]
-pub(super) struct Presence {
+pub(super) struct Availability {
     metrics: Arc<Metrics>,
-    lost: Mutex<Option<Instant>>,
+    lost_at: Mutex<Option<Instant>>,
 }
 
-impl Presence {
+impl Availability {
     pub(super) fn new(metrics: Arc<Metrics>) -> Self {
         Self {
             metrics,
-            lost: Mutex::default(),
+            lost_at: Mutex::default(),
         }
     }
 
     /// The connection was lost. A new one may be there in a moment.
-    pub(super) fn set_lost(&self) {
-        lock(&self.lost).get_or_insert_with(Instant::now);
+    pub(super) fn lost(&self) {
+        lock(&self.lost_at).get_or_insert_with(Instant::now);
     }
 
     /// There is no new one.
-    pub(super) fn set_away(&self, reason: &str) {
-        self.set_lost();
+    pub(super) fn unavailable(&self, reason: &str) {
+        self.lost();
         if self.metrics.store_engine.set_away(true) {
             tracing::warn!(
                 reason,
@@ -44,16 +44,16 @@ impl Presence {
     }
 
     /// The database takes writes.
-    pub(super) fn set_back(&self) {
-        let lost = lock(&self.lost).take();
+    pub(super) fn restored(&self) {
+        let lost_at = lock(&self.lost_at).take();
         if self.metrics.store_engine.set_away(false) {
-            let away_ms = lost.map(|lost| lost.elapsed().as_millis());
+            let away_ms = lost_at.map(|it| it.elapsed().as_millis());
             tracing::info!(away_ms, "the database is back");
         }
     }
 
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let away = lock(&self.lost).map(|lost| lost.elapsed());
+        let away = lock(&self.lost_at).map(|it| it.elapsed());
         match away.filter(|away| *away >= PATIENCE) {
             Some(away) => {
                 let text = format!("the database has been away for {} s", away.as_secs());
