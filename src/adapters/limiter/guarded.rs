@@ -152,7 +152,8 @@ impl GuardedRateLimiter {
             Err(error) => tracing::warn!(
                 %error,
                 nodes = self.nodes,
-                "the engine of the limits is away: this node decides alone, with its share of each limit"
+                "the engine of the limits is away, or a part of it: this node decides alone about those windows, \
+                 with its share of each limit"
             ),
         }
     }

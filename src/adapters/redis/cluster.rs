@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use crate::adapters::mutex::lock;
 
 use super::address::NodeAddress;
-use super::link::{Access, CallFailure, ServerLink, call_once};
+use super::link::{ANSWER_DEADLINE, Access, CallFailure, ServerLink, call_once};
 use super::script::{Home, ScriptCall, WindowAnswer, hash_tag};
 
 /// The number of slots that a cluster's keys are spread over.
@@ -74,8 +74,9 @@ impl Cluster {
     ) -> Result<Vec<WindowAnswer>, CallFailure> {
         let map = self.map();
         let mut answer = link_of(&map, home)?.decide(call).await;
-        if let Err(CallFailure::Moved) = answer {
-            self.refresh(&map).await;
+        if let Err(CallFailure::Moved) = answer
+            && timeout(ANSWER_DEADLINE, self.refresh(&map)).await.is_ok()
+        {
             answer = link_of(&self.map(), home)?.decide(call).await;
         }
         answer.inspect_err(|_failure| self.is_stale.notify_one())

@@ -261,6 +261,7 @@ impl RateLimiter for RedisRateLimiter {
     ) -> Result<Vec<BusyWindow>, LimiterError> {
         let mut busiest = Vec::new();
         for link in self.0.primaries()? {
+            let link = link.another().await;
             let now = match self.0.is_time_given {
                 true => now,
                 false => link.time().await?,
@@ -287,6 +288,7 @@ impl RateLimiter for RedisRateLimiter {
         };
         let mut count = 0;
         for link in self.0.primaries()? {
+            let link = link.another().await;
             count += Scan::new(&link, policy).remove().await?;
         }
         Ok(count)

@@ -34,7 +34,7 @@ use super::script::{ScriptCall, WindowAnswer, WindowScript};
 /// How long a server may take to be connected to, with DNS, TLS and the log-in.
 const CONNECT_DEADLINE: Duration = Duration::from_millis(300);
 /// How long it may take to answer.
-const ANSWER_DEADLINE: Duration = Duration::from_millis(250);
+pub(super) const ANSWER_DEADLINE: Duration = Duration::from_millis(250);
 /// So many calls in a row may be without an answer.
 const SILENT_CALLS_MAX: u32 = 3;
 /// How often a server is tried, whether it answers or not.
@@ -117,6 +117,12 @@ impl ServerLink {
         link.probe().await;
         tokio::spawn(keep(Arc::downgrade(&link), Arc::clone(&link.lost)));
         link
+    }
+
+    /// Another link to the same server, for calls that would hold up those of requests.
+    pub(super) async fn another(&self) -> Arc<Self> {
+        let (address, access) = (self.address.clone(), self.access.clone());
+        Self::open(address, access, self.probed_tag.clone()).await
     }
 
     pub(super) const fn address(&self) -> &NodeAddress {
