@@ -295,11 +295,11 @@ impl HourlyCounting {
         Self { stop, task }
     }
 
-    /// Ends it, and keeps what was counted last, unless the disk does not answer.
+    /// Ends it, and keeps what was counted last, unless their store does not answer.
     pub async fn finish(self) {
         self.stop.cancel();
         if timeout(FINISH_DEADLINE, self.task).await.is_err() {
-            tracing::warn!("the disk does not answer: the counts of the last minute are lost");
+            tracing::warn!("the store does not answer: the counts of the last minute are lost");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The URL of a database.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
@@ -72,6 +73,7 @@ pub enum PostgresAddressError {
 impl PostgresAddress {
     /// Parses `postgres://` or `postgresql://`, with several hosts if need be. Where TLS is used,
     /// certificates are always verified, so `sslmode=verify-full`, `verify-ca` and `require` are the same.
+    /// Without one it is `require`, and on this machine `disable`.
     /// Only a host that takes writes is used, whether or not `target_session_attrs` says so.
     ///
     /// # Errors
@@ -158,16 +160,30 @@ fn hosts(config: &Config) -> Result<Vec<Config>, PostgresAddressError> {
         .collect())
 }
 
+fn is_loopback(name: &str) -> bool {
+    let address = name.parse::<IpAddr>();
+    name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 fn of_host(all: &Config, host: &Host, port: u16) -> Config {
     let mut config = Config::new();
-    match host {
-        Host::Tcp(name) => config.host(name),
-        Host::Unix(path) => config.host_path(path).ssl_mode(SslMode::Disable),
+    let ssl_mode = match host {
+        Host::Tcp(name) => {
+            config.host(name);
+            // Whoever stands between could turn TLS off that is only preferred.
+            match (all.get_ssl_mode(), is_loopback(name)) {
+                (SslMode::Prefer, true) => SslMode::Disable,
+                (SslMode::Prefer, false) => SslMode::Require,
+                (given, _) => given,
+            }
+        }
+        Host::Unix(path) => {
+            config.host_path(path);
+            SslMode::Disable
+        }
     };
-    if let Host::Tcp(_) = host {
-        config.ssl_mode(all.get_ssl_mode());
-    }
     config
+        .ssl_mode(ssl_mode)
         .port(port)
         .ssl_negotiation(all.get_ssl_negotiation())
         .channel_binding(all.get_channel_binding())
@@ -241,6 +257,15 @@ mod tests {
         ] {
             let address = parse(&format!("postgres://ada@one/base{parameters}"));
             assert_eq!(address.may_use_tls(), may, "{parameters}");
+            let [host] = &address.hosts[..] else {
+                panic!("{address:?}");
+            };
+            assert_eq!(host.get_ssl_mode() == SslMode::Require, may, "{parameters}");
+        }
+        for host in ["localhost", "127.0.0.1", "[::1]"] {
+            assert!(!parse(&format!("postgres://ada@{host}/base")).may_use_tls());
+            let asked = format!("postgres://ada@{host}/base?sslmode=require");
+            assert!(parse(&asked).may_use_tls());
         }
         let socket = parse("postgres://ada@%2Frun%2Fpostgresql/base?sslmode=require");
         assert!(!socket.may_use_tls());

@@ -26,7 +26,7 @@ const BATCH_LEN_MAX: usize = 64;
 /// How long a batch may wait for a row that somebody else holds, and then each of its rows alone. Others
 /// wait meanwhile.
 const BATCH_LOCK: &str = "500ms";
-const ROW_LOCK: &str = "100ms";
+const ROW_LOCK: &str = "20ms";
 
 /// The one statement. A row that has seen this very sign-up is left as it is.
 const UPSERT: &str = concat!(

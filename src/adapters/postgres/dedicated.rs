@@ -27,8 +27,8 @@ impl DedicatedConnection {
         Ok(Self(connector.connect().await?))
     }
 
-    /// Opens one and begins a transaction. Those that add or remove contacts outside of sign-ups come one after the other, over all
-    /// nodes: what one has forgotten the next must not add.
+    /// Opens one and begins a transaction. Those that add or remove contacts outside of sign-ups come one
+    /// after the other, over all nodes: what one has forgotten the next must not add.
     pub(super) async fn begin(connector: &Connector) -> Result<Self, StoreError> {
         // The lock is any number that nobody else uses.
         const BEGIN: &str = concat!(

@@ -18,8 +18,13 @@ use super::failure::{Failure, too_late};
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// As long as a change may take, since a probe waits for the changes before it.
 const PROBE_DEADLINE: Duration = Duration::from_secs(3);
+/// How long a statement has to be without an answer for its connection to be given up.
+const SILENCE_MIN: Duration = Duration::from_millis(500);
 /// How soon after an attempt to connect the next one may follow.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The same after an error that hardly goes away by itself.
+const REFUSED_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The values of a statement, each with its type.
 pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
@@ -46,6 +51,7 @@ impl Link {
         deadline: Instant,
     ) -> Result<Vec<Row>, Failure> {
         let connection = self.connection(deadline).await.map_err(Failure::Final)?;
+        let sent = Instant::now();
         let asked = connection.client.query_typed(statement, parameters);
         match timeout_at(deadline, asked).await {
             Ok(Ok(rows)) => Ok(rows),
@@ -57,7 +63,10 @@ impl Link {
                 Err(failure)
             }
             Err(_elapsed) => {
-                connection.give_up();
+                // One that waited long for a connection says nothing about it.
+                if sent.elapsed() >= SILENCE_MIN {
+                    connection.give_up();
+                }
                 Err(Failure::Final(too_late()))
             }
         }
@@ -122,6 +131,10 @@ async fn keep(
             Err(error) => {
                 if let Some(availability) = &availability {
                     availability.unavailable(&error.to_string());
+                }
+                if !error.is_transient() {
+                    // A wrong password, tried often, may lock the user out.
+                    sleep(REFUSED_INTERVAL).await;
                 }
             }
         }

@@ -1,14 +1,14 @@
 //! Looking after the tables as a whole.
 
 use async_trait::async_trait;
-use tokio_postgres::types::Type;
 
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
 use super::dedicated::DedicatedConnection;
+use super::expiry::sweep;
 use super::schema::TABLES;
-use super::store::{PostgresStore, SWEEPS};
-use super::values::{column, instant};
+use super::store::PostgresStore;
+use super::values::column;
 
 #[async_trait]
 impl StoreMaintenance for PostgresStore {
@@ -16,10 +16,7 @@ impl StoreMaintenance for PostgresStore {
     async fn compact(&self) -> Result<Compaction, StoreError> {
         let connection = DedicatedConnection::open(&self.connector).await?;
         let (entries_before, bytes_before) = size(&connection).await?;
-        let now = instant(self.clock.now());
-        for sweep in SWEEPS {
-            connection.ask(sweep, &[(&now, Type::TIMESTAMPTZ)]).await?;
-        }
+        sweep(&connection, self.clock.now()).await?;
         for table in TABLES {
             connection.vacuum(table).await?;
         }

@@ -15,6 +15,7 @@
 //! | `contacts`, `credentials`, `counts`, `maintenance` | the ports |
 //! | `copy` | what `landing-api move` brings along |
 //! | `dedicated` | a connection of its own for work that takes long |
+//! | `expiry` | deleting what has expired |
 //! | `listing` | lists, page by page |
 //! | `values` | values of the domain as columns |
 //!
@@ -46,6 +47,7 @@ mod copy;
 mod counts;
 mod credentials;
 mod dedicated;
+mod expiry;
 mod failure;
 mod link;
 mod listing;

@@ -8,7 +8,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 use uuid::{Builder, Uuid};
 
 use crate::domain::contact::{SignUp, Subscription};
@@ -19,28 +18,21 @@ use crate::ports::{Clock, Entropy, StoreError};
 use super::availability::Availability;
 use super::committer::{Committer, CommitterQueue};
 use super::connection::{CONNECT_DEADLINE, Connector};
+use super::expiry::sweep_hourly;
 use super::link::{Link, Parameters};
 use super::open_error::PostgresOpenError;
 use super::settings::PostgresSettings;
-use super::values::instant;
 
-/// How long a change may take.
-const WRITE_DEADLINE: Duration = Duration::from_secs(3);
-/// How long a look-up may take.
-const READ_DEADLINE: Duration = Duration::from_secs(1);
+/// How long a change may take, and the look-up of a credential before it: together less than the three seconds
+/// after which a client is answered.
+const WRITE_DEADLINE: Duration = Duration::from_secs(2);
+const READ_DEADLINE: Duration = Duration::from_millis(700);
 /// Most changes that wait.
 const WAITING_MAX: usize = 1024;
+/// Most look-ups that wait: anybody can make keys up that have to be looked up.
+const LOOK_UPS_MAX: usize = 256;
 /// How soon a start tries again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
-/// How often expired keys and revocations are deleted. Whichever node comes first has the work.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
-
-/// What deletes expired keys and revocations.
-pub(super) const SWEEPS: [&str; 2] = [
-    "DELETE FROM api_key WHERE expires_at <= $1",
-    "DELETE FROM revocation WHERE expires_at <= $1",
-];
-
 /// Contacts, keys, revocations and counts in a PostgreSQL database.
 pub struct PostgresStore {
     pub(super) connector: Arc<Connector>,
@@ -48,6 +40,7 @@ pub struct PostgresStore {
     reads: Link,
     queue: CommitterQueue,
     waiting: Arc<Semaphore>,
+    looking_up: Semaphore,
     availability: Arc<Availability>,
     pub(super) tombstone_keys: Vec<MacKey>,
     pub(super) clock: Arc<dyn Clock>,
@@ -86,7 +79,7 @@ impl PostgresStore {
         tasks.spawn(keep_writes);
         tasks.spawn(keep_reads);
         tasks.spawn(commit);
-        tasks.spawn(sweep(writes.clone(), Arc::clone(&clock)));
+        tasks.spawn(sweep_hourly(Arc::clone(&connector), Arc::clone(&clock)));
         for link in [&writes, &reads] {
             // If there is none again, changes and look-ups say so.
             let _ = link.connection(Instant::now() + CONNECT_DEADLINE).await;
@@ -97,6 +90,7 @@ impl PostgresStore {
             reads,
             queue,
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
+            looking_up: Semaphore::new(LOOK_UPS_MAX),
             availability,
             tombstone_keys,
             clock,
@@ -144,6 +138,8 @@ impl PostgresStore {
         statement: &str,
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, StoreError> {
+        let permit = self.looking_up.try_acquire();
+        let _permit = permit.map_err(|_none_left| StoreError::Overloaded)?;
         let deadline = Instant::now() + READ_DEADLINE;
         self.reads.ask_until(statement, parameters, deadline).await
     }
@@ -172,20 +168,6 @@ async fn try_for(connector: &Connector, patience: Duration) -> Result<(), Postgr
                 sleep(RETRY_INTERVAL).await;
             }
             Err(error) => return Err(error),
-        }
-    }
-}
-
-async fn sweep(link: Link, clock: Arc<dyn Clock>) {
-    loop {
-        sleep(SWEEP_INTERVAL).await;
-        let now = instant(clock.now());
-        for statement in SWEEPS {
-            let deadline = Instant::now() + WRITE_DEADLINE;
-            let parameters: Parameters<'_> = &[(&now, Type::TIMESTAMPTZ)];
-            if let Err(error) = link.ask_until(statement, parameters, deadline).await {
-                tracing::warn!(%error, "expired keys stay in the database for another hour");
-            }
         }
     }
 }
