@@ -46,13 +46,18 @@ struct Setup {
 
 impl Setup {
     async fn start(flags: &[&str]) -> Self {
+        let setup = Self::without_tables(flags).await;
+        setup.nodes.migrate();
+        setup
+    }
+
+    async fn without_tables(flags: &[&str]) -> Self {
         // Those of pgbench, and the node's.
         let postgres = Postgres::start_with(&["max_connections=100"]).await;
         let redis = Redis::start().await;
         let urls = Urls::of(&postgres, &redis);
         // One of two, so that it shows half of each limit while it decides alone.
         let nodes = Nodes::prepare(2, &urls, &[flags, &["--log-level=warn"]].concat());
-        nodes.migrate();
         Self {
             postgres,
             redis,
@@ -249,7 +254,7 @@ async fn record_back() {
 
 /// A data directory with a million contacts, moved.
 async fn moved() {
-    let setup = Setup::start(&COUNTING).await;
+    let setup = Setup::without_tables(&COUNTING).await;
     let dir = directory();
     let data_dir = dir.path().join("data");
     Server::start(service_command(&data_dir, "warn")).stop();
@@ -264,6 +269,7 @@ async fn moved() {
     let import = run(import.arg(&data_dir).arg(&list));
     assert!(import.status.success(), "{}", text(&import.stderr));
     std::fs::copy(data_dir.join("secret"), setup.nodes.secret_file()).unwrap();
+    setup.nodes.migrate();
     let mut command = setup.nodes.operator(&["move"]);
     let begun = Instant::now();
     let ran = run(command.arg("--data-dir").arg(&data_dir));
