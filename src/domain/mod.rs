@@ -19,6 +19,7 @@
 //! | [`hourly_counts`] | how much happened in each hour |
 //! | [`settings`] | what the operator decided |
 //! | [`deprecation`] | the notice that an operation will be removed |
+//! | [`language`] | the languages of the pages |
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
 pub mod agent;
@@ -30,6 +31,7 @@ pub mod decision;
 pub mod deprecation;
 pub mod email;
 pub mod hourly_counts;
+pub mod language;
 pub mod passage;
 pub mod policy;
 pub mod quota_token;

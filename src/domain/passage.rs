@@ -1,5 +1,7 @@
 //! The sections of the service's pages, for the assistant to quote.
 
+use super::language::Language;
+
 /// A section of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
@@ -12,6 +14,8 @@ pub struct Passage {
     pub text: String,
     /// Other words that visitors use for it: indexed, never quoted.
     pub hints: String,
+    /// What it is written in; `None` if it is for readers of any language.
+    pub language: Option<Language>,
 }
 
 impl Passage {

@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use hyper::body::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
-    IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY,
+    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName,
+    HeaderValue, IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY,
 };
 use hyper::{HeaderMap, StatusCode, Uri};
 
+use crate::domain::language::Language;
 use crate::site::{self, Document, Representation};
 
 use super::headers::{NO_STORE, insert};
@@ -72,6 +73,8 @@ struct Variants {
 #[derive(Debug)]
 struct Variant {
     media_type: &'static str,
+    /// Its language, if the document has one in each.
+    language: Option<Language>,
     etag: String,
     body: Bytes,
     headers: HeaderMap,
@@ -108,8 +111,11 @@ impl Documents {
     /// client has it. `None` if there is no such document.
     pub(crate) fn answer(&self, uri: &Uri, request: &HeaderMap) -> Option<Reply> {
         let Variants { forms, version } = self.by_path.get(uri.path())?;
-        let media_types = forms.iter().map(|variant| variant.media_type);
-        let variant = forms.get(negotiate::choose(request, media_types))?;
+        let language = negotiate::language(uri, request);
+        let is_readable = |it: &&Variant| it.language.is_none_or(|it| it == language);
+        let forms = || forms.iter().filter(is_readable);
+        let media_types = forms().map(|variant| variant.media_type);
+        let variant = forms().nth(negotiate::choose(request, media_types))?;
         let mut reply = if has(request, &variant.etag) {
             let headers = variant.headers_unchanged.clone();
             Reply::new(StatusCode::NOT_MODIFIED, headers, ReplyBody::default())
@@ -154,8 +160,16 @@ impl Variant {
             &format!("public, max-age={max_age_s}"),
         );
         insert(&mut headers_unchanged, ETAG, &representation.etag);
-        if document.is_negotiated {
-            headers_unchanged.insert(VARY, HeaderValue::from_static("Accept"));
+        let vary = match (document.is_negotiated, representation.language) {
+            (true, Some(_)) => Some("Accept, Accept-Language"),
+            (true, None) => Some("Accept"),
+            (false, Some(_)) => Some("Accept-Language"),
+            (false, None) => None,
+        };
+        headers_unchanged.extend(vary.map(|vary| (VARY, HeaderValue::from_static(vary))));
+        if let Some(language) = representation.language {
+            let tag = HeaderValue::from_static(language.tag());
+            headers_unchanged.insert(CONTENT_LANGUAGE, tag);
         }
         if representation.media_type == site::HTML {
             // The ETag does not cover these headers, so a 304 carries them.
@@ -173,6 +187,7 @@ impl Variant {
         }
         Self {
             media_type: representation.media_type,
+            language: representation.language,
             etag: representation.etag.clone(),
             body: copied(&representation.body, copies),
             headers,

@@ -1,7 +1,9 @@
-//! Content negotiation (RFC 9110, section 12.5.1).
+//! Content negotiation (RFC 9110, section 12.5).
 
-use hyper::HeaderMap;
-use hyper::header::ACCEPT;
+use hyper::header::{ACCEPT, ACCEPT_LANGUAGE};
+use hyper::{HeaderMap, Uri};
+
+use crate::domain::language::Language;
 
 /// Whether the client prefers server-sent events to JSON, which is the default.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
@@ -24,6 +26,53 @@ pub(crate) fn choose<'a>(headers: &HeaderMap, offered: impl Iterator<Item = &'a 
         }
     }
     chosen
+}
+
+/// The language to answer in: the one that the query names (`?lang=de`), or the one with the highest
+/// weight in `Accept-Language`, the first of several.
+pub(crate) fn language(uri: &Uri, headers: &HeaderMap) -> Language {
+    let pairs = uri.query().into_iter().flat_map(|query| query.split('&'));
+    let named = pairs
+        .filter_map(|pair| pair.strip_prefix("lang="))
+        .find_map(Language::of_tag);
+    named.unwrap_or_else(|| {
+        let ranges = headers
+            .get_all(ACCEPT_LANGUAGE)
+            .into_iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','));
+        let (mut chosen, mut best) = (Language::default(), 0);
+        for (language, quality) in ranges.filter_map(language_range) {
+            if quality > best {
+                (chosen, best) = (language, quality);
+            }
+        }
+        chosen
+    })
+}
+
+/// The language and weight of a range of `Accept-Language`; `*` is the default language.
+fn language_range(range: &str) -> Option<(Language, u16)> {
+    let mut parts = range.split(';').map(str::trim);
+    let tag = parts.next()?;
+    let language = match tag {
+        "*" => Language::default(),
+        tag => Language::of_tag(tag)?,
+    };
+    Some((language, weight(parts)?))
+}
+
+/// The weight among the parameters of a range, in thousandths; `None` if it is malformed.
+fn weight<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
+    let mut quality = 1000;
+    for parameter in parameters {
+        if let Some((name, value)) = parameter.split_once('=')
+            && name.trim().eq_ignore_ascii_case("q")
+        {
+            quality = thousandths(value.trim())?;
+        }
+    }
+    Some(quality)
 }
 
 /// The precision of the media range that matches best, and its weight in thousandths. Parameters of the
@@ -60,18 +109,10 @@ impl<'a> Accepted<'a> {
     fn parse(range: &'a str) -> Option<Self> {
         let mut parts = range.split(';').map(str::trim);
         let (kind, subtype) = parts.next()?.split_once('/')?;
-        let mut quality = 1000;
-        for parameter in parts {
-            if let Some((name, value)) = parameter.split_once('=')
-                && name.trim().eq_ignore_ascii_case("q")
-            {
-                quality = thousandths(value.trim())?;
-            }
-        }
         Some(Self {
             kind,
             subtype,
-            quality,
+            quality: weight(parts)?,
         })
     }
 
@@ -139,6 +180,37 @@ mod tests {
             assert_eq!(prefers_events(&headers), expected, "{accept}");
         }
         assert!(!prefers_events(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn the_language_is_the_one_that_is_liked_best() {
+        use Language::{English, French, German, Spanish};
+        for (path, accept, expected) in [
+            ("/", "", English),
+            ("/", "de", German),
+            ("/", "de-CH, fr;q=0.9", German),
+            ("/", "fr;q=0.8, es;q=0.9", Spanish),
+            ("/", "fr, es", French),
+            ("/", "it, de;q=0.5, *;q=0.1", German),
+            ("/", "it, *", English),
+            ("/", "*, de", English),
+            ("/", "de;q=0", English),
+            ("/", "de;q=2, fr;q=0.1", French),
+            ("/", "nonsense,,;", English),
+            ("/?lang=fr", "de", French),
+            ("/?a=b&lang=es-MX", "", Spanish),
+            ("/?lang=xx", "de", German),
+            ("/?lang=", "", English),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(accept));
+            let uri = Uri::from_static(path);
+            assert_eq!(language(&uri, &headers), expected, "{path} {accept}");
+        }
+        let mut two = HeaderMap::new();
+        two.append(ACCEPT_LANGUAGE, HeaderValue::from_static("en;q=0.5"));
+        two.append(ACCEPT_LANGUAGE, HeaderValue::from_static("es"));
+        assert_eq!(language(&Uri::from_static("/"), &two), Spanish);
     }
 
     #[test]

@@ -1,8 +1,12 @@
 //! The table of the site: a row for each page, and for each document that one file makes.
 
 use bytes::Bytes;
+use minijinja::value::Value;
+
+use crate::domain::language::Language;
 
 use super::document::{Document, JSON, MAX_AGE_S, PAGE_MAX_AGE_S, Representation, fingerprint};
+use super::page::Layout;
 
 /// A page of the service.
 #[derive(Debug)]
@@ -15,8 +19,12 @@ pub(super) struct PageRow {
     pub(super) layout: &'static str,
     /// Its `Link` header, besides its Markdown.
     pub(super) link: Option<&'static str>,
-    /// Whether it ends with the API reference, and the assistant may quote it.
-    pub(super) is_guide: bool,
+    /// The template of what its Markdown ends with, if anything.
+    pub(super) markdown_end: Option<&'static str>,
+    /// The languages it comes in.
+    pub(super) languages: &'static [Language],
+    /// Whether the assistant may quote it.
+    pub(super) is_quoted: bool,
 }
 
 /// A document that one template makes.
@@ -44,29 +52,59 @@ pub(super) const PAGES: &[PageRow] = &[
              </llms.txt>; rel=\"service-doc\"; type=\"text/plain\", \
              </.well-known/ai-catalog.json>; rel=\"ai-catalog\"; type=\"application/json\"",
         ),
-        is_guide: false,
+        languages: &Language::ALL,
+        ..PageRow::ENGLISH
     },
     PageRow {
         path: "/docs",
         template: "guide.md",
-        layout: ARTICLE,
-        link: None,
-        is_guide: true,
+        is_quoted: true,
+        ..PageRow::ENGLISH
+    },
+    PageRow {
+        path: "/docs/reference",
+        template: "reference.md",
+        layout: "parts/reference.html",
+        markdown_end: Some("parts/reference.md"),
+        ..PageRow::ENGLISH
     },
     PageRow {
         path: "/auth",
         template: "auth.md",
-        layout: ARTICLE,
-        link: None,
-        is_guide: false,
+        ..PageRow::ENGLISH
     },
 ];
 
+impl PageRow {
+    /// An article for developers.
+    const ENGLISH: Self = Self {
+        path: "",
+        template: "",
+        layout: ARTICLE,
+        link: None,
+        markdown_end: None,
+        languages: &[Language::English],
+        is_quoted: false,
+    };
+
+    /// What it is laid out with; `values` are for its templates.
+    pub(super) fn layout<'a>(&'a self, values: &'a Value) -> Layout<'a> {
+        Layout {
+            template: self.layout,
+            link: self.link,
+            markdown_end: self.markdown_end,
+            values,
+        }
+    }
+}
+
+/// The layout of most pages.
+pub(super) fn article(values: &Value) -> Layout<'_> {
+    PageRow::ENGLISH.layout(values)
+}
+
 /// The page of a problem code, rendered once for each.
 pub(super) const PROBLEM: &str = "problem.md";
-
-/// The API reference in Markdown.
-pub(super) const REFERENCE: &str = "parts/reference.md";
 
 /// The frame of every page, and the layout of most.
 pub(super) const FRAME: &str = "page.html";

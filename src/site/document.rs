@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::domain::language::Language;
+
 /// The media type of pages.
 pub const HTML: &str = "text/html; charset=utf-8";
 pub(super) const MARKDOWN: &str = "text/markdown; charset=utf-8";
@@ -36,6 +38,8 @@ pub struct Document {
 pub struct Representation {
     /// Its `Content-Type`.
     pub media_type: &'static str,
+    /// Its language, if the document has one in each.
+    pub language: Option<Language>,
     /// Its bytes.
     pub body: Bytes,
     /// Its strong entity tag (RFC 9110, section 8.8.3), quotes included, of bytes and media type.
@@ -65,8 +69,17 @@ impl Representation {
         let tag = fingerprint(&[media_type.as_bytes(), &[0], &body]);
         Self {
             media_type,
+            language: None,
             body,
             etag: format!("\"{tag}\""),
+        }
+    }
+
+    /// The same, for readers of `language`.
+    pub(super) fn in_language(self, language: Language) -> Self {
+        Self {
+            language: Some(language),
+            ..self
         }
     }
 }

@@ -9,6 +9,7 @@
 //! | [`facts`] | the configuration that the documents mention |
 //! | `context` | the values that every template may use |
 //! | `catalog` | the table of pages and documents |
+//! | `locales` | the texts of the pages in each language |
 //! | `templates` | the files of `data/`, and rendering them |
 //! | `site_file` | the operator's own files |
 //! | `page` | a page in the site's frame, its Markdown, its passages |
@@ -25,6 +26,7 @@ mod context;
 pub mod document;
 mod error;
 pub mod facts;
+mod locales;
 mod markdown;
 mod openapi;
 mod page;
@@ -40,6 +42,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
+use crate::domain::language::Language;
 use crate::domain::passage::Passage;
 
 pub use document::{Document, HTML, Representation};
@@ -77,10 +80,16 @@ pub struct ProblemPage {
 }
 
 impl ProblemPage {
-    fn page(&self, templates: &Templates<'_>) -> Result<Page, SiteError> {
+    fn page(&self, templates: &Templates) -> Result<Page, SiteError> {
         let path = format!("/problems/{}", self.code);
-        let markdown = templates.fill(catalog::PROBLEM, Value::from(Serde(self)))?;
-        Page::read(&path, catalog::PROBLEM, &markdown)
+        let values = Value::from(Serde(self));
+        Page::read(
+            templates,
+            &path,
+            catalog::PROBLEM,
+            &[Language::English],
+            &values,
+        )
     }
 }
 
@@ -106,7 +115,7 @@ impl Site {
         let templates = Templates::new(context::context(facts), files)?;
         let own_pages = own_paths
             .iter()
-            .map(|(path, name)| Page::read(path, name, &templates.fill(name, context! {})?))
+            .map(|(path, name)| Page::read(&templates, path, name, &Language::ALL, &context! {}))
             .collect::<Result<Vec<_>, _>>()?;
         let skill = Skill::public_api(&templates)?;
         let words = context! { problems => Value::from(Serde(problems)) };
@@ -115,14 +124,12 @@ impl Site {
         let toolbox = Toolbox::new(facts, description.value());
         let paths = catalog::PAGES.iter().map(|row| row.path);
         let paths = paths.chain(own_pages.iter().map(|page| page.path.as_str()));
-        // Lists of pages, skills and tools that documents show.
+        // What documents list: pages, skills, tools and operations.
         let contents = context! {
             pages => paths.map(|path| context! { path }).collect::<Vec<_>>(),
             own_pages => own_pages.iter().map(Page::card).collect::<Vec<_>>(),
             skills => [Value::from(Serde(&skill))],
             tools => Value::from(Serde(&toolbox.tools)),
-        };
-        let reference = context! {
             openapi => Value::from(Serde(description.value())),
             groups => Value::from(Serde(reference::groups(description.value()))),
         };
@@ -131,11 +138,9 @@ impl Site {
         let mut documents = vec![skill.document()];
         let mut passages = Vec::new();
         for row in catalog::PAGES {
-            let markdown = templates.fill(row.template, contents.clone())?;
-            let page = Page::read(row.path, row.template, &markdown)?;
-            let reference = row.is_guide.then_some(&reference);
-            documents.extend(page.documents(&templates, row.layout, row.link, reference)?);
-            if row.is_guide || replaced.contains(&row.template) {
+            let page = Page::read(&templates, row.path, row.template, row.languages, &contents)?;
+            documents.extend(page.documents(&templates, row.layout(&contents))?);
+            if row.is_quoted || replaced.contains(&row.template) {
                 passages.extend(page.passages(base_url));
             }
         }
@@ -145,7 +150,7 @@ impl Site {
         passages.splice(introduction..introduction, own_passages);
         let problem_pages = problems.iter().map(|problem| problem.page(&templates));
         for page in own_pages.into_iter().map(Ok).chain(problem_pages) {
-            documents.extend(page?.documents(&templates, catalog::ARTICLE, None, None)?);
+            documents.extend(page?.documents(&templates, catalog::article(&contents))?);
         }
         documents.extend(description.documents());
         documents.extend(script::documents());

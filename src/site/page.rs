@@ -3,9 +3,10 @@
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::domain::language::Language;
 use crate::domain::passage::Passage;
 
-use super::catalog::{FRAME, REFERENCE};
+use super::catalog::FRAME;
 use super::context::escape_markdown;
 use super::document::{Document, HTML, MARKDOWN, PAGE_MAX_AGE_S, Representation};
 use super::error::SiteError;
@@ -20,21 +21,57 @@ const DESCRIPTION_LEN_MAX: usize = 160;
 pub(super) struct Page {
     /// The path of its HTML, where clients that ask for Markdown get that.
     pub(super) path: String,
+    /// Its text in each of its languages; the first is the one that other documents list.
+    texts: Vec<Text>,
+}
+
+/// The text of a page in a language.
+#[derive(Debug)]
+struct Text {
+    language: Language,
     article: Article,
 }
 
+/// What a page is laid out with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout<'a> {
+    /// The template of its HTML.
+    pub(super) template: &'a str,
+    /// The beginning of its `Link` header.
+    pub(super) link: Option<&'a str>,
+    /// The template of what follows in its Markdown.
+    pub(super) markdown_end: Option<&'a str>,
+    /// What these templates may use beside the article.
+    pub(super) values: &'a Value,
+}
+
 impl Page {
-    /// Parses `markdown`, the rendered file `name`.
+    /// Renders and parses the template `name` in each of `languages`, with `values`.
     ///
     /// # Errors
-    /// [`SiteError`] when it does not begin with a first-level heading.
-    pub(super) fn read(path: &str, name: &str, markdown: &str) -> Result<Self, SiteError> {
+    /// [`SiteError`] when it cannot be rendered, or does not begin with a first-level heading.
+    pub(super) fn read(
+        templates: &Templates,
+        path: &str,
+        name: &str,
+        languages: &[Language],
+        values: &Value,
+    ) -> Result<Self, SiteError> {
+        let text = |&language: &Language| {
+            let source = templates.source_in(language, name);
+            let markdown = templates.fill_in(language, &source, values.clone())?;
+            let article = markdown::read(&markdown).ok_or_else(|| SiteError {
+                line: Some(1),
+                ..SiteError::new(&source, "does not begin with a title, such as # Title")
+            })?;
+            Ok(Text { language, article })
+        };
         Ok(Self {
             path: path.to_owned(),
-            article: markdown::read(markdown).ok_or_else(|| SiteError {
-                line: Some(1),
-                ..SiteError::new(name, "does not begin with a title, such as # Title")
-            })?,
+            texts: languages
+                .iter()
+                .map(text)
+                .collect::<Result<_, SiteError>>()?,
         })
     }
 
@@ -46,53 +83,54 @@ impl Page {
         }
     }
 
-    /// The page, laid out by the template `layout`, and its Markdown; `link` is the beginning of its
-    /// `Link` header. `reference` is what the API reference is rendered from, if the page ends with
-    /// it.
+    /// The page and its Markdown, each in its languages.
     ///
     /// # Errors
     /// [`SiteError`] when a template cannot be rendered.
     pub(super) fn documents(
         &self,
-        templates: &Templates<'_>,
-        layout: &str,
-        link: Option<&str>,
-        reference: Option<&Value>,
+        templates: &Templates,
+        layout: Layout<'_>,
     ) -> Result<[Document; 2], SiteError> {
+        let (mut pages, mut twins) = (Vec::new(), Vec::new());
+        for text in &self.texts {
+            let html = Representation::new(HTML, self.html(templates, text, layout)?);
+            let mut markdown = text.article.markdown.clone();
+            if let Some(end) = layout.markdown_end {
+                markdown.extend(["\n", &templates.fill(end, layout.values.clone())?]);
+            }
+            let markdown = Representation::new(MARKDOWN, markdown);
+            let forms = [html, markdown];
+            let [html, markdown] = match self.texts.len() {
+                1 => forms,
+                _ => forms.map(|form| form.in_language(text.language)),
+            };
+            pages.extend([html, markdown.clone()]);
+            twins.push(markdown);
+        }
         let markdown_path = self.markdown_path();
         let alternate = format!("<{markdown_path}>; rel=\"alternate\"; type=\"text/markdown\"");
-        let html = self.html(templates, layout, reference)?;
-        let mut markdown = self.article.markdown.clone();
-        if let Some(reference) = reference {
-            markdown.extend(["\n", &templates.fill(REFERENCE, reference.clone())?]);
-        }
-        let html = Representation::new(HTML, html);
-        let markdown = Representation::new(MARKDOWN, markdown);
         let page = Document {
-            link: Some(match link {
+            link: Some(match layout.link {
                 Some(link) => format!("{link}, {alternate}"),
                 None => alternate,
             }),
-            ..Document::new(
-                self.path.clone(),
-                PAGE_MAX_AGE_S,
-                vec![html, markdown.clone()],
-            )
+            ..Document::new(self.path.clone(), PAGE_MAX_AGE_S, pages)
         };
         let twin = Document {
             is_negotiated: true,
-            ..Document::new(markdown_path, PAGE_MAX_AGE_S, vec![markdown])
+            ..Document::new(markdown_path, PAGE_MAX_AGE_S, twins)
         };
         Ok([page, twin])
     }
 
     fn html(
         &self,
-        templates: &Templates<'_>,
-        layout: &str,
-        reference: Option<&Value>,
+        templates: &Templates,
+        text: &Text,
+        layout: Layout<'_>,
     ) -> Result<String, SiteError> {
-        let Article { lead, sections, .. } = &self.article;
+        let Article { lead, sections, .. } = &text.article;
         let section = |section: &Section| {
             context! {
                 title => section.title.as_str(),
@@ -101,19 +139,24 @@ impl Page {
             }
         };
         let article = context! {
+            here => self.path.as_str(),
             lead => Value::from_safe_string(lead.html.clone()),
             sections => sections.iter().map(section).collect::<Vec<_>>(),
-            ..reference.cloned().unwrap_or_else(|| context! { groups => () })
+            ..layout.values.clone()
         };
-        let body = templates.fill(layout, article)?;
+        let body = templates.fill_in(text.language, layout.template, article)?;
+        let languages = self.texts.iter().map(|text| text.language);
+        let language = |it: Language| context! { tag => it.tag(), name => it.name() };
         let frame = context! {
             title => lead.title.as_str(),
-            description => self.description(),
+            description => text.description(),
             here => self.path.as_str(),
+            languages => languages.map(language).collect::<Vec<_>>(),
             markdown_path => Value::from_safe_string(self.markdown_path()),
             body => Value::from_safe_string(body.clone()),
+            ..layout.values.clone()
         };
-        let html = templates.fill(FRAME, frame)?;
+        let html = templates.fill_in(text.language, FRAME, frame)?;
         if html.contains(&body) {
             Ok(html)
         } else {
@@ -123,13 +166,33 @@ impl Page {
 
     /// The page, as other documents list it.
     pub(super) fn card(&self) -> Value {
+        let title = self.texts.first().map(|text| &text.article.lead.title);
         context! {
             path => self.path.as_str(),
             markdown_path => self.markdown_path(),
-            title_md => escape_markdown(&self.article.lead.title),
+            title_md => title.map(|title| escape_markdown(title)),
         }
     }
 
+    /// What the assistant may quote: the page's sections, and what stands before them. A text that is
+    /// the same in several languages comes once.
+    pub(super) fn passages(&self, base_url: &str) -> Vec<Passage> {
+        let url = format!("{base_url}{}", self.path);
+        let mut passages = Vec::new();
+        for text in &self.texts {
+            let is_same = |it: &&Text| it.article.markdown == text.article.markdown;
+            let mut same = self.texts.iter().filter(is_same);
+            let is_first = same.next().is_some_and(|it| it.language == text.language);
+            if is_first {
+                let language = same.next().is_none().then_some(text.language);
+                passages.extend(text.passages(&url, language));
+            }
+        }
+        passages
+    }
+}
+
+impl Text {
     /// The beginning of its first paragraph.
     fn description(&self) -> String {
         let Article { lead, sections, .. } = &self.article;
@@ -141,14 +204,20 @@ impl Page {
         shorten(text, DESCRIPTION_LEN_MAX)
     }
 
-    /// What the assistant may quote: the page's sections, and what stands before them.
-    pub(super) fn passages(&self, base_url: &str) -> Vec<Passage> {
-        let url = format!("{base_url}{}", self.path);
+    /// Its passages, under the page's `url`.
+    fn passages(&self, url: &str, language: Option<Language>) -> Vec<Passage> {
+        let url = match language {
+            Some(language) if language != Language::default() => {
+                format!("{url}?lang={}", language.tag())
+            }
+            Some(_) | None => url.to_owned(),
+        };
         let passage = |section: &Section, url| Passage {
             title: section.title.clone(),
             url,
             text: section.text.clone(),
             hints: section.hints.clone(),
+            language,
         };
         let Article { lead, sections, .. } = &self.article;
         std::iter::once(passage(lead, url.clone()))

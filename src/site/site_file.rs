@@ -29,6 +29,7 @@ const REPLACEABLE: &[&str] = &[
     "llms.txt",
     "page.html",
     "problem.md",
+    "reference.md",
     "robots.txt",
     "style.css",
 ];

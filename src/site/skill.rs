@@ -30,7 +30,7 @@ impl Skill {
     ///
     /// # Errors
     /// [`SiteError`] when its file cannot be rendered.
-    pub(super) fn public_api(templates: &Templates<'_>) -> Result<Self, SiteError> {
+    pub(super) fn public_api(templates: &Templates) -> Result<Self, SiteError> {
         const NAME: &str = "public-landing-api";
         const DESCRIPTION: &str = "Call the zero-auth endpoints of the public landing API. Use when \
              a task needs its health, sandbox, newsletter, assistant, key or agent registration \

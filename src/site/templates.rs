@@ -2,13 +2,18 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::sync::Arc;
 
+use fluent_bundle::FluentArgs;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Value;
-use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
+use minijinja::value::{Kwargs, Value};
+use minijinja::{AutoEscape, Environment, ErrorKind, State, UndefinedBehavior, context};
+
+use crate::domain::language::Language;
 
 use super::document::fingerprint;
 use super::error::SiteError;
+use super::locales::Locales;
 use super::markdown;
 use super::script;
 use super::site_file::SiteFile;
@@ -27,6 +32,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("guide.md"),
     source!("auth.md"),
     source!("problem.md"),
+    source!("reference.md"),
     source!("page.html"),
     source!("parts/article.html"),
     source!("home.html"),
@@ -60,27 +66,29 @@ const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The templates, and the values that all of them may use.
 #[derive(Debug)]
-pub(super) struct Templates<'a> {
-    environment: Environment<'a>,
+pub(super) struct Templates {
+    environment: Environment<'static>,
     context: Value,
-    verbatim: Vec<(&'static str, Cow<'a, str>)>,
+    verbatim: Vec<(&'static str, Cow<'static, str>)>,
 }
 
-impl<'a> Templates<'a> {
+impl Templates {
     /// The templates of the service and of the operator's `files`.
     ///
     /// # Errors
     /// [`SiteError`] when one does not parse.
-    pub(super) fn new(context: Value, files: &'a [SiteFile]) -> Result<Self, SiteError> {
+    pub(super) fn new(context: Value, files: &[SiteFile]) -> Result<Self, SiteError> {
         let mut environment = environment()?;
         let verbatim = VERBATIM.iter().map(|&(name, text)| (name, Cow::from(text)));
         let mut verbatim: Vec<_> = verbatim.collect();
+        for &(name, source) in SOURCES {
+            environment.add_template(name, source)?;
+        }
         // The operator's file replaces the one of the same name.
-        let own = files.iter().map(|file| (&*file.name, &*file.text));
-        for (name, source) in SOURCES.iter().copied().chain(own) {
-            match verbatim.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, text)) => *text = Cow::from(source),
-                None => environment.add_template(name, source)?,
+        for SiteFile { name, text } in files {
+            match verbatim.iter_mut().find(|(known, _)| known == name) {
+                Some((_, replaced)) => *replaced = Cow::from(text.clone()),
+                None => environment.add_template_owned(name.clone(), text.clone())?,
             }
         }
         // A page loads the script and style that it was made with.
@@ -102,15 +110,43 @@ impl<'a> Templates<'a> {
         &self.context
     }
 
-    /// Renders the template `name`; `more` takes precedence over the values that all may use.
+    /// The template of the page `name` in `language`: one of its own, such as `about.de.md` for
+    /// `about.md`, or else the page's.
+    pub(super) fn source_in(&self, language: Language, name: &str) -> String {
+        let own = match name.rsplit_once('.') {
+            Some((stem, ending)) => format!("{stem}.{}.{ending}", language.tag()),
+            None => name.to_owned(),
+        };
+        if self.environment.get_template(&own).is_ok() {
+            own
+        } else {
+            name.to_owned()
+        }
+    }
+
+    /// Renders the template `name` for readers of English.
     ///
     /// # Errors
-    /// [`SiteError`] when it uses an undefined value or grows too large.
+    /// As [`Self::fill_in`].
     pub(super) fn fill(&self, name: &str, more: Value) -> Result<String, SiteError> {
+        self.fill_in(Language::English, name, more)
+    }
+
+    /// Renders the template `name`, with messages in `language`; `more` takes precedence over the values
+    /// that all may use.
+    ///
+    /// # Errors
+    /// [`SiteError`] when it uses an undefined value or message, or grows too large.
+    pub(super) fn fill_in(
+        &self,
+        language: Language,
+        name: &str,
+        more: Value,
+    ) -> Result<String, SiteError> {
         if let Some((_, text)) = self.verbatim.iter().find(|(verbatim, _)| *verbatim == name) {
             return Ok(text.clone().into_owned());
         }
-        let context = self.context.clone();
+        let context = context! { lang => language.tag(), ..self.context.clone() };
         let template = self.environment.get_template(name)?;
         let mut filled = Bounded::default();
         template
@@ -128,7 +164,7 @@ impl<'a> Templates<'a> {
     }
 }
 
-fn environment<'a>() -> Result<Environment<'a>, SiteError> {
+fn environment() -> Result<Environment<'static>, SiteError> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
     environment.set_syntax(syntax?);
@@ -152,9 +188,59 @@ fn environment<'a>() -> Result<Environment<'a>, SiteError> {
     environment.add_filter("shell", |text: &str| {
         format!("'{}'", text.replace('\'', "'\\''"))
     });
+    let locales = Arc::new(Locales::read()?);
+    environment.add_function("text", message(Arc::clone(&locales)));
+    environment.add_function("duration", move |state: &State<'_, '_>, seconds: u64| {
+        let (n, key) = in_largest_unit(seconds);
+        let mut args = FluentArgs::new();
+        args.set("n", n);
+        fluent(locales.text(language(state), key, &args))
+    });
     environment.add_filter("json", json);
     environment.add_filter("resolved", resolved);
     Ok(environment)
+}
+
+/// The function `text(key, name=value, ...)`: a message in the page's language.
+fn message(
+    locales: Arc<Locales>,
+) -> impl Fn(&State<'_, '_>, &str, Kwargs) -> Result<String, minijinja::Error> {
+    move |state, key, values| {
+        let mut args = FluentArgs::new();
+        for name in values.args() {
+            let value: Value = values.get(name)?;
+            match u32::try_from(value.clone()) {
+                Ok(number) => args.set(name.to_owned(), number),
+                Err(_) => args.set(name.to_owned(), value.to_string()),
+            }
+        }
+        fluent(locales.text(language(state), key, &args))
+    }
+}
+
+fn fluent(text: Result<String, String>) -> Result<String, minijinja::Error> {
+    text.map_err(|why| minijinja::Error::new(ErrorKind::InvalidOperation, why))
+}
+
+/// The language that a template is rendered in.
+fn language(state: &State<'_, '_>) -> Language {
+    let tag = state.lookup("lang");
+    let language = tag.as_ref().and_then(|tag| Language::of_tag(tag.as_str()?));
+    language.unwrap_or_default()
+}
+
+/// A length of time as people say it: rounded up to whole minutes, hours or days once there is more than
+/// one, with the key of the message that says so.
+fn in_largest_unit(seconds: u64) -> (u64, &'static str) {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    match seconds {
+        ..MINUTE => (seconds, "duration-seconds"),
+        ..=HOUR => (seconds.div_ceil(MINUTE), "duration-minutes"),
+        ..=DAY => (seconds.div_ceil(HOUR), "duration-hours"),
+        _ => (seconds.div_ceil(DAY), "duration-days"),
+    }
 }
 
 /// A string as it is, any other value as JSON.

@@ -102,6 +102,7 @@ async fn the_embedded_model_streams_paragraphs() {
         url: "/docs#keys".to_owned(),
         text: "Keys are free.\n\nAsk for one.".to_owned(),
         hints: String::new(),
+        language: None,
     };
     let app = Setup {
         model: Arc::new(PassageModelClient::new(vec![passage])),

@@ -88,6 +88,7 @@ fn passage(title: &str, text: &str) -> Passage {
         url: "https://example.com/#it".to_owned(),
         text: text.to_owned(),
         hints: String::new(),
+        language: None,
     }
 }
 

@@ -189,6 +189,7 @@ mod tests {
             url: format!("/docs#{number}"),
             text: "word ".repeat(800),
             hints: "never shown".to_owned(),
+            language: None,
         };
         let passages: Vec<_> = (0..30).map(passage).collect();
         let prompt = page_prompt("Landing API", &passages);
