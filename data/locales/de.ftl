@@ -18,3 +18,9 @@ duration-days = { $n ->
     [one] { $n } Tag
    *[other] { $n } Tage
 }
+
+## Newsletter form
+
+newsletter-title = Newsletter
+newsletter-email = E-Mail-Adresse
+newsletter-submit = Anmelden

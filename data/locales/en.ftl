@@ -18,3 +18,9 @@ duration-days = { $n ->
     [one] { $n } day
    *[other] { $n } days
 }
+
+## Newsletter form
+
+newsletter-title = Newsletter
+newsletter-email = E-mail address
+newsletter-submit = Sign up

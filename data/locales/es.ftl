@@ -18,3 +18,9 @@ duration-days = { $n ->
     [one] { $n } día
    *[other] { $n } días
 }
+
+## Newsletter form
+
+newsletter-title = Boletín
+newsletter-email = Correo electrónico
+newsletter-submit = Suscribirse

@@ -18,3 +18,9 @@ duration-days = { $n ->
     [one] { $n } jour
    *[other] { $n } jours
 }
+
+## Newsletter form
+
+newsletter-title = Newsletter
+newsletter-email = Adresse e-mail
+newsletter-submit = S’inscrire

@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::domain::client::Client;
 use crate::domain::time::Timestamp;
 use crate::site::Site;
+use crate::site::page_writer::PageWriter;
 use crate::site::tools::Toolbox;
 use crate::usecases::ask_assistant::ChatIdentity;
 
@@ -30,6 +31,8 @@ pub(crate) struct ServerState {
     pub(crate) documents: Documents,
     pub(crate) urls: DocumentUrls,
     pub(crate) toolbox: Toolbox,
+    /// Renders pages that are no documents.
+    pub(crate) page_writer: PageWriter,
     /// The body of the health answer, which is always the same.
     pub(crate) health: Bytes,
     /// Handlers with effects and streamed answers that have begun. A stop waits for them.
@@ -54,6 +57,7 @@ impl ServerState {
             urls,
             documents: Documents::new(site.documents()),
             toolbox: site.toolbox().clone(),
+            page_writer: site.page_writer().clone(),
             health: Bytes::from(health.to_string()),
             unfinished: TaskTracker::new(),
         }

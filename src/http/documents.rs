@@ -17,10 +17,9 @@ use super::negotiate;
 use super::reply::{Reply, ReplyBody, whole};
 
 /// What a browser may do with a page: show it with our stylesheet, script and icon, and have the
-/// script talk to this origin. Forms are sent by the script, never by themselves, and no string
-/// becomes HTML or code (Trusted Types).
-const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self'; \
-     script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; \
+/// script and forms talk to this origin. No string becomes HTML or code (Trusted Types).
+pub(super) const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self'; \
+     script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// What browsers are told about every page, beside its policy.

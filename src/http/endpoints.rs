@@ -14,7 +14,9 @@ use crate::site::tools::Tool;
 
 use super::context::RequestContext;
 use super::endpoint::{BodyRule, Endpoint, Route, Verb};
-use super::handlers::{agent, assistant, health, keys, newsletter, oauth, pages, sandbox};
+use super::handlers::{
+    agent, assistant, health, keys, newsletter, newsletter_form, oauth, pages, sandbox,
+};
 use super::log::PREFLIGHT;
 use super::mcp;
 use super::problem::{Code, Problem};
@@ -30,6 +32,7 @@ pub const ENDPOINTS: &[&Endpoint] = &[
     &sandbox::DESCRIBE_ECHO,
     &sandbox::ECHO,
     &newsletter::SUBSCRIBE,
+    &newsletter_form::SHOW,
     &assistant::QUOTA,
     &assistant::CHAT,
     &agent::REGISTER,

@@ -14,6 +14,7 @@
 //! | `head`, `body`, `wire`, `form`, `cookie` | checking heads, reading bodies, the JSON or form in them, cookies |
 //! | `ceilings` | warnings when all clients together reach a limit |
 //! | `documents`, `negotiate` | the site's documents as answers |
+//! | `written_page` | a page that is rendered for one request |
 //! | [`problem`] | failures as problem details (RFC 9457) |
 //! | `reply`, `sse`, `render`, `headers`, [`ratelimit`] | writing answers |
 //! | `panics`, `request_id`, `log` | a panic as a problem, the request's name and log line |
@@ -55,3 +56,4 @@ mod socket;
 mod sse;
 mod version;
 mod wire;
+mod written_page;

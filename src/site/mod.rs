@@ -13,6 +13,7 @@
 //! | `templates` | the files of `data/`, and rendering them |
 //! | `site_file` | the operator's own files |
 //! | `page` | a page in the site's frame, its Markdown, its passages |
+//! | [`page_writer`] | pages that are rendered while a request is answered |
 //! | `markdown` | Markdown to HTML, and to the plain text that the assistant quotes |
 //! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `reference` | the API reference, arranged from the description |
@@ -30,12 +31,15 @@ mod locales;
 mod markdown;
 mod openapi;
 mod page;
+pub mod page_writer;
 mod reference;
 mod script;
 mod site_file;
 mod skill;
 mod templates;
 pub mod tools;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use minijinja::context;
@@ -50,6 +54,7 @@ pub use error::SiteError;
 pub use facts::SiteFacts;
 use openapi::Description;
 use page::Page;
+use page_writer::PageWriter;
 use site_file::FileRole;
 pub use site_file::SiteFile;
 use skill::Skill;
@@ -62,6 +67,7 @@ pub struct Site {
     documents: Vec<Document>,
     passages: Vec<Passage>,
     toolbox: Toolbox,
+    page_writer: PageWriter,
 }
 
 /// What the page of a problem code says.
@@ -162,6 +168,7 @@ impl Site {
             documents,
             passages,
             toolbox,
+            page_writer: PageWriter::new(Arc::new(templates)),
         })
     }
 
@@ -173,6 +180,11 @@ impl Site {
     /// The MCP server's names and tools.
     pub fn toolbox(&self) -> &Toolbox {
         &self.toolbox
+    }
+
+    /// Renders pages while requests are answered.
+    pub const fn page_writer(&self) -> &PageWriter {
+        &self.page_writer
     }
 
     /// What the assistant may quote: the sections of the guide and of the operator's own pages, the

@@ -36,7 +36,15 @@ const REPLACEABLE: &[&str] = &[
 
 /// Names that are the first segment of other paths of the service.
 const RESERVED: &[&str] = &[
-    "agent", "api", "docs", "livez", "mcp", "oauth2", "problems", "script",
+    "agent",
+    "api",
+    "docs",
+    "livez",
+    "mcp",
+    "newsletter",
+    "oauth2",
+    "problems",
+    "script",
 ];
 
 /// The longest name of a page, without its ending.

@@ -36,6 +36,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("page.html"),
     source!("parts/article.html"),
     source!("home.html"),
+    source!("parts/newsletter.html"),
     source!("parts/reference.html"),
     source!("parts/operation.html"),
     source!("parts/reference.md"),
@@ -68,6 +69,7 @@ const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Templates {
     environment: Environment<'static>,
+    locales: Arc<Locales>,
     context: Value,
     verbatim: Vec<(&'static str, Cow<'static, str>)>,
 }
@@ -78,7 +80,8 @@ impl Templates {
     /// # Errors
     /// [`SiteError`] when one does not parse.
     pub(super) fn new(context: Value, files: &[SiteFile]) -> Result<Self, SiteError> {
-        let mut environment = environment()?;
+        let locales = Arc::new(Locales::read()?);
+        let mut environment = environment(&locales)?;
         let verbatim = VERBATIM.iter().map(|&(name, text)| (name, Cow::from(text)));
         let mut verbatim: Vec<_> = verbatim.collect();
         for &(name, source) in SOURCES {
@@ -101,6 +104,7 @@ impl Templates {
         Ok(Self {
             context: context! { ..paths, ..context },
             environment,
+            locales,
             verbatim,
         })
     }
@@ -108,6 +112,15 @@ impl Templates {
     /// The values that all templates may use.
     pub(super) fn context(&self) -> &Value {
         &self.context
+    }
+
+    /// The message `key`, which takes no arguments.
+    ///
+    /// # Errors
+    /// [`SiteError`] when there is none, or it takes some.
+    pub(super) fn text(&self, language: Language, key: &str) -> Result<String, SiteError> {
+        let text = self.locales.text(language, key, &FluentArgs::new());
+        text.map_err(|why| SiteError::new(&format!("{}.ftl", language.tag()), why))
     }
 
     /// The template of the page `name` in `language`: one of its own, such as `about.de.md` for
@@ -164,7 +177,7 @@ impl Templates {
     }
 }
 
-fn environment() -> Result<Environment<'static>, SiteError> {
+fn environment(locales: &Arc<Locales>) -> Result<Environment<'static>, SiteError> {
     let mut environment = Environment::new();
     let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
     environment.set_syntax(syntax?);
@@ -188,8 +201,8 @@ fn environment() -> Result<Environment<'static>, SiteError> {
     environment.add_filter("shell", |text: &str| {
         format!("'{}'", text.replace('\'', "'\\''"))
     });
-    let locales = Arc::new(Locales::read()?);
-    environment.add_function("text", message(Arc::clone(&locales)));
+    environment.add_function("text", message(Arc::clone(locales)));
+    let locales = Arc::clone(locales);
     environment.add_function("duration", move |state: &State<'_, '_>, seconds: u64| {
         let (n, key) = in_largest_unit(seconds);
         let mut args = FluentArgs::new();

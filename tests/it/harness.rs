@@ -263,6 +263,10 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap()
     }
 
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
@@ -425,7 +429,7 @@ fn check_oauth(is_oauth: bool, is_head: bool, reply: &Reply) {
 
 /// No header leaves the service unnoticed.
 fn check_headers(reply: &Reply) {
-    const ALLOWED: [&str; 34] = [
+    const ALLOWED: [&str; 35] = [
         "access-control-allow-credentials",
         "access-control-allow-headers",
         "access-control-allow-methods",
@@ -435,6 +439,7 @@ fn check_headers(reply: &Reply) {
         "allow",
         "cache-control",
         "connection",
+        "content-language",
         "content-length",
         "content-security-policy",
         "content-type",

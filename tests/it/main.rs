@@ -45,6 +45,7 @@ mod log_lines;
 mod mcp;
 mod metrics;
 mod newsletter;
+mod newsletter_form;
 mod notify;
 mod openai;
 mod openapi_contract;

@@ -7,6 +7,7 @@ mod failures;
 pub(super) mod health;
 pub(super) mod keys;
 pub(super) mod newsletter;
+pub(super) mod newsletter_form;
 pub(super) mod oauth;
 pub(super) mod pages;
 pub(super) mod sandbox;

@@ -1,0 +1,54 @@
+//! Pages that are rendered while a request is answered.
+
+use std::sync::Arc;
+
+use minijinja::context;
+use minijinja::value::{Serde, Value};
+use serde::Serialize;
+
+use crate::domain::language::Language;
+
+use super::catalog::FRAME;
+use super::error::SiteError;
+use super::templates::Templates;
+
+/// Renders pages in the site's frame. A clone shares the templates.
+#[derive(Clone, Debug)]
+pub struct PageWriter(Arc<Templates>);
+
+impl PageWriter {
+    pub(super) const fn new(templates: Arc<Templates>) -> Self {
+        Self(templates)
+    }
+
+    /// Renders the template `layout` with `values`, in the frame. The message `title` is the page's title;
+    /// `path` is where the page can be read again, in every language, if it can.
+    ///
+    /// # Errors
+    /// [`SiteError`] when a template uses what is not there, or grows too large.
+    pub fn write(
+        &self,
+        language: Language,
+        layout: &str,
+        title: &str,
+        path: Option<&str>,
+        values: &impl Serialize,
+    ) -> Result<String, SiteError> {
+        let Self(templates) = self;
+        let values = Value::from(Serde(values));
+        let body = templates.fill_in(language, layout, values)?;
+        let languages: &[Language] = path.map_or(&[], |_path| &Language::ALL);
+        let languages = languages.iter();
+        let languages = languages.map(|it| context! { tag => it.tag(), name => it.name() });
+        // The frame has all its values, even where there is nothing to say.
+        let frame = context! {
+            title => templates.text(language, title)?,
+            description => "",
+            here => path.unwrap_or_default(),
+            languages => languages.collect::<Vec<_>>(),
+            markdown_path => "",
+            body => Value::from_safe_string(body),
+        };
+        templates.fill_in(language, FRAME, frame)
+    }
+}
