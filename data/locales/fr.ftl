@@ -24,3 +24,51 @@ duration-days = { $n ->
 newsletter-title = Newsletter
 newsletter-email = Adresse e-mail
 newsletter-submit = S’inscrire
+newsletter-trap = Laissez ce champ vide
+
+## Cadre de chaque page
+
+frame-skip = Aller au contenu
+frame-navigation = Site
+frame-home = Accueil
+frame-help = Aide
+frame-developers = Développeurs
+frame-markdown = Cette page en Markdown
+frame-languages = Langue
+frame-imprint = Mentions légales
+frame-privacy = Confidentialité
+frame-contents = Sommaire
+
+## Page d’accueil
+
+home-promise = Soyez les premiers informés de nos nouveautés
+home-lead = Laissez votre adresse, et { $name } vous écrira quand il y aura quelque chose à lire. Sans compte ni suivi.
+home-newsletter-title = Newsletter
+home-newsletter-kept = Votre adresse reste chez les responsables de ce site et n’est transmise à personne.
+home-newsletter-passed-on = Votre adresse est transmise aussitôt au prestataire de la newsletter et n’est pas conservée ici.
+home-stored = Ce qui est conservé à votre sujet
+home-chat-title = Des questions ? Posez-les ici
+home-chat-model = Un modèle de langage répond, et il peut se tromper. Ce que vous écrivez est envoyé au modèle choisi par les responsables de ce site.
+home-chat-search = L’assistant trouve dans nos pages le passage qui répond à votre question. Ce que vous écrivez n’est pas conservé.
+home-chat-unscripted = Avec les scripts activés, vous pouvez interroger l’assistant ici. Sans eux, la page d’[aide](/help) répond aux questions courantes.
+home-suggestion-site = Quel est ce site ?
+home-suggestion-leave = Comment me désabonner ?
+home-suggestion-stored = Quelles données gardez-vous sur moi ?
+home-developers-title = Pour les développeurs et les agents
+home-developers = Tout cela est une API JSON gratuite et sans compte : la [page des développeurs]({ $developers }) propose clés et commandes, le [guide]({ $docs }) explique chaque appel (en anglais), et [llms.txt]({ $llms }) énumère tout ce qu’il y a à lire.
+home-more-pages = Autres pages
+home-erp = L’ERP est un système à part : <{ $url }>
+
+## Pages d’erreur
+
+error-not-found-title = Cette page n’existe pas
+error-not-found = L’adresse est peut-être mal écrite, ou la page a été déplacée. Les majuscules et la barre oblique finale comptent.
+error-method-title = Cela n’est pas possible ici
+error-method = Cette adresse n’accepte pas ce qui a été envoyé. Revenez en arrière et essayez autrement.
+error-too-many-title = Une petite pause, s’il vous plaît
+error-too-many = De nombreuses requêtes sont arrivées de votre réseau. Réessayez dans { $time }.
+error-broken-title = Un problème est survenu de notre côté
+error-broken = Réessayez dans un instant. Si le problème persiste, communiquez ce numéro aux responsables de ce site : { $id }
+error-other-title = Cela n’a pas fonctionné
+error-other = La requête n’a pas pu être comprise. Revenez en arrière et réessayez.
+error-home = Vers l’accueil

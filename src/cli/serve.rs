@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener as WebListener, UnixListener};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -128,9 +128,11 @@ pub async fn serve_until_stopped(
         drain_deadline: args.drain_deadline(DEADLINES),
         ..ServerLimits::default()
     };
-    let stop = stop_signal(interrupt.clone(), metrics, args.drain_notice)?;
+    let stop = stop_signal(interrupt.clone(), Arc::clone(&metrics), args.drain_notice)?;
     let listener = socket.listen()?;
     announce(args, bound);
+    let (compressed, state) = (Arc::clone(&service), Arc::clone(&metrics));
+    spawn_blocking(move || compressed.compress_documents(|| state.is_stopping()));
     serve(listener, service, limits, stop, interrupt).await;
     admin.stop().await;
     counting.finish().await;

@@ -63,6 +63,14 @@ pub struct Args {
     #[arg(long, value_name = "URL", value_parser = values::link)]
     pub erp_url: Option<String>,
 
+    /// Address of the imprint that every page links to, or a path of this site such as /imprint
+    #[arg(long, value_name = "URL", value_parser = values::page_link)]
+    pub imprint_url: Option<String>,
+
+    /// Address of the privacy notice that every page links to, or a path of this site
+    #[arg(long, value_name = "URL", value_parser = values::page_link)]
+    pub privacy_url: Option<String>,
+
     /// Directory with files of your own for the site: Markdown pages, and what replaces a file of
     /// the service
     #[arg(long, value_name = "DIR")]

@@ -61,6 +61,15 @@ pub(super) fn link(text: &str) -> Result<String, String> {
     http_url(text).map(|url| trimmed(&url))
 }
 
+/// The address of a page, or the path of one on this site.
+pub(super) fn page_link(text: &str) -> Result<String, String> {
+    let is_path_byte = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\".contains(&byte);
+    if text.starts_with('/') && !text.starts_with("//") && text.bytes().all(is_path_byte) {
+        return Ok(text.to_owned());
+    }
+    link(text).map_err(|why| format!("{why}, or a path such as /imprint"))
+}
+
 /// An origin (RFC 6454), serialised as browsers do.
 fn origin(text: &str) -> Result<String, String> {
     let url = http_url(text)?;

@@ -44,8 +44,8 @@ const ACCEPTED_BY_DOCUMENTS: HeaderValue =
 /// What scripts of any origin may read of an answer about a document, beside the CORS-safelisted
 /// response headers.
 const EXPOSED_BY_DOCUMENTS: HeaderValue = HeaderValue::from_static(
-    "allow, content-security-policy, cross-origin-opener-policy, date, etag, link, \
-     permissions-policy, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
+    "allow, content-encoding, content-security-policy, cross-origin-opener-policy, date, etag, \
+     link, permissions-policy, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
      ratelimit-reset, referrer-policy, retry-after, service-api-version, vary, www-authenticate, \
      x-content-type-options, x-request-id",
 );

@@ -1,17 +1,19 @@
 //! The site's documents as answers. Their headers are made once, at start.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 use hyper::body::Bytes;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName,
-    HeaderValue, IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    HeaderName, HeaderValue, IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY,
 };
 use hyper::{HeaderMap, StatusCode, Uri};
 
 use crate::domain::language::Language;
 use crate::site::{self, Document, Representation};
 
+use super::compression::{self, Coding};
 use super::headers::{NO_STORE, insert};
 use super::negotiate;
 use super::reply::{Reply, ReplyBody, whole};
@@ -74,11 +76,20 @@ struct Variant {
     media_type: &'static str,
     /// Its language, if the document has one in each.
     language: Option<Language>,
-    etag: String,
-    body: Bytes,
+    plain: Encoded,
+    /// The same in each coding that makes it shorter, once it has been compressed.
+    compressed: OnceLock<Vec<(Coding, Encoded)>>,
+    /// Those of the body as it is, without its tag.
     headers: HeaderMap,
-    /// Those of a 304 (RFC 9110, section 15.4.5).
+    /// Those of a 304 (RFC 9110, section 15.4.5), without the tag.
     headers_unchanged: HeaderMap,
+}
+
+/// A body as it is sent, and its entity tag.
+#[derive(Debug)]
+struct Encoded {
+    body: Bytes,
+    etag: String,
 }
 
 impl Documents {
@@ -101,6 +112,35 @@ impl Documents {
         }
     }
 
+    /// Compresses every document, unless `is_stopping`. It takes seconds; until it is done, documents are
+    /// sent as they are.
+    pub(crate) fn compress(&self, is_stopping: impl Fn() -> bool) {
+        let mut done: HashMap<(Bytes, Coding), Option<Bytes>> = HashMap::new();
+        for variant in self.by_path.values().flat_map(|document| &document.forms) {
+            if is_stopping() {
+                return;
+            }
+            let compressed = Coding::ALL.into_iter().filter_map(|coding| {
+                let plain = &variant.plain.body;
+                let body = done
+                    .entry((plain.clone(), coding))
+                    .or_insert_with(|| compression::compress(plain, coding));
+                let etag = variant.plain.etag.trim_end_matches('"');
+                Some((
+                    coding,
+                    Encoded {
+                        body: body.clone()?,
+                        etag: format!("{etag}-{}\"", coding.name()),
+                    },
+                ))
+            });
+            if compression::is_worth(variant.plain.body.len()) {
+                // It is set once: nobody else compresses.
+                let _ = variant.compressed.set(compressed.collect());
+            }
+        }
+    }
+
     /// Whether `path`, matched exactly, is a document's.
     pub(crate) fn contains(&self, path: &str) -> bool {
         self.by_path.contains_key(path)
@@ -115,16 +155,7 @@ impl Documents {
         let forms = || forms.iter().filter(is_readable);
         let media_types = forms().map(|variant| variant.media_type);
         let variant = forms().nth(negotiate::choose(request, media_types))?;
-        let mut reply = if has(request, &variant.etag) {
-            let headers = variant.headers_unchanged.clone();
-            Reply::new(StatusCode::NOT_MODIFIED, headers, ReplyBody::default())
-        } else {
-            Reply::new(
-                StatusCode::OK,
-                variant.headers.clone(),
-                whole(variant.body.clone()),
-            )
-        };
+        let mut reply = variant.answer(request);
         let named = uri.query().and_then(|query| query.strip_prefix("v="));
         if let (Some(named), Some(version)) = (named, version)
             && named != version
@@ -158,14 +189,21 @@ impl Variant {
             CACHE_CONTROL,
             &format!("public, max-age={max_age_s}"),
         );
-        insert(&mut headers_unchanged, ETAG, &representation.etag);
-        let vary = match (document.is_negotiated, representation.language) {
-            (true, Some(_)) => Some("Accept, Accept-Language"),
-            (true, None) => Some("Accept"),
-            (false, Some(_)) => Some("Accept-Language"),
-            (false, None) => None,
-        };
-        headers_unchanged.extend(vary.map(|vary| (VARY, HeaderValue::from_static(vary))));
+        let vary = [
+            (document.is_negotiated, "Accept"),
+            (representation.language.is_some(), "Accept-Language"),
+            (
+                compression::is_worth(representation.body.len()),
+                "Accept-Encoding",
+            ),
+        ];
+        let vary = vary
+            .into_iter()
+            .filter_map(|(is_so, name)| is_so.then_some(name));
+        let vary = vary.collect::<Vec<_>>().join(", ");
+        if !vary.is_empty() {
+            insert(&mut headers_unchanged, VARY, &vary);
+        }
         if let Some(language) = representation.language {
             let tag = HeaderValue::from_static(language.tag());
             headers_unchanged.insert(CONTENT_LANGUAGE, tag);
@@ -187,11 +225,31 @@ impl Variant {
         Self {
             media_type: representation.media_type,
             language: representation.language,
-            etag: representation.etag.clone(),
-            body: copied(&representation.body, copies),
+            plain: Encoded {
+                body: copied(&representation.body, copies),
+                etag: representation.etag.clone(),
+            },
+            compressed: OnceLock::new(),
             headers,
             headers_unchanged,
         }
+    }
+
+    /// The representation in the coding that the request prefers, or 304 if the client has it so.
+    fn answer(&self, request: &HeaderMap) -> Reply {
+        let compressed = self.compressed.get().map(Vec::as_slice).unwrap_or_default();
+        let coding = compression::choose(request, compressed.iter().map(|(coding, _)| *coding));
+        let chosen = compressed.iter().find(|(it, _)| Some(*it) == coding);
+        let encoded = chosen.map_or(&self.plain, |(_, encoded)| encoded);
+        if has(request, &encoded.etag) {
+            let mut headers = self.headers_unchanged.clone();
+            insert(&mut headers, ETAG, &encoded.etag);
+            return Reply::new(StatusCode::NOT_MODIFIED, headers, ReplyBody::default());
+        }
+        let mut headers = self.headers.clone();
+        insert(&mut headers, ETAG, &encoded.etag);
+        headers.extend(coding.map(|coding| (CONTENT_ENCODING, coding.header())));
+        Reply::new(StatusCode::OK, headers, whole(encoded.body.clone()))
     }
 }
 

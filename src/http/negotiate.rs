@@ -1,6 +1,6 @@
 //! Content negotiation (RFC 9110, section 12.5).
 
-use hyper::header::{ACCEPT, ACCEPT_LANGUAGE};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE};
 use hyper::{HeaderMap, Uri};
 
 use crate::domain::language::Language;
@@ -49,6 +49,20 @@ pub(crate) fn language(uri: &Uri, headers: &HeaderMap) -> Language {
         }
         chosen
     })
+}
+
+/// The weight that `Accept-Encoding` gives the content coding `name`, in thousandths, if it names it.
+pub(crate) fn coding_quality(headers: &HeaderMap, name: &str) -> Option<u16> {
+    headers
+        .get_all(ACCEPT_ENCODING)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .find_map(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let is_named = parts.next()?.eq_ignore_ascii_case(name);
+            is_named.then(|| weight(parts)).flatten()
+        })
 }
 
 /// The language and weight of a range of `Accept-Language`; `*` is the default language.

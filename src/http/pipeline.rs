@@ -16,14 +16,13 @@ use std::sync::Arc;
 use hyper::body::{Body, Bytes};
 use hyper::header::{CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use hyper::{HeaderMap, Request, Response, StatusCode, Version};
 
 use crate::app::App;
 use crate::domain::decision::Decision;
 use crate::domain::deprecation::Deprecation;
 use crate::usecases::{admit, ask_assistant};
 
-use super::area::Area;
 use super::body::{self, BodyError};
 use super::context::RequestContext;
 use super::cors;
@@ -51,20 +50,24 @@ impl LandingService {
     ) -> Response<ReplyBody> {
         let id = self.ids.next();
         let (parts, body) = request.into_parts();
-        let (is_head, area) = (parts.method == Method::HEAD, Area::of(parts.uri.path()));
         let mut log_line = LogLine::begin(id, &self.log_throttle, self.app(), &parts.method);
         let mut decision = Decision::default();
         let parts = Arc::new(parts);
-        let exchange = self.exchange(id, peer, parts, body, &mut decision, &mut log_line);
+        let exchange = self.exchange(
+            id,
+            peer,
+            Arc::clone(&parts),
+            body,
+            &mut decision,
+            &mut log_line,
+        );
         // Boxed, because hyper moves a request's future before it polls it. All panics are caught here
         // except those of spawned handlers, which have a `JoinHandle`.
         match catch_panic(Box::pin(exchange)).await {
             Ok(response) => response,
             Err(panic) => {
                 let problem = panicked(&*panic);
-                let response = self
-                    .renderer
-                    .problem(id, is_head, area, &problem, &decision);
+                let response = self.renderer.problem(id, &parts, &problem, &decision);
                 log_line.write(&response, &Err(problem), &decision);
                 response
             }

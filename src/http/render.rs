@@ -2,16 +2,19 @@
 
 use hyper::body::{Body as _, Bytes};
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, PRAGMA, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, PRAGMA, VARY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
+use hyper::http::request::Parts;
 use hyper::{HeaderMap, Response, StatusCode};
 
 use crate::domain::decision::Decision;
+use crate::site::page_writer::PageWriter;
 
 use super::area::Area;
 use super::context::RequestContext;
 use super::documents::DocumentUrls;
+use super::error_page;
 use super::headers::{NO_STORE, X_REQUEST_ID, insert};
 use super::problem::Problem;
 use super::ratelimit;
@@ -28,13 +31,15 @@ pub(super) struct Renderer {
     base_url: String,
     /// The URL of the protected resource metadata (RFC 9728).
     metadata: String,
+    page_writer: PageWriter,
 }
 
 impl Renderer {
-    pub(super) fn new(base_url: &str) -> Self {
+    pub(super) fn new(base_url: &str, page_writer: PageWriter) -> Self {
         Self {
             base_url: base_url.to_owned(),
             metadata: DocumentUrls::new(base_url).protected_resource,
+            page_writer,
         }
     }
 
@@ -59,24 +64,34 @@ impl Renderer {
             }
             Err(problem) => {
                 decision.merge(&problem.decision);
-                self.problem(id, is_head, area, problem, decision)
+                self.problem(id, &context.parts, problem, decision)
             }
         }
     }
 
-    /// The answer to a request that failed.
+    /// The answer to a request that failed: a problem, or a page for who wants one.
     pub(super) fn problem(
         &self,
         id: RequestId,
-        is_head: bool,
-        area: Area,
+        request: &Parts,
         problem: &Problem,
         decision: &Decision,
     ) -> Response<ReplyBody> {
+        let is_head = request.method == hyper::Method::HEAD;
+        let area = Area::of(request.uri.path());
+        if error_page::is_wanted(request)
+            && let Some(page) = error_page::reply(&self.page_writer, id, request, problem, decision)
+        {
+            let parts = (page.status, page.headers, page.body);
+            return write(id, is_head, area, decision, parts);
+        }
         let status = problem.code.kind().status;
         let mut headers = HeaderMap::with_capacity(16);
         headers.insert(CONTENT_TYPE, PROBLEM_JSON);
         headers.extend(problem.headers.iter().cloned());
+        if area == Area::Site {
+            headers.insert(VARY, HeaderValue::from_static("Accept"));
+        }
         if status == StatusCode::UNAUTHORIZED {
             insert(
                 &mut headers,

@@ -41,7 +41,7 @@ impl LandingService {
     /// to arrive.
     pub fn new(app: Arc<App>, site: &Site, id_seed: [u8; 16], body_deadline: Duration) -> Self {
         Self {
-            renderer: Renderer::new(&app.settings.base_url),
+            renderer: Renderer::new(&app.settings.base_url, site.page_writer().clone()),
             state: Arc::new(ServerState::new(app, site)),
             deprecations: DEPRECATIONS,
             ids: RequestIds::new(id_seed),
@@ -83,6 +83,11 @@ impl LandingService {
         let value = max_age_s.map(|max_age_s| format!("max-age={max_age_s}"));
         self.hsts = value.and_then(|value| HeaderValue::try_from(value).ok());
         self
+    }
+
+    /// Compresses the documents, unless `is_stopping`. Until it has, they are sent as they are.
+    pub fn compress_documents(&self, is_stopping: impl Fn() -> bool) {
+        self.state.documents.compress(is_stopping);
     }
 
     /// What clients hold now: the bytes of bodies that are being read and of heads that wait for a body,

@@ -6,7 +6,6 @@ use minijinja::value::Value;
 use crate::domain::language::Language;
 
 use super::document::{Document, JSON, MAX_AGE_S, PAGE_MAX_AGE_S, Representation, fingerprint};
-use super::page::Layout;
 
 /// A page of the service.
 #[derive(Debug)]
@@ -25,6 +24,19 @@ pub(super) struct PageRow {
     pub(super) languages: &'static [Language],
     /// Whether the assistant may quote it.
     pub(super) is_quoted: bool,
+}
+
+/// What a page is laid out with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout<'a> {
+    /// The template of its HTML.
+    pub(super) template: &'a str,
+    /// The beginning of its `Link` header.
+    pub(super) link: Option<&'a str>,
+    /// The template of what follows in its Markdown.
+    pub(super) markdown_end: Option<&'a str>,
+    /// What these templates may use beside the article.
+    pub(super) values: &'a Value,
 }
 
 /// A document that one template makes.
@@ -56,6 +68,12 @@ pub(super) const PAGES: &[PageRow] = &[
         ..PageRow::ENGLISH
     },
     PageRow {
+        path: "/developers",
+        template: "developers.md",
+        layout: "parts/developers.html",
+        ..PageRow::ENGLISH
+    },
+    PageRow {
         path: "/docs",
         template: "guide.md",
         is_quoted: true,
@@ -63,7 +81,7 @@ pub(super) const PAGES: &[PageRow] = &[
     },
     PageRow {
         path: "/docs/reference",
-        template: "reference.md",
+        template: "parts/reference_page.md",
         layout: "parts/reference.html",
         markdown_end: Some("parts/reference.md"),
         ..PageRow::ENGLISH
@@ -179,6 +197,13 @@ pub(super) const DOCUMENTS: &[DocumentRow] = &[
     DocumentRow::of_pages("/style.css", "style.css", &[CSS]),
     DocumentRow::of_pages("/icon.svg", "icon.svg", &[SVG]),
 ];
+
+/// The icon for phones and for previews of links, which take no SVG.
+pub(super) fn touch_icon() -> Document {
+    const PNG: &[u8] = include_bytes!("../../data/icon.png");
+    let form = Representation::new("image/png", PNG);
+    Document::new("/icon.png", MAX_AGE_S, vec![form])
+}
 
 impl DocumentRow {
     const fn new(

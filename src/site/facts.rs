@@ -14,6 +14,10 @@ pub struct SiteFacts {
     pub has_model: bool,
     /// Whether sign-ups are passed on to a provider, so that no contact is kept.
     pub passes_sign_ups_on: bool,
+    /// Where the imprint is, if pages link to one: an address, or a path of this site.
+    pub imprint_url: Option<String>,
+    /// The same of the privacy notice.
+    pub privacy_url: Option<String>,
     /// The other origins whose pages may read the answers.
     pub allowed_origins: Vec<String>,
     /// Whether proxies are trusted to name the client.

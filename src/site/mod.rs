@@ -160,6 +160,7 @@ impl Site {
         }
         documents.extend(description.documents());
         documents.extend(script::documents());
+        documents.push(catalog::touch_icon());
         for row in catalog::DOCUMENTS {
             let body = Bytes::from(templates.fill(row.template, contents.clone())?);
             documents.push(row.document(&body));

@@ -6,7 +6,7 @@ use minijinja::value::Value;
 use crate::domain::language::Language;
 use crate::domain::passage::Passage;
 
-use super::catalog::FRAME;
+use super::catalog::{FRAME, Layout};
 use super::context::escape_markdown;
 use super::document::{Document, HTML, MARKDOWN, PAGE_MAX_AGE_S, Representation};
 use super::error::SiteError;
@@ -30,19 +30,6 @@ pub(super) struct Page {
 struct Text {
     language: Language,
     article: Article,
-}
-
-/// What a page is laid out with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Layout<'a> {
-    /// The template of its HTML.
-    pub(super) template: &'a str,
-    /// The beginning of its `Link` header.
-    pub(super) link: Option<&'a str>,
-    /// The template of what follows in its Markdown.
-    pub(super) markdown_end: Option<&'a str>,
-    /// What these templates may use beside the article.
-    pub(super) values: &'a Value,
 }
 
 impl Page {

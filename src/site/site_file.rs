@@ -23,13 +23,13 @@ pub(super) enum FileRole {
 /// The files of the service that one of the operator's may replace.
 const REPLACEABLE: &[&str] = &[
     "auth.md",
+    "developers.md",
     "guide.md",
     "home.html",
     "index.md",
     "llms.txt",
     "page.html",
     "problem.md",
-    "reference.md",
     "robots.txt",
     "style.css",
 ];
@@ -38,7 +38,9 @@ const REPLACEABLE: &[&str] = &[
 const RESERVED: &[&str] = &[
     "agent",
     "api",
+    "developers",
     "docs",
+    "help",
     "livez",
     "mcp",
     "newsletter",

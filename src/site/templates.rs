@@ -31,11 +31,15 @@ const SOURCES: &[(&str, &str)] = &[
     source!("index.md"),
     source!("guide.md"),
     source!("auth.md"),
+    source!("developers.md"),
     source!("problem.md"),
-    source!("reference.md"),
+    source!("parts/reference_page.md"),
     source!("page.html"),
     source!("parts/article.html"),
     source!("home.html"),
+    source!("parts/error.html"),
+    source!("parts/developers.html"),
+    source!("parts/sign_up.html"),
     source!("parts/newsletter.html"),
     source!("parts/reference.html"),
     source!("parts/operation.html"),
@@ -242,18 +246,19 @@ fn language(state: &State<'_, '_>) -> Language {
     language.unwrap_or_default()
 }
 
-/// A length of time as people say it: rounded up to whole minutes, hours or days once there is more than
-/// one, with the key of the message that says so.
+/// A length of time as people say it: in its largest unit, rounded up; and the key of the message that
+/// says so. One day is 24 hours.
 fn in_largest_unit(seconds: u64) -> (u64, &'static str) {
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;
     const DAY: u64 = 24 * HOUR;
-    match seconds {
-        ..MINUTE => (seconds, "duration-seconds"),
-        ..=HOUR => (seconds.div_ceil(MINUTE), "duration-minutes"),
-        ..=DAY => (seconds.div_ceil(HOUR), "duration-hours"),
-        _ => (seconds.div_ceil(DAY), "duration-days"),
-    }
+    let (unit, key) = match seconds {
+        ..MINUTE => (1, "duration-seconds"),
+        MINUTE..HOUR => (MINUTE, "duration-minutes"),
+        HOUR..=DAY => (HOUR, "duration-hours"),
+        _ => (DAY, "duration-days"),
+    };
+    (seconds.div_ceil(unit), key)
 }
 
 /// A string as it is, any other value as JSON.

@@ -41,6 +41,8 @@ pub fn site(
         settings: settings.clone(),
         has_model: args.model.is_some(),
         passes_sign_ups_on: args.newsletter_webhook.is_some(),
+        imprint_url: args.imprint_url.clone(),
+        privacy_url: args.privacy_url.clone(),
         allowed_origins: args.allowed_origins.clone(),
         trusts_proxies: !args.trusted_proxies.is_empty(),
         deprecated,

@@ -554,6 +554,7 @@ fn a_page_may_read_every_header_that_really_arrives() {
     // Readable without being exposed (Fetch), or of the connection.
     let other = [
         "cache-control",
+        "content-language",
         "content-length",
         "content-type",
         "connection",

@@ -224,7 +224,13 @@ async fn any_page_may_read_a_document_and_what_goes_wrong_with_it() {
             let exposed: Vec<_> = list.split(", ").collect();
             for name in reply.headers.keys().map(hyper::header::HeaderName::as_str) {
                 let is_readable = exposed.contains(&name)
-                    || ["cache-control", "content-length", "content-type"].contains(&name)
+                    || [
+                        "cache-control",
+                        "content-language",
+                        "content-length",
+                        "content-type",
+                    ]
+                    .contains(&name)
                     || name.starts_with("access-control-");
                 assert!(is_readable, "{name}");
             }

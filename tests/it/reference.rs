@@ -13,7 +13,7 @@ struct Form {
 
 impl Form {
     fn html(page: &str) -> Self {
-        let (_, text) = page.split_once("<h2 id=\"api-reference\">").unwrap();
+        let (_, text) = page.split_once("<div class=\"reference\">").unwrap();
         Self {
             text: text.replace("&#x2f;", "/"),
             is_html: true,
@@ -21,7 +21,7 @@ impl Form {
     }
 
     fn markdown(page: &str) -> Self {
-        let (_, text) = page.split_once("\n## API reference\n").unwrap();
+        let (_, text) = page.split_once("\nAll of it is made from ").unwrap();
         Self {
             text: text.to_owned(),
             is_html: false,
@@ -41,13 +41,13 @@ impl Form {
     fn operation(&self, id: &str, endpoint: (&str, &str)) -> &str {
         let (method, path) = endpoint;
         if self.is_html {
-            let ends = ["id=\"operation/", "<h3 "];
+            let ends = ["id=\"operation/", "<h2 "];
             let section = self.section(&format!("id=\"operation/{id}\""), &ends);
             let endpoint = format!("<b>{method}</b> <code>{path}</code>");
             assert!(section.contains(&endpoint), "{endpoint}");
             section
         } else {
-            self.section(&format!("\n`{method} {path}`\n"), &["\n### ", "\n#### "])
+            self.section(&format!("\n`{method} {path}`\n"), &["\n## ", "\n### "])
         }
     }
 
@@ -65,20 +65,20 @@ impl Form {
     /// What every operation of a tag takes.
     fn of_tag(&self, tag: &str) -> &str {
         if self.is_html {
-            let ends = ["id=\"operation/", "<h3 "];
-            self.section(&format!("<h3 id=\"tag/{tag}\">"), &ends)
+            let ends = ["id=\"operation/", "<h2 "];
+            self.section(&format!("<h2 id=\"tag/{tag}\">"), &ends)
         } else {
             let title = tag[..1].to_uppercase() + &tag[1..];
-            self.section(&format!("\n### {title}\n"), &["\n### ", "\n#### "])
+            self.section(&format!("\n## {title}\n"), &["\n## ", "\n### "])
         }
     }
 
     /// What the schema `name` is said to hold.
     fn schema(&self, name: &str) -> &str {
         if self.is_html {
-            self.section(&format!("<h3 id=\"schema/{name}\">"), &["<h3 "])
+            self.section(&format!("<h2 id=\"schema/{name}\">"), &["<h2 "])
         } else {
-            self.section(&format!("\n### Errors: `{name}`\n"), &["\n### "])
+            self.section(&format!("\n## Errors: `{name}`\n"), &["\n## "])
         }
     }
 
@@ -277,8 +277,8 @@ fn the_reference_tells_all_that_the_description_says_in_both_forms() {
             root: description(&facts),
         };
         let forms = [
-            Form::html(&document(&facts, "/docs")),
-            Form::markdown(&document(&facts, "/docs.md")),
+            Form::html(&document(&facts, "/docs/reference")),
+            Form::markdown(&document(&facts, "/docs/reference.md")),
         ];
         for form in &forms {
             let (mut operations_seen, mut members_seen) = (0, 0);
@@ -316,8 +316,8 @@ fn the_reference_tells_all_that_the_description_says_in_both_forms() {
 fn a_value_that_may_be_of_several_types_is_said_to_be() {
     let facts = crate::site::facts();
     for form in [
-        Form::html(&document(&facts, "/docs")),
-        Form::markdown(&document(&facts, "/docs.md")),
+        Form::html(&document(&facts, "/docs/reference")),
+        Form::markdown(&document(&facts, "/docs/reference.md")),
     ] {
         let error = form.schema("McpError");
         let member = format!("{}string or integer (int64)", form.member("id"));

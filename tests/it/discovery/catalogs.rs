@@ -250,7 +250,10 @@ async fn the_sitemap_lists_the_pages_for_people() {
         assert_eq!(reply.header("content-type"), Some(super::HTML), "{path}");
         paths.push(path);
     }
-    assert_eq!(paths, ["/", "/docs", "/auth"]);
+    assert_eq!(
+        paths,
+        ["/", "/developers", "/docs", "/docs/reference", "/auth"]
+    );
 }
 
 #[tokio::test]

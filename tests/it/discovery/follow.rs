@@ -23,7 +23,7 @@ const ELSEWHERE: [&str; 5] = [
 const PATTERNS: [&str; 2] = ["/problems/CODE", "/api/v1/"];
 
 /// Pages, which alone are HTML.
-const PAGES: [&str; 3] = ["/", "/docs", "/auth"];
+const PAGES: [&str; 5] = ["/", "/developers", "/docs", "/docs/reference", "/auth"];
 
 /// Every document of the service, and each page of a problem.
 fn paths() -> Vec<String> {
@@ -31,6 +31,7 @@ fn paths() -> Vec<String> {
     let twins = problems.clone().map(|path| format!("{path}.md"));
     DOCUMENTS
         .iter()
+        .filter(|(_, media_type)| *media_type != "image/png")
         .map(|(path, _)| (*path).to_owned())
         .chain([SKILL.to_owned()])
         .chain(problems)
@@ -66,6 +67,7 @@ async fn follow(app: &TestApp, address: &str, found_in: &str) {
     let context = format!("{address} in {found_in}");
     match reply.status.as_u16() {
         200 => {
+            let (path, _language) = path.split_once('?').unwrap_or((path, ""));
             let is_page =
                 PAGES.contains(&path) || (path.starts_with("/problems/") && !path.ends_with(".md"));
             let is_html = reply.header("content-type") == Some(HTML);

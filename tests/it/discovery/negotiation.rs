@@ -6,7 +6,9 @@ use crate::harness::Call;
 /// Pages and where their Markdown is.
 const PAGES: &[(&str, &str)] = &[
     ("/", "/index.md"),
+    ("/developers", "/developers.md"),
     ("/docs", "/docs.md"),
+    ("/docs/reference", "/docs/reference.md"),
     ("/auth", "/auth.md"),
     ("/problems/rate_limited", "/problems/rate_limited.md"),
 ];

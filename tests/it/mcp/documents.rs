@@ -90,7 +90,7 @@ async fn the_card_leads_from_the_catalog_to_a_server_that_answers() {
 #[tokio::test]
 async fn who_reads_finds_the_server_and_its_tools() {
     let app = TestApp::new();
-    for path in ["/llms.txt", "/auth.md", "/index.md", "/docs.md"] {
+    for path in ["/llms.txt", "/auth.md", "/developers.md", "/docs.md"] {
         let reply = app.send(Call::get(path)).await;
         let text = String::from_utf8(reply.body.to_vec()).unwrap();
         assert!(text.contains("http://landing.example/mcp"), "{path}");

@@ -1,0 +1,96 @@
+//! Documents in content codings, and what never is in one.
+
+use hyper::StatusCode;
+
+use crate::harness::{Call, Reply, Setup, TestApp};
+
+/// What browsers send.
+const BROWSER: &str = "gzip, deflate, br, zstd";
+
+async fn get(app: &TestApp, path: &str, accept_encoding: &str) -> Reply {
+    let call = Call::get(path).header("accept-encoding", accept_encoding);
+    app.send(call).await
+}
+
+fn compressed() -> TestApp {
+    let app = Setup::default().start();
+    app.service.compress_documents(|| false);
+    app
+}
+
+#[tokio::test]
+async fn a_document_comes_in_the_coding_that_is_liked_best() {
+    let app = compressed();
+    let plain = get(&app, "/docs", "identity").await;
+    assert_eq!(plain.header("content-encoding"), None);
+    for (accept, coding) in [
+        (BROWSER, "br"),
+        ("gzip", "gzip"),
+        ("br;q=0.1, gzip;q=0.2", "gzip"),
+    ] {
+        let reply = get(&app, "/docs", accept).await;
+        assert_eq!(reply.status, StatusCode::OK);
+        assert_eq!(reply.header("content-encoding"), Some(coding), "{accept}");
+        assert_eq!(reply.header("vary"), Some("Accept, Accept-Encoding"));
+        assert_eq!(reply.header("content-type"), plain.header("content-type"));
+        assert!(reply.body.len() < plain.body.len() / 3, "{accept}");
+        let tag = reply.header("etag").unwrap();
+        assert_ne!(Some(tag), plain.header("etag"));
+        let again = app
+            .send(
+                Call::get("/docs")
+                    .header("accept-encoding", accept)
+                    .header("if-none-match", tag),
+            )
+            .await;
+        assert_eq!(again.status, StatusCode::NOT_MODIFIED);
+        assert_eq!(again.header("etag"), Some(tag));
+        assert_eq!(again.header("content-encoding"), None);
+        // Another coding is another representation.
+        let other = Call::get("/docs").header("if-none-match", tag);
+        assert_eq!(app.send(other).await.status, StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn the_guide_and_the_reference_are_small_on_the_wire() {
+    let app = compressed();
+    for path in ["/docs", "/docs/reference", "/"] {
+        for accept in ["br", "gzip"] {
+            let bytes = get(&app, path, accept).await.body.len();
+            assert!(bytes < 20_000, "{path} in {accept} has {bytes} bytes");
+        }
+    }
+}
+
+#[tokio::test]
+async fn until_it_is_compressed_a_document_comes_as_it_is() {
+    let app = Setup::default().start();
+    let plain = get(&app, "/docs", BROWSER).await;
+    assert_eq!(plain.header("content-encoding"), None);
+    assert_eq!(plain.header("vary"), Some("Accept, Accept-Encoding"));
+    app.service.compress_documents(|| true);
+    let stopped = get(&app, "/docs", BROWSER).await;
+    assert_eq!(stopped.header("content-encoding"), None);
+}
+
+#[tokio::test]
+async fn answers_of_the_api_are_never_compressed() {
+    let app = compressed();
+    let key = Call::post("/api/v1/keys", "{}").header("accept-encoding", BROWSER);
+    let reply = app.send(key).await;
+    assert_eq!(reply.status, StatusCode::CREATED);
+    assert_eq!(reply.header("content-encoding"), None);
+    for path in [
+        "/api/v1/health",
+        "/api/v1/nothing",
+        "/api/v1/assistant/chat",
+    ] {
+        let reply = get(&app, path, BROWSER).await;
+        assert_eq!(reply.header("content-encoding"), None, "{path}");
+    }
+    // Short documents would be no shorter.
+    let robots = get(&app, "/robots.txt", BROWSER).await;
+    assert_eq!(robots.header("content-encoding"), None);
+    assert_eq!(robots.header("vary"), None);
+}

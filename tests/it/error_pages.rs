@@ -1,0 +1,95 @@
+//! Failures as pages: for people outside the API, in their language, and for nobody else.
+
+use hyper::{Method, StatusCode};
+use landing_api::domain::policy::{PolicyName, Quota};
+
+use crate::harness::{Call, Reply, Setup, TestApp};
+
+/// What browsers send.
+const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+async fn page(app: &TestApp, call: Call, language: &str) -> Reply {
+    let call = call.header("accept", BROWSER);
+    app.send(call.header("accept-language", language)).await
+}
+
+fn text(reply: &Reply) -> String {
+    assert_eq!(
+        reply.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    String::from_utf8(reply.body.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_mistyped_link_is_a_page_in_the_visitors_language() {
+    let app = Setup::default().start();
+    for (language, title) in [
+        ("en", "This page does not exist"),
+        ("de", "Diese Seite gibt es nicht"),
+        ("fr-CA", "Cette page n’existe pas"),
+        ("es", "Esta página no existe"),
+    ] {
+        let reply = page(&app, Call::get("/abuot"), language).await;
+        assert_eq!(reply.status, StatusCode::NOT_FOUND);
+        let html = text(&reply);
+        assert!(html.contains(&format!("<h1>{title}</h1>")), "{html}");
+        let tag = language.split('-').next().unwrap();
+        assert!(html.contains(&format!("<html lang=\"{tag}\">")));
+        assert!(html.contains("<meta name=\"robots\" content=\"noindex\">"));
+        assert_eq!(reply.header("content-language"), Some(tag));
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+        assert_eq!(reply.header("vary"), Some("Accept, Accept-Language"));
+        assert!(reply.header("content-security-policy").is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_tells_people_when_to_try_again() {
+    let mut setup = Setup::default();
+    let quota = Quota::new(1, 840_000).unwrap();
+    setup.policies.set(PolicyName::Default, Some(quota));
+    let app = setup.start();
+    assert_eq!(app.send(Call::get("/docs")).await.status, StatusCode::OK);
+    let reply = page(&app, Call::get("/docs"), "en").await;
+    assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(reply.header("retry-after"), Some("840"));
+    let html = text(&reply);
+    assert!(html.contains("Try again in 14 minutes."), "{html}");
+    assert!(!html.contains("840"));
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_a_page_with_the_methods_that_are_right() {
+    let app = Setup::default().start();
+    let reply = page(&app, Call::new(Method::POST, "/docs"), "en").await;
+    assert_eq!(reply.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(reply.header("allow"), Some("GET, HEAD"));
+    assert!(text(&reply).contains("That does not work here"));
+}
+
+#[tokio::test]
+async fn programs_and_the_api_get_problems_as_ever() {
+    let app = Setup::default().start();
+    for (path, accept) in [
+        ("/abuot", "*/*"),
+        ("/abuot", ""),
+        ("/abuot", "application/json"),
+        ("/abuot", "application/json, text/html;q=0.9"),
+        ("/abuot", "application/problem+json, text/html;q=0.1"),
+        ("/abuot", "text/html;q=0"),
+        ("/api/v1/nothing", BROWSER),
+        ("/api", BROWSER),
+        ("/agent/nothing", BROWSER),
+        ("/oauth2/nothing", BROWSER),
+    ] {
+        let reply = app.send(Call::get(path).header("accept", accept)).await;
+        assert_eq!(reply.status, StatusCode::NOT_FOUND, "{path} {accept}");
+        let media_type = reply.header("content-type");
+        assert_eq!(
+            media_type,
+            Some("application/problem+json"),
+            "{path} {accept}"
+        );
+    }
+}
