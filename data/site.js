@@ -6,7 +6,8 @@
 
 import { assistant } from "./script/assistant.js";
 import { key, newsletter, tryIt } from "./script/forms.js";
-import { addCopyButton, announcer, settleContents } from "./script/page.js";
+import { addCopyButton, announcer, keepLanguage, settleContents } from "./script/page.js";
+import { search } from "./script/search.js";
 
 const FORMS = new Map(Object.entries({ assistant, key, newsletter, "try-it": tryIt }));
 
@@ -27,6 +28,8 @@ const start = () => {
   // Then its card tells how to do without.
   const giveUp = (form) => (form.closest(".card") ?? form).classList.add("unwired");
   each(document.querySelectorAll("form[data-form]"), wire, giveUp);
+  each(document.querySelectorAll("form[data-search]"), search);
+  each(document.querySelectorAll("a[href^='/']"), keepLanguage);
   each([announcer], (part) => document.body.append(part));
   each(document.querySelectorAll(".contents"), settleContents);
   each(document.querySelectorAll("main pre"), addCopyButton);

@@ -60,6 +60,16 @@ export const addCopyButton = (pre) => {
   pre.prepend(button);
 };
 
+/** Whoever chose a language keeps it: `link`, if it leads to a page of this site, names it, too. */
+export const keepLanguage = (link) => {
+  const chosen = new URLSearchParams(location.search).get("lang");
+  const url = new URL(link.href);
+  if (chosen && url.origin === location.origin && !link.hreflang) {
+    url.searchParams.set("lang", chosen);
+    link.href = url.href;
+  }
+};
+
 /** The contents of long pages: beside the text they are open, above it whoever wants opens them. */
 export const settleContents = (contents) => {
   const isWide = matchMedia("(min-width: 60rem)");

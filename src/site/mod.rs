@@ -17,6 +17,7 @@
 //! | `markdown` | Markdown to HTML, and to the plain text that the assistant quotes |
 //! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `reference` | the API reference, arranged from the description |
+//! | `search` | what the search over the docs looks through |
 //! | [`tools`] | the tools of the MCP endpoint, with their schemas from the description |
 //! | `script` | the script of the pages |
 //! | `skill` | instructions for agents, and their digest |
@@ -34,6 +35,7 @@ mod page;
 pub mod page_writer;
 mod reference;
 mod script;
+mod search;
 mod site_file;
 mod skill;
 mod templates;
@@ -127,6 +129,7 @@ impl Site {
         let words = context! { problems => Value::from(Serde(problems)) };
         let words = context! { ..words, ..templates.context().clone() };
         let description = Description::render(&words, facts.deprecated)?;
+        let groups = reference::groups(description.value());
         let toolbox = Toolbox::new(facts, description.value());
         let paths = catalog::PAGES.iter().map(|row| row.path);
         let paths = paths.chain(own_pages.iter().map(|page| page.path.as_str()));
@@ -137,7 +140,7 @@ impl Site {
             skills => [Value::from(Serde(&skill))],
             tools => Value::from(Serde(&toolbox.tools)),
             openapi => Value::from(Serde(description.value())),
-            groups => Value::from(Serde(reference::groups(description.value()))),
+            groups => Value::from(Serde(&groups)),
         };
 
         let base_url = &facts.settings.base_url;
@@ -146,6 +149,10 @@ impl Site {
         for row in catalog::PAGES {
             let page = Page::read(&templates, row.path, row.template, row.languages, &contents)?;
             documents.extend(page.documents(&templates, row.layout(&contents))?);
+            if row.path == "/docs" {
+                let sections = page.passages(base_url);
+                documents.push(search::document(base_url, &sections, &groups));
+            }
             if row.is_quoted || replaced.contains(&row.template) {
                 passages.extend(page.passages(base_url));
             }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// An Operation Object with more members: `method`, `path`, the `parameters` of its path, and the
 /// operation of the same tag that takes and answers the same, if an earlier one does, in `same_as`.
-type Operation = Map<String, Value>;
+pub(super) type Operation = Map<String, Value>;
 
 /// The operations of one tag.
 #[derive(Debug, Serialize)]
@@ -30,6 +30,11 @@ pub(super) fn groups(description: &Value) -> Vec<Group> {
 }
 
 impl Group {
+    /// Its operations, those that only return a document last.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Operation> {
+        self.operations.iter().chain(&self.documents)
+    }
+
     fn of(tag: &Value, all: &[Operation]) -> Self {
         let is_of_tag = |operation: &&Operation| {
             let first = operation.get("tags").and_then(|tags| tags.get(0));

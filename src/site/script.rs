@@ -5,7 +5,7 @@ use super::document::{Document, PAGE_MAX_AGE_S, Representation, fingerprint};
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The modules; the pages load the first, which imports the others.
-const MODULES: [(&str, &str); 8] = [
+const MODULES: [(&str, &str); 10] = [
     ("/site.js", include_str!("../../data/site.js")),
     (
         "/script/assistant.js",
@@ -15,6 +15,7 @@ const MODULES: [(&str, &str); 8] = [
         "/script/events.js",
         include_str!("../../data/script/events.js"),
     ),
+    ("/script/find.js", include_str!("../../data/script/find.js")),
     ("/script/form.js", include_str!("../../data/script/form.js")),
     (
         "/script/forms.js",
@@ -24,6 +25,10 @@ const MODULES: [(&str, &str); 8] = [
     (
         "/script/request.js",
         include_str!("../../data/script/request.js"),
+    ),
+    (
+        "/script/search.js",
+        include_str!("../../data/script/search.js"),
     ),
     ("/script/time.js", include_str!("../../data/script/time.js")),
 ];
@@ -35,7 +40,7 @@ pub(super) fn path() -> String {
 
 /// Every module under its path. An import names the version, as pages do, so that modules of two
 /// versions never meet.
-pub(super) fn documents() -> [Document; 8] {
+pub(super) fn documents() -> [Document; 10] {
     let versioned_end = format!(".js?v={}\";", version());
     MODULES.map(|(path, text)| {
         let text = text.replace(".js\";", &versioned_end);

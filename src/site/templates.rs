@@ -39,6 +39,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("home.html"),
     source!("parts/error.html"),
     source!("parts/developers.html"),
+    source!("parts/search.html"),
     source!("parts/sign_up.html"),
     source!("parts/newsletter.html"),
     source!("parts/reference.html"),

@@ -28,6 +28,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("/auth.md", MARKDOWN),
     ("/problems/not_found", HTML),
     ("/problems/not_found.md", MARKDOWN),
+    ("/docs/search.json", JSON),
     ("/style.css", "text/css; charset=utf-8"),
     ("/site.js", "text/javascript; charset=utf-8"),
     ("/script/form.js", "text/javascript; charset=utf-8"),
