@@ -13,7 +13,8 @@
 //! | `identity`, [`client_ip`], [`cors`], `version` | credentials, addresses, origins, versions |
 //! | `head`, `body`, `wire`, `form`, `cookie` | checking heads, reading bodies, the JSON or form in them, cookies |
 //! | `ceilings` | warnings when all clients together reach a limit |
-//! | `documents`, `negotiate` | the site's documents as answers |
+//! | `documents`, `negotiate`, `compression` | the site's documents as answers |
+//! | `error_page` | failures as pages, for people |
 //! | `written_page` | a page that is rendered for one request |
 //! | [`problem`] | failures as problem details (RFC 9457) |
 //! | `reply`, `sse`, `render`, `headers`, [`ratelimit`] | writing answers |
