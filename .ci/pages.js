@@ -35,6 +35,9 @@ const STATES = [
   { path: "/docs" },
   { path: "/docs", name: "with all details open", act: useDocs },
   { path: "/auth" },
+  { path: "/newsletter" },
+  { path: "/newsletter", name: "with an error", act: sendNonsense },
+  { path: "/newsletter/thanks" },
   { path: "/problems/rate_limited" },
 ];
 
@@ -50,6 +53,15 @@ async function fillForms(page) {
   await page.waitForSelector("#email-error:visible");
   await page.press("#label", "Enter");
   await page.waitForSelector(".key:visible");
+}
+
+/** Until it was not too soon. */
+async function sendNonsense(page) {
+  await page.fill("#email", "ada@example");
+  do {
+    await page.click("[action='/newsletter'] [type=submit]");
+    await page.waitForLoadState();
+  } while ((await page.$("#email-error")) === null);
 }
 
 async function provoke(page) {

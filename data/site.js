@@ -7,9 +7,10 @@
 import { assistant } from "./script/assistant.js";
 import { key, newsletter, tryIt } from "./script/forms.js";
 import { addCopyButton, announcer, keepLanguage, settleContents } from "./script/page.js";
+import { proof } from "./script/proof.js";
 import { search } from "./script/search.js";
 
-const FORMS = new Map(Object.entries({ assistant, key, newsletter, "try-it": tryIt }));
+const FORMS = new Map(Object.entries({ assistant, key, newsletter, proof, "try-it": tryIt }));
 
 /** Does `work` with every one of `parts`; where it fails the others still get theirs. */
 const each = (parts, work, otherwise = () => {}) => {

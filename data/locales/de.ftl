@@ -22,9 +22,25 @@ duration-days = { $n ->
 ## Newsletter form
 
 newsletter-title = Newsletter
+newsletter-lead = Tragen Sie Ihre Adresse ein, und die nächste Ausgabe kommt zu Ihnen.
 newsletter-email = E-Mail-Adresse
 newsletter-submit = Anmelden
 newsletter-trap = Bitte leer lassen
+newsletter-address-missing = Bitte geben Sie Ihre E-Mail-Adresse ein.
+newsletter-address-wrong = Bitte prüfen Sie die Adresse. Sie sollte aussehen wie name@example.com.
+newsletter-unreadable = Unterwegs ist etwas schiefgegangen. Bitte geben Sie Ihre Adresse noch einmal ein.
+newsletter-again = Bitte senden Sie das Formular noch einmal ab.
+newsletter-wait = Gerade gab es viele Anmeldungen. Bitte versuchen Sie es in { $wait } noch einmal.
+newsletter-proof = Aus Ihrem Netz kamen schon mehrere Anmeldungen. Bitte senden Sie das Formular noch einmal ab: Ihr Browser rechnet dann einen Moment, das hält Roboter fern.
+newsletter-proof-wait = Aus Ihrem Netz kamen schon mehrere Anmeldungen. Bitte versuchen Sie es in { $wait } noch einmal.
+newsletter-unavailable = Wir können Ihre Adresse gerade nicht aufnehmen. Bitte versuchen Sie es in ein paar Minuten wieder.
+
+## Thanks
+
+thanks-title = Vielen Dank
+thanks-kept = Ihre Adresse steht auf der Liste.
+thanks-passed-on = Ihre Adresse ist bei unserem Newsletter-Dienst. Falls Sie eine Nachricht mit der Bitte um Bestätigung bekommen, folgen Sie bitte dem Link darin.
+thanks-home = Zur Startseite
 
 ## Rahmen jeder Seite
 

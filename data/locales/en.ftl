@@ -22,9 +22,25 @@ duration-days = { $n ->
 ## Newsletter form
 
 newsletter-title = Newsletter
+newsletter-lead = Leave your address, and the next issue comes to you.
 newsletter-email = E-mail address
 newsletter-submit = Sign up
 newsletter-trap = Leave this empty
+newsletter-address-missing = Please enter your e-mail address.
+newsletter-address-wrong = Please check the address. It should look like name@example.com.
+newsletter-unreadable = Something went wrong on the way. Please enter your address once more.
+newsletter-again = Please send it once more.
+newsletter-wait = There have been many sign-ups just now. Please try again in { $wait }.
+newsletter-proof = There have been several sign-ups from your network. Please send it once more: your browser then works for a moment, which keeps robots away.
+newsletter-proof-wait = There have been several sign-ups from your network. Please try again in { $wait }.
+newsletter-unavailable = We cannot take your address at the moment. Please try again in a few minutes.
+
+## Thanks
+
+thanks-title = Thank you
+thanks-kept = Your address is on the list.
+thanks-passed-on = Your address is with our newsletter provider. If you get a message asking you to confirm, please follow the link in it.
+thanks-home = To the home page
 
 ## The frame of every page
 

@@ -22,9 +22,25 @@ duration-days = { $n ->
 ## Newsletter form
 
 newsletter-title = Boletín
+newsletter-lead = Deje su dirección y recibirá el próximo número.
 newsletter-email = Correo electrónico
 newsletter-submit = Suscribirse
 newsletter-trap = Deje esto vacío
+newsletter-address-missing = Por favor, escriba su correo electrónico.
+newsletter-address-wrong = Por favor, revise la dirección. Debería parecerse a nombre@example.com.
+newsletter-unreadable = Algo ha fallado por el camino. Por favor, escriba su dirección otra vez.
+newsletter-again = Por favor, envíe el formulario otra vez.
+newsletter-wait = Ahora mismo hay muchas suscripciones. Por favor, inténtelo de nuevo en { $wait }.
+newsletter-proof = Ya hay varias suscripciones desde su red. Por favor, envíe el formulario otra vez: su navegador hará un breve cálculo que mantiene alejados a los robots.
+newsletter-proof-wait = Ya hay varias suscripciones desde su red. Por favor, inténtelo de nuevo en { $wait }.
+newsletter-unavailable = En este momento no podemos guardar su dirección. Por favor, inténtelo de nuevo en unos minutos.
+
+## Thanks
+
+thanks-title = Gracias
+thanks-kept = Su dirección está en la lista.
+thanks-passed-on = Su dirección está con nuestro proveedor de boletines. Si recibe un mensaje que le pide confirmarla, siga el enlace que contiene.
+thanks-home = A la página de inicio
 
 ## Marco de cada página
 

@@ -22,9 +22,25 @@ duration-days = { $n ->
 ## Newsletter form
 
 newsletter-title = Newsletter
+newsletter-lead = Laissez votre adresse, et le prochain numéro arrivera chez vous.
 newsletter-email = Adresse e-mail
 newsletter-submit = S’inscrire
 newsletter-trap = Laissez ce champ vide
+newsletter-address-missing = Veuillez saisir votre adresse e-mail.
+newsletter-address-wrong = Veuillez vérifier l’adresse. Elle devrait ressembler à nom@example.com.
+newsletter-unreadable = Un problème est survenu en route. Veuillez saisir votre adresse encore une fois.
+newsletter-again = Veuillez envoyer le formulaire encore une fois.
+newsletter-wait = Il y a beaucoup d’inscriptions en ce moment. Veuillez réessayer dans { $wait }.
+newsletter-proof = Plusieurs inscriptions sont venues de votre réseau. Veuillez envoyer le formulaire encore une fois : votre navigateur fera un bref calcul, ce qui tient les robots à distance.
+newsletter-proof-wait = Plusieurs inscriptions sont venues de votre réseau. Veuillez réessayer dans { $wait }.
+newsletter-unavailable = Nous ne pouvons pas enregistrer votre adresse pour le moment. Veuillez réessayer dans quelques minutes.
+
+## Thanks
+
+thanks-title = Merci
+thanks-kept = Votre adresse est sur la liste.
+thanks-passed-on = Votre adresse a été transmise à notre prestataire de newsletter. Si vous recevez un message de confirmation, veuillez suivre le lien qu’il contient.
+thanks-home = Vers la page d’accueil
 
 ## Cadre de chaque page
 

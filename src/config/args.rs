@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::ErrorKind;
-use clap::{Parser, ValueEnum};
+use clap::{ArgAction, Parser, ValueEnum};
 use ipnet::IpNet;
 use serde_json::Value;
 use tracing::Level;
@@ -78,7 +78,8 @@ pub struct Args {
 
     /// Rate limit of one policy, such as newsletter=8/15m or keys=off; may be repeated.
     /// Policies: default, ip, keys, agents, newsletter, newsletter-ip, assistant, assistant-ip,
-    /// assistant-all, newsletter-all, keys-all. WINDOW is a number with s, m, h or d
+    /// assistant-all, newsletter-all, keys-all, newsletter-form. WINDOW is a number with s, m, h
+    /// or d
     #[arg(
         long,
         value_name = "NAME=COUNT/WINDOW|off",
@@ -105,6 +106,17 @@ pub struct Args {
             .try_map(|word| values::reveal_existing(&word))
     )]
     pub(super) reveal_existing: RevealExisting,
+
+    /// Whether the newsletter's plain form is checked for bots: a field that people do not see, a minimum
+    /// time, and a proof of work past the limit newsletter-form
+    #[arg(
+        long,
+        value_name = "on|off",
+        default_value = "on",
+        action = ArgAction::Set,
+        value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+    )]
+    form_checks: bool,
 
     /// The model that answers visitors, if it is not the guide.
     #[command(flatten)]
@@ -347,6 +359,7 @@ impl Args {
             policies: self.policies(),
             key_lifetime_ms: self.key_lifetime_ms,
             reveal_existing: self.reveal_existing,
+            checks_forms: self.form_checks,
         }
     }
 

@@ -31,9 +31,12 @@ pub(super) fn lay_out(command: Command) -> Command {
 pub(super) fn heading(flag: &str) -> Option<&'static str> {
     Some(match flag {
         "listen" | "base-url" | "service-name" | "admin-listen" => "Service",
-        "site-dir" | "erp-url" => "Site",
+        "site-dir" | "erp-url" | "imprint-url" | "privacy-url" => "Site",
         "limit" | "key-lifetime" => "Limits",
-        "reveal-existing" | "newsletter-webhook" | "newsletter-webhook-secret-file" => "Newsletter",
+        "reveal-existing"
+        | "form-checks"
+        | "newsletter-webhook"
+        | "newsletter-webhook-secret-file" => "Newsletter",
         "allow-origin" | "trusted-proxy" | "hsts" => "Browsers and proxies",
         "max-connections" | "max-connections-per-network" => "Connections",
         "store"

@@ -56,6 +56,22 @@ fn the_data_directory_alone_is_enough() {
 }
 
 #[test]
+fn forms_are_checked_unless_that_is_off() {
+    for (flags, expected) in [
+        (&[][..], true),
+        (&["--form-checks", "on"], true),
+        (&["--form-checks", "off"], false),
+    ] {
+        let args = load(flags).unwrap();
+        assert_eq!(args.settings(args.listen).checks_forms, expected);
+    }
+    for value in ["", "no", "true", "OFF"] {
+        let message = refusal(&["--form-checks", value]);
+        assert!(message.contains("--form-checks"), "{message}");
+    }
+}
+
+#[test]
 fn browsers_insist_on_https_where_clients_use_it_unless_that_is_off() {
     const YEAR: u64 = 365 * 86_400;
     for (base_url, flags, max_age_s) in [

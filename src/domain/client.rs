@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(key.to_hex(), shown);
         assert_eq!(LimitKey::from_hex(&shown), Some(key));
         assert_eq!(LimitKey::from_hex(&shown.to_uppercase()), Some(key));
-        let no_policy = "0b".to_owned() + &"ab".repeat(15);
+        let no_policy = "0c".to_owned() + &"ab".repeat(15);
         for text in [
             "",
             "0a",

@@ -13,6 +13,8 @@
 //! | [`secret`] | the keys derived from the data directory's secret |
 //! | [`client`] | clients, and the keys they are counted under |
 //! | [`quota_token`] | the token that a visitor's chat turns are counted under |
+//! | [`form_stamp`] | when a form was shown, as the form carries it |
+//! | [`proof_of_work`] | what a browser calculates when many have signed up from a network |
 //! | [`policy`] | the named rate limits and how one is written on the command line |
 //! | [`window`] | the sliding window itself |
 //! | [`decision`] | what the limiter decided about one request |
@@ -30,10 +32,12 @@ pub mod credential;
 pub mod decision;
 pub mod deprecation;
 pub mod email;
+pub mod form_stamp;
 pub mod hourly_counts;
 pub mod language;
 pub mod passage;
 pub mod policy;
+pub mod proof_of_work;
 pub mod quota_token;
 pub mod secret;
 pub mod settings;

@@ -29,11 +29,13 @@ pub enum PolicyName {
     NewsletterAll = 9,
     /// Keys issued to all clients: bounds the same.
     KeysAll = 10,
+    /// Newsletter sign-ups by plain forms, by end site: past it a proof of work is asked for.
+    NewsletterForm = 11,
 }
 
 impl PolicyName {
     /// Every policy, in the order of the documents.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Default,
         Self::Ip,
         Self::Keys,
@@ -45,6 +47,7 @@ impl PolicyName {
         Self::AssistantAll,
         Self::NewsletterAll,
         Self::KeysAll,
+        Self::NewsletterForm,
     ];
 
     /// The published name.
@@ -61,6 +64,7 @@ impl PolicyName {
             Self::AssistantAll => "assistant-all",
             Self::NewsletterAll => "newsletter-all",
             Self::KeysAll => "keys-all",
+            Self::NewsletterForm => "newsletter-form",
         }
     }
 
@@ -78,9 +82,12 @@ impl PolicyName {
     pub const fn counted_by(self) -> CountedBy {
         match self {
             Self::Default => CountedBy::Client,
-            Self::Ip | Self::Keys | Self::Agents | Self::NewsletterIp | Self::AssistantIp => {
-                CountedBy::Network
-            }
+            Self::Ip
+            | Self::Keys
+            | Self::Agents
+            | Self::NewsletterIp
+            | Self::NewsletterForm
+            | Self::AssistantIp => CountedBy::Network,
             Self::Newsletter => CountedBy::SignUp,
             Self::Assistant => CountedBy::Visitor,
             Self::AssistantAll | Self::NewsletterAll | Self::KeysAll => CountedBy::Everyone,
@@ -103,6 +110,7 @@ impl PolicyName {
             Self::Keys | Self::Agents => (60, HOUR_MS),
             Self::Newsletter => (8, 15 * MINUTE_MS),
             Self::NewsletterIp => (120, 15 * MINUTE_MS),
+            Self::NewsletterForm => (3, 15 * MINUTE_MS),
             Self::Assistant => (10, 24 * HOUR_MS),
             Self::AssistantIp => (200, 24 * HOUR_MS),
             Self::AssistantAll => (5000, 24 * HOUR_MS),

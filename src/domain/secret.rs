@@ -45,6 +45,7 @@ impl Secret {
             origin: derive("landing-api 2026-11 sign-up origin"),
             index: derive("landing-api 2026-11 store index"),
             tombstone: derive("landing-api 2026-11 forgotten address"),
+            form: derive_token("landing-api 2026-11 newsletter form"),
         }
     }
 
@@ -145,6 +146,8 @@ pub struct SecretKeys {
     pub index: MacKey,
     /// Hashes addresses that were erased, so that an import does not bring them back.
     pub tombstone: MacKey,
+    /// Marks the stamps and the proofs of work of the newsletter's form.
+    pub form: TokenKey,
 }
 
 /// A key for what clients are given, and another whose marks are believed, too.
@@ -233,6 +236,7 @@ mod tests {
             origin,
             index,
             tombstone,
+            form,
         } = keys;
         let keys = [
             limiter,
@@ -242,6 +246,7 @@ mod tests {
             origin,
             index,
             tombstone,
+            form.current,
         ];
         let distinct: HashSet<_> = keys.iter().map(|key| key.0).collect();
         assert_eq!(distinct.len(), keys.len());

@@ -18,6 +18,8 @@ pub struct Settings {
     pub key_lifetime_ms: u64,
     /// Which clients learn that an address was signed up before.
     pub reveal_existing: RevealExisting,
+    /// Whether plain forms are checked for bots.
+    pub checks_forms: bool,
 }
 
 impl Settings {
@@ -61,6 +63,7 @@ mod tests {
                 policies: Policies::default(),
                 key_lifetime_ms: 0,
                 reveal_existing: RevealExisting::Never,
+                checks_forms: true,
             };
             assert_eq!(settings.host(), host);
         }

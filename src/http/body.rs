@@ -171,7 +171,7 @@ async fn collect(
     Ok(Bytes::from(bytes))
 }
 
-/// Whether the headers let the body count as one of `media_type`.
+/// Whether the headers let the body count as one of `media_types`.
 ///
 /// No `Content-Type` at all does, unless the request comes from a page of an origin that is
 /// neither `own_origin` nor one of `allowed`: such a page could send it without a preflight (a
@@ -180,7 +180,7 @@ async fn collect(
 /// # Errors
 /// A problem when the body is something else.
 pub(crate) fn check_media_type(
-    media_type: &str,
+    media_types: &[&str],
     headers: &HeaderMap,
     own_origin: &str,
     allowed: &AllowedOrigins,
@@ -191,13 +191,16 @@ pub(crate) fn check_media_type(
         return Ok(());
     }
     let is_right = match headers.get(CONTENT_TYPE) {
-        Some(_) => is_of_type(headers, media_type),
+        Some(_) => media_types.iter().any(|it| is_of_type(headers, it)),
         None => is_ours,
     };
     if is_right {
         Ok(())
     } else {
-        let detail = format!("The body has to come with Content-Type: {media_type}.");
+        let detail = format!(
+            "The body has to come with Content-Type: {}.",
+            media_types.join(" or ")
+        );
         Err(Problem::new(Code::UnsupportedMediaType, detail))
     }
 }
@@ -371,7 +374,7 @@ mod tests {
                 headers.insert(ORIGIN, HeaderValue::from_static(origin));
             }
             let check = |is_empty| {
-                check_media_type("application/json", &headers, OWN, &allowed, is_empty).is_ok()
+                check_media_type(&["application/json"], &headers, OWN, &allowed, is_empty).is_ok()
             };
             assert_eq!(check(false), is_json, "{content_type:?} {origin:?}");
             let is_ours =

@@ -16,6 +16,7 @@ use crate::site::page_writer::PageWriter;
 use crate::site::tools::Toolbox;
 use crate::usecases::ask_assistant::ChatIdentity;
 
+use super::allowed_origins::AllowedOrigins;
 use super::area::Area;
 use super::client_ip::ClientIp;
 use super::cookie::QuotaCookie;
@@ -72,6 +73,8 @@ pub(crate) struct RequestContext {
     pub(crate) parts: Arc<Parts>,
     pub(crate) area: Area,
     pub(crate) wanted: Wanted,
+    /// The origins whose pages may read the answers.
+    pub(crate) origins: AllowedOrigins,
     /// Its credential is known once the request has been authenticated.
     pub(crate) client: Client,
     /// When the request came, or its body had arrived.
@@ -87,11 +90,13 @@ impl RequestContext {
         id: RequestId,
         parts: Arc<Parts>,
         client_ip: ClientIp,
+        origins: AllowedOrigins,
     ) -> Self {
         let area = Area::of(parts.uri.path());
         Self {
             id,
             area,
+            origins,
             wanted: Wanted::of(area, &parts.headers),
             client: Client {
                 network: client_ip.network(),

@@ -20,6 +20,8 @@ use hyper::{HeaderMap, Method};
 use super::area::Area;
 use super::endpoint::Route;
 
+pub use super::allowed_origins::AllowedOrigins;
+
 /// What scripts of an allowed origin may read, beside the CORS-safelisted response headers: every
 /// header of an answer for programs but `Set-Cookie`, which no script may read.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
@@ -53,32 +55,7 @@ const EXPOSED_BY_DOCUMENTS: HeaderValue = HeaderValue::from_static(
 /// How long a browser may remember a preflight's answer, in seconds. Chromium keeps none longer.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
 
-/// The origins whose pages may read the answers. They are compared byte by byte.
-#[derive(Clone, Debug, Default)]
-pub struct AllowedOrigins(Vec<String>);
-
 impl AllowedOrigins {
-    /// Allows `origins`, each serialised as browsers do: scheme, host, and the port if it is not
-    /// the scheme's default.
-    pub fn new(origins: impl IntoIterator<Item = String>) -> Self {
-        Self(origins.into_iter().collect())
-    }
-
-    /// The request's origin, if it names exactly one and that is allowed.
-    pub(crate) fn origin_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
-        let origin = only_origin(headers)?;
-        let is_allowed = |allowed: &String| allowed.as_bytes() == origin.as_bytes();
-        self.0.iter().any(is_allowed).then_some(origin)
-    }
-
-    /// Whether the request has no origin, the origin `own`, or an allowed one.
-    pub(crate) fn admits(&self, headers: &HeaderMap, own: &str) -> bool {
-        let is_own = |origin: &HeaderValue| origin.as_bytes() == own.as_bytes();
-        !headers.contains_key(ORIGIN)
-            || only_origin(headers).is_some_and(is_own)
-            || self.origin_of(headers).is_some()
-    }
-
     /// The headers of the answer to a preflight. `None` if the request is no preflight, no origin is
     /// allowed at all, or there is nothing at its path.
     pub(crate) fn preflight(&self, parts: &Parts, route: Route) -> Option<HeaderMap> {
@@ -100,7 +77,7 @@ impl AllowedOrigins {
             ]));
         }
         let area = Area::of(parts.uri.path());
-        if self.0.is_empty() || !area.is_for_programs() {
+        if self.is_empty() || !area.is_for_programs() {
             return None;
         }
         let mut headers = HeaderMap::new();
@@ -127,7 +104,7 @@ impl AllowedOrigins {
 
     /// Adds the headers of an answer for programs. `origin` is the request's allowed origin.
     pub(crate) fn apply(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
-        if self.0.is_empty() {
+        if self.is_empty() {
             return;
         }
         headers.append(VARY, HeaderValue::from_static("Origin"));
@@ -136,15 +113,6 @@ impl AllowedOrigins {
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
         }
-    }
-}
-
-/// The origin that a request names, if it names no other.
-fn only_origin(headers: &HeaderMap) -> Option<&HeaderValue> {
-    let mut named = headers.get_all(ORIGIN).iter();
-    match (named.next(), named.next()) {
-        (origin, None) => origin,
-        (_, Some(_)) => None,
     }
 }
 

@@ -145,18 +145,20 @@ impl Endpoint {
 /// What a request's body may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyRule {
-    /// Its media type.
-    pub media_type: &'static str,
+    /// Its media types; the first one counts for a body that names none.
+    pub media_types: &'static [&'static str],
     /// Its largest size, in bytes.
     pub bytes_max: usize,
     /// A media type that is refused with a code of its own, before the body is read.
     pub refused: Option<(&'static str, Code)>,
 }
 
+const FORM: &str = "application/x-www-form-urlencoded";
+
 impl BodyRule {
     pub(crate) const fn json(kib_max: usize) -> Self {
         Self {
-            media_type: "application/json",
+            media_types: &["application/json"],
             bytes_max: kib_max * 1024,
             refused: None,
         }
@@ -164,7 +166,15 @@ impl BodyRule {
 
     pub(crate) const fn form(kib_max: usize) -> Self {
         Self {
-            media_type: "application/x-www-form-urlencoded",
+            media_types: &[FORM],
+            ..Self::json(kib_max)
+        }
+    }
+
+    /// A form as browsers send it.
+    pub(crate) const fn html_form(kib_max: usize) -> Self {
+        Self {
+            media_types: &[FORM, "multipart/form-data"],
             ..Self::json(kib_max)
         }
     }

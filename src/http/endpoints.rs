@@ -33,6 +33,9 @@ pub const ENDPOINTS: &[&Endpoint] = &[
     &sandbox::ECHO,
     &newsletter::SUBSCRIBE,
     &newsletter_form::SHOW,
+    &newsletter_form::SUBMIT,
+    &newsletter_form::THANKS,
+    &newsletter_form::CHALLENGE,
     &assistant::QUOTA,
     &assistant::CHAT,
     &agent::REGISTER,
@@ -186,6 +189,9 @@ mod tests {
             (Method::GET, "/mcp", "POST"),
             (Method::DELETE, "/mcp", "POST"),
             (Method::PUT, "/docs", "GET, HEAD"),
+            (Method::PUT, "/newsletter", "GET, HEAD, POST"),
+            (Method::POST, "/newsletter/thanks", "GET, HEAD"),
+            (Method::POST, "/newsletter/challenge", "GET, HEAD"),
         ] {
             match find(&method, path, |path| path == "/docs") {
                 Route::WrongMethod { allow: found, .. } => assert_eq!(found, allow, "{path}"),

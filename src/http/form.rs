@@ -3,8 +3,11 @@
 //! parameter that is read may be repeated.
 //!
 //! Broken escapes and bytes that are not UTF-8 are refused, where the WHATWG parser would replace
-//! them.
+//! them. `multipart/form-data` (RFC 7578) is read to the same parameters.
 
+use futures_util::stream;
+use hyper::body::Bytes;
+use multer::Multipart;
 use percent_encoding::percent_decode;
 
 use super::problem::{Code, Problem};
@@ -29,6 +32,38 @@ pub(crate) fn parse(body: &[u8]) -> Result<FormParams, Problem> {
         .collect::<Option<_>>()
         .map(FormParams)
         .ok_or_else(|| Problem::of(Code::MalformedForm))
+}
+
+/// The boundary of a media type that is `multipart/form-data`.
+pub(crate) fn boundary(media_type: &str) -> Option<String> {
+    multer::parse_boundary(media_type).ok()
+}
+
+/// Parses a body whose parts `boundary` divides. Parts without a name are left out.
+///
+/// # Errors
+/// A problem when it is not a form in UTF-8.
+pub(crate) async fn parse_multipart(body: Bytes, boundary: String) -> Result<FormParams, Problem> {
+    let malformed = |error: String| Problem::of(Code::MalformedForm).because(error);
+    let body = stream::iter([Ok::<_, std::convert::Infallible>(body)]);
+    let mut parts = Multipart::new(body, boundary);
+    let mut params = Vec::new();
+    while let Some(part) = parts
+        .next_field()
+        .await
+        .map_err(|it| malformed(it.to_string()))?
+    {
+        let name = part.name().map(str::to_owned);
+        let value = part.bytes().await.map_err(|it| malformed(it.to_string()))?;
+        if let Some(name) = name {
+            let value = String::from_utf8(value.into());
+            params.push((
+                name,
+                value.map_err(|it| malformed(it.utf8_error().to_string()))?,
+            ));
+        }
+    }
+    Ok(FormParams(params))
 }
 
 impl FormParams {

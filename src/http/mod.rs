@@ -10,7 +10,7 @@
 //! | [`admin`] | the operator's API |
 //! | `handlers` | a handler each, with its row |
 //! | `mcp` | the same handlers as tools of the Model Context Protocol |
-//! | `identity`, [`client_ip`], [`cors`], `version` | credentials, addresses, origins, versions |
+//! | `identity`, [`client_ip`], `allowed_origins`, [`cors`], `version` | credentials, addresses, origins, versions |
 //! | `head`, `body`, `wire`, `form`, `cookie` | checking heads, reading bodies, the JSON or form in them, cookies |
 //! | `ceilings` | warnings when all clients together reach a limit |
 //! | `documents`, `negotiate`, `compression` | the site's documents as answers |
@@ -22,6 +22,7 @@
 
 mod activity;
 pub mod admin;
+mod allowed_origins;
 pub mod area;
 mod body;
 mod ceilings;

@@ -101,7 +101,8 @@ impl LandingService {
         let is_probe = route.name() == HEALTH.name;
         let forwarding = client_ip.forwarding;
         self.proxy_warnings.observe(peer, forwarding, is_probe);
-        let mut context = RequestContext::new(Arc::clone(&self.state), id, parts, client_ip);
+        let (state, origins) = (Arc::clone(&self.state), self.origins.clone());
+        let mut context = RequestContext::new(state, id, parts, client_ip, origins);
         log_line.client = Some((context.client.network, context.now));
         let answer = self.answer(&mut context, head, route, body, decision);
         let mut outcome = answer.await;
@@ -174,8 +175,8 @@ impl LandingService {
             let (network, head_bytes) = (context.client.network, body::head_bytes(&context.parts));
             let read = self.bodies.read(network, head_bytes, body, rule.bytes_max);
             bytes = Box::pin(read).await?;
-            let (media_type, is_empty) = (rule.media_type, bytes.is_empty());
-            body::check_media_type(media_type, headers, own_origin, &self.origins, is_empty)?;
+            let (media_types, is_empty) = (rule.media_types, bytes.is_empty());
+            body::check_media_type(media_types, headers, own_origin, &self.origins, is_empty)?;
             // Reading the body may have taken long.
             context.now = self.app().clock.now();
         }

@@ -145,6 +145,17 @@ pub struct WebhookMetrics {
     pub overloaded: Counter,
 }
 
+/// Plain forms that were not taken, by the check that stopped them.
+#[derive(Debug, Default)]
+pub struct FormMetrics {
+    /// The field that people do not see was filled in.
+    pub honeypot: Counter,
+    /// It was sent too soon, or too late, or its stamp is none of ours.
+    pub stamp: Counter,
+    /// A proof of work was missing or wrong.
+    pub proof: Counter,
+}
+
 /// The ledger's batches.
 #[derive(Debug)]
 pub struct LedgerMetrics {
@@ -217,6 +228,8 @@ pub struct Metrics {
     pub keys: Counter,
     /// Agents registered.
     pub agents: Counter,
+    /// Plain forms that were not taken.
+    pub forms: FormMetrics,
     /// Chat turns.
     pub model: ModelMetrics,
     /// Sign-ups passed on.
@@ -251,6 +264,7 @@ impl Metrics {
             renewals: Counter::default(),
             keys: Counter::default(),
             agents: Counter::default(),
+            forms: FormMetrics::default(),
             model: ModelMetrics::default(),
             webhook: WebhookMetrics::default(),
             ledger: LedgerMetrics {

@@ -131,6 +131,10 @@ fn counted(policy: PolicyName, has_model: bool) -> &'static str {
         }
         PolicyName::NewsletterAll => "newsletter sign-ups, all clients together",
         PolicyName::KeysAll => "API keys issued, all clients together",
+        PolicyName::NewsletterForm => {
+            "newsletter sign-ups by plain HTML forms, by IP address (IPv6: by /56); past it the form asks for \
+             a proof of work"
+        }
     }
 }
 

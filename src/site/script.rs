@@ -5,7 +5,7 @@ use super::document::{Document, PAGE_MAX_AGE_S, Representation, fingerprint};
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The modules; the pages load the first, which imports the others.
-const MODULES: [(&str, &str); 10] = [
+const MODULES: [(&str, &str); 11] = [
     ("/site.js", include_str!("../../data/site.js")),
     (
         "/script/assistant.js",
@@ -22,6 +22,10 @@ const MODULES: [(&str, &str); 10] = [
         include_str!("../../data/script/forms.js"),
     ),
     ("/script/page.js", include_str!("../../data/script/page.js")),
+    (
+        "/script/proof.js",
+        include_str!("../../data/script/proof.js"),
+    ),
     (
         "/script/request.js",
         include_str!("../../data/script/request.js"),
@@ -40,7 +44,7 @@ pub(super) fn path() -> String {
 
 /// Every module under its path. An import names the version, as pages do, so that modules of two
 /// versions never meet.
-pub(super) fn documents() -> [Document; 10] {
+pub(super) fn documents() -> [Document; 11] {
     let versioned_end = format!(".js?v={}\";", version());
     MODULES.map(|(path, text)| {
         let text = text.replace(".js\";", &versioned_end);

@@ -42,6 +42,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("parts/search.html"),
     source!("parts/sign_up.html"),
     source!("parts/newsletter.html"),
+    source!("parts/thanks.html"),
     source!("parts/reference.html"),
     source!("parts/operation.html"),
     source!("parts/reference.md"),

@@ -105,6 +105,7 @@ impl ClientIdentity<'_> {
                     (PolicyName::NewsletterIp, end_site),
                     (PolicyName::Assistant, whole),
                     (PolicyName::AssistantIp, end_site),
+                    (PolicyName::NewsletterForm, end_site),
                 ]
             }
             Self::Credential(fingerprint) => {

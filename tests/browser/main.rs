@@ -15,6 +15,7 @@ mod assistant;
 mod browser;
 mod forms;
 mod handbook;
+mod newsletter_form;
 mod pages;
 #[path = "../it/program.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]

@@ -46,6 +46,7 @@ pub(crate) struct Setup {
     pub(crate) base_url: &'static str,
     pub(crate) policies: Policies,
     pub(crate) reveal_existing: RevealExisting,
+    pub(crate) checks_forms: bool,
     pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) notifier: Option<Arc<dyn SubscriptionNotifier>>,
@@ -64,6 +65,7 @@ impl Default for Setup {
             base_url: "http://landing.example",
             policies: Policies::default(),
             reveal_existing: RevealExisting::SameClient,
+            checks_forms: true,
             model: Arc::new(ScriptedModelClient::default()),
             limiter: Arc::new(MemoryRateLimiter::default()),
             notifier: None,
@@ -98,6 +100,7 @@ impl Setup {
             policies: self.policies,
             key_lifetime_ms: 90 * 86_400_000,
             reveal_existing: self.reveal_existing,
+            checks_forms: self.checks_forms,
         };
         let facts = SiteFacts {
             settings: settings.clone(),
@@ -269,6 +272,10 @@ impl Reply {
         std::str::from_utf8(&self.body).unwrap()
     }
 
+    pub(crate) fn is_html(&self) -> bool {
+        self.header("content-type") == Some("text/html; charset=utf-8")
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
@@ -402,7 +409,9 @@ impl TestApp {
             }
         }
         assert!(self.seen_ids.lock().unwrap().insert(id), "an id came twice");
-        let is_refused = reply.status == StatusCode::TOO_MANY_REQUESTS;
+        // The form that asks for a proof of work shows the limit that it is asked for.
+        let is_refused = reply.status == StatusCode::TOO_MANY_REQUESTS
+            || (path == "/newsletter" && reply.header("ratelimit").is_some());
         let is_oauth = is_below("/agent", path) || is_below("/oauth2", path);
         if is_oauth || is_below("/api", path) || path == "/mcp" || is_refused {
             check_rate_limits(reply);
@@ -438,7 +447,7 @@ fn check_oauth(is_oauth: bool, is_head: bool, reply: &Reply) {
 
 /// No header leaves the service unnoticed.
 fn check_headers(reply: &Reply) {
-    const ALLOWED: [&str; 36] = [
+    const ALLOWED: [&str; 37] = [
         "access-control-allow-credentials",
         "access-control-allow-headers",
         "access-control-allow-methods",
@@ -457,6 +466,7 @@ fn check_headers(reply: &Reply) {
         "deprecation",
         "etag",
         "link",
+        "location",
         "permissions-policy",
         "pragma",
         "ratelimit",

@@ -61,6 +61,7 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
             ("newsletter-ip", 2),
             ("assistant", 1),
             ("assistant-ip", 3),
+            ("newsletter-form", 0),
         ];
         assert_eq!(used(&app, from_here).await, expected);
         let secrets = &app.app().secrets;
@@ -93,7 +94,7 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
         );
         assert_eq!(reset_identity(meter, sign_up, None).await, Ok(1));
         assert_eq!(used(&app, from_here).await[1], ("ip", 8));
-        assert_eq!(reset_identity(meter, from_here, None).await, Ok(7));
+        assert_eq!(reset_identity(meter, from_here, None).await, Ok(8));
         assert!(
             used(&app, from_here)
                 .await

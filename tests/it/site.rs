@@ -18,6 +18,7 @@ pub(crate) fn facts() -> SiteFacts {
             policies: Policies::default(),
             key_lifetime_ms: 90 * 86_400_000,
             reveal_existing: RevealExisting::SameClient,
+            checks_forms: true,
         },
         has_model: false,
         passes_sign_ups_on: false,
@@ -44,6 +45,7 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
             policies: Policies::default(),
             key_lifetime_ms: 1000,
             reveal_existing: RevealExisting::Never,
+            checks_forms: false,
         },
         has_model: true,
         passes_sign_ups_on: true,
@@ -137,7 +139,7 @@ fn every_link_into_the_guide_has_its_section() {
 
 #[test]
 fn every_path_in_the_guide_is_a_real_one() {
-    const PATHS: [&str; 30] = [
+    const PATHS: [&str; 31] = [
         "/mcp",
         "/agent",
         "/oauth2",
@@ -149,6 +151,7 @@ fn every_path_in_the_guide_is_a_real_one() {
         "/api/v1/sandbox/echo",
         "/api/v1/newsletter",
         "/api/newsletter",
+        "/newsletter",
         "/api/v1/assistant/chat",
         "/api/assistant/chat",
         "/openapi.json",

@@ -219,7 +219,7 @@ mod tests {
         for bad in [
             "",
             "lw1:{AAAAAAAAAAAAAAAAAAAA}",
-            "lw1:{AAAAAAAAAAAAAAAAAAAA}b",
+            "lw1:{AAAAAAAAAAAAAAAAAAAA}c",
             "lw1:{AAAAAAAAAAAAAAAAAAAA}A",
             "lw1:{AAAAAAAAAAAAAAAAAAAA}00",
             "lw1:{AAAAAAAAAAAAAAAAAAAA}probe",

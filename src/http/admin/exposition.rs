@@ -193,6 +193,17 @@ fn use_cases(out: &mut Families<'_>, metrics: &Metrics) -> fmt::Result {
         "Newsletter sign-ups kept here.",
         labelled("result", sign_ups),
     )?;
+    let forms = &metrics.forms;
+    let stopped = [
+        ("honeypot", &forms.honeypot),
+        ("stamp", &forms.stamp),
+        ("proof", &forms.proof),
+    ];
+    out.counters(
+        "landing_api_forms_stopped",
+        "Plain forms of the newsletter that were not taken.",
+        labelled("check", stopped),
+    )?;
     out.counter(
         "landing_api_keys_issued",
         "API keys issued.",

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use hyper::{Method, StatusCode};
 use jsonschema::{Draft, Validator};
+use landing_api::http::endpoint::Endpoint;
+use landing_api::http::endpoints::ENDPOINTS;
 use landing_api::site::SiteFacts;
 use serde_json::{Map, Value};
 
@@ -102,7 +104,11 @@ impl Contract {
     /// Fails unless `reply` is as the description says.
     pub(crate) fn check(&self, method: &Method, path: &str, reply: &Reply) {
         let path = path.split('?').next().unwrap();
-        if reply.is_page_for_one_request() {
+        // Pages for people are no part of the API, and neither is what belongs to a form.
+        let is_problem = reply.header("content-type") == Some("application/problem+json");
+        let is_page = |endpoint: &Endpoint| endpoint.is_page && endpoint.paths.contains(&path);
+        if reply.is_page_for_one_request() || !is_problem && ENDPOINTS.iter().copied().any(is_page)
+        {
             return;
         }
         let Some(operation) = self.find(method, path) else {

@@ -90,7 +90,7 @@ fn limits(facts: &SiteFacts) -> Vec<(String, String)> {
 
 #[test]
 fn the_table_of_limits_is_the_configured_one() {
-    let expected = |words: [&str; 11]| -> Vec<(String, String)> {
+    let expected = |words: [&str; 12]| -> Vec<(String, String)> {
         let names = PolicyName::ALL.map(|policy| policy.as_str().to_owned());
         names.into_iter().zip(words.map(str::to_owned)).collect()
     };
@@ -108,6 +108,7 @@ fn the_table_of_limits_is_the_configured_one() {
             "5000 in any 24 hours",
             "10000 in any hour",
             "5000 in any hour",
+            "3 in any 15 minutes",
         ])
     );
     let mut facts = facts();
@@ -115,7 +116,7 @@ fn the_table_of_limits_is_the_configured_one() {
         let quota = Some("7/2h".parse().unwrap());
         facts.settings.policies.set(policy, quota);
     }
-    assert_eq!(limits(&facts), expected(["7 in any 2 hours"; 11]));
+    assert_eq!(limits(&facts), expected(["7 in any 2 hours"; 12]));
     for policy in PolicyName::ALL {
         facts.settings.policies.set(policy, None);
     }

@@ -1,0 +1,137 @@
+//! The checks for bots: a field that people do not see, the time that they need, and a proof of work.
+//!
+//! A form without a stamp comes from a page that is not made for one visitor, and is taken; so is one
+//! without a proof, as long as few come from its network.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::StatusCode;
+use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HeaderValue};
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::domain::form_stamp::FormStamp;
+use crate::domain::proof_of_work::{
+    ALGORITHM, Challenge, NUMBER_MAX, Proof, RANDOM_BYTES, Solution,
+};
+use crate::domain::time::Timestamp;
+use crate::http::context::RequestContext;
+use crate::http::endpoint::Endpoint;
+use crate::http::headers::NO_STORE;
+use crate::http::problem::{Code, Problem};
+use crate::http::reply::Reply;
+
+use super::fields::FormFields;
+
+pub(crate) const CHALLENGE: Endpoint = Endpoint {
+    name: "newsletter.challenge",
+    paths: &["/newsletter/challenge"],
+    is_page: true,
+    ..Endpoint::get(|context, _body| Box::pin(async move { challenge(&context) }))
+};
+
+/// A challenge as ALTCHA's protocol has it.
+#[derive(Debug, Serialize)]
+pub(super) struct ChallengeJson {
+    algorithm: &'static str,
+    challenge: String,
+    maxnumber: u32,
+    salt: String,
+    signature: String,
+}
+
+impl ChallengeJson {
+    pub(super) fn new(app: &App, now: Timestamp) -> Result<Self, Problem> {
+        let mut random = [0; RANDOM_BYTES];
+        let filled = app.entropy.fill(&mut random);
+        filled.map_err(|error| Problem::of(Code::InternalError).because(error))?;
+        let made = Challenge::new(random, now, &app.secrets.form);
+        Ok(Self {
+            algorithm: ALGORITHM,
+            challenge: made.challenge,
+            maxnumber: NUMBER_MAX,
+            salt: made.salt,
+            signature: made.signature,
+        })
+    }
+}
+
+/// A challenge for the widget of a form on any page.
+fn challenge(context: &RequestContext) -> Result<Reply, Problem> {
+    let challenge = ChallengeJson::new(context.app(), context.now)?;
+    let mut reply = Reply::json(StatusCode::OK, &challenge)?;
+    reply.headers.insert(CACHE_CONTROL, NO_STORE);
+    let any = HeaderValue::from_static("*");
+    reply.headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, any);
+    Ok(reply)
+}
+
+/// A solution as ALTCHA's widget sends it.
+#[derive(Debug, Deserialize)]
+struct Payload<'a> {
+    #[serde(borrow)]
+    algorithm: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    challenge: std::borrow::Cow<'a, str>,
+    number: u64,
+    #[serde(borrow)]
+    salt: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    signature: std::borrow::Cow<'a, str>,
+}
+
+/// The check that a form did not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stopped {
+    /// The field that people do not see was filled in.
+    Bot,
+    /// It came too soon, too late, or with a forged stamp.
+    Stamp,
+    /// Its proof of work is wrong.
+    Proof,
+}
+
+/// Checks a form, and returns the proof that it brings, if any.
+pub(super) fn check(
+    context: &RequestContext,
+    fields: &FormFields,
+) -> Result<Option<Proof>, Stopped> {
+    let (app, now) = (context.app(), context.now);
+    if !app.settings.checks_forms {
+        return Ok(None);
+    }
+    let stopped = &app.metrics.forms;
+    if fields.website.is_some() {
+        stopped.honeypot.increase();
+        return Err(Stopped::Bot);
+    }
+    if let Some(began) = &fields.began {
+        let stamp = FormStamp::decode(began, &app.secrets.form);
+        if stamp.is_none_or(|stamp| stamp.is_hasty(now) || stamp.is_expired(now)) {
+            stopped.stamp.increase();
+            return Err(Stopped::Stamp);
+        }
+    }
+    let Some(altcha) = &fields.altcha else {
+        return Ok(None);
+    };
+    let proof = proof(altcha, now, app);
+    if proof.is_none() {
+        stopped.proof.increase();
+        return Err(Stopped::Proof);
+    }
+    Ok(proof)
+}
+
+fn proof(altcha: &str, now: Timestamp, app: &App) -> Option<Proof> {
+    let json = STANDARD.decode(altcha).ok()?;
+    let payload: Payload<'_> = serde_json::from_slice(&json).ok()?;
+    let solution = Solution {
+        algorithm: &payload.algorithm,
+        challenge: &payload.challenge,
+        number: payload.number,
+        salt: &payload.salt,
+        signature: &payload.signature,
+    };
+    solution.verify(now, &app.secrets.form)
+}

@@ -1,0 +1,98 @@
+//! The fields of the form.
+
+use hyper::body::Bytes;
+use hyper::header::CONTENT_TYPE;
+
+use crate::domain::email::EmailAddress;
+use crate::domain::language::Language;
+use crate::http::context::RequestContext;
+use crate::http::form::{self, FormParams};
+use crate::http::negotiate;
+use crate::http::problem::Problem;
+use crate::http::wire::Errors;
+
+/// What was filled in. Unknown fields are ignored.
+#[derive(Debug, Default)]
+pub(super) struct FormFields {
+    /// As it was typed.
+    pub(super) typed: String,
+    /// Whether a field came twice that may come once.
+    has_twins: bool,
+    pub(super) redirect: Option<String>,
+    pub(super) language: Language,
+    /// The field that people do not see.
+    pub(super) website: Option<String>,
+    /// When the form was shown.
+    pub(super) began: Option<String>,
+    /// A proof of work.
+    pub(super) altcha: Option<String>,
+}
+
+/// What is wrong with the address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Invalid {
+    Missing,
+    Wrong,
+}
+
+impl FormFields {
+    /// Those of a form that nobody has filled in.
+    pub(super) fn empty(context: &RequestContext) -> Self {
+        Self {
+            language: language(context),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn email(&self) -> Result<EmailAddress, Invalid> {
+        let typed = self.typed.trim();
+        if self.has_twins {
+            return Err(Invalid::Wrong);
+        }
+        if typed.is_empty() {
+            return Err(Invalid::Missing);
+        }
+        EmailAddress::parse(typed).map_err(|_error| Invalid::Wrong)
+    }
+}
+
+/// Reads a body of either media type.
+///
+/// # Errors
+/// A problem when it is no form in UTF-8.
+pub(super) async fn read(context: &RequestContext, body: Bytes) -> Result<FormFields, Problem> {
+    let media_type = context.headers().get(CONTENT_TYPE);
+    let media_type = media_type.and_then(|value| value.to_str().ok());
+    let form = match media_type.and_then(form::boundary) {
+        Some(boundary) => form::parse_multipart(body, boundary).await?,
+        None => form::parse(&body)?,
+    };
+    Ok(FormFields::of(context, &form))
+}
+
+impl FormFields {
+    fn of(context: &RequestContext, form: &FormParams) -> Self {
+        let mut errors = Errors::default();
+        let mut field = |name| form.optional(name, &mut errors).map(str::to_owned);
+        let named = field("lang");
+        let named = named.as_deref().and_then(Language::of_tag);
+        let fields = Self {
+            typed: field("email").unwrap_or_default(),
+            redirect: field("redirect"),
+            language: named.unwrap_or_else(|| language(context)),
+            website: field("website"),
+            began: field("began"),
+            altcha: field("altcha"),
+            has_twins: false,
+        };
+        Self {
+            has_twins: errors.finish(Some(())).is_err(),
+            ..fields
+        }
+    }
+}
+
+/// The language that the request asks for.
+pub(super) fn language(context: &RequestContext) -> Language {
+    negotiate::language(&context.parts.uri, context.headers())
+}

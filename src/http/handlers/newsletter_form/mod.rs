@@ -1,0 +1,188 @@
+//! `/newsletter`: signing up by a plain HTML form, on any page, with or without script.
+//!
+//! It is the sign-up of the API, with the same limits. The form needs no token against forgery: it does
+//! nothing in anybody's name, and no cookie is read. What goes wrong is a page that keeps what was typed.
+
+mod checks;
+mod fields;
+mod page;
+mod redirect;
+
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use hyper::header::{HeaderValue, LOCATION};
+
+use crate::domain::decision::Decision;
+use crate::domain::language::Language;
+use crate::domain::proof_of_work::Proof;
+use crate::http::context::RequestContext;
+use crate::http::endpoint::{BodyRule, Endpoint};
+use crate::http::problem::{Code, Problem};
+use crate::http::reply::Reply;
+use crate::http::written_page::WrittenPage;
+use crate::usecases::newsletter_form::{FormError, subscribe_by_form};
+use crate::usecases::subscribe::{SubscribeError, Subscribed, subscribe};
+
+use checks::Stopped;
+use fields::{FormFields, Invalid};
+use page::{FormPage, PATH, Said};
+use redirect::Target;
+
+pub(crate) const SHOW: Endpoint = Endpoint {
+    name: "newsletter.form",
+    paths: &[PATH],
+    is_page: true,
+    ..Endpoint::get(|context, _body| Box::pin(async move { show(&context) }))
+};
+
+pub(crate) const SUBMIT: Endpoint = Endpoint {
+    name: "newsletter.submit",
+    paths: &[PATH],
+    body: Some(BodyRule::html_form(8)),
+    has_effects: true,
+    is_page: true,
+    ..Endpoint::post(|context, body| Box::pin(submit(context, body)))
+};
+
+pub(crate) const THANKS: Endpoint = Endpoint {
+    name: "newsletter.thanks",
+    paths: &[THANKS_PATH],
+    is_page: true,
+    ..Endpoint::get(|context, _body| Box::pin(async move { thank(&context) }))
+};
+
+pub(crate) use checks::CHALLENGE;
+
+const THANKS_PATH: &str = "/newsletter/thanks";
+
+/// The empty form.
+fn show(context: &RequestContext) -> Result<Reply, Problem> {
+    let fields = FormFields::empty(context);
+    FormPage::new(context, &fields, StatusCode::OK).reply()
+}
+
+fn thank(context: &RequestContext) -> Result<Reply, Problem> {
+    let page = WrittenPage {
+        status: StatusCode::OK,
+        language: fields::language(context),
+        layout: "parts/thanks.html",
+        title: "thanks-title",
+        // Nobody should find it by search.
+        path: None,
+        values: (),
+    };
+    page.reply(&context.state.page_writer)
+}
+
+async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+    let fields = match fields::read(&context, body).await {
+        Ok(fields) => fields,
+        Err(problem) => {
+            let fields = FormFields::empty(&context);
+            let page = FormPage::new(&context, &fields, StatusCode::BAD_REQUEST);
+            return page.saying(Said::Unreadable).about(problem);
+        }
+    };
+    let target = redirect::target(
+        fields.redirect.as_deref(),
+        &context.app().settings.base_url,
+        &context.origins,
+    );
+    let refused = match checks::check(&context, &fields) {
+        Ok(proof) => match sign_up(&context, &fields, proof).await {
+            Ok(_subscribed) => return see_other(&fields, target),
+            Err(refused) => refused,
+        },
+        // Bots are told what people are, so that they learn nothing.
+        Err(Stopped::Bot) => return see_other(&fields, target),
+        Err(Stopped::Stamp | Stopped::Proof) => Refused::Again,
+    };
+    refused.page(&context, &fields, target.as_ref())
+}
+
+/// Why a form was not taken.
+enum Refused {
+    /// It did not pass a check, but the next one may.
+    Again,
+    /// A proof of work is wanted, because of this decision.
+    ProofWanted(Box<Decision>),
+    /// The address is missing or none.
+    Address(Invalid),
+    /// What fails for any sign-up.
+    Failed(Box<Problem>),
+}
+
+/// Signs the address up, charged as the settings say.
+async fn sign_up(
+    context: &RequestContext,
+    fields: &FormFields,
+    proof: Option<Proof>,
+) -> Result<Subscribed, Refused> {
+    let email = fields.email().map_err(Refused::Address)?;
+    let (app, client, now) = (context.app(), &context.client, context.now);
+    let failed = |error: SubscribeError| Refused::Failed(Box::new(error.into()));
+    if !app.settings.checks_forms {
+        let subscribed = subscribe(app.newsletter(), app.meter(), now, client, email).await;
+        return subscribed.map_err(failed);
+    }
+    let subscribed = subscribe_by_form(app.newsletter(), app.meter(), now, client, email, proof);
+    subscribed.await.map_err(|error| {
+        let stopped = &app.metrics.forms.proof;
+        match error {
+            FormError::Subscribe(error) => return failed(error),
+            FormError::ProofWanted(_) | FormError::ProofUsed => stopped.increase(),
+        }
+        match error {
+            FormError::ProofWanted(decision) => Refused::ProofWanted(Box::new(decision)),
+            FormError::ProofUsed | FormError::Subscribe(_) => Refused::Again,
+        }
+    })
+}
+
+impl Refused {
+    /// The form again, with what was typed and what to do.
+    fn page(
+        self,
+        context: &RequestContext,
+        fields: &FormFields,
+        target: Option<&Target>,
+    ) -> Result<Reply, Problem> {
+        // Not 429: the same form is taken at once, with the proof that it is asked for.
+        let (status, said) = match &self {
+            Self::Again => (StatusCode::FORBIDDEN, Said::Again),
+            Self::ProofWanted(decision) => {
+                let wait_s = decision.binding().map_or(0, |it| it.reset_s());
+                (StatusCode::FORBIDDEN, Said::ProofWanted { wait_s })
+            }
+            Self::Address(Invalid::Missing) => (StatusCode::BAD_REQUEST, Said::Missing),
+            Self::Address(Invalid::Wrong) => (StatusCode::BAD_REQUEST, Said::Wrong),
+            Self::Failed(problem) => {
+                let wait = problem.decision.binding().filter(|it| it.is_violated);
+                let said = wait.map_or(Said::Unavailable, |it| Said::Wait {
+                    wait_s: it.reset_s(),
+                });
+                (problem.code.kind().status, said)
+            }
+        };
+        let page = FormPage::new(context, fields, status).saying(said);
+        let page = page.leading_to(target);
+        match self {
+            Self::Failed(problem) => page.about(*problem),
+            Self::ProofWanted(decision) => Ok(page.reply()?.with_decision(*decision)),
+            Self::Address(_) => page.about(Problem::of(Code::ValidationFailed)),
+            Self::Again => page.reply(),
+        }
+    }
+}
+
+/// To where the form leads once it was taken, by GET (RFC 9110, section 15.4.4).
+fn see_other(fields: &FormFields, target: Option<Target>) -> Result<Reply, Problem> {
+    let thanks = |language: Language| format!("{THANKS_PATH}?lang={}", language.tag());
+    let location = target.map_or_else(|| thanks(fields.language), |target| target.location);
+    let location = HeaderValue::try_from(location)
+        .map_err(|error| Problem::of(Code::InternalError).because(error))?;
+    let mut reply = Reply::empty();
+    reply.status = StatusCode::SEE_OTHER;
+    reply.headers.insert(LOCATION, location);
+    Ok(reply)
+}

@@ -1,0 +1,173 @@
+//! The form as a page, with what was typed and what to do.
+
+use hyper::StatusCode;
+use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
+use serde::Serialize;
+
+use crate::domain::form_stamp::FormStamp;
+use crate::http::context::RequestContext;
+use crate::http::documents::PAGE_POLICY;
+use crate::http::problem::Problem;
+use crate::http::reply::Reply;
+use crate::http::written_page::WrittenPage;
+
+use super::checks::ChallengeJson;
+use super::fields::FormFields;
+use super::redirect::Target;
+
+/// Where the form is, and is sent.
+pub(super) const PATH: &str = "/newsletter";
+
+/// What the page says above the form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    Nothing,
+    /// The address is missing.
+    Missing,
+    /// The address is none.
+    Wrong,
+    /// What came is no form.
+    Unreadable,
+    /// Once more, please.
+    Again,
+    /// A limit is used up.
+    Wait {
+        wait_s: u64,
+    },
+    /// A proof of work is wanted, or patience.
+    ProofWanted {
+        wait_s: u64,
+    },
+    /// The service cannot keep it now.
+    Unavailable,
+}
+
+impl Said {
+    /// The key of the message, and seconds that it names.
+    const fn message(self) -> (&'static str, u64) {
+        match self {
+            Self::Nothing => ("", 0),
+            Self::Missing => ("newsletter-address-missing", 0),
+            Self::Wrong => ("newsletter-address-wrong", 0),
+            Self::Unreadable => ("newsletter-unreadable", 0),
+            Self::Again => ("newsletter-again", 0),
+            Self::Wait { wait_s } => ("newsletter-wait", wait_s),
+            Self::ProofWanted { wait_s } => ("newsletter-proof-wait", wait_s),
+            Self::Unavailable => ("newsletter-unavailable", 0),
+        }
+    }
+
+    const fn is_about_address(self) -> bool {
+        matches!(self, Self::Missing | Self::Wrong)
+    }
+}
+
+/// What the template is filled in with.
+#[derive(Debug, Serialize)]
+struct FormValues<'a> {
+    email: &'a str,
+    redirect: &'a str,
+    /// When the form was shown; empty if forms are not checked.
+    began: String,
+    message: &'static str,
+    wait_s: u64,
+    is_about_address: bool,
+    challenge: Option<ChallengeJson>,
+}
+
+/// The page, before it is written.
+pub(super) struct FormPage<'a> {
+    context: &'a RequestContext,
+    fields: &'a FormFields,
+    status: StatusCode,
+    said: Said,
+    target: Option<&'a Target>,
+}
+
+impl<'a> FormPage<'a> {
+    pub(super) const fn new(
+        context: &'a RequestContext,
+        fields: &'a FormFields,
+        status: StatusCode,
+    ) -> Self {
+        Self {
+            context,
+            fields,
+            status,
+            said: Said::Nothing,
+            target: None,
+        }
+    }
+
+    pub(super) fn saying(self, said: Said) -> Self {
+        Self { said, ..self }
+    }
+
+    /// The same, which leads to `target` once it is taken.
+    pub(super) fn leading_to(self, target: Option<&'a Target>) -> Self {
+        Self { target, ..self }
+    }
+
+    /// The page as the answer to a request that failed: the log has the problem.
+    pub(super) fn about(self, problem: Problem) -> Result<Reply, Problem> {
+        let mut reply = self.reply()?;
+        reply.decision = Some(problem.decision.clone());
+        reply.log.problem = Some(Box::new(problem));
+        Ok(reply)
+    }
+
+    pub(super) fn reply(self) -> Result<Reply, Problem> {
+        let Self {
+            context,
+            fields,
+            said,
+            ..
+        } = self;
+        let app = context.app();
+        let challenge = if matches!(said, Said::ProofWanted { .. }) {
+            Some(ChallengeJson::new(app, context.now)?)
+        } else {
+            None
+        };
+        let (message, wait_s) = said.message();
+        let page = WrittenPage {
+            status: self.status,
+            language: fields.language,
+            layout: "parts/newsletter.html",
+            title: "newsletter-title",
+            path: Some(PATH),
+            values: FormValues {
+                email: &fields.typed,
+                redirect: self.target.map_or("", |target| target.location.as_str()),
+                began: self.began(),
+                message,
+                wait_s,
+                is_about_address: said.is_about_address(),
+                challenge,
+            },
+        };
+        let mut reply = page.reply(&context.state.page_writer)?;
+        if let Some(origin) = self.target.and_then(|target| target.origin.as_deref()) {
+            // Chromium holds the policy against where a form is sent on to, too.
+            let policy = format!("form-action 'self' {origin}");
+            let policy = PAGE_POLICY.replace("form-action 'self'", &policy);
+            if let Ok(policy) = HeaderValue::try_from(policy) {
+                reply.headers.insert(CONTENT_SECURITY_POLICY, policy);
+            }
+        }
+        Ok(reply)
+    }
+
+    /// The stamp. One that was good stays, so that whoever was too quick need not wait anew.
+    fn began(&self) -> String {
+        let app = self.context.app();
+        if !app.settings.checks_forms {
+            return String::new();
+        }
+        let (now, key) = (self.context.now, &app.secrets.form);
+        let kept = self.fields.began.as_deref();
+        let kept = kept.and_then(|text| FormStamp::decode(text, key));
+        let stamp = kept.filter(|stamp| !stamp.is_expired(now));
+        stamp.unwrap_or_else(|| FormStamp::new(now)).encode(key)
+    }
+}

@@ -1,0 +1,124 @@
+//! Where a form leads once it was taken: to a page of this origin or of an allowed one, and nowhere else.
+
+use url::{Position, Url};
+
+use crate::http::allowed_origins::AllowedOrigins;
+
+/// The longest `redirect`, in bytes.
+const LEN_MAX: usize = 2048;
+
+/// A page to lead to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    /// The value of `Location`: a path of this origin, or a URL of an allowed one.
+    pub(super) location: String,
+    /// The origin, if it is another one.
+    pub(super) origin: Option<String>,
+}
+
+/// The page that `redirect` names: an absolute path, or a URL whose origin is ours or allowed. `None` for
+/// anything else, and for what browsers read in another way than it looks.
+pub(super) fn target(
+    redirect: Option<&str>,
+    base_url: &str,
+    allowed: &AllowedOrigins,
+) -> Option<Target> {
+    let redirect = redirect.filter(|text| text.len() <= LEN_MAX)?;
+    let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
+    if redirect.contains(is_odd) {
+        return None;
+    }
+    let base = Url::parse(base_url).ok()?;
+    let url = if redirect.starts_with('/') {
+        base.join(redirect).ok()?
+    } else {
+        Url::parse(redirect).ok()?
+    };
+    let is_web = matches!(url.scheme(), "http" | "https");
+    if !is_web || !url.username().is_empty() || url.password().is_some() {
+        return None;
+    }
+    let origin = url.origin().ascii_serialization();
+    if url.origin() == base.origin() {
+        let path = &url[Position::BeforePath..];
+        // As a reference it would name another host.
+        return (!path.starts_with("//")).then(|| Target {
+            location: path.to_owned(),
+            origin: None,
+        });
+    }
+    allowed.contains(&origin).then(|| Target {
+        location: url.into(),
+        origin: Some(origin),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn location(redirect: &str) -> Option<String> {
+        let allowed = AllowedOrigins::new(["https://shop.example".to_owned()]);
+        let target = target(Some(redirect), "https://api.example", &allowed);
+        target.map(|target| target.location)
+    }
+
+    #[test]
+    fn pages_of_this_origin_and_of_allowed_ones_are_led_to() {
+        for (redirect, expected) in [
+            ("/", "/"),
+            ("/danke?a=b#c", "/danke?a=b#c"),
+            ("/a/../b", "/b"),
+            ("/ä", "/%C3%A4"),
+            ("https://api.example/thanks", "/thanks"),
+            ("https://api.example:443", "/"),
+            ("HTTPS://Shop.Example/danke", "https://shop.example/danke"),
+            ("https://shop.example", "https://shop.example/"),
+        ] {
+            assert_eq!(location(redirect).as_deref(), Some(expected), "{redirect}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_ignored() {
+        for redirect in [
+            "",
+            "thanks",
+            "?a",
+            "//evil.example",
+            "///evil.example",
+            "/.//evil.example",
+            "/..//evil.example",
+            "/\\evil.example",
+            "\\\\evil.example",
+            "/\t/evil.example",
+            "/\n/evil.example",
+            " /thanks",
+            "https:evil.example",
+            "https:///evil.example",
+            "https://evil.example",
+            "http://api.example/",
+            "https://api.example:8443/",
+            "https://api.example.evil.example/",
+            "https://api.example@evil.example/",
+            "https://user@api.example/",
+            "https://user:word@shop.example/",
+            "https://:word@shop.example/",
+            "https://shop.example\\@evil.example/",
+            "http://shop.example/",
+            "ftp://shop.example/",
+            "javascript:alert(1)",
+            "JaVaScRiPt:alert(1)",
+            "data:text/html,hello",
+            "blob:https://shop.example/1",
+            "mailto:ada@example.com",
+            "https://[::1",
+            "/\u{0}",
+            "/\u{a0}/evil.example",
+        ] {
+            assert_eq!(location(redirect), None, "{redirect:?}");
+        }
+        assert_eq!(location(&format!("/{}", "a".repeat(LEN_MAX))), None);
+        assert!(location(&format!("/{}", "a".repeat(LEN_MAX - 1))).is_some());
+    }
+}
