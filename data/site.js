@@ -1,16 +1,17 @@
-// The script of the pages: what their forms do. Where it does not run they are not shown, and the
-// page tells in their place how to do the same from a terminal.
+// The script of the pages: the elements for the newsletter and the chat, and what the other forms do.
+// Where it does not run these are not shown, and the page tells in their place how to do the same from
+// a terminal.
 //
 // Whatever comes from outside is put into the page as text. The policy of the page (Trusted Types)
 // would stop it otherwise.
 
-import { assistant } from "./script/assistant.js";
-import { key, newsletter, tryIt } from "./script/forms.js";
+import "./embed.js";
+import { key, tryIt } from "./script/forms.js";
 import { addCopyButton, announcer, keepLanguage, settleContents } from "./script/page.js";
 import { proof } from "./script/proof.js";
 import { search } from "./script/search.js";
 
-const FORMS = new Map(Object.entries({ assistant, key, newsletter, proof, "try-it": tryIt }));
+const FORMS = new Map(Object.entries({ key, proof, "try-it": tryIt }));
 
 /** Does `work` with every one of `parts`; where it fails the others still get theirs. */
 const each = (parts, work, otherwise = () => {}) => {

@@ -34,6 +34,7 @@ newsletter-wait = Ahora mismo hay muchas suscripciones. Por favor, inténtelo de
 newsletter-proof = Ya hay varias suscripciones desde su red. Por favor, envíe el formulario otra vez: su navegador hará un breve cálculo que mantiene alejados a los robots.
 newsletter-proof-wait = Ya hay varias suscripciones desde su red. Por favor, inténtelo de nuevo en { $wait }.
 newsletter-unavailable = En este momento no podemos guardar su dirección. Por favor, inténtelo de nuevo en unos minutos.
+newsletter-thanks = Gracias. { $email } está en la lista.
 
 ## Thanks
 
@@ -88,3 +89,70 @@ error-broken = Inténtelo de nuevo en un momento. Si continúa, comunique este n
 error-other-title = Eso no ha funcionado
 error-other = No se pudo entender la solicitud. Vuelva atrás e inténtelo de nuevo.
 error-home = A la página de inicio
+
+## Lo que dicen los formularios
+
+form-sending = Un momento…
+form-wait = Inténtelo de nuevo { $when }.
+form-again = Ya puede intentarlo de nuevo.
+form-lost = No hay conexión con el servicio. Compruebe la suya y vuelva a intentarlo.
+form-failed = No ha funcionado. Inténtelo de nuevo más tarde.
+
+## Chat
+
+chat-open = Pregúntenos
+chat-close = Cerrar
+chat-you = Usted
+chat-assistant = Asistente
+chat-label = Su pregunta
+chat-send = Enviar
+chat-stop = Detener
+chat-restart = Empezar de nuevo
+chat-check = Escriba una pregunta de { $max } caracteres como máximo.
+chat-broken = La respuesta se ha interrumpido. Pregunte otra vez si aún la necesita.
+chat-left = Quedan { $n } de { $max } mensajes
+
+## Lo que dice el script de las páginas
+
+script-copy = Copiar
+script-copied = Copiado
+script-select = Seleccionado: cópielo con el teclado
+
+## La página de los fragmentos
+
+embed-title = En su sitio
+embed-lead = Copie un fragmento en su página: en un bloque HTML de WordPress, un embed de Webflow o la propia página. Ambos elementos existen en inglés, alemán, francés y español, siguen sus colores y solo cargan un pequeño script.
+embed-preview = Vista previa
+embed-newsletter = El formulario del boletín
+embed-newsletter-about = Lo que está dentro del elemento es el formulario de quienes no usan JavaScript.
+embed-plain = El formulario del boletín sin script
+embed-plain-about = Un formulario sencillo funciona en cualquier página y lleva a una página de agradecimiento. Las personas no ven el campo `website`: quien lo rellena es un programa.
+embed-chat = El chat en la página
+embed-chat-about = Los visitantes eligen una sugerencia o escriben una pregunta. La conversación se guarda en su pestaña hasta que la cierran.
+embed-suggestions = ¿Cómo obtengo una clave de API?|¿Qué se guarda sobre mí?
+embed-button = El chat detrás de un botón
+embed-button-about = El botón permanece en la esquina de la ventana y abre un panel; Escape lo cierra.
+embed-button-preview = El botón está en la esquina de esta ventana.
+embed-attributes = Atributos
+embed-name = Nombre
+embed-meaning = Efecto
+embed-of-heading = Un título y una frase sobre el formulario.
+embed-of-label = Las palabras junto al campo, dentro de él y en el botón.
+embed-of-thanks = Lo que se dice después de una suscripción.
+embed-of-suggestions = Preguntas para pulsar, separadas por `\|`.
+embed-of-mode = El chat está detrás de un botón.
+embed-of-privacy = La dirección de su aviso de privacidad. Debajo aparece un enlace.
+embed-of-lang = El idioma: `en`, `de`, `fr` o `es`. Si falta, el de la página o, si no, el del navegador.
+embed-of-theme = `light`, `dark`, o `auto` para lo que prefiera el sistema del visitante. Si falta, decide el `color-scheme` de la página.
+embed-of-src = El servicio, si no es aquel del que viene el script: { $url }
+embed-look = Colores y letra
+embed-look-about = Los elementos solo toman de su hoja de estilos la fuente y estas propiedades. Dónde está un elemento y qué ancho tiene lo dice su página, como con cualquier otro.
+embed-of-accent = Botones y enlaces, y las palabras de los botones.
+embed-of-text = Texto, texto discreto, errores.
+embed-of-background = Fondo, líneas, bordes de los campos.
+embed-of-box = El marco, su espacio interior, las esquinas redondas.
+embed-of-font = Fuente y tamaño.
+embed-of-room = Cuánto puede crecer una conversación; a qué distancia de la esquina está el botón.
+embed-origins = Páginas de otros orígenes
+embed-origins-about = El formulario del boletín funciona en cualquier página. Para el chat, y para dar las gracias sin salir de la página, quien opera { $url } lo inicia con `--allow-origin https://www.example.com`, el origen de su página. Los mensajes que quedan los cuenta una cookie del servicio, que los navegadores solo guardan si ambos tienen el mismo dominio registrado.
+embed-policy = Si su página envía una Content-Security-Policy, necesita estas fuentes. Para los estilos no necesita ninguna.

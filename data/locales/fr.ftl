@@ -34,6 +34,7 @@ newsletter-wait = Il y a beaucoup d’inscriptions en ce moment. Veuillez réess
 newsletter-proof = Plusieurs inscriptions sont venues de votre réseau. Veuillez envoyer le formulaire encore une fois : votre navigateur fera un bref calcul, ce qui tient les robots à distance.
 newsletter-proof-wait = Plusieurs inscriptions sont venues de votre réseau. Veuillez réessayer dans { $wait }.
 newsletter-unavailable = Nous ne pouvons pas enregistrer votre adresse pour le moment. Veuillez réessayer dans quelques minutes.
+newsletter-thanks = Merci. { $email } est sur la liste.
 
 ## Thanks
 
@@ -88,3 +89,70 @@ error-broken = Réessayez dans un instant. Si le problème persiste, communiquez
 error-other-title = Cela n’a pas fonctionné
 error-other = La requête n’a pas pu être comprise. Revenez en arrière et réessayez.
 error-home = Vers l’accueil
+
+## Ce que disent les formulaires
+
+form-sending = Un instant…
+form-wait = Réessayez { $when }.
+form-again = Vous pouvez réessayer maintenant.
+form-lost = Le service est injoignable. Vérifiez votre connexion, puis réessayez.
+form-failed = Cela n’a pas fonctionné. Veuillez réessayer plus tard.
+
+## Chat
+
+chat-open = Posez-nous une question
+chat-close = Fermer
+chat-you = Vous
+chat-assistant = Assistant
+chat-label = Votre question
+chat-send = Envoyer
+chat-stop = Arrêter
+chat-restart = Recommencer
+chat-check = Veuillez écrire une question de { $max } caractères au plus.
+chat-broken = La réponse s’est interrompue. Reposez votre question si vous en avez encore besoin.
+chat-left = { $n } messages restants sur { $max }
+
+## Ce que dit le script des pages
+
+script-copy = Copier
+script-copied = Copié
+script-select = Sélectionné : copiez avec le clavier
+
+## La page des extraits
+
+embed-title = Sur votre site
+embed-lead = Copiez un extrait dans votre page : dans un bloc HTML de WordPress, un embed de Webflow ou la page elle-même. Les deux éléments existent en anglais, en allemand, en français et en espagnol ; ils suivent vos couleurs et ne chargent qu’un petit script.
+embed-preview = Aperçu
+embed-newsletter = Le formulaire de la newsletter
+embed-newsletter-about = Ce qui se trouve dans l’élément est le formulaire des visiteurs sans JavaScript.
+embed-plain = Le formulaire de la newsletter sans script
+embed-plain-about = Un formulaire simple fonctionne sur toute page et mène à une page de remerciement. Les humains ne voient pas le champ `website` : qui le remplit est un programme.
+embed-chat = Le chat dans la page
+embed-chat-about = Les visiteurs choisissent une suggestion ou écrivent une question. La conversation reste dans leur onglet jusqu’à ce qu’ils le ferment.
+embed-suggestions = Comment obtenir une clé d’API ?|Que conservez-vous à mon sujet ?
+embed-button = Le chat derrière un bouton
+embed-button-about = Le bouton reste dans le coin de la fenêtre et ouvre un panneau ; Échap le ferme.
+embed-button-preview = Le bouton est dans le coin de cette fenêtre.
+embed-attributes = Attributs
+embed-name = Nom
+embed-meaning = Effet
+embed-of-heading = Un titre et une phrase au-dessus du formulaire.
+embed-of-label = Les mots près du champ, dans le champ et sur le bouton.
+embed-of-thanks = Ce qui est dit après une inscription.
+embed-of-suggestions = Des questions à choisir, séparées par `\|`.
+embed-of-mode = Le chat se trouve derrière un bouton.
+embed-of-privacy = L’adresse de votre politique de confidentialité. Un lien s’affiche en dessous.
+embed-of-lang = La langue : `en`, `de`, `fr` ou `es`. À défaut, celle de la page, puis celle du navigateur.
+embed-of-theme = `light`, `dark`, ou `auto` pour ce que préfère le système du visiteur. À défaut, le `color-scheme` de la page décide.
+embed-of-src = Le service, s’il n’est pas celui d’où vient le script : { $url }
+embed-look = Couleurs et caractères
+embed-look-about = Les éléments ne prennent de votre feuille de style que la police et ces propriétés. Leur place et leur largeur, votre page les fixe comme pour tout autre élément.
+embed-of-accent = Boutons et liens, et les mots des boutons.
+embed-of-text = Texte, texte discret, erreurs.
+embed-of-background = Fond, lignes, bords des champs.
+embed-of-box = Le cadre, sa marge intérieure, les coins arrondis.
+embed-of-font = Police et taille.
+embed-of-room = La hauteur maximale d’une conversation ; la distance du bouton au coin.
+embed-origins = Pages d’autres origines
+embed-origins-about = Le formulaire de la newsletter fonctionne sur toute page. Pour le chat, et pour remercier sans quitter la page, l’exploitant de { $url } lance le service avec `--allow-origin https://www.example.com`, l’origine de votre page. Les messages restants sont comptés par un cookie du service, que les navigateurs ne gardent que si les deux ont le même domaine enregistré.
+embed-policy = Si votre page envoie une Content-Security-Policy, il lui faut ces sources. Il n’en faut aucune pour les styles.

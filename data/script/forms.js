@@ -1,29 +1,10 @@
-// The short forms: the newsletter, keys, and trying an operation in the docs.
+// The short forms of the pages: keys, and trying an operation in the docs.
 
-import { Form } from "./form.js";
-import { copiesFrom, part } from "./page.js";
-import { post } from "./request.js";
-
-export const newsletter = (root) => {
-  const form = new Form(root);
-  const { email } = root.elements;
-  const submit = async () => {
-    // Whoever waits may type on.
-    const address = email.value;
-    const { mode, alreadyExists } = (await post("/api/v1/newsletter", { email: address })).value;
-    const done = mode === "notify" ? "has been passed on to the newsletter’s provider" : "is on the list";
-    form.say(`Thank you. ${address} ${alreadyExists ? "was on the list already" : done}.`, "good");
-    if (email.value === address) {
-      email.value = "";
-    }
-  };
-  // That limit counts the address, too: another one need not wait.
-  const isOfAddress = ({ policies }) => policies.length > 0 && policies.every((one) => one === "newsletter");
-  form.onSubmit(submit, { heldField: (failure) => (isOfAddress(failure) ? email : null) });
-};
+import { Form, languageAt, messagesIn, part, post } from "../embed.js";
+import { copiesFrom } from "./page.js";
 
 export const key = (root) => {
-  const form = new Form(root);
+  const form = new Form(root, messagesIn(languageAt(root)));
   const place = part(root, ".key");
   const [value, button, hint] = ["code", "button", ".hint"].map((selector) => part(place, selector));
   form.onSubmit(async () => {
@@ -51,9 +32,17 @@ export const key = (root) => {
 /** A field's value as the API takes it. */
 const valueOf = (field) => (field.type === "checkbox" ? field.checked : field.value);
 
+/** What a developer is told of a failure: the words of the API, if it said any. */
+const problemOf = ({ kind, problem, answer }, message) => {
+  const words = [problem?.detail ?? problem?.title, problem?.resolution].filter(Boolean).join(" ");
+  const status = answer && !words ? ` (HTTP ${answer.status})` : "";
+  return words || message(kind === "lost" ? "form-lost" : "form-failed") + status;
+};
+
 /** Sends the fields as the members of a JSON body, and shows the answer as it came. */
 export const tryIt = (root) => {
-  const form = new Form(root);
+  const message = messagesIn(languageAt(root));
+  const form = new Form(root, message, (failure) => problemOf(failure, message));
   const output = part(root, "output");
   form.onSubmit(async () => {
     output.hidden = true;

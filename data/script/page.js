@@ -1,24 +1,14 @@
-// Parts of the page: making and finding them, copying what they say.
+// Parts of the page: copying what they say, the contents of long ones.
 
-export const element = (name, text = "", className = "") => {
-  const made = document.createElement(name);
-  made.textContent = text;
-  made.className = className;
-  return made;
-};
+import { element, languageAt } from "../embed.js";
 
-/** What `selector` finds in `root`, where it has to be. */
-export const part = (root, selector) => {
-  const found = root.querySelector(selector);
-  if (!found) {
-    throw new Error(`${selector} is missing`);
-  }
-  return found;
-};
+/** The messages that this module names: the service puts them here. */
+const TEXTS = {};
+
+const message = (key) => TEXTS[languageAt(document.documentElement)][key];
 
 /** Tells those who cannot see it. */
-export const announcer = element("p", "", "unseen");
-announcer.setAttribute("role", "status");
+export const announcer = element("p", { class: "unseen", role: "status" });
 
 const COPIED_SECONDS = 2.5;
 
@@ -30,13 +20,13 @@ export const copiesFrom = (button, source, what) => {
     button.setAttribute("aria-label", what ? `${words}: ${what}` : words);
   };
   button.addEventListener("click", async () => {
-    let words = "Copied";
+    let words = message("script-copied");
     try {
       // Only pages of a secure origin have a clipboard.
       await navigator.clipboard.writeText(source.textContent.trim());
     } catch {
       getSelection().selectAllChildren(source);
-      words = "Selected: copy it by keyboard";
+      words = message("script-select");
     }
     say(words);
     announcer.textContent = words;
@@ -53,8 +43,7 @@ export const addCopyButton = (pre) => {
   if (source?.tagName !== "CODE") {
     return;
   }
-  const button = element("button", "Copy", "copy");
-  button.type = "button";
+  const button = element("button", { type: "button", class: "copy" }, message("script-copy"));
   const [line] = source.textContent.trim().split("\n");
   copiesFrom(button, source, line.replace(/ \\$/, ""));
   pre.prepend(button);

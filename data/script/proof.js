@@ -1,7 +1,7 @@
 // The proof of work that the newsletter's form asks for when several have signed up from a network, by
 // ALTCHA's protocol: the number that stands behind the salt in what was hashed.
 
-import { part } from "./page.js";
+import { part } from "../embed.js";
 
 const ENCODER = new TextEncoder();
 

@@ -1,7 +1,7 @@
 // The search over the guide and the reference. Its index is loaded when somebody begins to search.
 
+import { element, part } from "../embed.js";
 import { find, wordsOf } from "./find.js";
-import { element, part } from "./page.js";
 
 const SNIPPET_LENGTH = 90;
 
@@ -38,11 +38,8 @@ export const search = (root) => {
     const found = find(entries, query);
     results.replaceChildren(
       ...found.map((entry) => {
-        const link = element("a", entry.title);
-        link.href = entry.path;
-        const item = element("li");
-        item.append(link, element("span", snippet(entry, query)));
-        return item;
+        const link = element("a", { href: entry.path }, entry.title);
+        return element("li", {}, link, element("span", {}, snippet(entry, query)));
       }),
     );
     const isAsked = query.trim() !== "";

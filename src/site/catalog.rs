@@ -87,6 +87,13 @@ pub(super) const PAGES: &[PageRow] = &[
         ..PageRow::ENGLISH
     },
     PageRow {
+        path: "/embed",
+        template: "embed.md",
+        layout: "parts/embed.html",
+        languages: &Language::ALL,
+        ..PageRow::ENGLISH
+    },
+    PageRow {
         path: "/auth",
         template: "auth.md",
         ..PageRow::ENGLISH

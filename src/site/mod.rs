@@ -19,7 +19,7 @@
 //! | `reference` | the API reference, arranged from the description |
 //! | `search` | what the search over the docs looks through |
 //! | [`tools`] | the tools of the MCP endpoint, with their schemas from the description |
-//! | `script` | the script of the pages |
+//! | `script` | the script of the pages, and the elements for other sites |
 //! | `skill` | instructions for agents, and their digest |
 //! | [`document`] | what is served under one path, in each of its representations |
 
@@ -166,8 +166,8 @@ impl Site {
             documents.extend(page?.documents(&templates, catalog::article(&contents))?);
         }
         documents.extend(description.documents());
-        documents.extend(script::documents());
         documents.push(catalog::touch_icon());
+        documents.extend(templates.scripts().documents());
         for row in catalog::DOCUMENTS {
             let body = Bytes::from(templates.fill(row.template, contents.clone())?);
             documents.push(row.document(&body));

@@ -1,61 +1,199 @@
-//! The script of the pages, served as the modules that it is written in.
+//! The scripts: that of the pages, served as the modules it is written in, and that of the elements
+//! which any site may use, joined into one.
+
+use std::collections::BTreeMap;
+
+use fluent_bundle::FluentArgs;
+
+use crate::domain::language::Language;
 
 use super::document::{Document, PAGE_MAX_AGE_S, Representation, fingerprint};
+use super::error::SiteError;
+use super::locales::Locales;
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The modules; the pages load the first, which imports the others.
-const MODULES: [(&str, &str); 11] = [
-    ("/site.js", include_str!("../../data/site.js")),
-    (
-        "/script/assistant.js",
-        include_str!("../../data/script/assistant.js"),
-    ),
-    (
-        "/script/events.js",
-        include_str!("../../data/script/events.js"),
-    ),
-    ("/script/find.js", include_str!("../../data/script/find.js")),
-    ("/script/form.js", include_str!("../../data/script/form.js")),
-    (
-        "/script/forms.js",
-        include_str!("../../data/script/forms.js"),
-    ),
-    ("/script/page.js", include_str!("../../data/script/page.js")),
-    (
-        "/script/proof.js",
-        include_str!("../../data/script/proof.js"),
-    ),
-    (
-        "/script/request.js",
-        include_str!("../../data/script/request.js"),
-    ),
-    (
-        "/script/search.js",
-        include_str!("../../data/script/search.js"),
-    ),
-    ("/script/time.js", include_str!("../../data/script/time.js")),
+/// The file `$name` of `data/`.
+macro_rules! module {
+    ($name:literal) => {
+        include_str!(concat!("../../data/", $name))
+    };
+}
+
+/// Where the elements are.
+const EMBED: &str = "/embed.js";
+
+/// The modules of the elements, each after those that it imports.
+const PARTS: [&str; 8] = [
+    module!("embed/time.js"),
+    module!("embed/events.js"),
+    module!("embed/request.js"),
+    module!("embed/markdown.js"),
+    module!("embed/element.js"),
+    module!("embed/form.js"),
+    module!("embed/newsletter.js"),
+    module!("embed/chat.js"),
 ];
 
-/// The path that pages load the script from.
-pub(super) fn path() -> String {
-    format!("/site.js?v={}", version())
+/// The modules of the pages. They load the first, which imports the others and the elements.
+const MODULES: [(&str, &str); 6] = [
+    ("/site.js", module!("site.js")),
+    ("/script/find.js", module!("script/find.js")),
+    ("/script/forms.js", module!("script/forms.js")),
+    ("/script/page.js", module!("script/page.js")),
+    ("/script/proof.js", module!("script/proof.js")),
+    ("/script/search.js", module!("script/search.js")),
+];
+
+/// Where the style sheet and the messages are put.
+const STYLE: &str = "STYLE = \"\"";
+const TEXTS: &str = "TEXTS = {}";
+
+/// What the messages of scripts may have filled in, by the script.
+const ARGUMENTS: [&str; 4] = ["email", "max", "n", "when"];
+
+/// The modules that are served, and their version.
+#[derive(Debug)]
+pub(super) struct Scripts {
+    modules: Vec<(&'static str, String)>,
+    version: String,
 }
 
-/// Every module under its path. An import names the version, as pages do, so that modules of two
-/// versions never meet.
-pub(super) fn documents() -> [Document; 11] {
-    let versioned_end = format!(".js?v={}\";", version());
-    MODULES.map(|(path, text)| {
-        let text = text.replace(".js\";", &versioned_end);
-        let form = Representation::new(JAVASCRIPT, text);
-        Document {
-            version: Some(version()),
-            ..Document::new(path, PAGE_MAX_AGE_S, vec![form])
+impl Scripts {
+    /// Joins the elements, with the messages of `locales` that the scripts name.
+    ///
+    /// # Errors
+    /// [`SiteError`] when a message takes an argument that no script fills in.
+    pub(super) fn read(locales: &Locales) -> Result<Self, SiteError> {
+        let style = compact(module!("embed/style.css"))
+            .replace('\n', "")
+            .replace(": ", ":");
+        let embed = PARTS.map(compact).concat();
+        let embed = embed.replace(STYLE, &format!("STYLE = {}", json(&style)));
+        let mut modules = Vec::from(MODULES.map(|(path, text)| (path, text.to_owned())));
+        modules.push((EMBED, embed));
+        for (path, text) in &mut modules {
+            if text.contains(TEXTS) {
+                let texts = texts(locales, text).map_err(|why| SiteError::new(path, why))?;
+                *text = text.replace(TEXTS, &format!("TEXTS = {}", json(&texts)));
+            }
         }
-    })
+        let parts: Vec<_> = modules.iter().map(|(_, text)| text.as_bytes()).collect();
+        let version = fingerprint(&parts);
+        Ok(Self { modules, version })
+    }
+
+    /// The path that pages load the script from.
+    pub(super) fn path(&self) -> String {
+        format!("/site.js?v={}", self.version)
+    }
+
+    /// Every module under its path. An import names the version, as pages do, so that modules of two
+    /// versions never meet.
+    pub(super) fn documents(&self) -> impl Iterator<Item = Document> {
+        let versioned_end = format!(".js?v={}\";", self.version);
+        self.modules.iter().map(move |(path, text)| {
+            let text = text.replace(".js\";", &versioned_end);
+            let form = Representation::new(JAVASCRIPT, text);
+            Document {
+                version: Some(self.version.clone()),
+                ..Document::new(*path, PAGE_MAX_AGE_S, vec![form])
+            }
+        })
+    }
 }
 
-fn version() -> String {
-    fingerprint(&MODULES.map(|(_, text)| text.as_bytes()))
+/// A file without imports, lines of comment and indentation.
+fn compact(text: &str) -> String {
+    const LEFT_OUT: [&str; 4] = ["import ", "//", "/*", "* "];
+    let lines = text.lines().map(str::trim);
+    let is_kept = |line: &&str| {
+        let is_left_out = LEFT_OUT.iter().any(|start| line.starts_with(start));
+        !line.is_empty() && *line != "*/" && !is_left_out
+    };
+    lines
+        .filter(is_kept)
+        .flat_map(|line| [line, "\n"])
+        .collect()
+}
+
+/// The messages that `source` names, by language and key. It fills in `{n}` for an argument `n`.
+fn texts(
+    locales: &Locales,
+    source: &str,
+) -> Result<BTreeMap<&'static str, BTreeMap<&'static str, String>>, String> {
+    let mut args = FluentArgs::new();
+    for name in ARGUMENTS {
+        args.set(name, format!("{{{name}}}"));
+    }
+    let is_named = |key: &&'static str| source.contains(&format!("\"{key}\""));
+    let keys: Vec<_> = Locales::keys("").filter(is_named).collect();
+    let of_language = |language: Language| {
+        let messages = keys.iter();
+        let messages = messages.map(|key| Ok((*key, locales.text(language, key, &args)?)));
+        Ok((language.tag(), messages.collect::<Result<_, String>>()?))
+    };
+    Language::ALL.into_iter().map(of_language).collect()
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn embed() -> String {
+        let scripts = Scripts::read(&Locales::read().unwrap()).unwrap();
+        let (_, text) = scripts
+            .modules
+            .into_iter()
+            .find(|(path, _)| *path == EMBED)
+            .unwrap();
+        text
+    }
+
+    #[test]
+    fn the_elements_weigh_at_most_12_kb() {
+        const BYTES_MAX: usize = 12_000;
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(embed().as_bytes()).unwrap();
+        let bytes = encoder.finish().unwrap().len();
+        assert!(bytes <= BYTES_MAX, "{bytes}");
+    }
+
+    #[test]
+    fn the_elements_are_one_module_with_style_and_texts() {
+        let embed = embed();
+        assert!(!embed.contains(STYLE) && !embed.contains(TEXTS));
+        assert!(!embed.contains("\nimport ") && !embed.contains("\n//"));
+        for text in [
+            "Vielen Dank.",
+            "Merci.",
+            "Gracias.",
+            "Thank you.",
+            "{email}",
+        ] {
+            assert!(embed.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_message_that_a_script_names_is_there() {
+        let keys: Vec<_> = Locales::keys("").collect();
+        for (_, text) in MODULES.into_iter().chain(PARTS.map(|text| ("", text))) {
+            for word in text.split('"') {
+                let is_key = ["form-", "frame-", "newsletter-", "chat-", "script-"];
+                if is_key.iter().any(|start| word.starts_with(start)) {
+                    assert!(keys.contains(&word), "{word}");
+                }
+            }
+        }
+    }
 }

@@ -40,6 +40,7 @@ const RESERVED: &[&str] = &[
     "api",
     "developers",
     "docs",
+    "embed",
     "help",
     "livez",
     "mcp",

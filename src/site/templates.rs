@@ -15,7 +15,7 @@ use super::document::fingerprint;
 use super::error::SiteError;
 use super::locales::Locales;
 use super::markdown;
-use super::script;
+use super::script::Scripts;
 use super::site_file::SiteFile;
 
 /// The file `$name` of `data/`.
@@ -32,6 +32,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("guide.md"),
     source!("auth.md"),
     source!("developers.md"),
+    source!("embed.md"),
     source!("problem.md"),
     source!("parts/reference_page.md"),
     source!("page.html"),
@@ -41,6 +42,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("parts/developers.html"),
     source!("parts/search.html"),
     source!("parts/sign_up.html"),
+    source!("parts/embed.html"),
     source!("parts/newsletter.html"),
     source!("parts/thanks.html"),
     source!("parts/reference.html"),
@@ -78,6 +80,7 @@ pub(super) struct Templates {
     locales: Arc<Locales>,
     context: Value,
     verbatim: Vec<(&'static str, Cow<'static, str>)>,
+    scripts: Scripts,
 }
 
 impl Templates {
@@ -87,6 +90,7 @@ impl Templates {
     /// [`SiteError`] when one does not parse.
     pub(super) fn new(context: Value, files: &[SiteFile]) -> Result<Self, SiteError> {
         let locales = Arc::new(Locales::read()?);
+        let scripts = Scripts::read(&locales)?;
         let mut environment = environment(&locales)?;
         let verbatim = VERBATIM.iter().map(|&(name, text)| (name, Cow::from(text)));
         let mut verbatim: Vec<_> = verbatim.collect();
@@ -104,7 +108,7 @@ impl Templates {
         let style = verbatim.iter().find(|(name, _)| *name == "style.css");
         let style = style.map(|(_, text)| text.as_bytes()).unwrap_or_default();
         let paths = context! {
-            script_path => Value::from_safe_string(script::path()),
+            script_path => Value::from_safe_string(scripts.path()),
             style_path => Value::from_safe_string(format!("/style.css?v={}", fingerprint(&[style]))),
         };
         Ok(Self {
@@ -112,7 +116,13 @@ impl Templates {
             environment,
             locales,
             verbatim,
+            scripts,
         })
+    }
+
+    /// The scripts of the pages.
+    pub(super) fn scripts(&self) -> &Scripts {
+        &self.scripts
     }
 
     /// The values that all templates may use.

@@ -5,19 +5,22 @@ use serde_json::json;
 
 use crate::browser::Browser;
 use crate::upstream::{Script, Step, Upstream, chunk};
-use crate::{nobody, visit, words};
+use crate::{nobody, visit};
 
-const FORM: &str = "[data-form=assistant]";
-const SEND: &str = "[data-form=assistant] [type=submit]";
-const STATUS: &str = "[data-form=assistant] .status";
+const SEND: &str = "landing-chat >>> [type=submit]";
+const STATUS: &str = "landing-chat >>> .status";
+const QUESTION: &str = "landing-chat >>> #question";
+/// What is typed and not sent.
+const DRAFT: &str = "return find('landing-chat >>> #question').value";
+const LEFT: &str = "landing-chat >>> .left";
 
 async fn ask(page: &Browser, question: &str) {
-    page.fill("#question", question).await;
+    page.fill(QUESTION, question).await;
     page.click(SEND).await;
 }
 
 fn turns(count: usize) -> String {
-    format!("document.querySelectorAll('.turn:not(.growing)').length === {count}")
+    format!("all('landing-chat >>> .turn:not(.growing)').length === {count}")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -25,41 +28,33 @@ async fn a_visitor_asks_until_the_quota_is_used_up() {
     visit(&["--limit", "assistant=2/1h"], |visit| async move {
         let page = &visit.browser;
         visit.goto("/").await;
-        page.until_text(".left", "2 of 2 messages left").await;
+        page.until_text(LEFT, "2 of 2 messages left").await;
         ask(page, "How do I get an API key?").await;
-        page.until_text(".left", "1 of 2 messages left").await;
+        page.until_text(LEFT, "1 of 2 messages left").await;
         page.until(&turns(2)).await;
-        let answer = page.text(".answer").await;
+        let answer = page.text("landing-chat >>> .answer").await;
         assert!(answer.contains("Getting a free API key"), "{answer}");
         // Links lead into the guide, and to nowhere else.
         let link = page
-            .find(".answer a")
+            .find("landing-chat >>> .answer a")
             .await
             .attr("href")
             .await
             .unwrap()
             .unwrap();
         assert!(link.ends_with("/docs#getting-a-free-api-key"), "{link}");
-        // Who comes back is the same visitor.
+        // Who comes back is the same visitor, and goes on where they were.
         visit.goto("/").await;
-        page.until_text(".left", "1 of 2 messages left").await;
+        page.until(&turns(2)).await;
+        page.until_text(LEFT, "1 of 2 messages left").await;
         ask(page, "What are the limits?").await;
-        page.until_text(".left", "No messages left. The next one is free in ")
-            .await;
-        page.until(&turns(2)).await;
+        page.until_text(LEFT, "0 of 2 messages left").await;
+        page.until(&turns(4)).await;
         ask(page, "One more?").await;
-        page.until_text(FORM, "You can try again in ").await;
         // The window is an hour, of which a few seconds have passed.
-        let wait = page.text("[data-form=assistant] .countdown").await;
-        assert!(wait.contains("1 h") || wait.contains("59 min"), "{wait}");
-        let said = page.text(STATUS).await;
-        assert!(
-            said.starts_with("The policy \"assistant\" allows 2 in 3600 seconds for each visitor."),
-            "{said}"
-        );
-        assert!(said.ends_with("then send the message again."), "{said}");
-        assert_eq!(page.run("return question.value").await, "One more?");
-        page.until(&turns(2)).await;
+        page.until_text(STATUS, "Try again in 60 minutes.").await;
+        assert_eq!(page.run(DRAFT).await, "One more?");
+        page.until(&turns(4)).await;
         let held = page.find(SEND).await.attr("aria-disabled").await.unwrap();
         assert_eq!(held.as_deref(), Some("true"));
     })
@@ -84,8 +79,12 @@ async fn without_a_quota_nothing_is_said_of_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_grows_as_text_and_is_read_out_whole() {
-    let markup = "<img src=x onerror=alert(1)> **Yes**, see https://example.com/";
-    let pieces = ["One. ", markup, "\n\n    code\n\nTwo."];
+    let markup = "<img src=x onerror=alert(1)> **Yes**, see [it](https://example.com/) or [this](javascript:alert(1))";
+    let pieces = [
+        "# One\n\n- *a*\n- `b`\n\n",
+        markup,
+        "\n\n```\ncode\n```\n\nTwo.",
+    ];
     let events = |pieces: &[&str]| {
         let chunks = pieces
             .iter()
@@ -112,30 +111,35 @@ async fn an_answer_grows_as_text_and_is_read_out_whole() {
             assert!(about.contains("A language model answers"), "{about}");
             ask(page, "First?").await;
             page.until(&turns(2)).await;
-            page.until_text(".left", "9 of 10 messages left").await;
-            let answer = page.text(".answer .text").await;
-            assert_eq!(answer, format!("One. {markup}\ncode\nTwo."));
-            let made =
-                "return document.querySelectorAll('.talk img, .talk a, .talk strong').length";
-            assert_eq!(page.run(made).await, 0);
+            page.until_text(LEFT, "9 of 10 messages left").await;
+            let answer = page.text("landing-chat >>> .answer .text").await;
+            let shown = "One\na\nb\n<img src=x onerror=alert(1)> Yes, see it or [this](javascript:alert(1))\ncode\nTwo.";
+            assert_eq!(answer, shown);
+            let made = "return all('landing-chat >>> .answer .text *').map((one) => one.localName).join(' ')";
+            let elements = "h3 ul li em li code p strong a pre code p";
+            assert_eq!(page.run(made).await, elements);
+            let link = page.find("landing-chat >>> .answer a").await;
+            let link = link.attr("rel").await.unwrap();
+            assert_eq!(link.as_deref(), Some("noopener nofollow"));
 
             ask(page, "Second?").await;
-            page.until_text(".growing .text", "onerror").await;
-            assert_eq!(page.run(made).await, 0);
+            page.until_text("landing-chat >>> .growing .text", "onerror")
+                .await;
+            assert_eq!(page.run(made).await, format!("{elements} h3 ul li em li code p strong a"));
             let hidden = page
-                .find(".growing")
+                .find("landing-chat >>> .growing")
                 .await
                 .attr("aria-hidden")
                 .await
                 .unwrap();
             assert_eq!(hidden.as_deref(), Some("true"));
-            assert!(page.is_seen(".stop").await);
+            assert!(page.is_seen("landing-chat >>> .stop").await);
             page.press("\u{e00c}").await;
-            page.until_text(STATUS, "Stopped.").await;
-            assert!(!page.is_seen(".stop").await);
+            page.until(&turns(4)).await;
+            assert!(!page.is_seen("landing-chat >>> .stop").await);
             // What has come stays, and counts.
-            page.until_text(".turn:last-child", "onerror").await;
-            page.until_text(".left", "8 of 10 messages left").await;
+            page.until_text("landing-chat >>> .turn:last-child", "onerror").await;
+            page.until_text(LEFT, "8 of 10 messages left").await;
             // The conversation goes on with what was answered.
             upstream.script([Script::stream(whole.concat())]);
             ask(page, "Third?").await;
@@ -175,21 +179,22 @@ async fn an_answer_that_breaks_off_says_so() {
             page.until(&turns(2)).await;
             // The model's end of it breaks: the service says what happened.
             ask(page, "Second?").await;
-            page.until_text(STATUS, "The model behind the assistant gave no answer.")
+            page.until_text(STATUS, "That did not work. Please try again later.")
                 .await;
-            page.until_text(".turn:last-child", "It begins well.").await;
-            page.until_text(".left", "8 of 10 messages left").await;
+            page.until_text("landing-chat >>> .turn:last-child", "It begins well.")
+                .await;
+            page.until_text(LEFT, "8 of 10 messages left").await;
             // The service's end of it breaks.
             ask(page, "Third?").await;
-            page.until_text(".growing .text", "It begins well.").await;
-            visit.service.signal(Signal::KILL);
-            page.until_text(STATUS, "The answer broke off before its end.")
+            page.until_text("landing-chat >>> .growing .text", "It begins well.")
                 .await;
+            visit.service.signal(Signal::KILL);
+            page.until_text(STATUS, "The answer broke off.").await;
             // From now on nobody is there.
             ask(page, "Fourth?").await;
-            page.until_text(STATUS, "The service could not be reached")
+            page.until_text(STATUS, "There is no connection to the service.")
                 .await;
-            assert_eq!(page.run("return question.value").await, "Fourth?");
+            assert_eq!(page.run(DRAFT).await, "Fourth?");
         },
     )
     .await;
@@ -201,17 +206,12 @@ async fn a_model_that_is_away_costs_no_message() {
     visit(&["--model-url", &url, "--model", "m"], |visit| async move {
         let page = &visit.browser;
         visit.goto("/").await;
-        page.until_text(".left", "10 of 10 messages left").await;
+        page.until_text(LEFT, "10 of 10 messages left").await;
         ask(page, "Hello?").await;
-        page.until_text(STATUS, "Try again later.").await;
-        let body = json!({ "messages": [{ "role": "user", "content": "Hello?" }] }).to_string();
-        let (status, problem) = visit
-            .service
-            .send("POST", "/api/v1/assistant/chat", "", &body);
-        assert_eq!(status, 503);
-        assert_eq!(page.text(STATUS).await, words(&problem));
-        assert_eq!(page.text(".left").await, "10 of 10 messages left");
-        assert_eq!(page.run("return question.value").await, "Hello?");
+        page.until_text(STATUS, "That did not work. Please try again later.")
+            .await;
+        assert_eq!(page.text(LEFT).await, "10 of 10 messages left");
+        assert_eq!(page.run(DRAFT).await, "Hello?");
     })
     .await;
 }
@@ -236,10 +236,10 @@ async fn a_service_that_stops_answers_what_it_cannot_wait_for() {
                 tokio::task::yield_now().await;
             }
             visit.service.signal(Signal::TERM);
-            page.until_text(STATUS, "The model behind the assistant gave no answer.")
+            page.until_text(STATUS, "That did not work. Please try again later.")
                 .await;
             page.click(SEND).await;
-            page.until_text(STATUS, "The service could not be reached")
+            page.until_text(STATUS, "There is no connection to the service.")
                 .await;
         },
     )

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use fantoccini::elements::Element;
+use fantoccini::elements::{Element, ElementRef};
 use fantoccini::wd::WebDriverCompatibleCommand;
-use fantoccini::{Client, ClientBuilder, Locator};
+use fantoccini::{Client, ClientBuilder};
 use hyper::Method;
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
@@ -14,6 +14,9 @@ use url::{ParseError, Url};
 
 /// Headless, and without a word to anybody outside.
 const ARGUMENTS: &str = include_str!("../../.ci/chromium-flags");
+
+/// What WebDriver calls the id of an element.
+const ELEMENT_KEY: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// The process that WebDriver's commands are sent to, and the browser's profile.
 pub(crate) struct Driver {
@@ -106,6 +109,23 @@ impl WebDriverCompatibleCommand for Extension {
     }
 }
 
+/// Functions that every script of a test may use. A selector such as `landing-chat >>> .answer` finds
+/// what is in the shadow tree of an element.
+const FINDERS: &str = "
+    const treesOf = (selector) => {
+        const [inner, host] = selector.split(' >>> ').reverse();
+        if (!host) return [[document], inner];
+        const hosts = [...document.querySelectorAll(host)].filter((one) => one.shadowRoot);
+        return [hosts.map((one) => one.shadowRoot), inner];
+    };
+    const all = (selector) => {
+        const [trees, inner] = treesOf(selector);
+        return trees.flatMap((tree) => [...tree.querySelectorAll(inner)]);
+    };
+    const find = (selector) => all(selector)[0] ?? null;
+    const focused = () => document.activeElement?.shadowRoot?.activeElement ?? document.activeElement;
+";
+
 /// One window.
 #[derive(Clone)]
 pub(crate) struct Browser {
@@ -192,13 +212,14 @@ impl Browser {
     }
 
     pub(crate) async fn run(&self, script: &str) -> Value {
-        self.client.execute(script, Vec::new()).await.unwrap()
+        let script = format!("{FINDERS} {script}");
+        self.client.execute(&script, Vec::new()).await.unwrap()
     }
 
     /// Waits until `condition`, an expression of the page's language, is true.
     pub(crate) async fn until(&self, condition: &str) {
         let script = format!(
-            "const done = arguments[0];
+            "{FINDERS} const done = arguments[0];
              const look = () => {{ if ({condition}) done(); else setTimeout(look, 20); }};
              look();"
         );
@@ -208,8 +229,8 @@ impl Browser {
                 Ok(_) => return,
                 Err(_) if !is_last => {}
                 Err(error) => {
-                    let forms =
-                        "return [...document.forms].map((form) => form.parentElement.innerText)";
+                    let forms = "return [...document.forms, ...all('* >>> form')]
+                        .map((form) => form.parentElement.innerText)";
                     let forms = self.run(forms).await;
                     panic!("{condition}: {error}\n{forms:#}");
                 }
@@ -220,13 +241,23 @@ impl Browser {
     /// Waits until the text of the first element that `selector` finds has `part` in it.
     pub(crate) async fn until_text(&self, selector: &str, part: &str) {
         let (selector, part) = (json!(selector), json!(part));
-        let text = format!("document.querySelector({selector})?.textContent");
+        let text = format!("find({selector})?.textContent");
         self.until(&format!("{text}?.includes({part})")).await;
     }
 
     pub(crate) async fn find(&self, selector: &str) -> Element {
-        let found = self.client.find(Locator::Css(selector)).await;
-        found.unwrap_or_else(|error| panic!("{selector}: {error}"))
+        let found = self.element(&format!("find({})", json!(selector))).await;
+        found.unwrap_or_else(|| panic!("{selector} is not there"))
+    }
+
+    /// The element that `expression` gives, if it gives one.
+    async fn element(&self, expression: &str) -> Option<Element> {
+        let found = self.run(&format!("return {expression}")).await;
+        let id = found.get(ELEMENT_KEY)?.as_str()?.to_owned();
+        Some(Element::from_element_id(
+            self.client.clone(),
+            ElementRef::from(id),
+        ))
     }
 
     /// The text that is seen of the first element that `selector` finds.
@@ -251,7 +282,10 @@ impl Browser {
 
     /// Types where the focus is.
     pub(crate) async fn press(&self, keys: &str) {
-        let focused = self.client.active_element().await.unwrap();
+        let focused = self
+            .element("focused()")
+            .await
+            .expect("nothing has the focus");
         focused.send_keys(keys).await.unwrap();
     }
 }

@@ -53,12 +53,10 @@ async fn the_home_page_has_a_picture() {
         let light = json!({ "features": [{ "name": "prefers-color-scheme", "value": "light" }] });
         page.devtools("Emulation.setEmulatedMedia", light).await;
         visit.goto("/").await;
-        page.click(".suggestions button").await;
-        page.click("[data-form=assistant] [type=submit]").await;
-        page.until("document.querySelector('.answer:not(.growing)')")
+        page.click("landing-chat >>> .suggestion").await;
+        page.until("find('landing-chat >>> .answer:not(.growing)')")
             .await;
-        page.run("document.activeElement.blur(); scrollTo(0, 0)")
-            .await;
+        page.run("focused().blur(); scrollTo(0, 0)").await;
         let picture = page.client.screenshot().await.unwrap();
         assert!(picture.len() < 200_000, "{}", picture.len());
         if std::env::var_os(MAKE_PICTURE).is_some() {

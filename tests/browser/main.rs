@@ -84,9 +84,3 @@ fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }
-
-/// What a problem says to people.
-fn words(problem: &serde_json::Value) -> String {
-    let [detail, resolution] = ["detail", "resolution"].map(|name| problem[name].as_str().unwrap());
-    format!("{detail} {resolution}")
-}

@@ -5,8 +5,12 @@ use serde_json::json;
 use crate::upstream::{Script, Upstream, chunk};
 use crate::visit;
 
-const SEND: &str = "[data-form=assistant] [type=submit]";
-const STATUS: &str = "[data-form=assistant] .status";
+const SEND: &str = "landing-chat >>> [type=submit]";
+const STATUS: &str = "landing-chat >>> .status";
+const QUESTION: &str = "landing-chat >>> #question";
+const EMAIL: &str = "landing-newsletter >>> #email";
+/// What is typed and not sent.
+const DRAFT: &str = "return find('landing-chat >>> #question').value";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_separator_in_an_answer_loses_nothing() {
@@ -23,11 +27,11 @@ async fn a_separator_in_an_answer_loses_nothing() {
         move |visit| async move {
             let page = &visit.browser;
             visit.goto("/").await;
-            page.fill("#question", "Hello?").await;
+            page.fill(QUESTION, "Hello?").await;
             page.click(SEND).await;
-            page.until("document.querySelector('.answer:not(.growing)')")
+            page.until("find('landing-chat >>> .answer:not(.growing)')")
                 .await;
-            let answer = "return document.querySelector('.answer .text').textContent";
+            let answer = "return find('landing-chat >>> .answer .text').textContent";
             assert_eq!(page.run(answer).await, text);
             assert_eq!(page.text(STATUS).await, "");
         },
@@ -41,7 +45,7 @@ async fn events_of_kinds_that_are_not_known_are_passed_over() {
         let page = &visit.browser;
         visit.goto("/").await;
         page.intercept_with_events().await;
-        page.fill("#question", "Hello?").await;
+        page.fill(QUESTION, "Hello?").await;
         page.click(SEND).await;
         page.until("window.feed").await;
         page.run(
@@ -50,51 +54,58 @@ async fn events_of_kinds_that_are_not_known_are_passed_over() {
         .await;
         page.run("feed('data:{\"text\":\"One\"}\\r\\n\\r\\n')")
             .await;
-        page.until_text(".growing .text", "One").await;
-        assert_eq!(page.text(".growing .text").await, "One");
+        page.until_text("landing-chat >>> .growing .text", "One")
+            .await;
+        assert_eq!(page.text("landing-chat >>> .growing .text").await, "One");
         page.run("feed('event: message\\ndata: {\\ndata: \"message\":\"One.\"}\\n\\n')")
             .await;
-        page.until_text(".answer:not(.growing) .text", "One.").await;
+        page.until_text("landing-chat >>> .answer:not(.growing) .text", "One.")
+            .await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_draft_survives_failures_and_suggestions() {
+async fn a_suggestion_is_sent_and_a_draft_survives() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
         visit.goto("/").await;
-        // Presses of one after the other are choices, not additions.
-        for _ in 0..2 {
-            page.click(".suggestions button").await;
-            assert_eq!(
-                page.run("return question.value").await,
-                "How do I get an API key?"
-            );
-        }
-        page.fill("#question", "My own").await;
-        page.click(".suggestions button").await;
-        let both = "My own\nHow do I get an API key?";
-        assert_eq!(page.run("return question.value").await, both);
+        page.fill(QUESTION, "My own").await;
+        page.click("landing-chat >>> .suggestion").await;
+        page.until_text("landing-chat >>> .question", "How do I get an API key?")
+            .await;
+        page.until("find('landing-chat >>> .answer:not(.growing)')")
+            .await;
+        assert_eq!(page.run(DRAFT).await, "My own");
+        assert_eq!(page.run("return focused().id").await, "question");
+        // They are for the beginning, and come back with it.
+        assert!(!page.is_seen("landing-chat >>> .suggestion").await);
+        page.click("landing-chat >>> .restart").await;
+        assert!(page.is_seen("landing-chat >>> .suggestion").await);
+        page.until("all('landing-chat >>> .turn').length === 0")
+            .await;
+        visit.goto("/").await;
+        assert_eq!(
+            page.run("return all('landing-chat >>> .turn').length")
+                .await,
+            0
+        );
 
         // Whoever types on while a question fails loses neither.
         page.intercept(
             "new Promise((_, reject) => { window.fail = () => reject(new TypeError()) })",
         )
         .await;
-        page.fill("#question", "First?").await;
+        page.fill(QUESTION, "First?").await;
         page.click(SEND).await;
         page.until("window.fail").await;
-        page.fill("#question", "Next?").await;
+        page.fill(QUESTION, "Next?").await;
         page.run("fail()").await;
-        page.until_text(STATUS, "The service could not be reached")
+        page.until_text(STATUS, "There is no connection to the service.")
             .await;
-        assert_eq!(page.run("return question.value").await, "Next?");
-        let turn = page.text(".turn").await;
-        assert!(
-            turn.contains("First?") && turn.contains("Not answered."),
-            "{turn}"
-        );
+        assert_eq!(page.run(DRAFT).await, "Next?");
+        let turn = page.text("landing-chat >>> .turn").await;
+        assert!(turn.contains("First?"), "{turn}");
     })
     .await;
 }
@@ -110,16 +121,20 @@ async fn whoever_types_on_signs_up_with_what_was_sent() {
              window.fetch = (...request) => released.then(() => real(...request));",
         )
         .await;
-        page.fill("#email", "ada@example.com").await;
+        page.fill(EMAIL, "ada@example.com").await;
         page.press("\u{e007}").await;
-        page.fill("#email", "bob@example.com").await;
+        page.fill(EMAIL, "bob@example.com").await;
         page.run("release()").await;
         page.until_text(
-            "[data-form=newsletter]",
+            "landing-newsletter >>> .status",
             "Thank you. ada@example.com is on the list.",
         )
         .await;
-        assert_eq!(page.run("return email.value").await, "bob@example.com");
+        assert_eq!(
+            page.run("return find('landing-newsletter >>> #email').value")
+                .await,
+            "bob@example.com"
+        );
     })
     .await;
 }
@@ -130,16 +145,16 @@ async fn a_conversation_is_heard_and_the_focus_is_never_lost() {
         let page = &visit.browser;
         visit.goto("/").await;
         // What is added to a log is read out if the log was there before.
-        assert_eq!(page.run("return document.querySelector('[role=log]').hidden").await, false);
+        assert_eq!(page.run("return find('landing-chat >>> [role=log]').hidden").await, false);
         page.run(
             "window.heard = [];
              new MutationObserver((changes) => changes.forEach(({ addedNodes }) => addedNodes.forEach(
                  (node) => heard.push(node.ariaHidden === 'true' ? '' : node.textContent))))
-                 .observe(document.querySelector('.talk'), { childList: true });",
+                 .observe(find('landing-chat >>> .log'), { childList: true });",
         )
         .await;
         page.intercept_with_events().await;
-        page.fill("#question", "Hello?").await;
+        page.fill(QUESTION, "Hello?").await;
         page.click(SEND).await;
         page.until("window.feed").await;
         // Nobody can get into what is hidden from them.
@@ -147,28 +162,28 @@ async fn a_conversation_is_heard_and_the_focus_is_never_lost() {
         let delta = json!({ "text": format!("See {url}docs for") }).to_string();
         let event = json!(format!("event: delta\ndata: {delta}\n\n"));
         page.run(&format!("feed({event})")).await;
-        page.until_text(".growing", "docs for").await;
-        assert_eq!(page.run("return document.querySelectorAll('[aria-hidden] a').length").await, 0);
-        page.run("document.querySelector('.stop').focus()").await;
+        page.until_text("landing-chat >>> .growing", "docs for").await;
+        assert_eq!(page.run("return all('landing-chat >>> [aria-hidden] a').length").await, 0);
+        page.run("find('landing-chat >>> .stop').focus()").await;
         let message = json!({ "message": format!("See {url}docs for more.") }).to_string();
         let event = json!(format!("event: message\ndata: {message}\n\n"));
         page.run(&format!("feed({event})")).await;
-        page.until("document.querySelector('.answer:not(.growing)')").await;
-        assert_eq!(page.run("return document.activeElement.id").await, "question");
-        assert_eq!(page.run("return document.querySelectorAll('.answer a').length").await, 1);
+        page.until("find('landing-chat >>> .answer:not(.growing)')").await;
+        assert_eq!(page.run("return focused().id").await, "question");
+        assert_eq!(page.run("return all('landing-chat >>> .answer a').length").await, 1);
 
         // What broke off is heard, too.
-        page.fill("#question", "More?").await;
+        page.fill(QUESTION, "More?").await;
         page.run("window.feed = null").await;
         page.click(SEND).await;
         page.until("window.feed").await;
         page.run("feed('event: delta\\ndata: {\"text\":\"It begins\"}\\n\\n')").await;
-        page.until_text(".growing", "It begins").await;
+        page.until_text("landing-chat >>> .growing", "It begins").await;
         page.run("end()").await;
-        page.until_text(STATUS, "The answer broke off before its end.").await;
+        page.until_text(STATUS, "The answer broke off.").await;
         let heard = page.run("return heard.filter(Boolean).join('|')").await;
         let expected = format!(
-            "YouHello?|AssistantSee {url}docs for more.|YouMore?|AssistantIt beginsThe rest is missing."
+            "YouHello?|AssistantSee {url}docs for more.|YouMore?|AssistantIt begins …"
         );
         assert_eq!(heard, expected);
     })
@@ -180,21 +195,23 @@ async fn what_is_left_of_a_wait_grows_less() {
     visit(&["--limit", "assistant=1/48h"], |visit| async move {
         let page = &visit.browser;
         visit.goto("/").await;
-        page.fill("#question", "Hello?").await;
-        page.click(SEND).await;
-        page.until_text(".left", "The next one is free in 1 day 23 h.")
-            .await;
+        for question in ["Hello?", "Again?"] {
+            page.fill(QUESTION, question).await;
+            page.click(SEND).await;
+            page.until("!find('landing-chat >>> .growing')").await;
+        }
+        page.until_text(STATUS, "Try again in 2 days.").await;
         page.run(
             "const real = Date.now.bind(Date);
-             Date.now = () => real() + 24 * 3600 * 1000;",
+             Date.now = () => real() + 25 * 3600 * 1000;",
         )
         .await;
-        page.until_text(".left", "The next one is free in 23 h 5")
-            .await;
-        // When it is over, the service is asked again.
+        page.until_text(STATUS, "Try again in 23 hours.").await;
+        // When it is over, the visitor may try.
         page.run("Date.now = () => 8.64e15").await;
-        page.until_text(".left", "The next one is free in 1 day 23 h.")
-            .await;
+        page.until_text(STATUS, "You can try again now.").await;
+        page.click(SEND).await;
+        page.until_text(STATUS, "Try again in 2 days.").await;
     })
     .await;
 }
@@ -208,7 +225,7 @@ async fn a_clock_that_is_set_back_holds_nobody_up() {
         page.click(mint).await;
         page.until_text(".key code", "lak_").await;
         page.click(mint).await;
-        page.until_text("[data-form=key] .countdown", "You can try again in ")
+        page.until_text("[data-form=key] .status", "Try again in ")
             .await;
         page.run("Date.now = () => 0").await;
         page.until_text("[data-form=key] .status", "You can try again now.")

@@ -199,6 +199,17 @@ fn where_no_script_runs_the_page_says_what_to_do() {
             let (_, command) = instead.split_once("<pre><code>curl ").unwrap();
             assert!(command.contains(&facts.settings.base_url));
         }
+        // What stands in an element is seen as long as no script has taken it over.
+        let home = document(&facts, "/");
+        let (_, form) = home.split_once("<landing-newsletter ").unwrap();
+        let form = form.split("</landing-newsletter>").next().unwrap();
+        assert!(form.contains(" method=\"post\" action=\"/newsletter\">"));
+        for field in ["email", "lang", "website"] {
+            assert!(form.contains(&format!("name=\"{field}\"")), "{field}");
+        }
+        let (_, chat) = home.split_once("<landing-chat ").unwrap();
+        let chat = chat.split("</landing-chat>").next().unwrap();
+        assert!(chat.contains("<a href=\"/help\">"));
     }
     let style = document(&facts(), "/style.css");
     assert!(style.contains("html:not(.scripted) .scripted-only, "));
@@ -303,7 +314,8 @@ async fn pages_and_nothing_else_are_sent_with_a_policy() {
     for path in [
         "/style.css",
         "/site.js",
-        "/script/form.js",
+        "/script/forms.js",
+        "/embed.js",
         "/icon.svg",
         "/docs.md",
         "/openapi.json",
@@ -356,7 +368,7 @@ async fn a_page_asks_for_the_script_and_the_style_it_was_made_with() {
 #[tokio::test]
 async fn what_another_version_loads_is_answered_and_not_cached() {
     let app = Setup::default().start();
-    for path in ["/site.js", "/script/time.js", "/style.css"] {
+    for path in ["/site.js", "/script/forms.js", "/embed.js", "/style.css"] {
         let page = app.send(Call::get("/docs")).await;
         let page = String::from_utf8(page.body.to_vec()).unwrap();
         let loaded = if path.ends_with("css") {
@@ -388,11 +400,15 @@ fn every_module_imports_those_of_its_own_version() {
     for module in site.documents().iter().filter(is_script) {
         let text = text(&module.representations[0]);
         for line in text.lines().filter(|line| line.starts_with("import ")) {
-            let (_, specifier) = line.split_once(" from \"./").unwrap();
+            let (_, specifier) = line.split_once(" \"").unwrap();
             let (name, query) = specifier.split_once('?').unwrap();
             assert_eq!(query, format!("v={version}\";"), "{}", module.path);
             let (folder, _) = module.path.rsplit_once('/').unwrap();
-            imported.insert(format!("{folder}/{name}"));
+            // A module imports from its own folder or from the one above.
+            let path = name
+                .strip_prefix("./")
+                .map(|name| format!("{folder}/{name}"));
+            imported.insert(path.unwrap_or_else(|| name.replacen("../", "/", 1)));
         }
     }
     let modules = site.documents().iter().filter(is_script);
@@ -402,7 +418,7 @@ fn every_module_imports_those_of_its_own_version() {
 
 #[test]
 fn the_script_waits_a_little_longer_than_the_service_takes() {
-    let script = document(&facts(), "/script/request.js");
+    let script = document(&facts(), "/embed.js");
     let seconds = |name: &str| -> u64 {
         let (_, value) = script.split_once(&format!("const {name} = ")).unwrap();
         value.split(';').next().unwrap().parse().unwrap()

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { EventReader } from "../../data/script/events.js";
+import { EventReader } from "../../data/embed/events.js";
 
 /** The events of a text that comes in `pieces`, as `name=data`. */
 const read = (...pieces) => {

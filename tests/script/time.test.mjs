@@ -3,28 +3,48 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { duration, stopwatch, waitOf } from "../../data/script/time.js";
+import { countDown, stopwatch, waitOf, whenOf } from "../../data/embed/time.js";
 
 const YEAR = 366 * 24 * 3600;
 const NOON = "Sat, 21 Nov 2026 12:00:00 GMT";
 
-test("a duration is said in its largest unit and the next", () => {
+test("a wait is said in one unit, rounded up", () => {
   for (const [seconds, words] of [
-    [0, "0 s"],
-    [1, "1 s"],
-    [60, "1 min"],
-    [61, "1 min 1 s"],
-    [3599, "59 min 59 s"],
-    [3600, "1 h"],
-    [3601, "1 h"],
-    [86399, "23 h 59 min"],
-    [86400, "1 day"],
-    [90000, "1 day 1 h"],
-    [2 * 86400 + 3600, "2 days 1 h"],
-    [YEAR, "366 days"],
+    [1, "in 1 second"],
+    [59, "in 59 seconds"],
+    [59.2, "in 1 minute"],
+    [60, "in 1 minute"],
+    [61, "in 2 minutes"],
+    [840, "in 14 minutes"],
+    [3600, "in 60 minutes"],
+    [3601, "in 2 hours"],
+    [86400, "in 24 hours"],
+    [86401, "in 2 days"],
+    [YEAR, "in 366 days"],
   ]) {
-    assert.equal(duration(seconds), words);
+    assert.equal(whenOf(seconds, "en"), words);
   }
+});
+
+test("a wait is said in the language of the page", () => {
+  for (const [language, words] of [
+    ["de", ["in 1 Minute", "in 2 Tagen"]],
+    ["fr", ["dans 1 minute", "dans 2 jours"]],
+    ["es", ["dentro de 1 minuto", "dentro de 2 días"]],
+  ]) {
+    assert.deepEqual([60, 2 * 86400].map((seconds) => whenOf(seconds, language)), words);
+  }
+});
+
+test("a countdown tells what is left, ends once, and can be ended", async () => {
+  const told = [];
+  await new Promise((done) => countDown(1, (left) => told.push(left), done));
+  assert.equal(told[0], 1);
+  assert.ok(told.every((left) => left === 1));
+  await new Promise((done) => countDown(0, () => assert.fail("there is nothing left"), done));
+  const end = countDown(0.01, () => {}, () => assert.fail("it was ended"));
+  end();
+  await new Promise((done) => countDown(0.5, () => {}, done));
 });
 
 test("a wait is told in seconds or as a date", () => {

@@ -252,7 +252,14 @@ async fn the_sitemap_lists_the_pages_for_people() {
     }
     assert_eq!(
         paths,
-        ["/", "/developers", "/docs", "/docs/reference", "/auth"]
+        [
+            "/",
+            "/developers",
+            "/docs",
+            "/docs/reference",
+            "/embed",
+            "/auth"
+        ]
     );
 }
 

@@ -23,7 +23,14 @@ const ELSEWHERE: [&str; 5] = [
 const PATTERNS: [&str; 2] = ["/problems/CODE", "/api/v1/"];
 
 /// Pages, which alone are HTML.
-const PAGES: [&str; 5] = ["/", "/developers", "/docs", "/docs/reference", "/auth"];
+const PAGES: [&str; 6] = [
+    "/",
+    "/developers",
+    "/docs",
+    "/docs/reference",
+    "/embed",
+    "/auth",
+];
 
 /// Every document of the service, and each page of a problem.
 fn paths() -> Vec<String> {
@@ -153,10 +160,11 @@ async fn every_document_follows_the_base_url() {
     const OK: StatusCode = StatusCode::OK;
     let (app, other) = (app(), app_at(OTHER));
     // What says nothing about where it is.
-    const PLACELESS: [&str; 5] = [
+    const PLACELESS: [&str; 6] = [
         "/style.css",
         "/site.js",
-        "/script/form.js",
+        "/script/forms.js",
+        "/embed.js",
         "/icon.svg",
         "/.well-known/jwks.json",
     ];

@@ -124,6 +124,8 @@ async fn a_document_with_forms_says_so_on_every_answer() {
         "/docs.md",
         "/docs/reference",
         "/docs/reference.md",
+        "/embed",
+        "/embed.md",
         "/auth",
         "/auth.md",
         "/problems/not_found",
@@ -135,7 +137,7 @@ async fn a_document_with_forms_says_so_on_every_answer() {
     for &(path, _) in DOCUMENTS {
         // Whether it is long enough to be compressed tells its own test.
         let accept = negotiated.contains(&path).then_some("Accept");
-        let languages = ["/", "/index.md"]
+        let languages = ["/", "/index.md", "/embed", "/embed.md"]
             .contains(&path)
             .then_some("Accept-Language");
         let vary: Vec<_> = [accept, languages].into_iter().flatten().collect();

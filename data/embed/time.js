@@ -3,23 +3,18 @@
 /** The longest window that a limit may have, in seconds: who tells of more is wrong. */
 const WAIT_SECONDS_MAX = 366 * 24 * 3600;
 
+/** Above so many seconds a length of time is told in this unit. */
 const UNITS = [
-  [24 * 3600, "day", "days"],
-  [3600, "h", "h"],
-  [60, "min", "min"],
-  [1, "s", "s"],
+  [24 * 3600, 24 * 3600, "day"],
+  [3600, 3600, "hour"],
+  [59, 60, "minute"],
+  [0, 1, "second"],
 ];
 
-/** A number of whole seconds as one reads it from a clock, in its largest unit and the next. */
-export const duration = (seconds) => {
-  const parts = UNITS.map(([length, one, many], index) => {
-    const larger = UNITS[index - 1]?.[0] ?? Infinity;
-    const number = Math.floor((seconds % larger) / length);
-    return { number, words: `${number} ${number === 1 ? one : many}` };
-  });
-  const first = parts.findIndex(({ number }) => number > 0);
-  const shown = parts.slice(first, first + 2).filter(({ number }) => number > 0);
-  return shown.map(({ words }) => words).join(" ") || "0 s";
+/** When something is that lies `seconds` ahead, in words, such as "in 14 minutes". */
+export const whenOf = (seconds, language) => {
+  const [, length, unit] = UNITS.find(([above]) => seconds > above) ?? UNITS.at(-1);
+  return new Intl.RelativeTimeFormat(language).format(Math.ceil(seconds / length), unit);
 };
 
 /**
@@ -47,4 +42,26 @@ const CLOCKS = [() => performance.now(), () => Date.now()];
 export const stopwatch = (clocks = CLOCKS) => {
   const begun = clocks.map((clock) => clock());
   return () => Math.max(...clocks.map((clock, index) => clock() - begun[index])) / 1000;
+};
+
+const TICK_MS = 250;
+
+/**
+ * Calls `show` with the seconds that are left of `seconds` until none are, then `done`. Gives a
+ * function that ends it early.
+ */
+export const countDown = (seconds, show, done) => {
+  const passed = stopwatch();
+  let timer = 0;
+  const tick = () => {
+    const left = Math.ceil(seconds - passed());
+    if (left > 0) {
+      timer = setTimeout(tick, TICK_MS);
+      show(left);
+    } else {
+      done();
+    }
+  };
+  tick();
+  return () => clearTimeout(timer);
 };

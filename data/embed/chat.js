@@ -1,0 +1,315 @@
+// <landing-chat>: a conversation with the assistant, in the page or in a panel that a button opens.
+
+import { LandingElement, define, element, styled } from "./element.js";
+import { Form } from "./form.js";
+import { markdown } from "./markdown.js";
+import { Failure, converse, quota } from "./request.js";
+
+/** What the API takes: so many messages in a request, so many characters in each. */
+const MESSAGES_MAX = 12;
+const CONTENT_MAX = 2000;
+/** How many messages are kept over a reload. */
+const KEPT_MAX = 40;
+
+const built = (child) =>
+  typeof child === "string" ? child : element(child.tag, child.attributes, ...child.children.map(built));
+
+class LandingChat extends LandingElement {
+  #messages = [];
+  #parts;
+  #form;
+  #running = null;
+  /** The suggestion that was pressed, until it is sent. */
+  #chosen = null;
+
+  build(root) {
+    const { message } = this;
+    const button = (className, words, attributes) =>
+      styled("button", className, { type: "button", ...attributes }, words);
+    const talk = styled("div", "log", { role: "log", "aria-label": message("chat-assistant") });
+    const input = styled("textarea", "input", {
+      id: "question",
+      name: "content",
+      rows: "2",
+      enterkeyhint: "send",
+      placeholder: this.getAttribute("placeholder"),
+      "data-error": message("chat-check", { max: CONTENT_MAX.toLocaleString(message.language) }),
+      "aria-describedby": "question-error",
+    });
+    const given = this.getAttribute("suggestions")?.split("|") ?? [];
+    const chips = given.map((words) => button("suggestion", words.trim()));
+    const stop = button("stop", message("chat-stop"));
+    const restart = button("restart", message("chat-restart"));
+    const left = styled("p", "left", { id: "left" });
+    const suggestions = styled("div", "suggestions", {}, ...chips);
+    const form = styled(
+      "form",
+      "form",
+      { novalidate: "" },
+      suggestions,
+      styled("label", "label", { for: "question" }, this.words("label", "chat-label")),
+      input,
+      styled("p", "error", { id: "question-error", hidden: "" }),
+      styled("div", "status", { role: "status" }),
+      styled(
+        "div",
+        "actions",
+        {},
+        button("button", message("chat-send"), { type: "submit", "aria-describedby": "left" }),
+        stop,
+        restart,
+        left,
+      ),
+    );
+    const content = styled("div", "chat", {}, talk, form, ...this.privacy());
+    this.#parts = { talk, input, stop, restart, left, suggestions, form, content };
+    this.#wire();
+    root.append(...(this.#isPanel ? this.#panel(content, button) : [...this.introduction(), content]));
+    this.#remember();
+    this.#showState();
+  }
+
+  get #isPanel() {
+    return this.getAttribute("mode") === "button";
+  }
+
+  /** Shows what was said before the page was loaded again. Some pages may keep nothing. */
+  #remember() {
+    try {
+      for (const { role, content } of JSON.parse(sessionStorage.getItem(this.#key))) {
+        this.#parts.talk.append(role === "user" ? this.#question(content) : this.#answer(content));
+        this.#messages.push({ role, content });
+      }
+    } catch {
+      // It begins anew.
+    }
+  }
+
+  /** Keeps the conversation for as long as the tab lives. */
+  #keep(messages) {
+    this.#messages = messages.slice(-KEPT_MAX);
+    try {
+      sessionStorage.setItem(this.#key, JSON.stringify(this.#messages));
+    } catch {
+      // It lasts as long as the page.
+    }
+  }
+
+  get #key() {
+    return `landing-chat ${this.base}`;
+  }
+
+  start() {
+    // A panel asks when it is opened first.
+    if (!this.#isPanel) {
+      this.#peek();
+    }
+  }
+
+  /** A button that opens a panel with `content`. */
+  #panel(content, button) {
+    const words = this.words("button", "chat-open");
+    const launcher = button("launcher", words, { "aria-expanded": "false", "aria-haspopup": "dialog" });
+    const close = button("close", this.message("chat-close"));
+    const top = styled("div", "top", {}, element("div", {}, ...this.introduction(words)), close);
+    const panel = styled("dialog", "panel", { "aria-labelledby": "heading" }, top, content);
+    const toggle = (isOpen) => {
+      launcher.setAttribute("aria-expanded", isOpen);
+      if (isOpen) {
+        panel.show();
+        this.#parts.input.focus();
+        this.#toEnd();
+        this.#peek();
+      } else {
+        panel.close();
+        launcher.focus();
+      }
+    };
+    launcher.addEventListener("click", () => toggle(!panel.open));
+    close.addEventListener("click", () => toggle(false));
+    panel.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !event.isComposing && !event.defaultPrevented) {
+        toggle(false);
+      }
+    });
+    return [launcher, panel];
+  }
+
+  #wire() {
+    const { input, stop, restart, suggestions, form } = this.#parts;
+    this.#form = new Form(form, this.message);
+    this.#form.onSubmit(() => this.#submit(), () => this.#peek());
+    stop.addEventListener("click", () => {
+      this.#running?.abort();
+      input.focus();
+    });
+    restart.addEventListener("click", () => {
+      this.#keep([]);
+      this.#parts.talk.replaceChildren();
+      this.#showState();
+      input.focus();
+    });
+    suggestions.addEventListener("click", ({ target }) => {
+      if (target.matches("button") && !this.#form.isHeld) {
+        this.#chosen = target.textContent;
+        form.requestSubmit();
+        input.focus();
+      }
+    });
+    this.#parts.form.addEventListener("keydown", (event) => {
+      // While a letter is being composed, Enter chooses it. Safari tells so by the code alone.
+      const isComposing = event.isComposing || event.keyCode === 229;
+      if (event.key === "Escape" && this.#running && !isComposing) {
+        event.preventDefault();
+        stop.click();
+      } else if (event.key === "Enter" && event.target === input && !event.shiftKey && !isComposing) {
+        event.preventDefault();
+        form.requestSubmit();
+      }
+    });
+  }
+
+  /** Something that one of the two said. */
+  #turn(who, className, ...blocks) {
+    const name = styled("p", "who", {}, this.message(who));
+    return styled("div", `turn ${className}`, {}, name, styled("div", "text", {}, ...blocks));
+  }
+
+  #question(text) {
+    return this.#turn("chat-you", "question", element("p", {}, text));
+  }
+
+  #answer(text) {
+    return this.#turn("chat-assistant", "answer", ...this.#blocks(text));
+  }
+
+  #blocks(text) {
+    const { base } = this;
+    return markdown(text, (url) => url.origin === base).map(built);
+  }
+
+  #showState() {
+    const { talk, restart, stop, suggestions } = this.#parts;
+    const isEmpty = !talk.hasChildNodes();
+    // What scrolls is reached by keyboard.
+    talk.toggleAttribute("tabindex", false);
+    if (!isEmpty) {
+      talk.tabIndex = 0;
+    }
+    restart.hidden = isEmpty || Boolean(this.#running);
+    suggestions.hidden = !isEmpty || !suggestions.hasChildNodes();
+    stop.hidden = !this.#running;
+  }
+
+  #toEnd() {
+    const { talk } = this.#parts;
+    talk.scrollTop = talk.scrollHeight;
+  }
+
+  /** Answers are read from their beginning, with the question above. */
+  #toTop(turn) {
+    const { talk } = this.#parts;
+    talk.scrollTop = turn.offsetTop - talk.offsetTop;
+  }
+
+  async #peek() {
+    try {
+      this.#showQuota(await quota(this.base));
+    } catch (failure) {
+      if (await this.isRefused(failure)) {
+        // What the page says without script stands here then.
+        console.error(`landing-chat: ${this.base} needs --allow-origin ${location.origin}`);
+        this.#parts.content.replaceChildren(element("slot"));
+      }
+    }
+  }
+
+  #showQuota(answer) {
+    const counted = /^"assistant";r=(\d+)/.exec(answer?.headers.get("RateLimit") ?? "");
+    if (!counted) {
+      return;
+    }
+    const max = answer.headers.get("RateLimit-Limit");
+    this.#parts.left.textContent = this.message("chat-left", { n: counted[1], max });
+  }
+
+  /** Asks, and gives the answer's text; `grown` is told all there is of it, again and again. */
+  async #ask(question, stopped, grown) {
+    // An answer may be longer than what a request may hold.
+    const past = this.#messages.map(({ role, content }) => ({
+      role,
+      content: [...content].slice(0, CONTENT_MAX).join(""),
+    }));
+    const messages = [...past, { role: "user", content: question }].slice(-MESSAGES_MAX);
+    let shown = "";
+    try {
+      return await converse(this.base, messages, {
+        language: this.message.language,
+        stopped,
+        begun: (answer) => this.#showQuota(answer),
+        grown: (piece) => grown((shown += piece)),
+      });
+    } catch (failure) {
+      this.#showQuota(failure.answer);
+      throw failure;
+    }
+  }
+
+  async #submit() {
+    const { talk, input, stop } = this.#parts;
+    const question = this.#chosen ?? input.value;
+    if (question.trim() === "" || [...question].length > CONTENT_MAX) {
+      throw new Failure("failed", null, { errors: [{ pointer: "#/content" }] });
+    }
+    if (this.#chosen === null) {
+      input.value = "";
+    }
+    this.#chosen = null;
+    const asked = this.#question(question);
+    const growing = this.#turn("chat-assistant", "answer growing");
+    // Nobody wants to hear it piece by piece: the whole is read when it is there.
+    growing.setAttribute("aria-hidden", "true");
+    talk.append(asked, growing);
+    this.#running = new AbortController();
+    const { signal } = this.#running;
+    this.#showState();
+    this.#toTop(asked);
+    let shown = "";
+    try {
+      const reply = await this.#ask(question, signal, (text) => {
+        shown = text;
+        growing.lastElementChild.replaceChildren(...this.#blocks(text));
+      });
+      growing.replaceWith(this.#answer(reply));
+      this.#toTop(asked);
+      this.#keep([...this.#messages, { role: "user", content: question }, { role: "assistant", content: reply }]);
+      this.#form.say("");
+    } catch (failure) {
+      if (shown) {
+        // As a turn of its own: what only comes to light is not read out.
+        growing.replaceWith(this.#answer(`${shown} …`));
+      } else {
+        growing.remove();
+        // The question goes back, unless the visitor is at the next one already.
+        if (input.value === "") {
+          input.value = question;
+          asked.remove();
+        }
+      }
+      if (!signal.aborted) {
+        throw failure;
+      }
+      this.#form.say("");
+      this.#peek();
+    } finally {
+      this.#running = null;
+      const hadFocus = this.shadowRoot.activeElement === stop;
+      this.#showState();
+      if (hadFocus) {
+        input.focus();
+      }
+    }
+  }
+}
+
+define("landing-chat", LandingChat);

@@ -1,0 +1,75 @@
+// <landing-newsletter>: a form that signs an address up.
+
+import { LandingElement, define, element, styled } from "./element.js";
+import { Form } from "./form.js";
+import { post } from "./request.js";
+
+class LandingNewsletter extends LandingElement {
+  build(root) {
+    const email = styled("input", "input", {
+      id: "email",
+      name: "email",
+      type: "email",
+      autocomplete: "email",
+      required: "",
+      maxlength: "254",
+      placeholder: this.getAttribute("placeholder"),
+      "data-error": this.message("newsletter-address-wrong"),
+      "aria-describedby": "email-error",
+    });
+    // People neither see nor reach this field: whoever fills it in is a program.
+    const trap = element("input", { name: "website", tabindex: "-1", autocomplete: "off" });
+    const form = styled(
+      "form",
+      "form",
+      { method: "post", action: `${this.base}/newsletter`, target: "_top", novalidate: "" },
+      styled(
+        "div",
+        "row",
+        {},
+        styled(
+          "div",
+          "field",
+          {},
+          styled("label", "label", { for: "email" }, this.words("label", "newsletter-email")),
+          email,
+        ),
+        styled("button", "button", { type: "submit" }, this.words("button", "newsletter-submit")),
+      ),
+      styled("p", "error", { id: "email-error", hidden: "" }),
+      element("div", { class: "unseen", "aria-hidden": "true" }, trap),
+      element("input", { type: "hidden", name: "lang", value: this.message.language }),
+      styled("div", "status", { role: "status" }),
+    );
+    root.append(...this.introduction(), form, ...this.privacy());
+    const shown = new Form(form, this.message);
+    shown.onSubmit(async () => {
+      // Whoever waits may type on.
+      const address = email.value;
+      if (trap.value || !(await this.#signUp(address))) {
+        // The service judges it, and shows a page.
+        form.submit();
+        return;
+      }
+      shown.say(this.words("thanks", "newsletter-thanks", { email: address }), "good");
+      if (email.value === address) {
+        email.value = "";
+      }
+    });
+  }
+
+  /** Whether the API could be called: a page whose origin is not allowed can only send a form. */
+  async #signUp(email) {
+    try {
+      await post(`${this.base}/api/v1/newsletter`, { email });
+      return true;
+    } catch (failure) {
+      if (await this.isRefused(failure)) {
+        return false;
+      }
+      throw failure;
+    }
+  }
+}
+
+define("landing-newsletter", LandingNewsletter);
