@@ -44,7 +44,7 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, ar
 try {
   const visitor = await browser.newPage();
   await visitor.goto(`http://127.0.0.1:${server.address().port}/`);
-  await visitor.click("altcha-widget input[type=checkbox]");
+  await visitor.press("altcha-widget input[type=checkbox]", "Space");
   await visitor.waitForFunction(() => document.querySelector("[name=altcha]")?.value);
   const payload = JSON.parse(atob(await visitor.inputValue("[name=altcha]")));
   console.log(`ALTCHA: solved in ${Math.round(payload.took)} ms, the number is ${payload.number}`);
