@@ -38,7 +38,6 @@ const REPLACEABLE: &[&str] = &[
 const RESERVED: &[&str] = &[
     "agent",
     "api",
-    "developers",
     "docs",
     "embed",
     "help",
