@@ -133,6 +133,8 @@ pub(super) const PROBLEM: &str = "problem.md";
 
 /// The frame of every page, and the layout of most.
 pub(super) const FRAME: &str = "page.html";
+/// The newsletter's form.
+pub(super) const SIGN_UP: &str = "parts/sign_up.html";
 pub(super) const ARTICLE: &str = "parts/article.html";
 
 const PLAIN: &str = "text/plain; charset=utf-8";

@@ -118,13 +118,15 @@ impl Site {
             match file.role()? {
                 FileRole::Page(path) => own_paths.push((path, file.name.as_str())),
                 FileRole::Replacement => replaced.push(file.name.as_str()),
+                FileRole::Translation(page) => file.check_translation(&page, files)?,
             }
         }
-        let templates = Templates::new(context::context(facts), files)?;
+        let mut templates = Templates::new(context::context(facts), files)?;
         let own_pages = own_paths
             .iter()
             .map(|(path, name)| Page::read(&templates, path, name, &Language::ALL, &context! {}))
             .collect::<Result<Vec<_>, _>>()?;
+        templates.navigate(own_pages.iter().flat_map(Page::navigation));
         let skill = Skill::public_api(&templates)?;
         let words = context! { problems => Value::from(Serde(problems)) };
         let words = context! { ..words, ..templates.context().clone() };

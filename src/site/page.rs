@@ -6,12 +6,12 @@ use minijinja::value::Value;
 use crate::domain::language::Language;
 use crate::domain::passage::Passage;
 
-use super::catalog::{FRAME, Layout};
+use super::catalog::{FRAME, Layout, SIGN_UP};
 use super::context::escape_markdown;
 use super::document::{Document, HTML, MARKDOWN, PAGE_MAX_AGE_S, Representation};
 use super::error::SiteError;
-use super::markdown::{self, Article, Section};
-use super::templates::Templates;
+use super::markdown::{self, Article, NEWSLETTER_FORM, Section};
+use super::templates::{NavigationEntry, Templates};
 
 /// The most characters of a page's description: about what search engines show.
 const DESCRIPTION_LEN_MAX: usize = 160;
@@ -132,6 +132,7 @@ impl Page {
             ..layout.values.clone()
         };
         let body = templates.fill_in(text.language, layout.template, article)?;
+        let body = with_form(templates, text.language, body)?;
         let languages = self.texts.iter().map(|text| text.language);
         let language = |it: Language| context! { tag => it.tag(), name => it.name() };
         let frame = context! {
@@ -149,6 +150,17 @@ impl Page {
         } else {
             Err(SiteError::new(FRAME, "has no {{ body }}"))
         }
+    }
+
+    /// What the navigation calls the page in each language, if it has it.
+    pub(super) fn navigation(&self) -> impl Iterator<Item = NavigationEntry> {
+        self.texts.iter().filter_map(|text| {
+            Some(NavigationEntry {
+                language: text.language,
+                path: self.path.clone(),
+                words: text.article.navigation.clone()?,
+            })
+        })
     }
 
     /// The page, as other documents list it.
@@ -216,6 +228,18 @@ impl Text {
             )
             .collect()
     }
+}
+
+/// `body` with the newsletter's form where its source asks for it; a page has one only, because its parts
+/// have names.
+fn with_form(templates: &Templates, language: Language, body: String) -> Result<String, SiteError> {
+    if !body.contains(NEWSLETTER_FORM) {
+        return Ok(body);
+    }
+    let form = templates.fill_in(language, SIGN_UP, context! {})?;
+    let free = usize::from(!body.contains("id=\"newsletter-email\""));
+    let body = body.replacen(NEWSLETTER_FORM, &form, free);
+    Ok(body.replace(NEWSLETTER_FORM, ""))
 }
 
 /// `text`, or as many of its first words as fit, with an ellipsis.

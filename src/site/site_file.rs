@@ -1,5 +1,7 @@
 //! The operator's own files, whose names say what they replace or add.
 
+use crate::domain::language::Language;
+
 use super::error::SiteError;
 
 /// A file of the operator's.
@@ -18,6 +20,8 @@ pub(super) enum FileRole {
     Replacement,
     /// It is a page of its own, under this path.
     Page(String),
+    /// It is the page of the file of this name in another language.
+    Translation(String),
 }
 
 /// The files of the service that one of the operator's may replace.
@@ -61,6 +65,9 @@ impl SiteFile {
         if REPLACEABLE.contains(&self.name.as_str()) {
             return Ok(FileRole::Replacement);
         }
+        if let Some(page) = self.translates() {
+            return Ok(FileRole::Translation(page));
+        }
         let page = self.name.strip_suffix(".md").filter(|name| is_name(name));
         match page {
             Some(name) if RESERVED.contains(&name) => Err(SiteError::new(
@@ -77,6 +84,28 @@ impl SiteFile {
                 ),
             )),
         }
+    }
+}
+
+impl SiteFile {
+    /// The file that it is a translation of, by their names: `about.md` for `about.de.md`.
+    fn translates(&self) -> Option<String> {
+        let (stem, tag) = self.name.strip_suffix(".md")?.rsplit_once('.')?;
+        let is_tag = |language: Language| language.tag() == tag && language != Language::default();
+        let is_translation = Language::ALL.into_iter().any(is_tag) && is_name(stem);
+        is_translation.then(|| format!("{stem}.md"))
+    }
+
+    /// Checks that `page`, which the file translates, is among `files`.
+    ///
+    /// # Errors
+    /// [`SiteError`] when it is not.
+    pub(super) fn check_translation(&self, page: &str, files: &[Self]) -> Result<(), SiteError> {
+        if files.iter().any(|file| file.name == page) {
+            return Ok(());
+        }
+        let why = format!("is a translation of {page}, which is not there");
+        Err(SiteError::new(&self.name, why))
     }
 }
 
@@ -105,6 +134,8 @@ mod tests {
         for &name in REPLACEABLE {
             assert_eq!(role(name), Ok(FileRole::Replacement));
         }
+        let translation = FileRole::Translation("about.md".to_owned());
+        assert_eq!(role("about.de.md"), Ok(translation));
         let longest = "a".repeat(64);
         for name in ["about", "opening-hours", "2026", "a", &longest] {
             let page = FileRole::Page(format!("/{name}"));
@@ -132,6 +163,11 @@ mod tests {
             "a b.md",
             "a_b.md",
             "a.b.md",
+            "a.en.md",
+            "a.DE.md",
+            ".de.md",
+            "a.b.de.md",
+            "A.de.md",
             "../a.md",
             "é.md",
             "%61.md",

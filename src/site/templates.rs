@@ -73,12 +73,22 @@ const STEPS_MAX: u64 = 10_000_000;
 /// The most bytes that one template may be rendered to: few steps are enough to write much.
 const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// A page of the operator's in the navigation of the frame.
+#[derive(Debug)]
+pub(super) struct NavigationEntry {
+    /// The language that it is called so in.
+    pub(super) language: Language,
+    pub(super) path: String,
+    pub(super) words: String,
+}
+
 /// The templates, and the values that all of them may use.
 #[derive(Debug)]
 pub(super) struct Templates {
     environment: Environment<'static>,
     locales: Arc<Locales>,
     context: Value,
+    navigation: Vec<NavigationEntry>,
     verbatim: Vec<(&'static str, Cow<'static, str>)>,
     scripts: Scripts,
 }
@@ -113,11 +123,17 @@ impl Templates {
         };
         Ok(Self {
             context: context! { ..paths, ..context },
+            navigation: Vec::new(),
             environment,
             locales,
             verbatim,
             scripts,
         })
+    }
+
+    /// Has the frame list these pages.
+    pub(super) fn navigate(&mut self, entries: impl Iterator<Item = NavigationEntry>) {
+        self.navigation = entries.collect();
     }
 
     /// The scripts of the pages.
@@ -175,7 +191,15 @@ impl Templates {
         if let Some((_, text)) = self.verbatim.iter().find(|(verbatim, _)| *verbatim == name) {
             return Ok(text.clone().into_owned());
         }
-        let context = context! { lang => language.tag(), ..self.context.clone() };
+        let navigation = self.navigation.iter();
+        let navigation = navigation.filter(|entry| entry.language == language);
+        let pair = |entry: &NavigationEntry| vec![entry.path.clone(), entry.words.clone()];
+        let navigation = navigation.map(pair);
+        let own = context! {
+            lang => language.tag(),
+            navigation => navigation.collect::<Vec<_>>(),
+        };
+        let context = context! { ..own, ..self.context.clone() };
         let template = self.environment.get_template(name)?;
         let mut filled = Bounded::default();
         template

@@ -207,6 +207,62 @@ async fn an_image_is_a_link_because_no_page_may_load_it() {
 }
 
 #[tokio::test]
+async fn a_page_may_hold_a_button_and_the_form() {
+    let text = "# T\n\n[Sign *up*](/newsletter?a=1&b=2 \"button\")\n\n[newsletter](form:newsletter)\n\n\
+        [newsletter](form:newsletter)\n\nSee [this](/docs \"button\") and that.\n\n\
+        <!-- the newsletter's form -->\n\n[x](javascript:alert(1) \"button\")\n";
+    let app = app(&[
+        ("join.md", text),
+        ("join.de.md", "# T\n\n[n](form:newsletter)\n"),
+    ]);
+    let html = body(&app, "/join").await;
+    let button = "<p><a class=\"button\" href=\"/newsletter?a=1&amp;b=2\">Sign <em>up</em></a></p>";
+    assert!(html.contains(button), "{html}");
+    assert_eq!(html.matches("class=\"button\"").count(), 1);
+    assert_eq!(html.matches("action=\"/newsletter\"").count(), 1);
+    assert!(html.contains("name=\"website\""));
+    assert!(!html.contains("javascript:") && !html.contains("<!-- the"));
+    assert!(html.contains(">Sign up</button>"));
+    let german = body(&app, "/join?lang=de").await;
+    assert!(german.contains(">Anmelden</button>"));
+    // The Markdown keeps the links.
+    assert!(body(&app, "/join.md").await.contains("(form:newsletter)"));
+}
+
+#[tokio::test]
+async fn a_page_may_stand_in_the_navigation() {
+    let about = "# About\n\n<!-- navigation: About <us> -->\n\nCranes.\n";
+    let german = "# Über uns\n\n<!-- navigation: Über uns -->\n\nKräne.\n";
+    let files = [
+        ("about.md", about),
+        ("about.de.md", german),
+        ("b.md", "# B\n"),
+    ];
+    let app = app(&files);
+    let entry = "<a href=\"/about\">About &lt;us&gt;</a>";
+    for path in ["/", "/docs", "/b", "/newsletter"] {
+        let html = body(&app, path).await;
+        assert!(html.contains(entry), "{path}");
+        assert!(!html.contains("href=\"/b\">B</a>\n</nav>"), "{path}");
+    }
+    let own = body(&app, "/about").await;
+    assert!(own.contains("<a href=\"/about\" aria-current=\"page\">"));
+    let german = body(&app, "/?lang=de").await;
+    assert!(german.contains("<a href=\"/about\">Über uns</a>"));
+    let alone = render(&[("about.de.md", "# Über uns\n")]).unwrap_err();
+    let why = "about.de.md: is a translation of about.md, which is not there";
+    assert_eq!(alone, why);
+    // It is no hint for the assistant, and stands in no Markdown.
+    assert!(!body(&app, "/about.md").await.contains("navigation"));
+    let site = render(&files).unwrap();
+    let hints = site.passages().iter().map(|passage| &passage.hints);
+    assert!(hints.clone().count() > 0);
+    for hint in hints {
+        assert!(!hint.contains("navigation:"), "{hint}");
+    }
+}
+
+#[tokio::test]
 async fn no_page_is_mistaken_for_a_part_of_the_others() {
     let names = [
         "reference",

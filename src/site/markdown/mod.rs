@@ -1,18 +1,23 @@
 //! Markdown to HTML, and to the plain text that the assistant quotes.
 //!
 //! HTML in the source is shown as text, and so is a link that would run a script. Comments are left out; one on a line of its own is a hint to
-//! the assistant. An image becomes a link, because the policy of the pages lets none load.
+//! the assistant, or puts the page in the navigation. A link that is alone in its paragraph may be a button or
+//! a form (`blocks`). An image becomes a link, because the policy of the pages lets none load.
 
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "of the parser's events only a few matter"
 )]
 
+mod blocks;
+
 use std::ops::Range;
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
 
 use crate::domain::passage::Passage;
+
+pub(super) use blocks::NEWSLETTER_FORM;
 
 /// A parsed Markdown document.
 #[derive(Clone, Debug)]
@@ -23,6 +28,8 @@ pub(super) struct Article {
     pub(super) sections: Vec<Section>,
     /// The source without its comments.
     pub(super) markdown: String,
+    /// What the navigation calls the page, if it has it.
+    pub(super) navigation: Option<String>,
 }
 
 /// A part of a document, under one heading.
@@ -67,6 +74,7 @@ pub(super) fn read(markdown: &str) -> Option<Article> {
         lead: sections.next()?,
         sections: sections.collect(),
         markdown: without(markdown, &filter.comments),
+        navigation: filter.navigation.map(str::to_owned),
     })
 }
 
@@ -98,6 +106,7 @@ struct Filter<'a> {
     /// Where comments stand in the source, in order.
     comments: Vec<Range<usize>>,
     hints: Vec<&'a str>,
+    navigation: Option<&'a str>,
     is_in_comment: bool,
     /// For each open link and image, whether it is shown as a link: none is inside another.
     links: Vec<bool>,
@@ -109,6 +118,7 @@ impl<'a> Filter<'a> {
             source,
             comments: Vec::new(),
             hints: Vec::new(),
+            navigation: None,
             is_in_comment: false,
             links: Vec::new(),
         }
@@ -128,7 +138,11 @@ impl<'a> Filter<'a> {
                 let hint = comment
                     .strip_prefix(' ')
                     .and_then(|rest| rest.strip_suffix(' '));
-                self.hints.extend(hint.filter(|hint| !hint.contains('\n')));
+                let hint = hint.filter(|hint| !hint.contains('\n'));
+                match hint.and_then(|hint| hint.strip_prefix("navigation: ")) {
+                    Some(words) => self.navigation = Some(words.trim()),
+                    None => self.hints.extend(hint),
+                }
                 None
             }
             Event::End(TagEnd::HtmlBlock) => {
@@ -226,7 +240,7 @@ impl Part<'_> {
             *id = Some(CowStr::from(anchor.clone()));
         }
         let mut page = String::new();
-        html::push_html(&mut page, self.events.into_iter());
+        html::push_html(&mut page, blocks::dress(&self.events).into_iter());
         Section {
             title,
             anchor,
