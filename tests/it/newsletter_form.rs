@@ -261,7 +261,11 @@ async fn a_body_of_another_kind_is_refused_unread() {
         (form("email=a@example.com").typed("text/plain"), 415),
         (form(&format!("email={}", "a".repeat(9000))), 413),
     ] {
-        assert_eq!(app.send(call).await.status.as_u16(), status);
+        assert_eq!(app.send(call.clone()).await.status.as_u16(), status);
+        // Browsers get a page.
+        let reply = app.send(call.header("accept", "text/html,*/*;q=0.8")).await;
+        assert_eq!(reply.status.as_u16(), status);
+        assert!(reply.is_html());
     }
     // The API takes no form.
     let call = Call::form("/api/v1/newsletter", "email=ada@example.com");
