@@ -32,8 +32,12 @@ const STATES = [
   { path: "/", name: "while one has to wait", act: provoke },
   { path: "/", name: "while an answer grows", act: grow },
   { path: "/", name: "offline", act: disconnect },
+  { path: "/developers" },
+  { path: "/developers", name: "with a key", act: mintKey },
   { path: "/docs" },
-  { path: "/docs", name: "with all details open", act: useDocs },
+  { path: "/docs/reference", name: "with all details open", act: useDocs },
+  { path: "/embed" },
+  { path: "/embed", name: "with the panel open", act: openPanel },
   { path: "/auth" },
   { path: "/newsletter" },
   { path: "/newsletter", name: "with an error", act: sendNonsense },
@@ -44,15 +48,27 @@ const STATES = [
 /** The same on the admin page, for a session and for nobody. */
 const ADMIN_PATHS = ["/", "/?by=month", "/contacts", "/keys", "/policies", "/agents", "/contacts/erase?email=ada%40example.com"];
 
+// Selectors of Playwright find what is in the shadow trees of the elements, too.
+
 async function fillForms(page) {
-  await page.fill("#question", "How do I get an API key?");
+  await page.fill("#question", "What is this site?");
   await page.press("#question", "Enter");
   await page.waitForSelector(".answer:not(.growing)");
   await page.fill("#email", "not an address");
   await page.press("#email", "Enter");
   await page.waitForSelector("#email-error:visible");
+}
+
+async function mintKey(page) {
   await page.press("#label", "Enter");
   await page.waitForSelector(".key:visible");
+}
+
+async function openPanel(page) {
+  await page.click(".launcher");
+  await page.fill(".panel #question", "What is this site?");
+  await page.press(".panel #question", "Enter");
+  await page.waitForSelector(".panel .answer:not(.growing)");
 }
 
 /** Until it was not too soon. */
@@ -73,9 +89,7 @@ async function provoke(page) {
       body: JSON.stringify(problem),
     });
   await page.route("**/api/v1/**", refuse);
-  await page.fill("#question", "How do I get an API key?");
-  await page.fill("#email", "ada@example.com");
-  await submitAll(page, "form:has(.countdown:not(:empty))");
+  await submitBoth(page, "Try again in ");
 }
 
 async function grow(page) {
@@ -91,17 +105,17 @@ async function grow(page) {
 
 async function disconnect(page) {
   await page.context().setOffline(true);
-  await page.fill("#question", "How do I get an API key?");
-  await page.fill("#email", "ada@example.com");
-  await submitAll(page, "form:has(.status .error)");
+  await submitBoth(page, "There is no connection");
 }
 
-/** Sends the three forms and waits until `selector` finds them all. */
-async function submitAll(page, selector) {
-  for (const form of await page.locator("form").all()) {
-    await form.locator("[type=submit]").click();
+/** Sends both forms of the home page and waits until each says `words`. */
+async function submitBoth(page, words) {
+  await page.fill("#question", "What is this site?");
+  await page.fill("#email", "ada@example.com");
+  for (const name of ["landing-newsletter", "landing-chat"]) {
+    await page.click(`${name} [type=submit]:visible`);
+    await page.waitForSelector(`${name} .status :text("${words}")`);
   }
-  await page.waitForFunction((selector) => document.querySelectorAll(selector).length === 3, selector);
 }
 
 async function useDocs(page) {

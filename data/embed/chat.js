@@ -268,7 +268,7 @@ class LandingChat extends LandingElement {
     const asked = this.#question(question);
     const growing = this.#turn("chat-assistant", "answer growing");
     // Nobody wants to hear it piece by piece: the whole is read when it is there.
-    growing.setAttribute("aria-hidden", "true");
+    growing.inert = true;
     talk.append(asked, growing);
     this.#running = new AbortController();
     const { signal } = this.#running;

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use fantoccini::elements::{Element, ElementRef};
 use fantoccini::wd::WebDriverCompatibleCommand;
-use fantoccini::{Client, ClientBuilder};
+use fantoccini::{Client, ClientBuilder, Locator};
 use hyper::Method;
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
@@ -246,6 +246,11 @@ impl Browser {
     }
 
     pub(crate) async fn find(&self, selector: &str) -> Element {
+        if !selector.contains(">>>") {
+            // It waits for a page that is being loaded.
+            let found = self.client.find(Locator::Css(selector)).await;
+            return found.unwrap_or_else(|error| panic!("{selector}: {error}"));
+        }
         let found = self.element(&format!("find({})", json!(selector))).await;
         found.unwrap_or_else(|| panic!("{selector} is not there"))
     }

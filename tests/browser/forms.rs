@@ -61,7 +61,7 @@ async fn an_address_that_is_none_is_told_beside_its_field() {
 async fn a_key_is_minted_copied_and_shown_once() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
-        visit.goto("/").await;
+        visit.goto("/developers").await;
         assert!(!page.is_seen(".key").await);
         page.fill("#label", "my integration").await;
         page.click(MINT).await;
@@ -84,7 +84,7 @@ async fn a_key_is_minted_copied_and_shown_once() {
             assert_eq!(page.run(&text).await, "", "{part}");
         }
         // Nor is it there for whoever comes back to a page that is loaded anew.
-        page.click("nav [href='/docs']").await;
+        page.click("footer [href='/developers.md']").await;
         page.client.back().await.unwrap();
         page.until("document.querySelector('.key')").await;
         assert!(!page.is_seen(".key").await);
@@ -101,7 +101,7 @@ async fn a_key_is_minted_copied_and_shown_once() {
 async fn who_was_too_fast_sees_when_to_try_again() {
     visit(&["--limit", "keys=1/5s"], |visit| async move {
         let page = &visit.browser;
-        visit.goto("/").await;
+        visit.goto("/developers").await;
         page.click(MINT).await;
         page.until_text(KEY, "Your key is here").await;
         page.click(MINT).await;
@@ -128,7 +128,7 @@ async fn who_signs_up_while_the_provider_is_away_is_told() {
     visit(&["--newsletter-webhook", &provider], |visit| async move {
         let page = &visit.browser;
         visit.goto("/").await;
-        let about = page.text("[aria-labelledby=try-newsletter]").await;
+        let about = page.text("#newsletter").await;
         assert!(about.contains("is not kept here"), "{about}");
         page.fill(EMAIL, "ada@example.com").await;
         page.click(SIGN_UP).await;
@@ -143,20 +143,26 @@ async fn who_signs_up_while_the_provider_is_away_is_told() {
 async fn who_is_offline_is_told_and_can_try_again() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
-        visit.goto("/").await;
-        page.set_online(false).await;
-        for (form, button) in [(NEWSLETTER, SIGN_UP), (KEY, MINT)] {
-            page.fill(EMAIL, "ada@example.com").await;
+        for (path, field, button, status, done) in [
+            (
+                "/",
+                EMAIL,
+                SIGN_UP,
+                NEWSLETTER,
+                "ada@example.com is on the list",
+            ),
+            ("/developers", "#label", MINT, KEY, "Your key is here"),
+        ] {
+            visit.goto(path).await;
+            page.fill(field, "ada@example.com").await;
+            page.set_online(false).await;
             page.click(button).await;
-            page.until_text(form, "There is no connection to the service.")
+            page.until_text(status, "There is no connection to the service.")
                 .await;
+            page.set_online(true).await;
+            page.click(button).await;
+            page.until_text(status, done).await;
         }
-        page.set_online(true).await;
-        page.click(SIGN_UP).await;
-        page.until_text(NEWSLETTER, "ada@example.com is on the list")
-            .await;
-        page.click(MINT).await;
-        page.until_text(KEY, "Your key is here").await;
     })
     .await;
 }
@@ -165,7 +171,7 @@ async fn who_is_offline_is_told_and_can_try_again() {
 async fn the_sandbox_is_tried_in_the_docs() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
-        visit.goto("/docs#operation/echo").await;
+        visit.goto("/docs/reference#operation/echo").await;
         page.fill("[name=message]", "<b>Ada</b>").await;
         page.click("[name=echo_headers]").await;
         page.click("[data-form=try-it] [type=submit]").await;
@@ -194,7 +200,7 @@ async fn the_sandbox_is_tried_in_the_docs() {
 async fn commands_are_copied() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
-        visit.goto("/").await;
+        visit.goto("/developers").await;
         let copied = copy(&visit).await;
         assert_eq!(copied, "Copied");
         let expected = format!("curl http://{}/api/v1/health", visit.service.address);

@@ -13,6 +13,7 @@
 mod admin;
 mod assistant;
 mod browser;
+mod embed;
 mod forms;
 mod handbook;
 mod newsletter_form;
