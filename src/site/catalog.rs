@@ -68,6 +68,13 @@ pub(super) const PAGES: &[PageRow] = &[
         ..PageRow::ENGLISH
     },
     PageRow {
+        path: "/help",
+        template: "help.md",
+        languages: &Language::ALL,
+        is_quoted: true,
+        ..PageRow::ENGLISH
+    },
+    PageRow {
         path: "/developers",
         template: "developers.md",
         layout: "parts/developers.html",
@@ -101,7 +108,7 @@ pub(super) const PAGES: &[PageRow] = &[
 ];
 
 impl PageRow {
-    /// An article for developers.
+    /// An article in English.
     const ENGLISH: Self = Self {
         path: "",
         template: "",

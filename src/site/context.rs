@@ -23,6 +23,7 @@ struct Limit {
     count: u32,
     /// As in "in any minute".
     window: String,
+    window_s: u64,
     /// As in "600 in any minute".
     quota: String,
     /// What is counted, and by whom.
@@ -54,6 +55,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         erp_url => settings.erp_url.as_deref(),
         cookie_name => quota_cookie_name(settings.is_https()),
         key_lifetime => duration(settings.key_lifetime_ms / 1000),
+        key_lifetime_s => settings.key_lifetime_ms / 1000,
         token_lifetime => duration(AccessToken::LIFETIME_MS / 1000),
         token_lifetime_s => AccessToken::LIFETIME_MS / 1000,
         registration_lifetime => duration(Registration::LIFETIME_MS / 1000),
@@ -102,6 +104,7 @@ impl Limit {
             name: name.as_str(),
             count: quota.count(),
             window: window.to_owned(),
+            window_s: quota.window_s(),
             quota: format!("{} in any {window}", quota.count()),
             counted: counted(name, has_model),
         }

@@ -160,9 +160,7 @@ impl Site {
             }
         }
         let own_passages = own_pages.iter().flat_map(|page| page.passages(base_url));
-        // After the introduction: a model with little room gets the first passages.
-        let introduction = passages.len().min(1);
-        passages.splice(introduction..introduction, own_passages);
+        let passages = introduced(passages, own_passages.collect());
         let problem_pages = problems.iter().map(|problem| problem.page(&templates));
         for page in own_pages.into_iter().map(Ok).chain(problem_pages) {
             documents.extend(page?.documents(&templates, catalog::article(&contents))?);
@@ -197,9 +195,21 @@ impl Site {
         &self.page_writer
     }
 
-    /// What the assistant may quote: the sections of the guide and of the operator's own pages, the
-    /// introduction first.
+    /// What the assistant may quote: the sections of the help page, of the operator's own pages and of the
+    /// guide, the introduction of each language first.
     pub fn passages(&self) -> &[Passage] {
         &self.passages
     }
+}
+
+/// All passages, with the introduction of each language first, then the operator's `own`: a model with
+/// little room gets the first ones.
+fn introduced(passages: Vec<Passage>, own: Vec<Passage>) -> Vec<Passage> {
+    let mut languages = Vec::new();
+    let (first, others): (Vec<_>, Vec<_>) = passages.into_iter().partition(|passage| {
+        let is_first = !languages.contains(&passage.language);
+        languages.push(passage.language);
+        is_first
+    });
+    [first, own, others].concat()
 }

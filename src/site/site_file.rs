@@ -16,11 +16,11 @@ pub struct SiteFile {
 /// What a file is for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FileRole {
-    /// It replaces the service's file of that name.
+    /// It replaces the service's file of that name, or a translation of it.
     Replacement,
     /// It is a page of its own, under this path.
     Page(String),
-    /// It is the page of the file of this name in another language.
+    /// It is the text in another language of the page that this file holds.
     Translation(String),
 }
 
@@ -29,6 +29,7 @@ const REPLACEABLE: &[&str] = &[
     "auth.md",
     "developers.md",
     "guide.md",
+    "help.md",
     "home.html",
     "index.md",
     "llms.txt",
@@ -38,13 +39,15 @@ const REPLACEABLE: &[&str] = &[
     "style.css",
 ];
 
+/// Those of them that come in every language of the pages.
+const TRANSLATED: &[&str] = &["help.md", "index.md"];
+
 /// Names that are the first segment of other paths of the service.
 const RESERVED: &[&str] = &[
     "agent",
     "api",
     "docs",
     "embed",
-    "help",
     "livez",
     "mcp",
     "newsletter",
@@ -65,21 +68,28 @@ impl SiteFile {
         if REPLACEABLE.contains(&self.name.as_str()) {
             return Ok(FileRole::Replacement);
         }
-        if let Some(page) = self.translates() {
-            return Ok(FileRole::Translation(page));
+        let (original, language) = page_and_language(&self.name);
+        if language.is_some() && TRANSLATED.contains(&original.as_str()) {
+            return Ok(FileRole::Replacement);
         }
-        let page = self.name.strip_suffix(".md").filter(|name| is_name(name));
+        let is_replaceable = REPLACEABLE.contains(&original.as_str());
+        let page = original.strip_suffix(".md").filter(|name| is_name(name));
         match page {
+            Some(_) if is_replaceable => Err(SiteError::new(
+                &self.name,
+                format!("{original} is in English alone"),
+            )),
             Some(name) if RESERVED.contains(&name) => Err(SiteError::new(
                 &self.name,
                 format!("/{name} is a path of the service already"),
             )),
+            Some(_) if language.is_some() => Ok(FileRole::Translation(original)),
             Some(name) => Ok(FileRole::Page(format!("/{name}"))),
             None => Err(SiteError::new(
                 &self.name,
                 format!(
                     "is neither a page, named by up to {NAME_LEN_MAX} lowercase letters, digits \
-                     and inner hyphens and .md, nor one of {}",
+                     and inner hyphens and .md, or .de.md for one in German, nor one of {}",
                     REPLACEABLE.join(", ")
                 ),
             )),
@@ -88,14 +98,6 @@ impl SiteFile {
 }
 
 impl SiteFile {
-    /// The file that it is a translation of, by their names: `about.md` for `about.de.md`.
-    fn translates(&self) -> Option<String> {
-        let (stem, tag) = self.name.strip_suffix(".md")?.rsplit_once('.')?;
-        let is_tag = |language: Language| language.tag() == tag && language != Language::default();
-        let is_translation = Language::ALL.into_iter().any(is_tag) && is_name(stem);
-        is_translation.then(|| format!("{stem}.md"))
-    }
-
     /// Checks that `page`, which the file translates, is among `files`.
     ///
     /// # Errors
@@ -106,6 +108,30 @@ impl SiteFile {
         }
         let why = format!("is a translation of {page}, which is not there");
         Err(SiteError::new(&self.name, why))
+    }
+}
+
+/// The file of the page that `name` is a text of, and its language if the name tells one: `about.md` and
+/// German for `about.de.md`.
+pub(super) fn page_and_language(name: &str) -> (String, Option<Language>) {
+    let parts = name.strip_suffix(".md").and_then(|it| it.rsplit_once('.'));
+    let others = || {
+        Language::ALL
+            .into_iter()
+            .filter(|it| *it != Language::default())
+    };
+    let is_meant = |tag: &str| others().find(|it| it.tag() == tag);
+    match parts.and_then(|(page, tag)| Some((page, is_meant(tag)?))) {
+        Some((page, language)) => (format!("{page}.md"), Some(language)),
+        None => (name.to_owned(), None),
+    }
+}
+
+/// The name of the file that holds the text in `language` of the page `name`.
+pub(super) fn name_in(language: Language, name: &str) -> String {
+    match name.rsplit_once('.') {
+        Some((page, ending)) => format!("{page}.{}.{ending}", language.tag()),
+        None => name.to_owned(),
     }
 }
 
@@ -134,8 +160,13 @@ mod tests {
         for &name in REPLACEABLE {
             assert_eq!(role(name), Ok(FileRole::Replacement));
         }
-        let translation = FileRole::Translation("about.md".to_owned());
-        assert_eq!(role("about.de.md"), Ok(translation));
+        for name in ["help.de.md", "index.es.md"] {
+            assert_eq!(role(name), Ok(FileRole::Replacement));
+        }
+        for name in ["about.de.md", "about.es.md"] {
+            let of_about = FileRole::Translation("about.md".to_owned());
+            assert_eq!(role(name), Ok(of_about));
+        }
         let longest = "a".repeat(64);
         for name in ["about", "opening-hours", "2026", "a", &longest] {
             let page = FileRole::Page(format!("/{name}"));
@@ -145,6 +176,13 @@ mod tests {
 
     #[test]
     fn other_names_are_refused() {
+        for (name, why) in [
+            ("guide.de.md", "guide.md is in English alone"),
+            ("auth.fr.md", "auth.md is in English alone"),
+            ("api.de.md", "/api is a path of the service already"),
+        ] {
+            assert_eq!(role(name), Err(format!("{name}: {why}")));
+        }
         for &name in RESERVED {
             let error = format!("{name}.md: /{name} is a path of the service already");
             assert_eq!(role(&format!("{name}.md")), Err(error));
@@ -164,10 +202,14 @@ mod tests {
             "a_b.md",
             "a.b.md",
             "a.en.md",
-            "a.DE.md",
-            ".de.md",
             "a.b.de.md",
             "A.de.md",
+            "a.DE.md",
+            "a.de-AT.md",
+            "a.it.md",
+            "a.de.fr.md",
+            ".de.md",
+            "home.de.html",
             "../a.md",
             "é.md",
             "%61.md",

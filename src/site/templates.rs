@@ -16,7 +16,7 @@ use super::error::SiteError;
 use super::locales::Locales;
 use super::markdown;
 use super::script::Scripts;
-use super::site_file::SiteFile;
+use super::site_file::{SiteFile, name_in, page_and_language};
 
 /// The file `$name` of `data/`.
 macro_rules! source {
@@ -29,6 +29,10 @@ macro_rules! source {
 /// replace has a name that no file of theirs may have.
 const SOURCES: &[(&str, &str)] = &[
     source!("index.md"),
+    source!("help.md"),
+    source!("help.de.md"),
+    source!("help.fr.md"),
+    source!("help.es.md"),
     source!("guide.md"),
     source!("auth.md"),
     source!("developers.md"),
@@ -105,7 +109,9 @@ impl Templates {
         let verbatim = VERBATIM.iter().map(|&(name, text)| (name, Cow::from(text)));
         let mut verbatim: Vec<_> = verbatim.collect();
         for &(name, source) in SOURCES {
-            environment.add_template(name, source)?;
+            if !is_outdated(name, files) {
+                environment.add_template(name, source)?;
+            }
         }
         // The operator's file replaces the one of the same name.
         for SiteFile { name, text } in files {
@@ -158,10 +164,7 @@ impl Templates {
     /// The template of the page `name` in `language`: one of its own, such as `about.de.md` for
     /// `about.md`, or else the page's.
     pub(super) fn source_in(&self, language: Language, name: &str) -> String {
-        let own = match name.rsplit_once('.') {
-            Some((stem, ending)) => format!("{stem}.{}.{ending}", language.tag()),
-            None => name.to_owned(),
-        };
+        let own = name_in(language, name);
         if self.environment.get_template(&own).is_ok() {
             own
         } else {
@@ -215,6 +218,13 @@ impl Templates {
         String::from_utf8(filled.0)
             .map_err(|error| SiteError::new(name, error.utf8_error().to_string()))
     }
+}
+
+/// Whether `name` is the translation of a page that the operator has replaced: it says what that page
+/// said.
+fn is_outdated(name: &str, files: &[SiteFile]) -> bool {
+    let (page, language) = page_and_language(name);
+    language.is_some() && files.iter().any(|file| file.name == page)
 }
 
 fn environment(locales: &Arc<Locales>) -> Result<Environment<'static>, SiteError> {

@@ -77,7 +77,7 @@ pub fn model_client(
     interrupt: &CancellationToken,
 ) -> Result<Arc<dyn ModelClient>, String> {
     let Some(model) = &args.model else {
-        return Ok(Arc::new(PassageModelClient::new(site.passages().to_vec())));
+        return Ok(Arc::new(PassageModelClient::new(site.passages())));
     };
     let client = openai_client(model, &args.service_name, site, interrupt.clone())?;
     Ok(Arc::new(client))

@@ -281,7 +281,7 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
         keys: ports.keys,
         revocations: ports.revocations,
         maintenance: ports.maintenance,
-        model: Arc::new(PassageModelClient::new(Vec::new())),
+        model: Arc::new(PassageModelClient::new(&[])),
         limiter: ports.limiter,
         counts: ports.counts,
         clock: Arc::new(SystemClock),

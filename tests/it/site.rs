@@ -128,7 +128,8 @@ fn every_link_into_the_guide_has_its_section() {
             assert!(anchors.contains(&anchor), "{anchor}");
         }
         let site = render(&facts);
-        let urls: Vec<&str> = site.passages().iter().map(|p| p.url.as_str()).collect();
+        let urls = site.passages().iter().map(|p| p.url.as_str());
+        let urls: Vec<&str> = urls.filter(|url| url.contains("/docs#")).collect();
         let expected: Vec<String> = anchors
             .iter()
             .map(|anchor| format!("{}/docs#{anchor}", facts.settings.base_url))

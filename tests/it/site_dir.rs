@@ -96,7 +96,8 @@ async fn a_page_of_the_operators_is_a_page_like_any_other() {
 async fn the_assistant_knows_the_operators_pages() {
     let site = render(&[("about.md", ABOUT)]).unwrap();
     let introduction = render(&[]).unwrap().passages()[0].clone();
-    let [first, second, third, ..] = site.passages() else {
+    // An introduction in each language comes first.
+    let [first, _, _, _, second, third, ..] = site.passages() else {
         panic!("no passages");
     };
     assert_eq!(first, &introduction);
@@ -104,7 +105,7 @@ async fn the_assistant_knows_the_operators_pages() {
     assert_eq!(second.url, "http://127.0.0.1:8080/about");
     assert_eq!(third.url, "http://127.0.0.1:8080/about#opening-hours");
 
-    let model = PassageModelClient::new(site.passages().to_vec());
+    let model = PassageModelClient::new(site.passages());
     let reply = ask(&model, "when are you closed?").await;
     assert!(reply.contains("from 7 to 16"), "{reply}");
     assert!(
@@ -175,15 +176,47 @@ async fn a_file_of_the_same_name_replaces_one_of_the_service() {
 
 #[tokio::test]
 async fn what_the_assistant_is_told_follows_a_replaced_page() {
-    let passages = |files| render(files).unwrap().passages().to_vec();
+    let passages = |files: &[(&str, &str)]| render(files).unwrap().passages().to_vec();
     let all = passages(&[]);
     let cranes = passages(&[("index.md", "# Cranes\n\nBig ones.")]);
     assert_eq!(cranes.len(), all.len() + 1);
     assert_eq!(cranes[0].text, "Big ones.");
-    let short = passages(&[("guide.md", "# Guide\n\n## Only this\n\nText.")]);
+    let no_help = ("help.md", "# Nothing at all");
+    let short = ("guide.md", "# Guide\n\n## Only this\n\nText.");
+    let short = passages(&[short, no_help]);
     assert_eq!(short.len(), 1);
     assert_eq!(short[0].url, "http://127.0.0.1:8080/docs#only-this");
-    assert_eq!(passages(&[("guide.md", "# Nothing at all")]), []);
+    let no_guide = ("guide.md", "# Nothing at all");
+    assert_eq!(passages(&[no_guide, no_help]), []);
+}
+
+#[tokio::test]
+async fn a_page_has_a_file_for_each_language() {
+    let files = [
+        ("help.md", "# Help\n\n## When?\n\nAt nine."),
+        ("help.de.md", "# Hilfe\n\n## Wann?\n\nUm neun."),
+        ("about.md", "# About\n\nCranes."),
+        ("about.fr.md", "# À propos\n\nDes grues."),
+        ("index.es.md", "# Portada"),
+    ];
+    let app = app(&files);
+    for (path, expected) in [
+        ("/help?lang=en", "At nine."),
+        ("/help?lang=de", "Um neun."),
+        // The service's own translation says what its own page said.
+        ("/help?lang=fr", "At nine."),
+        ("/about?lang=fr", "Des grues."),
+        ("/about?lang=es", "Cranes."),
+        ("/index.md?lang=es", "# Portada"),
+    ] {
+        let body = body(&app, path).await;
+        assert!(body.contains(expected), "{path}: {body}");
+    }
+    let untranslated = body(&app, "/index.md?lang=de").await;
+    assert!(!untranslated.contains("Portada"));
+    let error = render(&[("about.de.md", "# Über uns")]).unwrap_err();
+    let expected = "about.de.md: is a translation of about.md, which is not there";
+    assert_eq!(error, expected);
 }
 
 #[tokio::test]
@@ -315,7 +348,7 @@ async fn no_page_takes_the_place_of_anything_else() {
         }
         // Either refused or taken for the file it replaces.
         let refused = render(&[(&format!("{name}.md"), "no title")]).unwrap_err();
-        let is_replaced = ["auth", "developers", "index"].contains(&name);
+        let is_replaced = ["auth", "developers", "help", "index"].contains(&name);
         assert_eq!(refused.contains("line 1"), is_replaced, "{path}: {refused}");
         checked += 1;
     }
@@ -398,7 +431,7 @@ const FAULTY: [(&str, &str, &str); 16] = [
         "About.md",
         "# A",
         "About.md: is neither a page, named by up to 64 lowercase letters, digits and inner \
-         hyphens and .md, nor one of auth.md, developers.md, guide.md, home.html, index.md, llms.txt, page.html, problem.md, \
+         hyphens and .md, or .de.md for one in German, nor one of auth.md, developers.md, guide.md, help.md, home.html, index.md, llms.txt, page.html, problem.md, \
          robots.txt, style.css",
     ),
     ("notes.txt", "x", "notes.txt: is neither a page"),

@@ -105,17 +105,17 @@ async fn the_embedded_model_streams_paragraphs() {
         language: None,
     };
     let app = Setup {
-        model: Arc::new(PassageModelClient::new(vec![passage])),
+        model: Arc::new(PassageModelClient::new(&[passage])),
         ..Setup::default()
     }
     .start();
     let body = r#"{"messages":[{"role":"user","content":"keys"}]}"#;
     let call = Call::post(PATH, body).header("accept", "text/event-stream");
     let events = events_of(&app.send(call).await);
-    assert_eq!(events.len(), 5, "{events:?}");
+    assert_eq!(events.len(), 4, "{events:?}");
     assert_eq!(
         joined(&events),
-        "Keys\n\nKeys are free.\n\nAsk for one.\n\nMore: /docs#keys"
+        "Keys are free.\n\nAsk for one.\n\nMore: /docs#keys"
     );
 }
 

@@ -96,8 +96,8 @@ fn passage(title: &str, text: &str) -> Passage {
 async fn the_passages_answer_whatever_is_asked() {
     let newsletter = passage("How to subscribe", "Send your address.\n\n    POST /api");
     let bare = passage("Why", "");
-    check(&PassageModelClient::new(vec![newsletter, bare])).await;
-    check(&PassageModelClient::new(Vec::new())).await;
+    check(&PassageModelClient::new(&[newsletter, bare])).await;
+    check(&PassageModelClient::new(&[])).await;
 }
 
 #[tokio::test]

@@ -254,6 +254,7 @@ async fn the_sitemap_lists_the_pages_for_people() {
         paths,
         [
             "/",
+            "/help",
             "/developers",
             "/docs",
             "/docs/reference",

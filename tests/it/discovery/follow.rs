@@ -23,8 +23,9 @@ const ELSEWHERE: [&str; 5] = [
 const PATTERNS: [&str; 2] = ["/problems/CODE", "/api/v1/"];
 
 /// Pages, which alone are HTML.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "/",
+    "/help",
     "/developers",
     "/docs",
     "/docs/reference",

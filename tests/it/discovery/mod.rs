@@ -18,6 +18,8 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 const DOCUMENTS: &[(&str, &str)] = &[
     ("/", HTML),
     ("/index.md", MARKDOWN),
+    ("/help", HTML),
+    ("/help.md", MARKDOWN),
     ("/developers", HTML),
     ("/developers.md", MARKDOWN),
     ("/docs", HTML),

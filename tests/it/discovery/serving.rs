@@ -118,6 +118,8 @@ async fn a_document_with_forms_says_so_on_every_answer() {
     let negotiated = [
         "/",
         "/index.md",
+        "/help",
+        "/help.md",
         "/developers",
         "/developers.md",
         "/docs",
@@ -137,9 +139,8 @@ async fn a_document_with_forms_says_so_on_every_answer() {
     for &(path, _) in DOCUMENTS {
         // Whether it is long enough to be compressed tells its own test.
         let accept = negotiated.contains(&path).then_some("Accept");
-        let languages = ["/", "/index.md", "/embed", "/embed.md"]
-            .contains(&path)
-            .then_some("Accept-Language");
+        let in_languages = ["/", "/index.md", "/help", "/help.md", "/embed", "/embed.md"];
+        let languages = in_languages.contains(&path).then_some("Accept-Language");
         let vary: Vec<_> = [accept, languages].into_iter().flatten().collect();
         for call in [
             Call::get(path),

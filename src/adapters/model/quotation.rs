@@ -1,0 +1,158 @@
+//! The text of a passage as an answer: the sentence that answers first.
+
+use crate::domain::passage::Passage;
+
+/// Longer quotations are cut, in bytes.
+const QUOTATION_LEN_MAX: usize = 1500;
+/// Words with a full stop that ends no sentence have at most this many letters: `z. B.`
+const ABBREVIATION_LEN_MAX: usize = 2;
+
+/// `text` with the sentence of its prose in front that `worth` puts highest, the earlier of equals; then
+/// the rest, as much as fits.
+pub(super) fn answer_first(text: &str, worth: impl Fn(&str) -> f64) -> String {
+    let blocks: Vec<&str> = text.split("\n\n").collect();
+    let is_prose = |block: &str| !block.starts_with(Passage::CODE_INDENT) && !block.contains('\n');
+    let places = blocks.iter().enumerate();
+    let places = places.filter(|(_, block)| is_prose(block));
+    let places = places.flat_map(|(at, block)| sentences(block).map(move |it| (at, it)));
+    let best = places.fold(None, |best: Option<(usize, &str, f64)>, (at, sentence)| {
+        let worth = worth(sentence);
+        match best {
+            Some((.., highest)) if highest >= worth => best,
+            Some(_) | None => Some((at, sentence, worth)),
+        }
+    });
+    let Some((at, answer, _)) = best else {
+        return cut(text);
+    };
+    let rest = blocks.iter().enumerate().map(|(number, block)| {
+        let sentences = sentences(block).filter(|it| number != at || *it != answer);
+        if number == at {
+            sentences.collect::<Vec<_>>().join(" ")
+        } else {
+            (*block).to_owned()
+        }
+    });
+    let rest: Vec<_> = rest.filter(|block| !block.is_empty()).collect();
+    cut(&[answer.to_owned(), rest.join("\n\n")].join("\n\n"))
+}
+
+/// The sentences of a block of prose, without the blanks between them.
+fn sentences(block: &str) -> impl Iterator<Item = &str> {
+    let mut rest = block;
+    std::iter::from_fn(move || {
+        let text = rest.trim_start();
+        let (sentence, others) = text.split_at(sentence_len(text));
+        rest = others;
+        (!sentence.is_empty()).then_some(sentence)
+    })
+}
+
+/// The length of the first sentence of `text`, in bytes. A mark ends one if a blank and no small letter
+/// follow, and if it is not the full stop of an abbreviation.
+fn sentence_len(text: &str) -> usize {
+    let is_end = |&(at, mark): &(usize, &str)| {
+        let (before, after) = (text.get(..at), text.get(at + mark.len()..));
+        let word = before
+            .and_then(|it| it.rsplit(' ').next())
+            .unwrap_or_default();
+        let is_abbreviation = mark == "."
+            && word.chars().count() <= ABBREVIATION_LEN_MAX
+            && word.chars().all(char::is_alphabetic);
+        let next = after.and_then(|it| it.strip_prefix(' ')?.chars().next());
+        next.is_some_and(|c| !c.is_lowercase()) && !is_abbreviation
+    };
+    let mut marks = text.match_indices(['.', '?', '!']);
+    let end = marks.find(is_end);
+    end.map_or(text.len(), |(at, mark)| at + mark.len())
+}
+
+/// The blocks of `text` that fit, at least one. Prose that does not fit ends with a sentence, code
+/// before the block.
+fn cut(text: &str) -> String {
+    let mut quotation = String::new();
+    for block in text.split("\n\n") {
+        let room = QUOTATION_LEN_MAX.saturating_sub(quotation.len());
+        if !quotation.is_empty() {
+            quotation.push_str("\n\n");
+        }
+        if block.len() <= room {
+            quotation.push_str(block);
+            continue;
+        }
+        if !block.starts_with(Passage::CODE_INDENT) {
+            quotation.push_str(sentences_within(block, room));
+        }
+        break;
+    }
+    quotation.trim_end().to_owned()
+}
+
+/// The whole sentences of `prose` within `room` bytes; whole words if no sentence fits.
+fn sentences_within(prose: &str, room: usize) -> &str {
+    let is_boundary = |at: &usize| prose.is_char_boundary(*at);
+    let end = (0..=room).rev().find(is_boundary).unwrap_or_default();
+    let head = prose.get(..end).unwrap_or_default();
+    let sentence = head.rfind(". ").map(|stop| stop + 1);
+    let end = sentence.or_else(|| head.rfind(' ')).unwrap_or(end);
+    head.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_that_answers_comes_first() {
+        let text = "We sell cranes, z. B. big ones. Open at 7! Is it far? See www.example.org.\n\n    curl x\n\nLast.";
+        for (word, expected) in [
+            (
+                "nothing",
+                "We sell cranes, z. B. big ones.\n\nOpen at 7! Is it far? See www.example.org.\n\n    curl x\n\nLast.",
+            ),
+            (
+                "7",
+                "Open at 7!\n\nWe sell cranes, z. B. big ones. Is it far? See www.example.org.\n\n    curl x\n\nLast.",
+            ),
+            (
+                "Last",
+                "Last.\n\nWe sell cranes, z. B. big ones. Open at 7! Is it far? See www.example.org.\n\n    curl x",
+            ),
+        ] {
+            let worth = |it: &str| f64::from(u8::from(it.contains(word)));
+            assert_eq!(answer_first(text, worth), expected);
+        }
+        for text in [
+            "",
+            "One sentence",
+            "    code\n    only",
+            "- a list.\n- of two.",
+        ] {
+            assert_eq!(answer_first(text, |_| 0.0), text.trim_end());
+        }
+    }
+
+    #[test]
+    fn a_long_passage_ends_with_a_whole_sentence() {
+        let sentence = "Ein Satz mit Ümläuten und 🍕. ";
+        let text = sentence.repeat(100);
+        let quotation = cut(text.trim_end());
+        assert!(quotation.ends_with("🍕."));
+        assert!(quotation.len() <= QUOTATION_LEN_MAX);
+        assert!(quotation.len() > QUOTATION_LEN_MAX - sentence.len());
+    }
+
+    #[test]
+    fn code_is_quoted_whole_or_not_at_all() {
+        let code = format!("{}curl x\n", Passage::CODE_INDENT).repeat(200);
+        assert_eq!(cut(&format!("First.\n\n{code}")), "First.");
+        let short = format!("First.\n\n{}curl x\n\nLast.", Passage::CODE_INDENT);
+        assert_eq!(cut(&short), short);
+    }
+
+    #[test]
+    fn one_endless_word_is_cut_too() {
+        assert_eq!(cut(&"é".repeat(2000)).len(), QUOTATION_LEN_MAX);
+        assert_eq!(cut(""), "");
+    }
+}
