@@ -23,9 +23,10 @@ const ELSEWHERE: [&str; 5] = [
 const PATTERNS: [&str; 2] = ["/problems/CODE", "/api/v1/"];
 
 /// Pages, which alone are HTML.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "/",
     "/help",
+    "/newsletter",
     "/developers",
     "/docs",
     "/docs/reference",
