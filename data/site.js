@@ -1,6 +1,6 @@
 // The script of the pages: the elements for the newsletter and the chat, and what the other forms do.
-// Where it does not run these are not shown, and the page tells in their place how to do the same from
-// a terminal.
+// Where it does not run the newsletter's form is a plain one, and the page tells in place of the others how to
+// do the same from a terminal.
 //
 // Whatever comes from outside is put into the page as text. The policy of the page (Trusted Types)
 // would stop it otherwise.

@@ -13,7 +13,7 @@
 //! | [`usecases`] | what the service does, a function each | `domain`, `ports`, `metrics` |
 //! | [`app`] | the ports and the operator's settings in one value | `domain`, `ports`, `usecases`, `metrics` |
 //! | [`adapters`] | the ports over real technologies, and an implementation of each in memory | `domain`, `ports`, `metrics` |
-//! | [`site`] | the documents of `data/`, rendered once at start | `domain` |
+//! | [`site`] | the documents of `data/`, rendered once at start, and pages for one request | `domain` |
 //! | [`http`] | the server: connections, the request pipeline, endpoints, errors | `domain`, `ports`, `usecases`, `app`, `site`, `metrics` |
 //! | [`config`] | the flags and the operator's commands | `domain` |
 //! | [`telemetry`] | the log | |

@@ -47,7 +47,6 @@ thanks-home = Zur Startseite
 
 frame-skip = Zum Inhalt springen
 frame-navigation = Website
-frame-home = Startseite
 frame-help = Hilfe
 frame-developers = Entwickler
 frame-markdown = Diese Seite als Markdown

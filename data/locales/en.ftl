@@ -47,7 +47,6 @@ thanks-home = To the home page
 
 frame-skip = Skip to the content
 frame-navigation = Site
-frame-home = Home
 frame-help = Help
 frame-developers = Developers
 frame-markdown = This page as Markdown

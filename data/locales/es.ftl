@@ -47,7 +47,6 @@ thanks-home = A la página de inicio
 
 frame-skip = Ir al contenido
 frame-navigation = Sitio
-frame-home = Inicio
 frame-help = Ayuda
 frame-developers = Desarrolladores
 frame-markdown = Esta página en Markdown

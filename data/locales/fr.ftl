@@ -47,7 +47,6 @@ thanks-home = Vers la page d’accueil
 
 frame-skip = Aller au contenu
 frame-navigation = Site
-frame-home = Accueil
 frame-help = Aide
 frame-developers = Développeurs
 frame-markdown = Cette page en Markdown

@@ -118,7 +118,7 @@ pub struct Args {
     )]
     form_checks: bool,
 
-    /// The model that answers visitors, if it is not the guide.
+    /// The model that answers visitors, if it is not a search of the pages.
     #[command(flatten)]
     pub model: Option<ModelArgs>,
 
@@ -216,7 +216,7 @@ pub struct Args {
 )]
 pub struct ModelArgs {
     /// Base of an OpenAI-compatible API whose model answers visitors, such as
-    /// http://127.0.0.1:11434/v1 [default: none, answers come from the guide]
+    /// http://127.0.0.1:11434/v1 [default: none, answers come from the pages]
     #[arg(
         long = "model-url",
         hide_env_values = true,
@@ -281,7 +281,7 @@ pub struct ModelArgs {
     )]
     pub thinks_first: bool,
 
-    /// File with the system prompt of the model [default: made from the guide]
+    /// File with the system prompt of the model [default: made from the pages]
     #[arg(long = "assistant-prompt-file", value_name = "FILE", requires = "url")]
     pub prompt_file: Option<PathBuf>,
 }

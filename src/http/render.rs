@@ -69,7 +69,7 @@ impl Renderer {
         }
     }
 
-    /// The answer to a request that failed: a problem, or a page for who wants one.
+    /// The answer to a request that failed: a problem, or a page for whoever wants one.
     pub(super) fn problem(
         &self,
         id: RequestId,

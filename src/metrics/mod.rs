@@ -150,7 +150,7 @@ pub struct WebhookMetrics {
 pub struct FormMetrics {
     /// The field that people do not see was filled in.
     pub honeypot: Counter,
-    /// It was sent too soon, or too late, or its stamp is none of ours.
+    /// It was sent too soon, or too late, or its stamp is not ours.
     pub stamp: Counter,
     /// A proof of work was missing or wrong.
     pub proof: Counter,

@@ -95,7 +95,7 @@ pub(super) const PAGES: &[PageRow] = &[
     },
     PageRow {
         path: "/embed",
-        template: "embed.md",
+        template: "parts/embed_page.md",
         layout: "parts/embed.html",
         languages: &Language::ALL,
         ..PageRow::ENGLISH

@@ -66,7 +66,6 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         },
         imprint_url => facts.imprint_url.as_deref(),
         privacy_url => facts.privacy_url.as_deref(),
-        // Of the operator's pages, if some are to stand there.
         has_model => facts.has_model,
         passes_sign_ups_on => facts.passes_sign_ups_on,
         allowed_origins => facts.allowed_origins.clone(),

@@ -36,7 +36,7 @@ const SOURCES: &[(&str, &str)] = &[
     source!("guide.md"),
     source!("auth.md"),
     source!("developers.md"),
-    source!("embed.md"),
+    source!("parts/embed_page.md"),
     source!("problem.md"),
     source!("parts/reference_page.md"),
     source!("page.html"),
@@ -253,12 +253,8 @@ fn environment(locales: &Arc<Locales>) -> Result<Environment<'static>, SiteError
     });
     environment.add_function("text", message(Arc::clone(locales)));
     let locales = Arc::clone(locales);
-    environment.add_function("duration", move |state: &State<'_, '_>, seconds: u64| {
-        let (n, key) = in_largest_unit(seconds);
-        let mut args = FluentArgs::new();
-        args.set("n", n);
-        fluent(locales.text(language(state), key, &args))
-    });
+    environment.add_function("duration", span(Arc::clone(&locales), |seconds| seconds));
+    environment.add_function("wait", span(locales, rounded_up));
     environment.add_filter("json", json);
     environment.add_filter("resolved", resolved);
     Ok(environment)
@@ -292,19 +288,46 @@ fn language(state: &State<'_, '_>) -> Language {
     language.unwrap_or_default()
 }
 
-/// A length of time as people say it: in its largest unit, rounded up; and the key of the message that
-/// says so. One day is 24 hours.
+/// A function of a number of seconds that gives the words for what `prepared` makes of it.
+fn span(
+    locales: Arc<Locales>,
+    prepared: fn(u64) -> u64,
+) -> impl Fn(&State<'_, '_>, u64) -> Result<String, minijinja::Error> {
+    move |state, seconds| {
+        let (n, key) = in_largest_unit(prepared(seconds));
+        let mut args = FluentArgs::new();
+        args.set("n", n);
+        fluent(locales.text(language(state), key, &args))
+    }
+}
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// A length of time in the largest unit that divides it, with the key of the message that says so. One day
+/// is 24 hours.
 fn in_largest_unit(seconds: u64) -> (u64, &'static str) {
-    const MINUTE: u64 = 60;
-    const HOUR: u64 = 60 * MINUTE;
-    const DAY: u64 = 24 * HOUR;
-    let (unit, key) = match seconds {
-        ..MINUTE => (1, "duration-seconds"),
-        MINUTE..HOUR => (MINUTE, "duration-minutes"),
-        HOUR..=DAY => (HOUR, "duration-hours"),
-        _ => (DAY, "duration-days"),
+    if seconds > DAY && seconds.is_multiple_of(DAY) {
+        (seconds / DAY, "duration-days")
+    } else if seconds >= HOUR && seconds.is_multiple_of(HOUR) {
+        (seconds / HOUR, "duration-hours")
+    } else if seconds >= MINUTE && seconds.is_multiple_of(MINUTE) {
+        (seconds / MINUTE, "duration-minutes")
+    } else {
+        (seconds, "duration-seconds")
+    }
+}
+
+/// How long to wait, as people say it: in whole minutes, hours or days once there is more than one.
+fn rounded_up(seconds: u64) -> u64 {
+    let unit = match seconds {
+        ..MINUTE => 1,
+        MINUTE..HOUR => MINUTE,
+        HOUR..=DAY => HOUR,
+        _ => DAY,
     };
-    (seconds.div_ceil(unit), key)
+    seconds.next_multiple_of(unit)
 }
 
 /// A string as it is, any other value as JSON.
@@ -350,6 +373,22 @@ impl io::Write for Bounded {
 mod tests {
     use super::super::site_file::FileRole;
     use super::*;
+
+    #[test]
+    fn limits_are_exact_and_waits_are_rounded_up() {
+        for (seconds, exact, wait) in [
+            (59, (59, "duration-seconds"), (59, "duration-seconds")),
+            (60, (1, "duration-minutes"), (1, "duration-minutes")),
+            (90, (90, "duration-seconds"), (2, "duration-minutes")),
+            (3599, (3599, "duration-seconds"), (1, "duration-hours")),
+            (86_400, (24, "duration-hours"), (24, "duration-hours")),
+            (90_000, (25, "duration-hours"), (2, "duration-days")),
+            (172_800, (2, "duration-days"), (2, "duration-days")),
+        ] {
+            assert_eq!(in_largest_unit(seconds), exact);
+            assert_eq!(in_largest_unit(rounded_up(seconds)), wait);
+        }
+    }
 
     #[test]
     fn no_page_of_the_operators_has_the_name_of_a_source() {

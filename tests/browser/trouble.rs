@@ -129,7 +129,7 @@ async fn without_limits_the_sandbox_shows_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_is_told_in_the_problems_words() {
+async fn a_full_disk_is_told_in_words_for_people() {
     let data_dir = tempfile::tempdir().unwrap();
     let program = command(data_dir.path());
     // Whoever writes too much is told so, and not killed.

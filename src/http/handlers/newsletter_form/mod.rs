@@ -93,7 +93,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
             Ok(_subscribed) => return see_other(&fields, target),
             Err(refused) => refused,
         },
-        // Bots are told what people are, so that they learn nothing.
+        // Bots get the same answer as people, so that they learn nothing.
         Err(Stopped::Bot) => return see_other(&fields, target),
         Err(Stopped::Stamp | Stopped::Proof) => Refused::Again,
     };

@@ -24,7 +24,7 @@ pub(super) enum Said {
     Nothing,
     /// The address is missing.
     Missing,
-    /// The address is none.
+    /// It is not an address.
     Wrong,
     /// What came is no form.
     Unreadable,
