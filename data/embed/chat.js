@@ -37,7 +37,7 @@ class LandingChat extends LandingElement {
       "aria-describedby": "question-error",
     });
     const given = this.getAttribute("suggestions")?.split("|") ?? [];
-    const chips = given.map((words) => button("suggestion", words.trim()));
+    const chips = given.map((words) => words.trim()).filter(Boolean).map((words) => button("suggestion", words));
     const stop = button("stop", message("chat-stop"));
     const restart = button("restart", message("chat-restart"));
     const left = styled("p", "left", { id: "left" });
@@ -257,14 +257,15 @@ class LandingChat extends LandingElement {
 
   async #submit() {
     const { talk, input, stop } = this.#parts;
-    const question = this.#chosen ?? input.value;
+    const chosen = this.#chosen;
+    this.#chosen = null;
+    const question = chosen ?? input.value;
     if (question.trim() === "" || [...question].length > CONTENT_MAX) {
       throw new Failure("failed", null, { errors: [{ pointer: "#/content" }] });
     }
-    if (this.#chosen === null) {
+    if (chosen === null) {
       input.value = "";
     }
-    this.#chosen = null;
     const asked = this.#question(question);
     const growing = this.#turn("chat-assistant", "answer growing");
     // Nobody wants to hear it piece by piece: the whole is read when it is there.

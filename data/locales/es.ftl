@@ -34,7 +34,7 @@ newsletter-wait = Ahora mismo hay muchas suscripciones. Por favor, inténtelo de
 newsletter-proof = Ya hay varias suscripciones desde su red. Por favor, envíe el formulario otra vez: su navegador hará un breve cálculo que mantiene alejados a los robots.
 newsletter-proof-wait = Ya hay varias suscripciones desde su red. Por favor, inténtelo de nuevo en { $wait }.
 newsletter-unavailable = En este momento no podemos guardar su dirección. Por favor, inténtelo de nuevo en unos minutos.
-newsletter-thanks = Gracias. { $email } está en la lista.
+newsletter-thanks = Gracias. La suscripción de { $email } ha llegado.
 
 ## Thanks
 
@@ -109,7 +109,7 @@ chat-stop = Detener
 chat-restart = Empezar de nuevo
 chat-check = Escriba una pregunta de { $max } caracteres como máximo.
 chat-broken = La respuesta se ha interrumpido. Pregunte otra vez si aún la necesita.
-chat-left = Quedan { $n } de { $max } mensajes
+chat-left = Mensajes restantes: { $n } de { $max }
 
 ## Lo que dice el script de las páginas
 

@@ -34,7 +34,7 @@ newsletter-wait = Il y a beaucoup d’inscriptions en ce moment. Veuillez réess
 newsletter-proof = Plusieurs inscriptions sont venues de votre réseau. Veuillez envoyer le formulaire encore une fois : votre navigateur fera un bref calcul, ce qui tient les robots à distance.
 newsletter-proof-wait = Plusieurs inscriptions sont venues de votre réseau. Veuillez réessayer dans { $wait }.
 newsletter-unavailable = Nous ne pouvons pas enregistrer votre adresse pour le moment. Veuillez réessayer dans quelques minutes.
-newsletter-thanks = Merci. { $email } est sur la liste.
+newsletter-thanks = Merci. L’inscription de { $email } est bien arrivée.
 
 ## Thanks
 
@@ -109,7 +109,7 @@ chat-stop = Arrêter
 chat-restart = Recommencer
 chat-check = Veuillez écrire une question de { $max } caractères au plus.
 chat-broken = La réponse s’est interrompue. Reposez votre question si vous en avez encore besoin.
-chat-left = { $n } messages restants sur { $max }
+chat-left = Messages restants : { $n } sur { $max }
 
 ## Ce que dit le script des pages
 

@@ -19,7 +19,12 @@ export const search = (root) => {
   const status = part(root, "[role=status]");
   let loading = null;
   const load = () => {
-    loading ??= fetch(root.dataset.search).then((answer) => answer.json());
+    loading ??= fetch(root.dataset.search).then((answer) => {
+      if (!answer.ok) {
+        throw new Error(`status ${answer.status}`);
+      }
+      return answer.json();
+    });
     return loading;
   };
   const show = async () => {

@@ -26,7 +26,7 @@ struct ErrorValues {
     id: String,
 }
 
-/// Whether a request wants a page rather than a problem: it names HTML, and likes it better than JSON.
+/// Whether a request wants a page rather than a problem: it names HTML, and likes JSON no better.
 pub(super) fn is_wanted(request: &Parts) -> bool {
     const OFFERED: [&str; 3] = ["application/problem+json", "application/json", "text/html"];
     let is_for_people = Area::of(request.uri.path()) == Area::Site;

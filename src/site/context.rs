@@ -64,8 +64,8 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
             RevealExisting::SameClient => "same-client",
             RevealExisting::Always => "always",
         },
-        imprint_url => facts.imprint_url.as_deref(),
-        privacy_url => facts.privacy_url.as_deref(),
+        imprint_url => facts.imprint_url.as_deref().map(|link| absolute(&settings.base_url, link)),
+        privacy_url => facts.privacy_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         has_model => facts.has_model,
         passes_sign_ups_on => facts.passes_sign_ups_on,
         allowed_origins => facts.allowed_origins.clone(),
@@ -85,6 +85,14 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
             revision_with_handshake => REVISION_WITH_HANDSHAKE,
             tools => Tool::ALL.map(|tool| context! { name => tool.name() }),
         },
+    }
+}
+
+/// The address of `link`, which may be a path of this site.
+fn absolute(base_url: &str, link: &str) -> String {
+    match link.strip_prefix('/') {
+        Some(path) => format!("{base_url}/{path}"),
+        None => link.to_owned(),
     }
 }
 

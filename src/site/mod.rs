@@ -176,7 +176,7 @@ impl Site {
             documents,
             passages,
             toolbox,
-            page_writer: PageWriter::new(Arc::new(templates)),
+            page_writer: PageWriter::new(Arc::new(templates), contents),
         })
     }
 

@@ -14,11 +14,16 @@ use super::templates::Templates;
 
 /// Renders pages in the site's frame. A clone shares the templates.
 #[derive(Clone, Debug)]
-pub struct PageWriter(Arc<Templates>);
+pub struct PageWriter {
+    templates: Arc<Templates>,
+    /// What the frame of any page may use.
+    values: Value,
+}
 
 impl PageWriter {
-    pub(super) const fn new(templates: Arc<Templates>) -> Self {
-        Self(templates)
+    /// A writer of pages whose frame may use `values`.
+    pub(super) const fn new(templates: Arc<Templates>, values: Value) -> Self {
+        Self { templates, values }
     }
 
     /// Renders the template `layout` with `values`, in the frame. The message `title` is the page's title;
@@ -34,7 +39,7 @@ impl PageWriter {
         path: Option<&str>,
         values: &impl Serialize,
     ) -> Result<String, SiteError> {
-        let Self(templates) = self;
+        let templates = &self.templates;
         let values = Value::from(Serde(values));
         let body = templates.fill_in(language, layout, values)?;
         let languages: &[Language] = path.map_or(&[], |_path| &Language::ALL);
@@ -48,6 +53,7 @@ impl PageWriter {
             languages => languages.collect::<Vec<_>>(),
             markdown_path => "",
             body => Value::from_safe_string(body),
+            ..self.values.clone()
         };
         templates.fill_in(language, FRAME, frame)
     }

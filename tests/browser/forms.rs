@@ -22,13 +22,19 @@ async fn a_visitor_signs_up() {
         visit.goto("/").await;
         page.fill(EMAIL, "Ada@Example.com").await;
         page.press("\u{e007}").await;
-        page.until_text(NEWSLETTER, "Thank you. Ada@Example.com is on the list.")
-            .await;
+        page.until_text(
+            NEWSLETTER,
+            "Thank you. The sign-up of Ada@Example.com has arrived.",
+        )
+        .await;
         assert_eq!(page.run(ADDRESS).await, "");
         page.fill(EMAIL, "ada@example.com").await;
         page.click(SIGN_UP).await;
-        page.until_text(NEWSLETTER, "Thank you. ada@example.com is on the list.")
-            .await;
+        page.until_text(
+            NEWSLETTER,
+            "Thank you. The sign-up of ada@example.com has arrived.",
+        )
+        .await;
     })
     .await;
 }
@@ -50,7 +56,7 @@ async fn an_address_that_is_none_is_told_beside_its_field() {
         assert_eq!(page.run(ADDRESS).await, "not an address");
         page.fill(EMAIL, "ada@example.com").await;
         page.press("\u{e007}").await;
-        page.until_text(NEWSLETTER, "is on the list").await;
+        page.until_text(NEWSLETTER, "has arrived").await;
         assert!(!page.is_seen(EMAIL_ERROR).await);
         assert_eq!(page.run("return focused().ariaInvalid").await, json!(null));
     })
@@ -149,7 +155,7 @@ async fn who_is_offline_is_told_and_can_try_again() {
                 EMAIL,
                 SIGN_UP,
                 NEWSLETTER,
-                "ada@example.com is on the list",
+                "The sign-up of ada@example.com has arrived",
             ),
             ("/developers", "#label", MINT, KEY, "Your key is here"),
         ] {

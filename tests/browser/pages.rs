@@ -41,7 +41,7 @@ async fn the_keyboard_is_enough() {
         page.press(ENTER).await;
         page.until_text(
             "landing-newsletter >>> form",
-            "ada@example.com is on the list",
+            "The sign-up of ada@example.com has arrived",
         )
         .await;
 

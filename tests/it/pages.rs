@@ -252,11 +252,17 @@ fn the_pages_say_the_truth_about_the_configuration() {
     for policy in PolicyName::ALL {
         other.settings.policies.set(policy, None);
     }
-    let other = told(&other);
+    let named = other;
+    let other = told(&named);
     assert!(other.contains("A language model answers"));
     assert!(other.contains("goes to the newsletter’s provider at once, and is not kept here"));
     assert!(other.contains("It is good for 1 hour."));
-    assert!(other.contains("<a href=\"&#x2f;imprint\">Imprint</a>"));
+    assert!(other.contains("&#x2f;imprint\">Imprint</a>"));
+    let help = document(&named, "/help");
+    assert!(
+        help.contains("href=\"http://127.0.0.1:8080/imprint\""),
+        "{help}"
+    );
     assert!(other.contains(">Privacy</a>"));
     for lie in [
         "finds the passage",

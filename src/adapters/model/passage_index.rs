@@ -42,6 +42,8 @@ const QUESTION_TERMS_MAX: usize = 64;
 pub(super) struct PassageIndex {
     pub(super) lexicon: Lexicon,
     passages: Vec<IndexedPassage>,
+    /// Those of all passages.
+    topics: BTreeSet<String>,
     length_mean: f64,
 }
 
@@ -88,6 +90,7 @@ impl PassageIndex {
             .collect();
         let length: f64 = passages.iter().map(|passage| passage.length).sum();
         Self {
+            topics: passages.iter().flat_map(|it| it.topics.clone()).collect(),
             lexicon,
             length_mean: (length / float(passages.len()).max(1.0)).max(1.0),
             passages,
@@ -138,15 +141,17 @@ impl PassageIndex {
 
     /// The topics that an unknown term may mean: spelt with one mistake, or joined with another word.
     fn alike(&self, term: &str) -> Vec<(String, f64)> {
-        let topics: BTreeSet<_> = self.passages.iter().flat_map(|it| &it.topics).collect();
         let is_alike = |topic: &&String| {
             let is_long = topic.len() >= LIKENESS_LEN_MIN;
             let is_part = self.lexicon.joins_words() && term.contains(topic.as_str());
             let begins_alike = topic.chars().next() == term.chars().next();
-            let is_misspelt = || begins_alike && strsim::osa_distance(topic, term) == 1;
+            // One letter has up to four bytes.
+            let is_as_long = topic.len().abs_diff(term.len()) <= 4;
+            let is_misspelt =
+                || begins_alike && is_as_long && strsim::osa_distance(topic, term) == 1;
             is_long && (is_part || is_misspelt())
         };
-        let topics = topics.into_iter().filter(is_alike);
+        let topics = self.topics.iter().filter(is_alike);
         topics.map(|it| (it.clone(), LIKENESS_WORTH)).collect()
     }
 

@@ -62,13 +62,12 @@ impl PassageModelClient {
         let evidence =
             |index: &PassageIndex| [newest, previous].map(|question| index.evidence(question));
         let [english, others @ ..] = &self.indexes;
-        others.iter().fold(english, |best, other| {
-            if evidence(other) > evidence(best) {
-                other
-            } else {
-                best
-            }
-        })
+        let first = (evidence(english), english);
+        let (_, best) = others.iter().fold(first, |best, other| {
+            let found = evidence(other);
+            if found > best.0 { (found, other) } else { best }
+        });
+        best
     }
 
     fn answer_from(&self, index: &PassageIndex, newest: &str, previous: &str) -> String {
@@ -85,18 +84,14 @@ impl PassageModelClient {
             return quote(index, passage, &query);
         }
         let [english, ..] = &self.indexes;
+        if std::ptr::eq(index, english) {
+            return unanswered(index, &query);
+        }
         let in_english = english.question_terms(&index.lexicon.without_stop_words(newest));
         let in_english = english.query(&in_english, &BTreeSet::new());
         match english.best(&in_english) {
             Some(passage) => quote(english, passage, &in_english),
-            None => {
-                let topics = index.closest(&query, TOPICS);
-                format!(
-                    "{} {}",
-                    index.lexicon.sentence("unanswered"),
-                    scope(index, &topics)
-                )
-            }
+            None => unanswered(index, &query),
         }
     }
 }
@@ -113,6 +108,13 @@ fn welcome(index: &PassageIndex, question: &str) -> String {
             format!("{question} {}", scope(index, &topics))
         }
     }
+}
+
+/// The answer to what the pages do not tell.
+fn unanswered(index: &PassageIndex, query: &Query) -> String {
+    let topics = index.closest(query, TOPICS);
+    let sentence = index.lexicon.sentence("unanswered");
+    format!("{sentence} {}", scope(index, &topics))
 }
 
 /// A few of the topics of the pages, and where all of them are.
