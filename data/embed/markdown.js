@@ -36,7 +36,7 @@ const node = (tag, children, attributes = {}) => ({ tag, attributes, children })
 /** The address that a link may lead to: `https`, `mailto`, or what `isOwn` says is the service's. */
 const linkTarget = (address, isOwn) => {
   const url = URL.canParse(address) ? new URL(address) : null;
-  const isAllowed = url && (["https:", "mailto:"].includes(url.protocol) || (/^https?:$/.test(url.protocol) && isOwn(url)));
+  const isAllowed = url && (["https:", "mailto:"].includes(url.protocol) || (url.protocol === "http:" && isOwn(url)));
   return isAllowed ? url.href : null;
 };
 

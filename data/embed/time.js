@@ -47,21 +47,18 @@ export const stopwatch = (clocks = CLOCKS) => {
 const TICK_MS = 250;
 
 /**
- * Calls `show` with the seconds that are left of `seconds` until none are, then `done`. Gives a
- * function that ends it early.
+ * Calls `show` with the seconds that are left of `seconds` until none are, then `done`.
  */
 export const countDown = (seconds, show, done) => {
   const passed = stopwatch();
-  let timer = 0;
   const tick = () => {
     const left = Math.ceil(seconds - passed());
     if (left > 0) {
-      timer = setTimeout(tick, TICK_MS);
+      setTimeout(tick, TICK_MS);
       show(left);
     } else {
       done();
     }
   };
   tick();
-  return () => clearTimeout(timer);
 };

@@ -34,7 +34,7 @@ newsletter-wait = Gerade gab es viele Anmeldungen. Bitte versuchen Sie es in { $
 newsletter-proof = Aus Ihrem Netz kamen schon mehrere Anmeldungen. Bitte senden Sie das Formular noch einmal ab: Ihr Browser rechnet dann einen Moment, das hält Roboter fern.
 newsletter-proof-wait = Aus Ihrem Netz kamen schon mehrere Anmeldungen. Bitte versuchen Sie es in { $wait } noch einmal.
 newsletter-unavailable = Wir können Ihre Adresse gerade nicht aufnehmen. Bitte versuchen Sie es in ein paar Minuten wieder.
-newsletter-thanks = Danke. Die Anmeldung von { $email } ist angekommen.
+newsletter-thanks = Vielen Dank. { $email } ist angekommen.
 
 ## Thanks
 

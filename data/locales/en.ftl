@@ -34,7 +34,7 @@ newsletter-wait = There have been many sign-ups just now. Please try again in { 
 newsletter-proof = There have been several sign-ups from your network. Please send it once more: your browser then works for a moment, which keeps robots away.
 newsletter-proof-wait = There have been several sign-ups from your network. Please try again in { $wait }.
 newsletter-unavailable = We cannot take your address at the moment. Please try again in a few minutes.
-newsletter-thanks = Thank you. The sign-up of { $email } has arrived.
+newsletter-thanks = Thank you. { $email } has arrived.
 
 ## Thanks
 

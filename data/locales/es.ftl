@@ -34,7 +34,7 @@ newsletter-wait = Ahora mismo hay muchas suscripciones. Por favor, inténtelo de
 newsletter-proof = Ya hay varias suscripciones desde su red. Por favor, envíe el formulario otra vez: su navegador hará un breve cálculo que mantiene alejados a los robots.
 newsletter-proof-wait = Ya hay varias suscripciones desde su red. Por favor, inténtelo de nuevo en { $wait }.
 newsletter-unavailable = En este momento no podemos guardar su dirección. Por favor, inténtelo de nuevo en unos minutos.
-newsletter-thanks = Gracias. La suscripción de { $email } ha llegado.
+newsletter-thanks = Gracias. { $email } ha llegado.
 
 ## Thanks
 

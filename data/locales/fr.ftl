@@ -34,7 +34,7 @@ newsletter-wait = Il y a beaucoup d’inscriptions en ce moment. Veuillez réess
 newsletter-proof = Plusieurs inscriptions sont venues de votre réseau. Veuillez envoyer le formulaire encore une fois : votre navigateur fera un bref calcul, ce qui tient les robots à distance.
 newsletter-proof-wait = Plusieurs inscriptions sont venues de votre réseau. Veuillez réessayer dans { $wait }.
 newsletter-unavailable = Nous ne pouvons pas enregistrer votre adresse pour le moment. Veuillez réessayer dans quelques minutes.
-newsletter-thanks = Merci. L’inscription de { $email } est bien arrivée.
+newsletter-thanks = Merci. { $email } est bien arrivé.
 
 ## Thanks
 

@@ -33,7 +33,7 @@ async fn a_visitor_asks_until_the_quota_is_used_up() {
         page.until_text(LEFT, "1 of 2 messages left").await;
         page.until(&turns(2)).await;
         let answer = page.text("landing-chat >>> .answer").await;
-        assert!(answer.contains("Getting a free API key"), "{answer}");
+        assert!(answer.contains("A key costs nothing"), "{answer}");
         // Links lead into the guide, and to nowhere else.
         let link = page
             .find("landing-chat >>> .answer a")

@@ -83,11 +83,8 @@ async fn a_form_that_cannot_work_is_not_shown_and_the_others_are() {
         page.fill("landing-newsletter >>> #email", "ada@example.com")
             .await;
         page.press("\u{e007}").await;
-        page.until_text(
-            "landing-newsletter >>> form",
-            "The sign-up of ada@example.com has arrived",
-        )
-        .await;
+        page.until_text("landing-newsletter >>> form", "ada@example.com has arrived")
+            .await;
         assert_eq!(page.complaints().await.len(), 2);
     })
     .await;

@@ -76,10 +76,7 @@ async fn who_signs_up_too_often_sees_when_to_try_again() {
     visit(&["--limit", "newsletter=1/15m"], |visit| async move {
         let page = &visit.browser;
         visit.goto("/").await;
-        for words in [
-            "The sign-up of ada@example.com has arrived",
-            "Try again in 15 minutes.",
-        ] {
+        for words in ["ada@example.com has arrived", "Try again in 15 minutes."] {
             page.fill(EMAIL, "ada@example.com").await;
             page.click(SIGN_UP).await;
             page.until_text(SIGN_UP_STATUS, words).await;
@@ -238,11 +235,8 @@ async fn a_sign_up_that_is_passed_on_is_thanked_for() {
         visit.goto("/").await;
         page.fill(EMAIL, "ada@example.com").await;
         page.click(SIGN_UP).await;
-        page.until_text(
-            SIGN_UP_STATUS,
-            "Thank you. The sign-up of ada@example.com has arrived.",
-        )
-        .await;
+        page.until_text(SIGN_UP_STATUS, "Thank you. ada@example.com has arrived.")
+            .await;
     })
     .await;
 }
