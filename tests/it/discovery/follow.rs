@@ -11,7 +11,9 @@ use crate::harness::{Call, TestApp};
 const BASE_URL: &str = "http://landing.example";
 
 /// Addresses of others that the documents name.
-const ELSEWHERE: [&str; 5] = [
+const ELSEWHERE: [&str; 6] = [
+    // In an example of a flag.
+    "https://www.example.com",
     "http://www.sitemaps.org/",
     "https://iana.org/",
     "https://schemas.agentskills.io/",
