@@ -28,6 +28,8 @@ pub struct App {
     pub maintenance: Arc<dyn StoreMaintenance>,
     /// The model that answers visitors.
     pub model: Arc<dyn ModelClient>,
+    /// Answers while that model is away; `None` if nothing does.
+    pub model_fallback: Option<Arc<dyn ModelClient>>,
     /// The rate limiter.
     pub limiter: Arc<dyn RateLimiter>,
     /// The hourly counts.
@@ -91,6 +93,7 @@ impl App {
     pub fn assistant(&self) -> Assistant<'_> {
         Assistant {
             model: &*self.model,
+            fallback: self.model_fallback.as_deref(),
             entropy: &*self.entropy,
         }
     }

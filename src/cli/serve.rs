@@ -111,6 +111,7 @@ pub async fn serve_until_stopped(
         revocations: ports.revocations,
         maintenance: ports.maintenance,
         model,
+        model_fallback: wiring::model_fallback(args, &site),
         limiter: ports.limiter,
         counts: ports.counts,
         clock: Arc::new(SystemClock),

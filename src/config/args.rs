@@ -281,6 +281,18 @@ pub struct ModelArgs {
     )]
     pub thinks_first: bool,
 
+    /// What answers while the model is away: guide looks questions up in the pages, says so in the first
+    /// line, and charges nothing; none leaves it at a 503
+    #[arg(
+        long = "model-fallback",
+        value_name = "none|guide",
+        default_value = "none",
+        action = ArgAction::Set,
+        requires = "url",
+        value_parser = PossibleValuesParser::new(["none", "guide"]).map(|word| word == "guide")
+    )]
+    pub falls_back: bool,
+
     /// File with the system prompt of the model [default: made from the pages]
     #[arg(long = "assistant-prompt-file", value_name = "FILE", requires = "url")]
     pub prompt_file: Option<PathBuf>,

@@ -216,6 +216,8 @@ fn a_wrong_value_of_the_model_is_refused_by_the_name_of_its_flag() {
         ("--model-timeout", "30"),
         ("--model-concurrency", "0"),
         ("--model-concurrency", "4097"),
+        ("--model-fallback", "pages"),
+        ("--model-fallback", ""),
         ("--model-param", "max_tokens"),
         ("--model-param", "=1"),
         ("--model-param", "a-b=1"),
@@ -244,6 +246,7 @@ fn a_flag_that_needs_another_says_so() {
         ("--model-concurrency=1", "--model-url"),
         ("--model-param=a=1", "--model-url"),
         ("--model-thinks-first", "--model-url"),
+        ("--model-fallback=guide", "--model-url"),
         ("--assistant-prompt-file=p", "--model-url"),
         (
             "--newsletter-webhook-secret-file=f",
@@ -473,6 +476,7 @@ fn two_flags_make_a_model() {
     assert_eq!(model.timeout, Duration::from_secs(30));
     assert_eq!(model.concurrency, 64);
     assert!(!model.thinks_first);
+    assert!(!model.falls_back);
     assert_eq!((model.key_file, model.prompt_file), (None, None));
 }
 

@@ -28,12 +28,12 @@ pub(crate) struct Reply {
     pub(crate) log: ToolLog,
 }
 
-/// What the log shows of a tool, whose answer is that of the endpoint for all tools.
+/// What the log shows and the answer, which is one of success, does not.
 #[derive(Debug, Default)]
 pub(crate) struct ToolLog {
     /// The tool that was called.
     pub(crate) tool: Option<&'static str>,
-    /// Why it failed: the answer has it as text.
+    /// What failed: the answer tells it as text, or makes up for it.
     pub(crate) problem: Option<Box<Problem>>,
 }
 

@@ -67,6 +67,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         imprint_url => facts.imprint_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         privacy_url => facts.privacy_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         has_model => facts.has_model,
+        falls_back => facts.falls_back,
         passes_sign_ups_on => facts.passes_sign_ups_on,
         allowed_origins => facts.allowed_origins.clone(),
         trusts_proxies => facts.trusts_proxies,

@@ -12,6 +12,8 @@ pub struct SiteFacts {
     pub settings: Settings,
     /// Whether the operator's model answers visitors, rather than a search of the guide.
     pub has_model: bool,
+    /// Whether a search of the pages answers while that model is away.
+    pub falls_back: bool,
     /// Whether sign-ups are passed on to a provider, so that no contact is kept.
     pub passes_sign_ups_on: bool,
     /// Where the imprint is, if pages link to one: an address, or a path of this site.

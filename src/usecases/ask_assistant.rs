@@ -9,7 +9,7 @@ use crate::domain::time::Timestamp;
 use crate::metrics::Counter;
 use crate::ports::{
     Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
-    ModelPermit, Receipt,
+    ModelPermit, NullSink, Receipt,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -42,6 +42,8 @@ pub struct Answered {
     pub visitor: Option<QuotaToken>,
     /// The standing of the assistant's policies.
     pub decision: Decision,
+    /// Why the fallback answered, in one piece and free of charge. The sink has nothing of its reply.
+    pub failure: Option<ModelError>,
 }
 
 /// Why a turn was not answered.
@@ -76,6 +78,8 @@ pub enum ChatError {
 pub struct Assistant<'a> {
     /// The model.
     pub model: &'a dyn ModelClient,
+    /// Answers the turns that the model failed and that are given back.
+    pub fallback: Option<&'a dyn ModelClient>,
     /// Generates the ids of new visitors.
     pub entropy: &'a dyn Entropy,
 }
@@ -86,7 +90,7 @@ impl std::fmt::Debug for Assistant<'_> {
     }
 }
 
-/// A turn that holds a permit and is charged, before the model is asked.
+/// A turn that is charged, before the model is asked.
 #[derive(Debug)]
 pub struct Turn {
     /// The visitor's id, whose cookie is to be renewed.
@@ -94,11 +98,12 @@ pub struct Turn {
     /// The standing of the assistant's policies, including this turn.
     pub decision: Decision,
     receipt: Receipt,
-    /// Held until the model has answered or failed.
-    permit: ModelPermit,
+    /// Held until the model has answered or failed. Without one only the fallback is asked.
+    permit: Result<ModelPermit, ModelError>,
 }
 
-/// Takes a permit of the model, then charges a turn.
+/// Takes a permit of the model, then charges a turn. With a fallback the turn needs no permit, but is
+/// admitted as any other.
 ///
 /// # Errors
 /// [`ChatError`] when no permit is left or the turn is not admitted; nothing is charged then.
@@ -109,17 +114,17 @@ pub async fn reserve(
     client: &Client,
     identity: ChatIdentity,
 ) -> Result<Turn, ChatError> {
-    let permit = match assistant.model.reserve() {
-        Ok(permit) => permit,
-        Err(error) => {
-            meter.metrics.model.not_started.increase();
+    let permit = assistant.model.reserve();
+    if let Err(error) = &permit {
+        meter.metrics.model.not_started.increase();
+        if assistant.fallback.is_none() {
             return Err(ChatError::Model {
                 decision: quota(meter, now, client, identity).await?,
                 charged: None,
-                error,
+                error: error.clone(),
             });
         }
-    };
+    }
     let visitor = match identity {
         ChatIdentity::Visitor(id) => Some(id),
         ChatIdentity::NewVisitor => Some(new_visitor(assistant.entropy)?),
@@ -157,7 +162,8 @@ impl Drop for ModelOutcome<'_> {
 }
 
 /// Calls the model. A failed turn is refunded, as far as [`Meter::refund`] allows, unless the model
-/// worked on it or may have. If the future is dropped, the turn stays charged.
+/// worked on it or may have; the fallback then answers it. If the future is dropped, the turn stays
+/// charged.
 ///
 /// # Errors
 /// [`ChatError`] when there is no answer.
@@ -174,43 +180,75 @@ pub async fn answer(
         receipt,
         permit,
     } = turn;
-    let model = &meter.metrics.model;
-    let mut outcome = ModelOutcome(&model.abandoned);
-    let reply = assistant.model.reply(conversation, sink).await;
-    outcome.0 = match &reply {
-        Ok(_) => &model.answered,
-        Err(ModelError::NotStarted(_)) => &model.not_started,
-        Err(ModelError::Unusable(_)) => &model.unusable,
-        Err(ModelError::Started(_)) => &model.failed,
+    let charged = Admission { decision, receipt };
+    let (decision, error) = match permit {
+        Ok(permit) => match ask(assistant.model, permit, meter, conversation, sink).await {
+            Ok(reply) => {
+                return Ok(Answered {
+                    reply,
+                    visitor,
+                    decision: charged.decision,
+                    failure: None,
+                });
+            }
+            Err(error) => (refund(meter, charged, &error).await?, error),
+        },
+        Err(error) => (meter.refund_all(charged).await?, error),
     };
-    drop(outcome);
-    drop(permit);
-    match reply {
-        Ok(reply) => Ok(Answered {
+    let is_charged = matches!(error, ModelError::Started(_));
+    if let Some(fallback) = assistant.fallback
+        && !is_charged
+        && let Ok(reply) = fallback.reply(conversation, &NullSink).await
+    {
+        return Ok(Answered {
             reply,
             visitor,
             decision,
-        }),
-        Err(error) => {
-            let refundable = match &error {
-                ModelError::Started(_) => None,
-                ModelError::NotStarted(_) => Some(receipt),
-                ModelError::Unusable(_) => {
-                    Some(receipt.only(|policy| policy == PolicyName::Assistant))
-                }
-            };
-            let charged = visitor.filter(|_| refundable.is_none());
-            let decision = match refundable {
-                Some(receipt) => meter.refund(Admission { decision, receipt }).await?,
-                None => decision,
-            };
-            Err(ChatError::Model {
-                decision,
-                charged,
-                error,
-            })
-        }
+            failure: Some(error),
+        });
     }
+    Err(ChatError::Model {
+        decision,
+        charged: visitor.filter(|_| is_charged),
+        error,
+    })
+}
+
+/// Calls the model and counts how that ended.
+async fn ask(
+    model: &dyn ModelClient,
+    permit: ModelPermit,
+    meter: Meter<'_>,
+    conversation: &Conversation,
+    sink: &dyn AnswerSink,
+) -> Result<String, ModelError> {
+    let counters = &meter.metrics.model;
+    let mut outcome = ModelOutcome(&counters.abandoned);
+    let reply = model.reply(conversation, sink).await;
+    outcome.0 = match &reply {
+        Ok(_) => &counters.answered,
+        Err(ModelError::NotStarted(_)) => &counters.not_started,
+        Err(ModelError::Unusable(_)) => &counters.unusable,
+        Err(ModelError::Started(_)) => &counters.failed,
+    };
+    drop(outcome);
+    drop(permit);
+    reply
+}
+
+/// Refunds a turn that failed with `error`, and returns the decision with the standings afterwards.
+async fn refund(
+    meter: Meter<'_>,
+    charged: Admission,
+    error: &ModelError,
+) -> Result<Decision, ChatError> {
+    let Admission { decision, receipt } = charged;
+    let receipt = match error {
+        ModelError::Started(_) => return Ok(decision),
+        ModelError::NotStarted(_) => receipt,
+        ModelError::Unusable(_) => receipt.only(|policy| policy == PolicyName::Assistant),
+    };
+    Ok(meter.refund(Admission { decision, receipt }).await?)
 }
 
 /// The visitor's quota and remaining turns. Charges nothing and generates no id.

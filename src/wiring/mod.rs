@@ -40,6 +40,7 @@ pub fn site(
     let facts = SiteFacts {
         settings: settings.clone(),
         has_model: args.model.is_some(),
+        falls_back: falls_back(args),
         passes_sign_ups_on: args.newsletter_webhook.is_some(),
         imprint_url: args.imprint_url.clone(),
         privacy_url: args.privacy_url.clone(),
@@ -81,6 +82,15 @@ pub fn model_client(
     };
     let client = openai_client(model, &args.service_name, site, interrupt.clone())?;
     Ok(Arc::new(client))
+}
+
+/// What answers from the site's pages while the model that the flags name is away, if they want that.
+pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> {
+    falls_back(args).then(|| Arc::new(PassageModelClient::new(site.passages()).standing_in()) as _)
+}
+
+fn falls_back(args: &Args) -> bool {
+    args.model.as_ref().is_some_and(|model| model.falls_back)
 }
 
 fn openai_client(

@@ -282,6 +282,7 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
         revocations: ports.revocations,
         maintenance: ports.maintenance,
         model: Arc::new(PassageModelClient::new(&[])),
+        model_fallback: None,
         limiter: ports.limiter,
         counts: ports.counts,
         clock: Arc::new(SystemClock),

@@ -48,6 +48,7 @@ pub(crate) struct Setup {
     pub(crate) reveal_existing: RevealExisting,
     pub(crate) checks_forms: bool,
     pub(crate) model: Arc<dyn ModelClient>,
+    pub(crate) model_fallback: Option<Arc<dyn ModelClient>>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) notifier: Option<Arc<dyn SubscriptionNotifier>>,
     pub(crate) allowed_origins: &'static [&'static str],
@@ -67,6 +68,7 @@ impl Default for Setup {
             reveal_existing: RevealExisting::SameClient,
             checks_forms: true,
             model: Arc::new(ScriptedModelClient::default()),
+            model_fallback: None,
             limiter: Arc::new(MemoryRateLimiter::default()),
             notifier: None,
             allowed_origins: &[],
@@ -105,6 +107,7 @@ impl Setup {
         let facts = SiteFacts {
             settings: settings.clone(),
             has_model: false,
+            falls_back: false,
             passes_sign_ups_on: self.notifier.is_some(),
             allowed_origins: self
                 .allowed_origins
@@ -125,6 +128,7 @@ impl Setup {
             revocations: revocations.clone(),
             maintenance: Arc::new(MemoryStoreMaintenance),
             model: self.model,
+            model_fallback: self.model_fallback,
             limiter: self.limiter,
             counts: Arc::new(MemoryCountStore::default()),
             clock: self.clock.unwrap_or_else(|| clock.clone()),

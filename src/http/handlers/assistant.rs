@@ -62,6 +62,7 @@ async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let mut reply = Reply::json(StatusCode::OK, &chat_wire::chat_response(&answered))?;
     let cookie = chat_wire::set_cookie(&context, answered.visitor);
     reply.headers.extend(cookie);
+    reply.log.problem = chat_wire::made_up_for(answered.failure);
     Ok(reply.with_decision(answered.decision))
 }
 
@@ -73,7 +74,9 @@ async fn ask(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem
         message: &answered.reply,
         numbers: QuotaResponse::from(Allowance::of(&answered.decision)),
     };
-    Ok(Reply::json(StatusCode::OK, &answer)?.with_decision(answered.decision))
+    let mut reply = Reply::json(StatusCode::OK, &answer)?;
+    reply.log.problem = chat_wire::made_up_for(answered.failure);
+    Ok(reply.with_decision(answered.decision))
 }
 
 async fn take_turn(

@@ -13,6 +13,7 @@ use crate::http::cookie::QuotaCookie;
 use crate::http::problem::{Code, Problem};
 use crate::http::shares::Share;
 use crate::http::wire::{self, Errors, JsonObject, JsonValue, Unknown};
+use crate::ports::ModelError;
 use crate::usecases::ask_assistant::{
     self as usecase, Allowance, Answered, ChatError, ChatIdentity, Turn,
 };
@@ -102,6 +103,12 @@ pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
         reply: &answered.reply,
         quota: numbers,
     }
+}
+
+/// The model's failure as the log shows it, where the fallback answered.
+pub(super) fn made_up_for(failure: Option<ModelError>) -> Option<Box<Problem>> {
+    let problem = Problem::of(Code::ModelUnavailable).because(failure?);
+    Some(Box::new(problem))
 }
 
 /// The `Set-Cookie` header that names the visitor for another window, so that the cookie outlives

@@ -2,7 +2,7 @@
 //! the JSON answer, or one `problem` event.
 //!
 //! The head of the answer is sent with the first piece. A failure before that is an ordinary problem,
-//! with its refund. From the first piece on the turn stays charged. A client that hangs up, at any
+//! with its refund, or an answer of the fallback. From the model's first piece on the turn stays charged. A client that hangs up, at any
 //! time, ends the model's work and stays charged: otherwise it could use the model for free.
 //!
 //! The request's log line is written with the head. Another line says how the stream ended.
@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use crate::domain::chat::Conversation;
+use crate::domain::decision::Decision;
 use crate::http::area::Area;
 use crate::http::context::RequestContext;
 use crate::http::log::milliseconds;
@@ -22,7 +23,7 @@ use crate::http::panics::{catch_panic, panicked};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::sse::{self, NotSent, SseSink};
-use crate::ports::{AnswerSink, SinkClosed};
+use crate::ports::{AnswerSink, ModelError, SinkClosed};
 use crate::usecases::ask_assistant::{self as usecase, Answered, Turn};
 
 use super::chat_wire::{self, chat_response, problem, reserve, set_cookie};
@@ -33,6 +34,15 @@ const PIECE_LEN_MAX: usize = 4096;
 #[derive(Serialize)]
 struct Delta<'a> {
     text: &'a str,
+}
+
+/// How an answer begins: with the model's first piece, with the fallback's answer, or not at all.
+type Beginning = Result<Option<MadeUp>, Problem>;
+
+/// What the head shows of an answer of the fallback.
+struct MadeUp {
+    decision: Decision,
+    failure: ModelError,
 }
 
 /// Charges a turn and streams its answer.
@@ -61,9 +71,14 @@ pub(super) async fn chat(
         () = context.abandoned() => return Err(chat_wire::abandoned()),
     };
     match begun {
-        Ok(Ok(())) => {
+        Ok(Ok(made_up)) => {
+            let (decision, failure) = match made_up {
+                Some(MadeUp { decision, failure }) => (decision, Some(failure)),
+                None => (decision, None),
+            };
             let mut reply = Reply::events(stream).with_decision(decision);
             reply.headers.extend(cookie);
+            reply.log.problem = chat_wire::made_up_for(failure);
             Ok(reply)
         }
         Ok(Err(problem)) => Err(problem),
@@ -91,9 +106,9 @@ async fn write_stream(
         Ok(Err(_elapsed)) => Err(Problem::of(Code::HandlerTimeout).because("deadline passed")),
         Err(panic) => Err(panicked(&*panic)),
     };
-    match answered.and_then(|answered| message(&answered)) {
-        Ok(message) => {
-            sink.begin(Ok(()));
+    match answered.and_then(|answered| Ok((message(&answered)?, answered))) {
+        Ok((message, answered)) => {
+            sink.complete(answered).await;
             let sent = sink.events.finish("message", &message).await;
             Ended::after(sent, Ended::Answered).log(&context, started, None);
         }
@@ -122,12 +137,12 @@ fn message(answered: &Answered) -> Result<Vec<u8>, Problem> {
 /// Sends the pieces of an answer. The first one releases the head.
 struct DeltaSink {
     events: SseSink,
-    begun: Mutex<Option<oneshot::Sender<Result<(), Problem>>>>,
+    begun: Mutex<Option<oneshot::Sender<Beginning>>>,
 }
 
 impl DeltaSink {
     /// Releases the head, or a problem in its place. Returns the problem if the head has been sent.
-    fn begin(&self, outcome: Result<(), Problem>) -> Option<Problem> {
+    fn begin(&self, beginning: Beginning) -> Option<Problem> {
         let begun = self
             .begun
             .lock()
@@ -136,10 +151,22 @@ impl DeltaSink {
         match begun {
             // Fails only if the client has hung up.
             Some(begun) => {
-                let _ = begun.send(outcome);
+                let _ = begun.send(beginning);
                 None
             }
-            None => outcome.err(),
+            None => beginning.err(),
+        }
+    }
+
+    /// Sends what has not been sent of an answer: all of the fallback's.
+    async fn complete(&self, answered: Answered) {
+        let (decision, reply) = (answered.decision, answered.reply);
+        let made_up = answered.failure.map(|failure| MadeUp { decision, failure });
+        let is_unsent = made_up.is_some();
+        self.begin(Ok(made_up));
+        if is_unsent {
+            // A reader who does not take it does not take the last event either, which is logged.
+            let _ = self.push(&reply).await;
         }
     }
 }
@@ -159,7 +186,7 @@ impl AnswerSink for DeltaSink {
     }
 
     async fn push(&self, text: &str) -> Result<(), SinkClosed> {
-        self.begin(Ok(()));
+        self.begin(Ok(None));
         let mut rest = text;
         while !rest.is_empty() {
             let (piece, others) = rest.split_at(piece_len(rest));

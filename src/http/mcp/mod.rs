@@ -175,7 +175,10 @@ where
     }
     tool_run.log.tool = Some(tool.name());
     let outcome = match run(tool, arguments.to_owned()).await {
-        Ok(reply) => read_reply(reply).await,
+        Ok(mut reply) => {
+            tool_run.log.problem = reply.log.problem.take();
+            read_reply(reply).await
+        }
         Err(problem) => Err(problem),
     };
     Ok(match outcome {

@@ -1,6 +1,9 @@
 //! What a failure gives back and what it does not, over every limiter: a visitor pays for no turn or
 //! sign-up that came to nothing, and a network cannot try again without end.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use landing_api::adapters::memory::{
     ManualClock, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient,
     ScriptedSubscriptionNotifier, SeededEntropy,
@@ -13,8 +16,11 @@ use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
 use landing_api::metrics::Metrics;
-use landing_api::ports::{ModelError, NotifyError, NullSink, RateLimiter, StoreError};
-use landing_api::usecases::ask_assistant::{self, Assistant, ChatError, ChatIdentity};
+use landing_api::ports::{
+    AnswerSink, ModelClient, ModelError, ModelPermit, NotifyError, NullSink, RateLimiter,
+    StoreError,
+};
+use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError, ChatIdentity};
 use landing_api::usecases::issue_key::{IssueKeyError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
@@ -64,8 +70,21 @@ impl Desk {
         error: ModelError,
     ) -> ChatError {
         let model = ScriptedModelClient::new([Err(error)]).metered();
+        let turn = self.turn(limiter, host, visitor, &model, None);
+        turn.await.unwrap_err()
+    }
+
+    async fn turn(
+        &self,
+        limiter: &dyn RateLimiter,
+        host: u8,
+        visitor: u8,
+        model: &dyn ModelClient,
+        fallback: Option<&dyn ModelClient>,
+    ) -> Result<Answered, ChatError> {
         let assistant = Assistant {
-            model: &model,
+            model,
+            fallback,
             entropy: &self.entropy,
         };
         let hello = Message {
@@ -75,14 +94,8 @@ impl Desk {
         let conversation = Conversation::parse(vec![hello]).unwrap();
         let (meter, now) = (self.meter(limiter), START);
         let visitor = ChatIdentity::Visitor(QuotaToken::new([visitor; 16]));
-        let turn = match ask_assistant::reserve(assistant, meter, now, &client(host), visitor).await
-        {
-            Ok(turn) => turn,
-            Err(error) => return error,
-        };
-        ask_assistant::answer(assistant, meter, turn, &conversation, &NullSink)
-            .await
-            .unwrap_err()
+        let turn = ask_assistant::reserve(assistant, meter, now, &client(host), visitor).await?;
+        ask_assistant::answer(assistant, meter, turn, &conversation, &NullSink).await
     }
 
     /// A sign-up of `name` that the provider does not take.
@@ -97,6 +110,28 @@ impl Desk {
         subscribe(newsletter, meter, START, &client(host), address(name))
             .await
             .unwrap_err()
+    }
+}
+
+/// A model without a permit left.
+struct FullModelClient;
+
+#[async_trait]
+impl ModelClient for FullModelClient {
+    fn is_metered(&self) -> bool {
+        true
+    }
+
+    fn reserve(&self) -> Result<ModelPermit, ModelError> {
+        Err(not_started())
+    }
+
+    async fn reply(
+        &self,
+        _conversation: &Conversation,
+        _sink: &dyn AnswerSink,
+    ) -> Result<String, ModelError> {
+        panic!("it was asked without a permit");
     }
 }
 
@@ -180,6 +215,40 @@ async fn what_bounds_the_bill_comes_back_only_if_the_model_never_began() {
             assert_eq!(counted(&decision, PolicyName::AssistantIp), 1);
             assert_eq!(counted(&decision, PolicyName::AssistantAll), all);
         }
+    }
+}
+
+#[tokio::test]
+async fn what_a_fallback_answers_is_given_back_like_a_failure_and_wholly_if_the_model_is_full() {
+    let (_dir, limiters) = limiters(QUOTA).await;
+    for limiter in &limiters {
+        let (desk, pages) = (Desk::new(), ScriptedModelClient::default());
+        let failing =
+            |error: ModelError| Arc::new(ScriptedModelClient::new([Err(error)]).metered()) as _;
+        let unusable = ModelError::Unusable("empty".to_owned());
+        let models: [(u8, Arc<dyn ModelClient>, u32, u32); 3] = [
+            (1, failing(not_started()), 1, 0),
+            (2, failing(unusable), 1, 1),
+            (3, Arc::new(FullModelClient), 0, 1),
+        ];
+        for (host, model, network, all) in models {
+            let turn = desk.turn(&**limiter, host, host, &*model, Some(&pages));
+            let answered = turn.await.unwrap();
+            assert!(answered.failure.is_some(), "{host}");
+            assert_eq!(answered.reply, "Hello, I am the scripted assistant.");
+            let counted = |policy| counted(&answered.decision, policy);
+            assert_eq!(counted(PolicyName::Assistant), 0, "{host}");
+            assert_eq!(counted(PolicyName::AssistantIp), network, "{host}");
+            assert_eq!(counted(PolicyName::AssistantAll), all, "{host}");
+        }
+        // What the model had begun is charged and left as it is.
+        let begun = failing(ModelError::Started("broke off".to_owned()));
+        let turn = desk.turn(&**limiter, 4, 4, &*begun, Some(&pages)).await;
+        let Err(ChatError::Model { charged, .. }) = turn else {
+            panic!("{turn:?}");
+        };
+        assert!(charged.is_some());
+        assert_eq!(pages.asked().len(), 3);
     }
 }
 

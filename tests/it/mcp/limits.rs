@@ -228,6 +228,33 @@ async fn a_question_the_model_fails_is_given_back() {
 }
 
 #[tokio::test]
+async fn a_question_that_a_fallback_answers_is_an_answer_and_given_back() {
+    use landing_api::adapters::memory::ScriptedModelClient;
+    use landing_api::ports::ModelError;
+
+    let away = ModelError::NotStarted("the secret cause".to_owned());
+    let from_the_pages = Ok("From the pages.".to_owned());
+    let app = Setup {
+        model: std::sync::Arc::new(ScriptedModelClient::new([Err(away)])),
+        model_fallback: Some(std::sync::Arc::new(ScriptedModelClient::new([
+            from_the_pages,
+        ]))),
+        ..Setup::default()
+    }
+    .start();
+    let reply = app.send(ask()).await;
+    assert_eq!(
+        given(&reply),
+        json!({"message": "From the pages.", "used": 0, "max": 10, "remaining": 10})
+    );
+    assert_eq!(
+        shown(&reply),
+        ("assistant".to_owned(), 10, "86400".to_owned())
+    );
+    assert!(!reply.body.windows(6).any(|bytes| bytes == b"secret"));
+}
+
+#[tokio::test]
 async fn without_a_quota_there_is_nothing_to_use_up() {
     let app = Setup::default().limit("assistant", "off").start();
     let answer = given(&app.send(ask()).await);

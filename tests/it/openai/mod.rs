@@ -1,6 +1,7 @@
 //! The model behind an API, against an upstream that does everything upstreams do.
 
 mod breaker;
+mod fallback;
 mod program;
 mod request;
 mod streams;

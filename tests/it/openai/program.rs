@@ -181,6 +181,47 @@ async fn ssl_cert_file_names_the_authorities_that_are_trusted() {
     }
 }
 
+#[test]
+fn a_fallback_answers_and_the_log_tells_why() {
+    let dir = tempfile::tempdir().unwrap();
+    // Nobody listens there.
+    let model = ["--model-url=http://127.0.0.1:9/v1", "--model=m"];
+    for (number, (fallback, answers)) in
+        [(None, false), (Some("none"), false), (Some("guide"), true)]
+            .into_iter()
+            .enumerate()
+    {
+        let mut command = command(&dir.path().join(number.to_string()));
+        command.args(model);
+        command.args(fallback.map(|word| format!("--model-fallback={word}")));
+        let program = Program::start(&mut command);
+        let (status, body) = program.send("POST", PATH, "", ASK);
+        let (_, openapi) = program.send("GET", "/openapi.json", "", "");
+        let (code, log) = program.stop(Signal::TERM);
+        assert_eq!(code, Some(0), "{log}");
+        let line = log.lines().find(|line| line.contains("cannot connect"));
+        let line = line.unwrap();
+        assert!(
+            line.contains("WARN") && line.contains("model_unavailable"),
+            "{line}"
+        );
+        assert!(!log.contains("treasure"), "{log}");
+        let chat = openapi["paths"][PATH]["post"]["description"]
+            .as_str()
+            .unwrap();
+        assert_eq!(chat.contains("While the language model is away"), answers);
+        if answers {
+            assert_eq!(status, 200, "{log}");
+            assert!(line.contains("status=200"), "{line}");
+            let text = body["message"].as_str().unwrap();
+            assert!(text.contains("language model is away just now"), "{text}");
+            assert_eq!((&body["used"], &body["remaining"]), (&json!(0), &json!(10)));
+        } else {
+            assert_eq!((status, &body["code"]), (503, &json!("model_unavailable")));
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_any_authority_https_does_not_start() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,0 +1,225 @@
+//! What the pages answer while the model is away, and what they do not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use landing_api::adapters::model::openai::OpenAiSettings;
+use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
+use landing_api::ports::ModelClient;
+use serde_json::{Value, json};
+
+use super::upstream::{Script, Step, Upstream, chunk};
+use super::whole::error;
+use super::{PATH, app_with, ask, ask_for_stream, client, settings};
+use crate::harness::{Call, Reply, Setup};
+use crate::site::{facts, render};
+use crate::streaming::{events, joined};
+
+const AWAY: &str = "The assistant\u{2019}s language model is away just now. This is from the pages of \
+                    this site, and it does not count.\n\n";
+const UNMEASURED: &str = "1000000/60s";
+
+fn before(model: Arc<OpenAiModelClient>) -> Setup {
+    let pages = PassageModelClient::new(render(&facts()).passages()).standing_in();
+    Setup {
+        model,
+        model_fallback: Some(Arc::new(pages)),
+        ..Setup::default()
+    }
+    .limit("default", UNMEASURED)
+    .limit("ip", UNMEASURED)
+}
+
+fn before_upstream(upstream: &Upstream) -> Setup {
+    before(client(settings(upstream)))
+}
+
+fn question(text: &str) -> Call {
+    let body = json!({"messages": [{"role": "user", "content": text}]});
+    Call::post(PATH, body.to_string())
+}
+
+/// The JSON of an answer, streamed or not.
+fn message(reply: &Reply) -> Value {
+    if reply.header("content-type") != Some("text/event-stream") {
+        return reply.json();
+    }
+    let events = events(std::str::from_utf8(&reply.body).unwrap());
+    let (name, message) = events.last().unwrap();
+    assert_eq!(name, "message");
+    assert_eq!(message["message"], joined(&events));
+    message.clone()
+}
+
+fn check_made_up(reply: &Reply, about: &str) {
+    assert_eq!(reply.status, StatusCode::OK, "{about}");
+    let message = message(reply);
+    let text = message["message"].as_str().unwrap();
+    assert!(text.starts_with(AWAY), "{about}: {text}");
+    assert!(text.len() > AWAY.len(), "{about}");
+    assert_eq!(
+        (&message["used"], &message["remaining"]),
+        (&json!(0), &json!(10))
+    );
+    assert_eq!(
+        (reply.policy(), reply.remaining()),
+        ("assistant".to_owned(), 10),
+        "{about}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_is_away_is_made_up_for_and_nobody_pays() {
+    let empty = json!({"content": ""});
+    for script in [
+        Script::dropped(),
+        Script::silent(),
+        Script::json(200, &json!({})).then(Step::Break),
+        Script::json(401, &json!({})),
+        Script::json(429, &json!({})),
+        Script::json(500, &json!({})),
+        Script::new(502, "text/html", "<h1>502</h1>"),
+        Script::new(200, "text/html", "<h1>Hello</h1>"),
+        Script::message(&empty, "stop"),
+        Script::stream([chunk(&json!({"role": "assistant"}), None)]).then(Step::Break),
+    ] {
+        let about = format!("{script:?}");
+        let upstream = Upstream::start([script]).await;
+        let app = before_upstream(&upstream).start();
+        for call in [ask(), ask_for_stream()] {
+            check_made_up(&app.send(call).await, &about);
+        }
+        assert_eq!(upstream.asked().len(), 2, "{about}");
+        let usual = app_with(client(settings(&upstream)));
+        for call in [ask(), ask_for_stream()] {
+            assert_eq!(
+                usual.send(call).await.code(),
+                "model_unavailable",
+                "{about}"
+            );
+        }
+        // Once it is back it answers, and counts.
+        upstream.script([Script::saying("Hello.")]);
+        let reply = app.send(ask()).await;
+        assert_eq!(reply.json()["message"], "Hello.", "{about}");
+        assert_eq!(reply.remaining(), 9, "{about}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_had_begun_or_filtered_is_not_made_up_for() {
+    let text = chunk(&json!({"content": "Hi"}), None);
+    let filtered = error("secret", "x", json!("content_filter"));
+    let one_byte = Script::new(200, "application/json", "{").then(Step::Hang);
+    for (script, call) in [
+        (
+            Script::stream([text.clone()]).then(Step::Break),
+            ask_for_stream(),
+        ),
+        (Script::stream([text]).then(Step::Hang), ask_for_stream()),
+        (Script::json(400, &filtered), ask_for_stream()),
+        (Script::json(400, &filtered), ask()),
+        (one_byte, ask()),
+    ] {
+        let about = format!("{script:?}");
+        let upstream = Upstream::start([script]).await;
+        let reply = before_upstream(&upstream).start().send(call).await;
+        let body = std::str::from_utf8(&reply.body).unwrap();
+        assert!(body.contains("model_unavailable"), "{about}: {body}");
+        assert!(!body.contains("is away just now"), "{about}: {body}");
+        assert_eq!(reply.remaining(), 9, "{about}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_line_is_in_the_language_of_the_question() {
+    let upstream = Upstream::start([Script::dropped()]).await;
+    let app = before_upstream(&upstream).start();
+    for (asked, begins) in [
+        (
+            "How much does it cost?",
+            "The assistant\u{2019}s language model is away",
+        ),
+        (
+            "Was kostet das?",
+            "Das Sprachmodell des Assistenten ist gerade nicht",
+        ),
+        (
+            "Combien \u{e7}a co\u{fb}te ?",
+            "Le mod\u{e8}le de langage de l\u{2019}assistant est",
+        ),
+        (
+            "\u{bf}Cu\u{e1}nto cuesta?",
+            "El modelo de lenguaje del asistente no",
+        ),
+    ] {
+        let reply = app.send(question(asked)).await;
+        let json = reply.json();
+        let text = json["message"].as_str().unwrap();
+        let (line, answer) = text.split_once("\n\n").unwrap();
+        assert!(line.starts_with(begins), "{asked}: {text}");
+        assert!(
+            answer.contains("/help") || answer.contains("/docs#"),
+            "{asked}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_model_without_a_place_left_is_made_up_for() {
+    let upstream = Upstream::start([Script::silent()]).await;
+    let model = client(OpenAiSettings {
+        concurrency: 1,
+        ..settings(&upstream)
+    });
+    let app = before(Arc::clone(&model))
+        .limit("assistant-ip", "1/24h")
+        .start();
+    let permit = model.reserve().unwrap();
+    for turn in 0..5 {
+        check_made_up(&app.send(ask()).await, &format!("turn {turn}"));
+    }
+    drop(permit);
+    assert!(upstream.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_used_up_limit_is_a_429_whatever_the_model_does() {
+    let upstream = Upstream::start([Script::saying("Hello."), Script::dropped()]).await;
+    let app = before_upstream(&upstream)
+        .limit("assistant", "1/24h")
+        .limit("assistant-ip", "7/24h")
+        .start();
+    let cookie = app.send(ask()).await.cookie();
+    let known = || ask().header("cookie", &cookie);
+    assert_eq!(app.send(known()).await.code(), "assistant_quota_exhausted");
+    // Five are tried, and count by address; then the model is left alone, and nothing counts.
+    for turn in 0..12 {
+        let reply = app.send(ask()).await;
+        assert_eq!(reply.status, StatusCode::OK, "turn {turn}");
+    }
+    assert_eq!(upstream.asked().len(), 1 + 5);
+    assert_eq!(app.send(known()).await.code(), "assistant_quota_exhausted");
+    let streamed = known().header("accept", "text/event-stream");
+    assert_eq!(app.send(streamed).await.code(), "assistant_quota_exhausted");
+    // Each question that is tried counts for the network.
+    let app = before_upstream(&upstream)
+        .limit("assistant-ip", "2/24h")
+        .start();
+    for expected in [200, 200, 429, 429] {
+        assert_eq!(app.send(ask()).await.status, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_of_the_model_costs_no_time() {
+    let upstream = Upstream::start([Script::silent()]).await;
+    let app = before_upstream(&upstream).start();
+    for _ in 0..5 {
+        app.send(ask()).await;
+    }
+    let began = tokio::time::Instant::now();
+    check_made_up(&app.send(ask_for_stream()).await, "left alone");
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
