@@ -1,13 +1,16 @@
-//! Reads the operator's files for the site: a flat folder of short texts.
+//! Reads the operator's files for the site: a flat folder of short texts and images.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-const FILE_BYTES_MAX: u64 = 256 * 1024;
+const TEXT_BYTES_MAX: usize = 256 * 1024;
+const IMAGE_BYTES_MAX: usize = 1024 * 1024;
+/// All texts together.
+const TEXTS_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// All files together.
-const ALL_BYTES_MAX: usize = 2 * 1024 * 1024;
+const ALL_BYTES_MAX: usize = 16 * 1024 * 1024;
 const FILES_MAX: usize = 200;
 
 /// Why the folder is refused. The text names the file at fault and never quotes its content.
@@ -35,8 +38,13 @@ pub enum SiteDirError {
     #[error("{}: is a hard link; put a copy in its place", shown(.0))]
     HardLink(PathBuf),
     /// A file is too large.
-    #[error("{}: is larger than {FILE_BYTES_MAX} bytes", shown(.0))]
-    TooLarge(PathBuf),
+    #[error("{}: is larger than {bytes_max} bytes", shown(.name))]
+    TooLarge {
+        /// The file.
+        name: PathBuf,
+        /// How large it may be.
+        bytes_max: usize,
+    },
     /// A file is not UTF-8.
     #[error("{}, line {line}: is not UTF-8", shown(.name))]
     NotText {
@@ -49,8 +57,15 @@ pub enum SiteDirError {
     #[error("holds more than {FILES_MAX} files")]
     TooMany,
     /// The files are too large together.
-    #[error("{}: the files are larger than {ALL_BYTES_MAX} bytes up to this one", shown(.0))]
-    TooLargeTogether(PathBuf),
+    #[error("{}: the {files} are larger than {bytes_max} bytes up to this one", shown(.name))]
+    TooLargeTogether {
+        /// The file with which they are.
+        name: PathBuf,
+        /// What is meant: all files, or the texts.
+        files: &'static str,
+        /// How large they may be.
+        bytes_max: usize,
+    },
 }
 
 /// A file name, escaped for one line of a terminal.
@@ -58,11 +73,21 @@ fn shown(name: &Path) -> String {
     name.to_string_lossy().escape_debug().to_string()
 }
 
-/// Name and text of the files in the folder `dir`, by name. Files that begin with a dot are skipped.
+/// Name and content of the files of a folder, by name.
+#[derive(Debug, Default)]
+pub struct SiteDir {
+    /// The texts.
+    pub texts: Vec<(String, String)>,
+    /// The images.
+    pub images: Vec<(String, Vec<u8>)>,
+}
+
+/// The files in the folder `dir`, of which `is_image` tells the images by their names. Files that begin
+/// with a dot are skipped.
 ///
 /// # Errors
 /// [`SiteDirError`] for the first entry, by name, that is refused.
-pub fn read(dir: &Path) -> Result<Vec<(String, String)>, SiteDirError> {
+pub fn read(dir: &Path, is_image: impl Fn(&str) -> bool) -> Result<SiteDir, SiteDirError> {
     let dir = fs::canonicalize(dir).map_err(SiteDirError::Dir)?;
     let mut names = Vec::new();
     for entry in fs::read_dir(&dir).map_err(SiteDirError::Dir)? {
@@ -77,20 +102,36 @@ pub fn read(dir: &Path) -> Result<Vec<(String, String)>, SiteDirError> {
         names.push(name);
     }
     names.sort_unstable();
-    let mut texts = Vec::with_capacity(names.len());
-    let mut room = ALL_BYTES_MAX;
+    let mut files = SiteDir::default();
+    let (mut room, mut text_room) = (ALL_BYTES_MAX, TEXTS_BYTES_MAX);
     for name in names {
-        let text = read_file(&dir, &name)?;
-        room = match room.checked_sub(text.len()) {
-            Some(room) => room,
-            None => return Err(SiteDirError::TooLargeTogether(name)),
+        let shown = name.to_string_lossy().into_owned();
+        let is_image = is_image(&shown);
+        let bytes_max = if is_image {
+            IMAGE_BYTES_MAX
+        } else {
+            TEXT_BYTES_MAX
         };
-        texts.push((name.to_string_lossy().into_owned(), text));
+        let bytes = read_file(&dir, &name, bytes_max)?;
+        let too_large = |files, bytes_max| SiteDirError::TooLargeTogether {
+            name: name.clone(),
+            files,
+            bytes_max,
+        };
+        let left = room.checked_sub(bytes.len());
+        room = left.ok_or_else(|| too_large("files", ALL_BYTES_MAX))?;
+        if is_image {
+            files.images.push((shown, bytes));
+            continue;
+        }
+        let left = text_room.checked_sub(bytes.len());
+        text_room = left.ok_or_else(|| too_large("texts", TEXTS_BYTES_MAX))?;
+        files.texts.push((shown, to_text(&name, bytes)?));
     }
-    Ok(texts)
+    Ok(files)
 }
 
-fn read_file(dir: &Path, name: &Path) -> Result<String, SiteDirError> {
+fn read_file(dir: &Path, name: &Path, bytes_max: usize) -> Result<Vec<u8>, SiteDirError> {
     let unreadable = |error| SiteDirError::Io {
         name: name.to_owned(),
         error,
@@ -109,11 +150,16 @@ fn read_file(dir: &Path, name: &Path) -> Result<String, SiteDirError> {
     }
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .and_then(|file| file.take(bytes_max as u64 + 1).read_to_end(&mut bytes))
         .map_err(unreadable)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(SiteDirError::TooLarge(name.to_owned()));
+    if bytes.len() > bytes_max {
+        let name = name.to_owned();
+        return Err(SiteDirError::TooLarge { name, bytes_max });
     }
+    Ok(bytes)
+}
+
+fn to_text(name: &Path, bytes: Vec<u8>) -> Result<String, SiteDirError> {
     match String::from_utf8(bytes) {
         // Some editors write a byte order mark.
         Ok(text) => Ok(text.trim_start_matches('\u{feff}').to_owned()),
@@ -137,6 +183,10 @@ mod tests {
 
     use super::*;
 
+    fn is_image(name: &str) -> bool {
+        name.ends_with(".jpg")
+    }
+
     /// The error for a folder that `fill` filled.
     fn refused(fill: impl FnOnce(&Path)) -> String {
         let parent = tempfile::tempdir().unwrap();
@@ -144,23 +194,28 @@ mod tests {
         let dir = parent.path().join("site");
         create_dir(&dir).unwrap();
         fill(&dir);
-        read(&dir).unwrap_err().to_string()
+        read(&dir, is_image).unwrap_err().to_string()
     }
 
     #[test]
-    fn texts_come_by_name_and_hidden_files_not_at_all() {
+    fn texts_and_images_come_by_name_and_hidden_files_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [
             ("b.md", "\u{feff}# B\r\n"),
             ("a.md", "# A"),
             (".a.md.swp", "\0"),
+            (".a.jpg", "\0"),
         ] {
             write(dir.path().join(name), text).unwrap();
         }
         create_dir(dir.path().join(".git")).unwrap();
         symlink("a.md", dir.path().join("c.md")).unwrap();
-        let texts = read(dir.path()).unwrap();
-        let texts: Vec<_> = texts
+        let largest = vec![b'\xff'; 1024 * 1024];
+        write(dir.path().join("crane.jpg"), &largest).unwrap();
+        let files = read(dir.path(), is_image).unwrap();
+        assert_eq!(files.images, [("crane.jpg".to_owned(), largest)]);
+        let texts: Vec<_> = files
+            .texts
             .iter()
             .map(|(name, text)| (&**name, &**text))
             .collect();
@@ -180,6 +235,18 @@ mod tests {
             (
                 |dir| write(dir.join("a.md"), vec![b'x'; 256 * 1024 + 1]).unwrap(),
                 "a.md: is larger than 262144 bytes",
+            ),
+            (
+                |dir| write(dir.join("a.jpg"), vec![b'x'; 1024 * 1024 + 1]).unwrap(),
+                "a.jpg: is larger than 1048576 bytes",
+            ),
+            (
+                |dir| symlink("../secret.md", dir.join("a.jpg")).unwrap(),
+                "a.jpg: leads out of the folder",
+            ),
+            (
+                |dir| create_dir(dir.join("a.jpg")).unwrap(),
+                "a.jpg: is not a regular file; folders are not accepted",
             ),
             (
                 |dir| create_dir(dir.join("more")).unwrap(),
@@ -244,7 +311,18 @@ mod tests {
         });
         assert_eq!(
             error,
-            "9.md: the files are larger than 2097152 bytes up to this one"
+            "9.md: the texts are larger than 2097152 bytes up to this one"
+        );
+        let error = refused(|dir| {
+            write(dir.join("0.md"), "x").unwrap();
+            for number in 10..=25 {
+                let image = vec![b'x'; 1024 * 1024];
+                write(dir.join(format!("{number}.jpg")), image).unwrap();
+            }
+        });
+        assert_eq!(
+            error,
+            "25.jpg: the files are larger than 16777216 bytes up to this one"
         );
     }
 
@@ -253,8 +331,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         write(&file, "").unwrap();
-        assert!(matches!(read(&file), Err(SiteDirError::Dir(_))));
+        assert!(matches!(read(&file, is_image), Err(SiteDirError::Dir(_))));
         let nowhere = dir.path().join("nowhere");
-        assert!(matches!(read(&nowhere), Err(SiteDirError::Dir(_))));
+        assert!(matches!(
+            read(&nowhere, is_image),
+            Err(SiteDirError::Dir(_))
+        ));
     }
 }

@@ -9,6 +9,8 @@ use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT_ENCODING, HeaderValue};
 
+use crate::site::image::SVG;
+
 use super::negotiate;
 
 /// Shorter bodies are sent as they are, in bytes: one packet is one packet.
@@ -64,9 +66,10 @@ impl Coding {
     }
 }
 
-/// Whether a body of this length is worth compressing.
-pub(crate) const fn is_worth(body_len: usize) -> bool {
-    body_len >= BODY_LEN_MIN
+/// Whether a body of this type and length is worth compressing. Images are compressed already, but for SVG.
+pub(crate) fn is_worth(media_type: &str, body_len: usize) -> bool {
+    let is_image = media_type.starts_with("image/") && media_type != SVG;
+    !is_image && body_len >= BODY_LEN_MIN
 }
 
 /// `body` in `coding`, if that makes it shorter.

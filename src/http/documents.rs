@@ -11,6 +11,7 @@ use hyper::header::{
 use hyper::{HeaderMap, StatusCode, Uri};
 
 use crate::domain::language::Language;
+use crate::site::image::{FOLDER, SVG};
 use crate::site::{self, Document, Representation};
 
 use super::compression::{self, Coding};
@@ -23,6 +24,9 @@ use super::reply::{Reply, ReplyBody, whole};
 pub(super) const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self'; \
      script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'self'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The policy of an SVG of the operator's: where a browser opens it as a page, it runs no script.
+const SVG_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 /// What browsers are told about every page, beside its policy.
 pub(super) const BROWSER_HEADERS: [(HeaderName, HeaderValue); 3] = [
@@ -134,7 +138,7 @@ impl Documents {
                     },
                 ))
             });
-            if compression::is_worth(variant.plain.body.len()) {
+            if compression::is_worth(variant.media_type, variant.plain.body.len()) {
                 // It is set once: nobody else compresses.
                 let _ = variant.compressed.set(compressed.collect());
             }
@@ -193,7 +197,7 @@ impl Variant {
             (document.is_negotiated, "Accept"),
             (representation.language.is_some(), "Accept-Language"),
             (
-                compression::is_worth(representation.body.len()),
+                compression::is_worth(representation.media_type, representation.body.len()),
                 "Accept-Encoding",
             ),
         ];
@@ -213,6 +217,10 @@ impl Variant {
             let policy = HeaderValue::from_static(PAGE_POLICY);
             headers_unchanged.insert(CONTENT_SECURITY_POLICY, policy);
             headers_unchanged.extend(BROWSER_HEADERS);
+        }
+        if representation.media_type == SVG && document.path.starts_with(FOLDER) {
+            let policy = HeaderValue::from_static(SVG_POLICY);
+            headers_unchanged.insert(CONTENT_SECURITY_POLICY, policy);
         }
         let mut headers = headers_unchanged.clone();
         headers.insert(

@@ -6,6 +6,7 @@ use minijinja::value::Value;
 use crate::domain::language::Language;
 
 use super::document::{Document, JSON, MAX_AGE_S, PAGE_MAX_AGE_S, Representation, fingerprint};
+use super::image::SVG;
 
 /// A page of the service.
 #[derive(Debug)]
@@ -146,7 +147,6 @@ pub(super) const ARTICLE: &str = "parts/article.html";
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
-const SVG: &str = "image/svg+xml";
 const XML: &str = "application/xml";
 const JWK_SET: &str = "application/jwk-set+json";
 const CARD: &str = "application/mcp-server-card+json";

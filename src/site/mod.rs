@@ -12,6 +12,7 @@
 //! | `locales` | the texts of the pages in each language |
 //! | `templates` | the files of `data/`, and rendering them |
 //! | `site_file` | the operator's own files |
+//! | [`image`] | the operator's images |
 //! | `page` | a page in the site's frame, its Markdown, its passages |
 //! | [`page_writer`] | pages that are rendered while a request is answered |
 //! | `markdown` | Markdown to HTML, and to the plain text that the assistant quotes |
@@ -28,6 +29,7 @@ mod context;
 pub mod document;
 mod error;
 pub mod facts;
+pub mod image;
 mod locales;
 mod markdown;
 mod openapi;
@@ -54,6 +56,8 @@ use crate::domain::passage::Passage;
 pub use document::{Document, HTML, Representation};
 pub use error::SiteError;
 pub use facts::SiteFacts;
+use image::Images;
+pub use image::SiteImage;
 use openapi::Description;
 use page::Page;
 use page_writer::PageWriter;
@@ -103,7 +107,8 @@ impl ProblemPage {
 
 impl Site {
     /// Renders the documents from `facts`, with a page under `/problems/` for each of `problems`. The
-    /// operator's `files` replace some of the service's, or are pages of their own.
+    /// operator's `files` replace some of the service's, or are pages of their own, which may show
+    /// `images`.
     ///
     /// # Errors
     /// [`SiteError`] when a file is faulty; no facts make a sound file fail.
@@ -111,6 +116,7 @@ impl Site {
         facts: &SiteFacts,
         problems: &[ProblemPage],
         files: &[SiteFile],
+        images: &[SiteImage],
     ) -> Result<Self, SiteError> {
         let mut own_paths = Vec::new();
         let mut replaced = Vec::new();
@@ -121,7 +127,7 @@ impl Site {
                 FileRole::Translation(page) => file.check_translation(&page, files)?,
             }
         }
-        let mut templates = Templates::new(context::context(facts), files)?;
+        let mut templates = Templates::new(context::context(facts), files, Images::read(images)?)?;
         let own_pages = own_paths
             .iter()
             .map(|(path, name)| Page::read(&templates, path, name, &Language::ALL, &context! {}))
@@ -168,6 +174,7 @@ impl Site {
         documents.extend(description.documents());
         documents.push(catalog::touch_icon());
         documents.extend(templates.scripts().documents());
+        documents.extend(templates.images().documents());
         for row in catalog::DOCUMENTS {
             let body = Bytes::from(templates.fill(row.template, contents.clone())?);
             documents.push(row.document(&body));

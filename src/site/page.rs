@@ -47,10 +47,17 @@ impl Page {
         let text = |&language: &Language| {
             let source = templates.source_in(language, name);
             let markdown = templates.fill_in(language, &source, values.clone())?;
-            let article = markdown::read(&markdown).ok_or_else(|| SiteError {
-                line: Some(1),
-                ..SiteError::new(&source, "does not begin with a title, such as # Title")
-            })?;
+            let article =
+                markdown::read(&markdown, templates.images()).ok_or_else(|| SiteError {
+                    line: Some(1),
+                    ..SiteError::new(&source, "does not begin with a title, such as # Title")
+                })?;
+            if let Some(image) = &article.missing_image {
+                return Err(SiteError {
+                    line: templates.line_with(&source, image),
+                    ..SiteError::new(&source, format!("there is no file {image}"))
+                });
+            }
             Ok(Text { language, article })
         };
         Ok(Self {

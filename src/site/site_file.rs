@@ -48,6 +48,7 @@ const RESERVED: &[&str] = &[
     "api",
     "docs",
     "embed",
+    "images",
     "livez",
     "mcp",
     "newsletter",

@@ -13,6 +13,7 @@ use crate::domain::language::Language;
 
 use super::document::fingerprint;
 use super::error::SiteError;
+use super::image::Images;
 use super::locales::Locales;
 use super::markdown;
 use super::script::Scripts;
@@ -95,14 +96,19 @@ pub(super) struct Templates {
     navigation: Vec<NavigationEntry>,
     verbatim: Vec<(&'static str, Cow<'static, str>)>,
     scripts: Scripts,
+    images: Images,
 }
 
 impl Templates {
-    /// The templates of the service and of the operator's `files`.
+    /// The templates of the service and of the operator's `files`, which may show `images`.
     ///
     /// # Errors
     /// [`SiteError`] when one does not parse.
-    pub(super) fn new(context: Value, files: &[SiteFile]) -> Result<Self, SiteError> {
+    pub(super) fn new(
+        context: Value,
+        files: &[SiteFile],
+        images: Images,
+    ) -> Result<Self, SiteError> {
         let locales = Arc::new(Locales::read()?);
         let scripts = Scripts::read(&locales)?;
         let mut environment = environment(&locales)?;
@@ -134,6 +140,7 @@ impl Templates {
             locales,
             verbatim,
             scripts,
+            images,
         })
     }
 
@@ -145,6 +152,18 @@ impl Templates {
     /// The scripts of the pages.
     pub(super) fn scripts(&self) -> &Scripts {
         &self.scripts
+    }
+
+    /// The operator's images.
+    pub(super) fn images(&self) -> &Images {
+        &self.images
+    }
+
+    /// The first line of the template `name` that has `text` in it.
+    pub(super) fn line_with(&self, name: &str, text: &str) -> Option<usize> {
+        let template = self.environment.get_template(name).ok()?;
+        let mut lines = template.source().lines();
+        lines.position(|line| line.contains(text)).map(|at| at + 1)
     }
 
     /// The values that all templates may use.

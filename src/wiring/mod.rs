@@ -16,16 +16,18 @@ use crate::adapters::model::PassageModelClient;
 use crate::adapters::model::openai::{
     BearerToken, ModelAddress, OpenAiModelClient, OpenAiSettings, page_prompt,
 };
+use crate::adapters::operator_file;
 use crate::adapters::outbound::{NoRoots, Roots};
+use crate::adapters::site_dir::{self, SiteDir};
 use crate::adapters::webhook::WebhookNotifier;
 use crate::adapters::webhook::signature::WebhookSecret;
-use crate::adapters::{operator_file, site_dir};
 use crate::config::{Args, ModelArgs};
 use crate::domain::chat::{Content, Conversation, Message, Role};
 use crate::domain::deprecation::Deprecation;
 use crate::domain::settings::Settings;
 use crate::ports::{ModelClient, NullSink, SubscriptionNotifier};
-use crate::site::{ProblemPage, Site, SiteFacts, SiteFile};
+use crate::site::image::is_image;
+use crate::site::{ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
 
 /// The documents. Only the operator's own files can make this fail.
 ///
@@ -48,23 +50,28 @@ pub fn site(
         trusts_proxies: !args.trusted_proxies.is_empty(),
         deprecated,
     };
-    let files = site_files(args)?;
+    let (files, images) = site_files(args)?;
     let dir = args.site_dir.clone().unwrap_or_default();
-    Site::render(&facts, problems, &files)
+    Site::render(&facts, problems, &files, &images)
         .map_err(|error| format!("--site-dir: {}: {error}", dir.display()))
 }
 
-/// The files of `--site-dir`.
+/// The texts and images of `--site-dir`.
 ///
 /// # Errors
 /// When one of them cannot be taken.
-fn site_files(args: &Args) -> Result<Vec<SiteFile>, String> {
+fn site_files(args: &Args) -> Result<(Vec<SiteFile>, Vec<SiteImage>), String> {
     let Some(dir) = &args.site_dir else {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     };
-    let files = site_dir::read(dir).map_err(at("--site-dir", dir))?;
-    let files = files.into_iter();
-    Ok(files.map(|(name, text)| SiteFile { name, text }).collect())
+    let SiteDir { texts, images } = site_dir::read(dir, is_image).map_err(at("--site-dir", dir))?;
+    let texts = texts.into_iter();
+    let images = images.into_iter().map(|(name, bytes)| {
+        let bytes = bytes.into();
+        SiteImage { name, bytes }
+    });
+    let texts = texts.map(|(name, text)| SiteFile { name, text });
+    Ok((texts.collect(), images.collect()))
 }
 
 /// What answers visitors: the model that the flags name, or a search of the site's own pages. Its

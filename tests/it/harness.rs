@@ -30,7 +30,7 @@ use landing_api::metrics::Metrics;
 use landing_api::ports::{
     AnswerSink, Clock, ModelClient, ModelError, RateLimiter, SubscriptionNotifier,
 };
-use landing_api::site::{Site, SiteFacts, SiteFile};
+use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
 use serde_json::Value;
 
 use crate::openapi_contract::contract::CONTRACT;
@@ -54,6 +54,7 @@ pub(crate) struct Setup {
     pub(crate) allowed_origins: &'static [&'static str],
     pub(crate) trusted_proxies: &'static [&'static str],
     pub(crate) site_files: Vec<SiteFile>,
+    pub(crate) site_images: Vec<SiteImage>,
     pub(crate) deprecations: &'static [Deprecation],
     pub(crate) hsts_max_age_s: Option<u64>,
     /// In place of the one that a test sets.
@@ -74,6 +75,7 @@ impl Default for Setup {
             allowed_origins: &[],
             trusted_proxies: &[],
             site_files: Vec::new(),
+            site_images: Vec::new(),
             deprecations: &[],
             hsts_max_age_s: None,
             clock: None,
@@ -119,7 +121,7 @@ impl Setup {
             trusts_proxies: !self.trusted_proxies.is_empty(),
             deprecated: self.deprecations,
         };
-        let site = site(&facts, &self.site_files);
+        let site = site(&facts, &self.site_files, &self.site_images);
         let metrics = Arc::new(Metrics::new(endpoints::names()));
         let app = Arc::new(App {
             contacts: contacts.clone(),
@@ -149,7 +151,7 @@ impl Setup {
             .insisting_on_https(self.hsts_max_age_s);
         TestApp {
             base_url: self.base_url,
-            has_own_pages: !self.site_files.is_empty(),
+            has_own_pages: !self.site_files.is_empty() || !self.site_images.is_empty(),
             service: Arc::new(service),
             clock,
             contacts,
@@ -163,14 +165,14 @@ impl Setup {
 }
 
 /// The documents of a service with these facts. Most tests have the same ones: they are made once.
-fn site(facts: &SiteFacts, files: &[SiteFile]) -> Arc<Site> {
+fn site(facts: &SiteFacts, files: &[SiteFile], images: &[SiteImage]) -> Arc<Site> {
     static MADE: Mutex<Vec<(String, Arc<Site>)>> = Mutex::new(Vec::new());
-    let name = format!("{facts:?}{files:?}");
+    let name = format!("{facts:?}{files:?}{images:?}");
     let mut made = MADE.lock().unwrap();
     if let Some((_, site)) = made.iter().find(|(known, _)| *known == name) {
         return Arc::clone(site);
     }
-    let site = Arc::new(Site::render(facts, &problem::pages(), files).unwrap());
+    let site = Arc::new(Site::render(facts, &problem::pages(), files, images).unwrap());
     made.push((name, Arc::clone(&site)));
     site
 }

@@ -62,7 +62,7 @@ pub(crate) fn variants() -> Vec<SiteFacts> {
 
 /// The site that a service publishes.
 pub(crate) fn render(facts: &SiteFacts) -> Site {
-    Site::render(facts, &problem::pages(), &[]).unwrap()
+    Site::render(facts, &problem::pages(), &[], &[]).unwrap()
 }
 
 pub(crate) fn document(facts: &SiteFacts, path: &str) -> String {
@@ -256,7 +256,7 @@ fn a_page_shows_html_as_text() {
     };
     let mut problems = problem::pages();
     problems.push(odd);
-    let site = Site::render(&facts, &problems, &[]).unwrap();
+    let site = Site::render(&facts, &problems, &[], &[]).unwrap();
     let is_odd = |document: &&Document| document.path == "/problems/odd";
     let document = site.documents().iter().find(is_odd).unwrap();
     let page = text(&document.representations[0]);

@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::adapters::model::openai::page_prompt;
 use landing_api::http::problem;
-use landing_api::site::{Site, SiteFile};
+use landing_api::site::{Site, SiteFile, SiteImage};
 
 use crate::assistant_pages::ask;
 use crate::harness::{Call, Reply, Setup, TestApp};
@@ -35,6 +35,7 @@ fn app(files: &[(&str, &str)]) -> TestApp {
     let files = files.iter().map(|(name, text)| file(name, text));
     let setup = Setup {
         site_files: files.collect(),
+        site_images: images(),
         ..Setup::default()
     };
     setup.start()
@@ -42,7 +43,29 @@ fn app(files: &[(&str, &str)]) -> TestApp {
 
 fn render(files: &[(&str, &str)]) -> Result<Site, String> {
     let files: Vec<_> = files.iter().map(|(name, text)| file(name, text)).collect();
-    Site::render(&facts(), &problem::pages(), &files).map_err(|error| error.to_string())
+    let site = Site::render(&facts(), &problem::pages(), &files, &images());
+    site.map_err(|error| error.to_string())
+}
+
+/// 32 pixels wide and 16 high.
+const CRANE: &[u8] = b"\xff\xd8\xff\xc0\x00\x0b\x08\x00\x10\x00\x20\x01\x01\x11\x00";
+const ICON: &[u8] = include_bytes!("../../data/icon.png");
+
+fn images() -> Vec<SiteImage> {
+    let logo = format!(
+        "<svg xmlns='http://www.w3.org/2000/svg'>{}</svg>",
+        "<g/>".repeat(500)
+    );
+    let images = [
+        ("crane.jpg", CRANE.to_vec()),
+        ("icon.PNG", ICON.to_vec()),
+        ("logo.svg", logo.into_bytes()),
+    ];
+    let image = |(name, bytes): (&str, Vec<u8>)| SiteImage {
+        name: name.to_owned(),
+        bytes: bytes.into(),
+    };
+    images.map(image).into()
 }
 
 async fn get(app: &TestApp, path: &str) -> Reply {
@@ -240,6 +263,81 @@ async fn an_image_is_a_link_because_no_page_may_load_it() {
 }
 
 #[tokio::test]
+async fn images_of_the_folder_are_shown() {
+    let text = "# T\n\n![Our *big* \"crane\"](crane.jpg \"A crane.jpg\") ![](logo.svg)\n\n\
+        <!-- a -->\n\n[![Icon](icon.PNG) us](/docs) ![c][c] ![d](/images/crane.jpg)\n\n\
+        ![e ![f](logo.svg)](crane.jpg)\n\n`![g](crane.jpg)` [h](crane.jpg) ![i](/crane.jpg) \
+        ![j](//x.example/crane.jpg) ![k](images/crane.jpg)\n\n## S\n\n![l](crane.jpg)\n\n\
+        [c]: crane.jpg\n";
+    let app = app(&[("yard.md", text), ("index.md", "# H\n\n![m](crane.jpg)\n")]);
+    let html = body(&app, "/yard").await;
+    let crane = "<img src=\"/images/crane.jpg\" loading=\"lazy\" width=\"32\" height=\"16\" alt=";
+    for part in [
+        format!("<p>{crane}\"Our big &quot;crane&quot;\" title=\"A crane.jpg\" /> <img src="),
+        "<img src=\"/images/logo.svg\" loading=\"lazy\" alt=\"\" /></p>".to_owned(),
+        "<a href=\"/docs\"><img src=\"/images/icon.PNG\" loading=\"lazy\" width=\"180\" \
+         height=\"180\" alt=\"Icon\" /> us</a>"
+            .to_owned(),
+        format!("{crane}\"c\" /> {crane}\"d\" />"),
+        format!("<p>{crane}\"e f\" /></p>"),
+        "<a href=\"crane.jpg\">h</a> <a href=\"/crane.jpg\">i</a> \
+         <a href=\"//x.example/crane.jpg\">j</a> <a href=\"images/crane.jpg\">k</a>"
+            .to_owned(),
+        format!("<p>{crane}\"l\" /></p>"),
+    ] {
+        assert!(html.contains(&part), "{part}: {html}");
+    }
+    assert!(body(&app, "/").await.contains(&format!("{crane}\"m\" />")));
+    // The Markdown has the addresses, but those of references.
+    let twin = body(&app, "/yard.md").await;
+    let expected = text
+        .replace("<!-- a -->\n\n", "")
+        .replace("(crane.jpg \"", "(/images/crane.jpg \"")
+        .replace("(logo.svg)", "(/images/logo.svg)")
+        .replace("(icon.PNG)", "(/images/icon.PNG)")
+        .replace("](crane.jpg)\n", "](/images/crane.jpg)\n");
+    assert_eq!(twin, expected);
+}
+
+#[tokio::test]
+async fn images_are_served_as_they_are_and_an_svg_runs_no_script() {
+    let app = app(&[]);
+    for (path, media_type, bytes) in [
+        ("/images/crane.jpg", "image/jpeg", Some(CRANE)),
+        ("/images/icon.PNG", "image/png", Some(ICON)),
+        ("/images/logo.svg", "image/svg+xml", None),
+    ] {
+        let reply = get(&app, path).await;
+        assert_eq!(reply.header("content-type"), Some(media_type));
+        assert_eq!(reply.header("cache-control"), Some("public, max-age=300"));
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+        assert!(bytes.is_none_or(|bytes| reply.body == bytes), "{path}");
+        let policy = reply.header("content-security-policy");
+        assert_eq!(
+            policy.is_some_and(|it| it.ends_with("; sandbox")),
+            bytes.is_none()
+        );
+        assert_eq!(reply.header("vary").is_some(), bytes.is_none(), "{path}");
+        let etag = reply.header("etag").unwrap();
+        let known = Call::get(path).header("if-none-match", etag);
+        assert_eq!(app.send(known).await.status, StatusCode::NOT_MODIFIED);
+    }
+    for path in [
+        "/images",
+        "/images/",
+        "/images/Crane.jpg",
+        "/images/a.jpg",
+        "/crane.jpg",
+    ] {
+        assert_eq!(
+            app.send(Call::get(path)).await.status,
+            StatusCode::NOT_FOUND,
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_page_may_hold_a_button_and_the_form() {
     let text = "# T\n\n[Sign *up*](/newsletter?a=1&b=2 \"button\")\n\n[newsletter](form:newsletter)\n\n\
         [newsletter](form:newsletter)\n\nSee [this](/docs \"button\") and that.\n\n\
@@ -357,7 +455,7 @@ async fn no_page_takes_the_place_of_anything_else() {
 }
 
 /// A faulty file and its error.
-const FAULTY: [(&str, &str, &str); 16] = [
+const FAULTY: [(&str, &str, &str); 20] = [
     (
         "about.md",
         "Hello",
@@ -436,6 +534,26 @@ const FAULTY: [(&str, &str, &str); 16] = [
          robots.txt, style.css",
     ),
     ("notes.txt", "x", "notes.txt: is neither a page"),
+    (
+        "about.md",
+        "# A\n\n![A yard](yard.jpg)",
+        "about.md, line 3: there is no file yard.jpg",
+    ),
+    (
+        "about.md",
+        "# A\n\nB.\n\n## C\n\n![A][y]\n\n[y]: /images/Crane.jpg",
+        "about.md, line 9: there is no file Crane.jpg",
+    ),
+    (
+        "index.md",
+        "# A\n\n[![A](a.webp)](/b)",
+        "index.md, line 3: there is no file a.webp",
+    ),
+    (
+        "images.md",
+        "# A",
+        "images.md: /images is a path of the service already",
+    ),
 ];
 
 #[test]
@@ -489,6 +607,18 @@ fn a_bad_folder_stops_the_start_with_one_line() {
             "a.md: leads out of the folder",
         ),
         (
+            |dir| fs::write(dir.join("a.jpg"), ICON).unwrap(),
+            "a.jpg: is no image of the kind in its name",
+        ),
+        (
+            |dir| fs::write(dir.join("a b.png"), ICON).unwrap(),
+            "a b.png: is an image whose name is not",
+        ),
+        (
+            |dir| fs::write(dir.join("a.png"), vec![0; 1024 * 1024 + 1]).unwrap(),
+            "a.png: is larger than 1048576 bytes",
+        ),
+        (
             |dir| fs::create_dir(dir.join("more")).unwrap(),
             "more: is not a regular file",
         ),
@@ -515,12 +645,14 @@ fn the_program_serves_the_folder() {
     let parent = tempfile::tempdir().unwrap();
     let site_dir = parent.path().join("site");
     fs::create_dir(&site_dir).unwrap();
-    fs::write(site_dir.join("about.md"), ABOUT).unwrap();
+    fs::write(site_dir.join("about.md"), format!("{ABOUT}\n![A](a.png)\n")).unwrap();
+    fs::write(site_dir.join("a.png"), ICON).unwrap();
     fs::write(site_dir.join(".about.md.swp"), "\0\u{1}").unwrap();
     let mut command = command(&parent.path().join("data"));
     let program = Program::start(command.env("LANDING_SITE_DIR", &site_dir));
     let (status, _) = program.send("GET", "/about", "", "");
     assert_eq!(status, 200);
+    assert_eq!(program.send("HEAD", "/images/a.png", "", "").0, 200);
     let (status, body) = program.send(
         "POST",
         "/api/v1/assistant/chat",

@@ -2,7 +2,8 @@
 //!
 //! HTML in the source is shown as text, and so is a link that would run a script. Comments are left out; one on a line of its own is a hint to
 //! the assistant, or puts the page in the navigation. A link that is alone in its paragraph may be a button or
-//! a form (`blocks`). An image becomes a link, because the policy of the pages lets none load.
+//! a form (`blocks`). An image of the operator's folder is shown; any other becomes a link, because the
+//! policy of the pages lets none load.
 
 #![allow(
     clippy::wildcard_enum_match_arm,
@@ -17,6 +18,8 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag
 
 use crate::domain::passage::Passage;
 
+use super::image::{FOLDER, Images};
+
 pub(super) use blocks::NEWSLETTER_FORM;
 
 /// A parsed Markdown document.
@@ -26,8 +29,10 @@ pub(super) struct Article {
     pub(super) lead: Section,
     /// The parts that begin with a second-level heading.
     pub(super) sections: Vec<Section>,
-    /// The source without its comments.
+    /// The source without its comments, with the addresses of its images.
     pub(super) markdown: String,
+    /// The first image that should be in the operator's folder and is not.
+    pub(super) missing_image: Option<String>,
     /// What the navigation calls the page, if it has it.
     pub(super) navigation: Option<String>,
 }
@@ -47,10 +52,10 @@ pub(super) struct Section {
     pub(super) hints: String,
 }
 
-/// Parses a document; `None` if it does not begin with a first-level heading.
-pub(super) fn read(markdown: &str) -> Option<Article> {
+/// Parses a document that may show `images`; `None` if it does not begin with a first-level heading.
+pub(super) fn read(markdown: &str, images: &Images) -> Option<Article> {
     let mut parts: Vec<Part<'_>> = Vec::new();
-    let mut filter = Filter::new(markdown);
+    let mut filter = Filter::new(markdown, images);
     for (event, range) in parse(markdown).into_offset_iter() {
         let hints_before = filter.hints.len();
         let event = filter.apply(event, range);
@@ -69,18 +74,21 @@ pub(super) fn read(markdown: &str) -> Option<Article> {
         }
     }
     let mut anchors = Vec::new();
-    let mut sections = parts.into_iter().map(|part| part.section(&mut anchors));
+    let sections = parts.into_iter();
+    let mut sections = sections.map(|part| part.section(&mut anchors, images));
     Some(Article {
         lead: sections.next()?,
         sections: sections.collect(),
-        markdown: without(markdown, &filter.comments),
+        missing_image: filter.missing_image,
+        markdown: edited(markdown, filter.edits),
         navigation: filter.navigation.map(str::to_owned),
     })
 }
 
-/// `markdown` as HTML, without anchors.
+/// `markdown` as HTML, without anchors and images.
 pub(super) fn to_html(markdown: &str) -> String {
-    let mut filter = Filter::new(markdown);
+    let images = Images::default();
+    let mut filter = Filter::new(markdown, &images);
     let events = parse(markdown).into_offset_iter();
     let events = events.filter_map(|(event, range)| filter.apply(event, range));
     let mut page = String::new();
@@ -99,28 +107,32 @@ fn parse(markdown: &str) -> Parser<'_> {
     Parser::new_ext(markdown, Options::ENABLE_TABLES)
 }
 
-/// Turns HTML into text and images into links, and takes comments out.
+/// Turns HTML into text and foreign images into links, and takes comments out.
 #[derive(Debug)]
 struct Filter<'a> {
     source: &'a str,
-    /// Where comments stand in the source, in order.
-    comments: Vec<Range<usize>>,
+    images: &'a Images,
+    /// What replaces parts of the source: comments, and the names of images.
+    edits: Vec<(Range<usize>, &'static str)>,
     hints: Vec<&'a str>,
     navigation: Option<&'a str>,
     is_in_comment: bool,
-    /// For each open link and image, whether it is shown as a link: none is inside another.
-    links: Vec<bool>,
+    /// What ends each open link and image, if it is shown. No link is inside another.
+    open: Vec<Option<TagEnd>>,
+    missing_image: Option<String>,
 }
 
 impl<'a> Filter<'a> {
-    const fn new(source: &'a str) -> Self {
+    const fn new(source: &'a str, images: &'a Images) -> Self {
         Self {
             source,
-            comments: Vec::new(),
+            images,
+            edits: Vec::new(),
             hints: Vec::new(),
             navigation: None,
             is_in_comment: false,
-            links: Vec::new(),
+            open: Vec::new(),
+            missing_image: None,
         }
     }
 
@@ -128,12 +140,12 @@ impl<'a> Filter<'a> {
     fn apply(&mut self, event: Event<'a>, range: Range<usize>) -> Option<Event<'a>> {
         match event {
             Event::InlineHtml(html) if html.starts_with("<!--") => {
-                self.comments.push(range);
+                self.edits.push((range, ""));
                 None
             }
             Event::Start(Tag::HtmlBlock) => {
                 let comment = comment(self.source.get(range.clone())?)?;
-                self.comments.push(range);
+                self.edits.push((range, ""));
                 self.is_in_comment = true;
                 let hint = comment
                     .strip_prefix(' ')
@@ -155,6 +167,13 @@ impl<'a> Filter<'a> {
             Event::Start(Tag::Image {
                 dest_url, title, ..
             }) => {
+                if let Some(name) = Images::name_in(&dest_url) {
+                    if self.images.contains(name) {
+                        return Some(self.show_image(&dest_url, name, title, range));
+                    }
+                    let missing = || name.to_owned();
+                    self.missing_image.get_or_insert_with(missing);
+                }
                 let is_address = !holds_content(&dest_url);
                 let link = Event::Start(Tag::Link {
                     link_type: LinkType::Inline,
@@ -168,18 +187,41 @@ impl<'a> Filter<'a> {
                 let is_address = !holds_content(dest_url);
                 self.open_link(is_address).then_some(event)
             }
-            Event::End(TagEnd::Image | TagEnd::Link) => {
-                let is_shown = self.links.pop().unwrap_or_default();
-                is_shown.then_some(Event::End(TagEnd::Link))
-            }
+            Event::End(TagEnd::Image | TagEnd::Link) => self.open.pop().flatten().map(Event::End),
             event => Some(event),
         }
     }
 
     fn open_link(&mut self, is_address: bool) -> bool {
-        let is_shown = is_address && !self.links.contains(&true);
-        self.links.push(is_shown);
+        let is_shown = is_address && !self.open.contains(&Some(TagEnd::Link));
+        self.open.push(is_shown.then_some(TagEnd::Link));
         is_shown
+    }
+
+    /// The beginning of the image `name`, which `url` means and which stands at `range`.
+    fn show_image(
+        &mut self,
+        url: &str,
+        name: &str,
+        title: CowStr<'a>,
+        range: Range<usize>,
+    ) -> Event<'a> {
+        self.open.push(Some(TagEnd::Image));
+        let image = self.source.get(range.clone()).unwrap_or_default();
+        // A reference is defined elsewhere, and stays as it is.
+        if url == name
+            && let Some(target) = image.rfind("](")
+            && let Some(at) = image.get(target..).and_then(|it| it.find(name))
+        {
+            let at = range.start + target + at;
+            self.edits.push((at..at, FOLDER));
+        }
+        Event::Start(Tag::Image {
+            link_type: LinkType::Inline,
+            dest_url: CowStr::from(format!("{FOLDER}{name}")),
+            title,
+            id: CowStr::Borrowed(""),
+        })
     }
 }
 
@@ -210,12 +252,14 @@ fn is_heading(event: &Event<'_>, wanted: HeadingLevel) -> bool {
     matches!(event, Event::Start(Tag::Heading { level, .. }) if *level == wanted)
 }
 
-/// `text` without those ranges and, after one of whole lines, without the empty line there.
-fn without(text: &str, ranges: &[Range<usize>]) -> String {
+/// `text` with those ranges replaced and, after one of whole lines, without the empty line there.
+fn edited(text: &str, mut edits: Vec<(Range<usize>, &str)>) -> String {
+    edits.sort_by_key(|(range, _)| range.start);
     let mut kept = String::with_capacity(text.len());
     let mut start = 0;
-    for range in ranges {
+    for (range, replacement) in edits {
         kept.push_str(text.get(start..range.start).unwrap_or_default());
+        kept.push_str(replacement);
         let (before, rest) = text.split_at_checked(range.end).unwrap_or((text, ""));
         let is_before_empty_line = before.ends_with('\n') && rest.starts_with('\n');
         start = range.end + usize::from(is_before_empty_line);
@@ -226,7 +270,7 @@ fn without(text: &str, ranges: &[Range<usize>]) -> String {
 
 impl Part<'_> {
     /// The section, with an anchor that is not in `anchors`, to which it is added.
-    fn section(mut self, anchors: &mut Vec<String>) -> Section {
+    fn section(mut self, anchors: &mut Vec<String>, images: &Images) -> Section {
         let heading_len = self
             .events
             .iter()
@@ -244,7 +288,7 @@ impl Part<'_> {
         Section {
             title,
             anchor,
-            html: page,
+            html: images.laid_out(page),
             text,
             hints: self.hints.join(" "),
         }

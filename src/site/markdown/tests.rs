@@ -1,5 +1,9 @@
 use super::*;
 
+fn read(markdown: &str) -> Option<Article> {
+    super::read(markdown, &Images::default())
+}
+
 #[test]
 fn a_section_has_an_anchor_html_and_plain_text() {
     let source = "# Title\n\nIntro.\n\n## What `it` is: *this*\n\n<!-- hint -->\n\nOne\n[two](http://x/y) & <b>.\n\n\

@@ -1,0 +1,214 @@
+//! The operator's images, which pages show by the names of their files.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use imagesize::{Compression, ImageType};
+
+use super::document::{Document, PAGE_MAX_AGE_S, Representation};
+use super::error::SiteError;
+
+/// An image of the operator's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteImage {
+    /// The name of its file.
+    pub name: String,
+    /// What is in it.
+    pub bytes: Bytes,
+}
+
+/// The longest name of an image.
+const NAME_LEN_MAX: usize = 64;
+
+/// Where the images are served.
+pub const FOLDER: &str = "/images/";
+
+/// The media type of SVG.
+pub const SVG: &str = "image/svg+xml";
+const AVIF: &str = "image/avif";
+const GIF: &str = "image/gif";
+const JPEG: &str = "image/jpeg";
+const PNG: &str = "image/png";
+const WEBP: &str = "image/webp";
+
+/// Whether a file of this name is an image, as its ending says.
+pub fn is_image(name: &str) -> bool {
+    media_type(name).is_some()
+}
+
+fn media_type(name: &str) -> Option<&'static str> {
+    let (_, ending) = name.rsplit_once('.')?;
+    Some(match ending.to_ascii_lowercase().as_str() {
+        "avif" => AVIF,
+        "gif" => GIF,
+        "jpeg" | "jpg" => JPEG,
+        "png" => PNG,
+        "svg" => SVG,
+        "webp" => WEBP,
+        _ => return None,
+    })
+}
+
+/// The media type that the content shows.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "images of all other kinds are refused"
+)]
+fn media_type_within(bytes: &[u8]) -> Option<&'static str> {
+    if std::str::from_utf8(bytes).is_ok_and(|text| text.contains("<svg")) {
+        return Some(SVG);
+    }
+    Some(match imagesize::image_type(bytes).ok()? {
+        ImageType::Gif => GIF,
+        ImageType::Heif(Compression::Av1) => AVIF,
+        ImageType::Jpeg => JPEG,
+        ImageType::Png => PNG,
+        ImageType::Webp => WEBP,
+        _ => return None,
+    })
+}
+
+/// The images, by name.
+#[derive(Debug, Default)]
+pub(super) struct Images(BTreeMap<String, Image>);
+
+#[derive(Debug)]
+struct Image {
+    media_type: &'static str,
+    /// Width and height in pixels; an SVG tells none.
+    size: Option<(usize, usize)>,
+    bytes: Bytes,
+}
+
+impl Images {
+    /// Checks names and content.
+    ///
+    /// # Errors
+    /// [`SiteError`] when one of them is wrong.
+    pub(super) fn read(files: &[SiteImage]) -> Result<Self, SiteError> {
+        let image = |file: &SiteImage| Ok((file.name.clone(), Image::read(file)?));
+        files.iter().map(image).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The name of the image that `url` means in the operator's folder, there or not: `crane.jpg` or
+    /// `/images/crane.jpg`.
+    pub(super) fn name_in(url: &str) -> Option<&str> {
+        let name = url.strip_prefix(FOLDER).unwrap_or(url);
+        (is_image(name) && is_name(name)).then_some(name)
+    }
+
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// `html` whose images are loaded when they come into view, in room that is kept for them.
+    pub(super) fn laid_out(&self, html: String) -> String {
+        if !html.contains("<img ") {
+            return html;
+        }
+        self.0.iter().fold(html, |html, (name, image)| {
+            let tag = format!("<img src=\"{FOLDER}{name}\"");
+            let size = image
+                .size
+                .map(|(width, height)| format!(" width=\"{width}\" height=\"{height}\""));
+            let size = size.unwrap_or_default();
+            html.replace(&tag, &format!("{tag} loading=\"lazy\"{size}"))
+        })
+    }
+
+    /// Each image under a path of its own.
+    pub(super) fn documents(&self) -> impl Iterator<Item = Document> {
+        self.0.iter().map(|(name, image)| {
+            let form = Representation::new(image.media_type, image.bytes.clone());
+            Document::new(format!("{FOLDER}{name}"), PAGE_MAX_AGE_S, vec![form])
+        })
+    }
+}
+
+impl Image {
+    fn read(file: &SiteImage) -> Result<Self, SiteError> {
+        let SiteImage { name, bytes } = file;
+        let wrong = |why: &str| SiteError::new(name, why);
+        if !is_name(name) {
+            return Err(wrong(
+                "is an image whose name is not up to 64 letters, digits and inner hyphens, \
+                 underscores and full stops",
+            ));
+        }
+        let media_type = media_type(name).filter(|it| media_type_within(bytes) == Some(it));
+        let media_type = media_type.ok_or_else(|| wrong("is no image of the kind in its name"))?;
+        let size = match media_type {
+            SVG => None,
+            _ => {
+                let size = imagesize::blob_size(bytes);
+                let size = size.map_err(|error| wrong(&format!("has no size: {error}")))?;
+                Some((size.width, size.height))
+            }
+        };
+        Ok(Self {
+            media_type,
+            size,
+            bytes: bytes.clone(),
+        })
+    }
+}
+
+/// Whether the name can stand in a URL as it is.
+fn is_name(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    text.len() <= NAME_LEN_MAX
+        && text.chars().all(is_allowed)
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_and_a_content_that_belong_together_make_an_image() {
+        const SHAPE: &[u8] = b"<?xml version=\"1.0\"?><svg xmlns=\"http://www.w3.org/2000/svg\"/>";
+        const ICON: &[u8] = include_bytes!("../../data/icon.png");
+        let jpeg = b"\xff\xd8\xff\xc0\x00\x0b\x08\x00\x10\x00\x20\x01\x01\x11\x00";
+        let gif = b"GIF89a\x20\x00\x10\x00\x00\x00\x00";
+        let read = |name: &str, bytes: &[u8]| {
+            let bytes = Bytes::copy_from_slice(bytes);
+            let name = name.to_owned();
+            let image = Image::read(&SiteImage { name, bytes });
+            image.map(|image| (image.media_type, image.size))
+        };
+        let small = Some((32, 16));
+        for (name, bytes, expected) in [
+            ("a.png", ICON, (PNG, Some((180, 180)))),
+            ("IMG_1.a-b.PNG", ICON, (PNG, Some((180, 180)))),
+            ("a.jpg", jpeg, (JPEG, small)),
+            ("a.jpeg", jpeg, (JPEG, small)),
+            ("a.gif", gif, (GIF, small)),
+            ("a.svg", SHAPE, (SVG, None)),
+        ] {
+            assert_eq!(read(name, bytes), Ok(expected), "{name}");
+        }
+        for (name, bytes) in [
+            ("a.jpg", ICON),
+            ("a.svg", ICON),
+            ("a.png", SHAPE),
+            ("a.avif", ICON),
+            ("a.webp", &gif[..]),
+            ("a.png", b""),
+            ("a.png", b"\x89PNG\r\n\x1a\n"),
+            ("a.svg", b"<html>"),
+            ("a.svg", b"<svg>\xff"),
+            ("a b.png", ICON),
+            ("-a.png", ICON),
+            ("\u{e4}.png", ICON),
+            ("a/b.png", ICON),
+            ("a%20b.png", ICON),
+        ] {
+            let error = read(name, bytes).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("{}: ", name.escape_debug())),
+                "{error}"
+            );
+        }
+    }
+}
