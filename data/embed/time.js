@@ -6,7 +6,7 @@ const WAIT_SECONDS_MAX = 366 * 24 * 3600;
 /** Above so many seconds a length of time is told in this unit. */
 const UNITS = [
   [24 * 3600, 24 * 3600, "day"],
-  [3600, 3600, "hour"],
+  [59 * 60, 3600, "hour"],
   [59, 60, "minute"],
   [0, 1, "second"],
 ];

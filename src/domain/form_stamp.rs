@@ -1,6 +1,7 @@
 //! The time at which a form was shown, as the form carries it: `MILLISECONDS.TAG`. The tag is 128 bits of
 //! keyed BLAKE3 in hexadecimal digits, so that nobody can make up a time, and nothing is stored.
 
+use constant_time_eq::constant_time_eq;
 use data_encoding::HEXLOWER;
 
 use super::secret::{MacKey, TokenKey};
@@ -34,8 +35,8 @@ impl FormStamp {
         let stamp = Self(Timestamp::from_ms(ms.parse().ok()?));
         // Another spelling of the number would be another text with the same tag.
         let is_spelled_so = stamp.0.as_ms().to_string() == ms;
-        // What is compared was hashed with a secret key, and differs as a whole from any guess.
-        (is_spelled_so && key.any(|key| stamp.tag(key) == tag)).then_some(stamp)
+        let is_ours = |key: &MacKey| constant_time_eq(stamp.tag(key).as_bytes(), tag.as_bytes());
+        (is_spelled_so && key.any(is_ours)).then_some(stamp)
     }
 
     /// Whether the form was sent sooner than people can.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::proof_of_work;
+
 /// The name of a policy, as in answers, documents and flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -178,6 +180,12 @@ impl Quota {
 
     /// The longest window, in milliseconds: 366 days.
     pub const WINDOW_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1000;
+
+    /// That of a proof of work: it counts once for as long as it is good.
+    pub const PROOF: Self = Self {
+        count: 1,
+        window_ms: proof_of_work::LIFETIME_MS,
+    };
 
     /// `count` in any `window_ms` milliseconds.
     ///

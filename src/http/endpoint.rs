@@ -38,8 +38,8 @@ pub struct Endpoint {
     pub deadline: Duration,
     /// Whether it changes more than counts, so that the handler must finish once it has begun.
     pub has_effects: bool,
-    /// Whether it is a page for people, which the description of the API leaves out.
-    pub is_page: bool,
+    /// Whether the description of the API has it. Forms for people are left out.
+    pub is_described: bool,
     /// Whether nothing is counted and no credential is looked at.
     pub is_free: bool,
     /// Whether every answer shows what is left of the chat quota.
@@ -90,7 +90,7 @@ impl Endpoint {
             body: None,
             deadline: Duration::from_secs(30),
             has_effects: false,
-            is_page: false,
+            is_described: true,
             is_free: false,
             shows_quota: false,
             checks_origin: false,

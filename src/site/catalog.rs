@@ -1,7 +1,6 @@
 //! The table of the site: a row for each page, and for each document that one file makes.
 
 use bytes::Bytes;
-use minijinja::value::Value;
 
 use crate::domain::language::Language;
 
@@ -25,19 +24,6 @@ pub(super) struct PageRow {
     pub(super) languages: &'static [Language],
     /// Whether the assistant may quote it.
     pub(super) is_quoted: bool,
-}
-
-/// What a page is laid out with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Layout<'a> {
-    /// The template of its HTML.
-    pub(super) template: &'a str,
-    /// The beginning of its `Link` header.
-    pub(super) link: Option<&'a str>,
-    /// The template of what follows in its Markdown.
-    pub(super) markdown_end: Option<&'a str>,
-    /// What these templates may use beside the article.
-    pub(super) values: &'a Value,
 }
 
 /// A document that one template makes.
@@ -109,8 +95,8 @@ pub(super) const PAGES: &[PageRow] = &[
 ];
 
 impl PageRow {
-    /// An article in English.
-    const ENGLISH: Self = Self {
+    /// An article in English; its layout is that of most pages.
+    pub(super) const ENGLISH: Self = Self {
         path: "",
         template: "",
         layout: ARTICLE,
@@ -119,21 +105,6 @@ impl PageRow {
         languages: &[Language::English],
         is_quoted: false,
     };
-
-    /// What it is laid out with; `values` are for its templates.
-    pub(super) fn layout<'a>(&'a self, values: &'a Value) -> Layout<'a> {
-        Layout {
-            template: self.layout,
-            link: self.link,
-            markdown_end: self.markdown_end,
-            values,
-        }
-    }
-}
-
-/// The layout of most pages.
-pub(super) fn article(values: &Value) -> Layout<'_> {
-    PageRow::ENGLISH.layout(values)
 }
 
 /// The page of a problem code, rendered once for each.

@@ -76,9 +76,9 @@ impl Locales {
         }
     }
 
-    /// The keys that begin with `prefix`, in the order of the English file.
-    pub(super) fn keys(prefix: &str) -> impl Iterator<Item = &'static str> {
-        keys(Language::English).filter(move |key| key.starts_with(prefix))
+    /// The keys of all messages, in the order of the English file.
+    pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+        keys(Language::English)
     }
 }
 

@@ -53,6 +53,7 @@ use serde::Serialize;
 use crate::domain::language::Language;
 use crate::domain::passage::Passage;
 
+use catalog::PageRow;
 pub use document::{Document, HTML, Representation};
 pub use error::SiteError;
 pub use facts::SiteFacts;
@@ -156,7 +157,7 @@ impl Site {
         let mut passages = Vec::new();
         for row in catalog::PAGES {
             let page = Page::read(&templates, row.path, row.template, row.languages, &contents)?;
-            documents.extend(page.documents(&templates, row.layout(&contents))?);
+            documents.extend(page.documents(&templates, row, &contents)?);
             if row.path == "/docs" {
                 let sections = page.passages(base_url);
                 documents.push(search::document(base_url, &sections, &groups));
@@ -169,7 +170,7 @@ impl Site {
         let passages = introduced(passages, own_passages.collect());
         let problem_pages = problems.iter().map(|problem| problem.page(&templates));
         for page in own_pages.into_iter().map(Ok).chain(problem_pages) {
-            documents.extend(page?.documents(&templates, catalog::article(&contents))?);
+            documents.extend(page?.documents(&templates, &PageRow::ENGLISH, &contents)?);
         }
         documents.extend(description.documents());
         documents.push(catalog::touch_icon());

@@ -6,7 +6,7 @@ use minijinja::value::Value;
 use crate::domain::language::Language;
 use crate::domain::passage::Passage;
 
-use super::catalog::{FRAME, Layout, SIGN_UP};
+use super::catalog::{FRAME, PageRow, SIGN_UP};
 use super::context::escape_markdown;
 use super::document::{Document, HTML, MARKDOWN, PAGE_MAX_AGE_S, Representation};
 use super::error::SiteError;
@@ -77,21 +77,23 @@ impl Page {
         }
     }
 
-    /// The page and its Markdown, each in its languages.
+    /// The page and its Markdown, each in its languages, laid out as `row` says; `values` are for the
+    /// templates.
     ///
     /// # Errors
     /// [`SiteError`] when a template cannot be rendered.
     pub(super) fn documents(
         &self,
         templates: &Templates,
-        layout: Layout<'_>,
+        row: &PageRow,
+        values: &Value,
     ) -> Result<[Document; 2], SiteError> {
         let (mut pages, mut twins) = (Vec::new(), Vec::new());
         for text in &self.texts {
-            let html = Representation::new(HTML, self.html(templates, text, layout)?);
+            let html = Representation::new(HTML, self.html(templates, text, row.layout, values)?);
             let mut markdown = text.article.markdown.clone();
-            if let Some(end) = layout.markdown_end {
-                markdown.extend(["\n", &templates.fill(end, layout.values.clone())?]);
+            if let Some(end) = row.markdown_end {
+                markdown.extend(["\n", &templates.fill(end, values.clone())?]);
             }
             let markdown = Representation::new(MARKDOWN, markdown);
             let forms = [html, markdown];
@@ -105,7 +107,7 @@ impl Page {
         let markdown_path = self.markdown_path();
         let alternate = format!("<{markdown_path}>; rel=\"alternate\"; type=\"text/markdown\"");
         let page = Document {
-            link: Some(match layout.link {
+            link: Some(match row.link {
                 Some(link) => format!("{link}, {alternate}"),
                 None => alternate,
             }),
@@ -122,7 +124,8 @@ impl Page {
         &self,
         templates: &Templates,
         text: &Text,
-        layout: Layout<'_>,
+        layout: &str,
+        values: &Value,
     ) -> Result<String, SiteError> {
         let Article { lead, sections, .. } = &text.article;
         let section = |section: &Section| {
@@ -136,9 +139,9 @@ impl Page {
             here => self.path.as_str(),
             lead => Value::from_safe_string(lead.html.clone()),
             sections => sections.iter().map(section).collect::<Vec<_>>(),
-            ..layout.values.clone()
+            ..values.clone()
         };
-        let body = templates.fill_in(text.language, layout.template, article)?;
+        let body = templates.fill_in(text.language, layout, article)?;
         let body = with_form(templates, text.language, body)?;
         let languages = self.texts.iter().map(|text| text.language);
         let language = |it: Language| context! { tag => it.tag(), name => it.name() };
@@ -149,7 +152,7 @@ impl Page {
             languages => languages.map(language).collect::<Vec<_>>(),
             markdown_path => Value::from_safe_string(self.markdown_path()),
             body => Value::from_safe_string(body.clone()),
-            ..layout.values.clone()
+            ..values.clone()
         };
         let html = templates.fill_in(text.language, FRAME, frame)?;
         if html.contains(&body) {

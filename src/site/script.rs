@@ -127,7 +127,7 @@ fn texts(
         args.set(name, format!("{{{name}}}"));
     }
     let is_named = |key: &&'static str| source.contains(&format!("\"{key}\""));
-    let keys: Vec<_> = Locales::keys("").filter(is_named).collect();
+    let keys: Vec<_> = Locales::keys().filter(is_named).collect();
     let of_language = |language: Language| {
         let messages = keys.iter();
         let messages = messages.map(|key| Ok((*key, locales.text(language, key, &args)?)));
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn every_message_that_a_script_names_is_there() {
-        let keys: Vec<_> = Locales::keys("").collect();
+        let keys: Vec<_> = Locales::keys().collect();
         for (_, text) in MODULES.into_iter().chain(PARTS.map(|text| ("", text))) {
             for word in text.split('"') {
                 let is_key = ["form-", "frame-", "newsletter-", "chat-", "script-"];

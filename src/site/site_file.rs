@@ -2,6 +2,7 @@
 
 use crate::domain::language::Language;
 
+use super::catalog;
 use super::error::SiteError;
 
 /// A file of the operator's.
@@ -39,9 +40,6 @@ const REPLACEABLE: &[&str] = &[
     "style.css",
 ];
 
-/// Those of them that come in every language of the pages.
-const TRANSLATED: &[&str] = &["help.md", "index.md"];
-
 /// Names that are the first segment of other paths of the service.
 const RESERVED: &[&str] = &[
     "agent",
@@ -70,7 +68,7 @@ impl SiteFile {
             return Ok(FileRole::Replacement);
         }
         let (original, language) = page_and_language(&self.name);
-        if language.is_some() && TRANSLATED.contains(&original.as_str()) {
+        if language.is_some() && is_translated(&original) {
             return Ok(FileRole::Replacement);
         }
         let is_replaceable = REPLACEABLE.contains(&original.as_str());
@@ -96,6 +94,12 @@ impl SiteFile {
             )),
         }
     }
+}
+
+/// Whether the page made from `template` comes in more than one language.
+fn is_translated(template: &str) -> bool {
+    let mut pages = catalog::PAGES.iter().filter(|row| row.languages.len() > 1);
+    pages.any(|row| row.template == template)
 }
 
 impl SiteFile {

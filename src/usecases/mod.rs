@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`admit`] | authenticates a request and counts it |
 //! | [`subscribe`] | signs an address up for the newsletter |
-//! | [`newsletter_form`] | the same by a plain form, which bots send, too |
+//! | [`subscribe_by_form`] | the same by a plain form, which bots send, too |
 //! | [`ask_assistant`] | answers a visitor within the quota; shows what is left of it |
 //! | [`issue_key`] | issues a free API key |
 //! | [`register_agent`] | registers an agent and issues its first token |
@@ -27,7 +27,7 @@ pub mod issue_token;
 pub mod keys;
 pub mod limits;
 pub mod meter;
-pub mod newsletter_form;
 pub mod register_agent;
 pub mod revoke;
 pub mod subscribe;
+pub mod subscribe_by_form;

@@ -223,7 +223,6 @@ async fn an_address_that_is_none_comes_back_with_what_to_do() {
         ("name=Ada", "Please enter your e-mail address."),
         ("email=ada", "Please check the address."),
         ("email=ada&lang=de", "Bitte prüfen Sie die Adresse."),
-        ("email=a@example.com&email=b@example.com", "Please check"),
         (
             "email=ada%40example.com%0d%0aBcc:+eve@example.com",
             "Please check",
@@ -231,6 +230,10 @@ async fn an_address_that_is_none_comes_back_with_what_to_do() {
         ("email=ada%00@example.com", "Please check"),
         ("email=%", "Please enter your address once more."),
         ("email=%ff", "Please enter your address once more."),
+        (
+            "email=a@example.com&email=b@example.com",
+            "Please enter your address once more.",
+        ),
         (
             "email=\u{e9}%zz@example.com",
             "Please enter your address once more.",
@@ -302,7 +305,11 @@ async fn a_form_leads_to_this_origin_or_an_allowed_one() {
         assert_eq!(location(&reply), led_to, "{redirect}");
     }
     let twice = "email=bob@example.com&redirect=/a&redirect=/b";
-    assert_again(&app.send(form(twice)).await, 400, "Please check");
+    assert_again(
+        &app.send(form(twice)).await,
+        400,
+        "Please enter your address once more.",
+    );
     // The page that comes back may lead there, too.
     let body = "email=ada&redirect=https://shop.example/danke";
     let reply = app.send(form(body)).await;

@@ -106,7 +106,8 @@ impl Contract {
         let path = path.split('?').next().unwrap();
         // Pages for people are no part of the API, and neither is what belongs to a form.
         let is_problem = reply.header("content-type") == Some("application/problem+json");
-        let is_page = |endpoint: &Endpoint| endpoint.is_page && endpoint.paths.contains(&path);
+        let is_page =
+            |endpoint: &Endpoint| !endpoint.is_described && endpoint.paths.contains(&path);
         if reply.is_page_for_one_request() || !is_problem && ENDPOINTS.iter().copied().any(is_page)
         {
             return;

@@ -20,13 +20,14 @@ use crate::http::endpoint::Endpoint;
 use crate::http::headers::NO_STORE;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
+use crate::usecases::subscribe_by_form::FormCharge;
 
 use super::fields::FormFields;
 
 pub(crate) const CHALLENGE: Endpoint = Endpoint {
     name: "newsletter.challenge",
     paths: &["/newsletter/challenge"],
-    is_page: true,
+    is_described: false,
     ..Endpoint::get(|context, _body| Box::pin(async move { challenge(&context) }))
 };
 
@@ -68,16 +69,12 @@ fn challenge(context: &RequestContext) -> Result<Reply, Problem> {
 
 /// A solution as ALTCHA's widget sends it.
 #[derive(Debug, Deserialize)]
-struct Payload<'a> {
-    #[serde(borrow)]
-    algorithm: std::borrow::Cow<'a, str>,
-    #[serde(borrow)]
-    challenge: std::borrow::Cow<'a, str>,
+struct Payload {
+    algorithm: String,
+    challenge: String,
     number: u64,
-    #[serde(borrow)]
-    salt: std::borrow::Cow<'a, str>,
-    #[serde(borrow)]
-    signature: std::borrow::Cow<'a, str>,
+    salt: String,
+    signature: String,
 }
 
 /// The check that a form did not pass.
@@ -91,14 +88,11 @@ pub(super) enum Stopped {
     Proof,
 }
 
-/// Checks a form, and returns the proof that it brings, if any.
-pub(super) fn check(
-    context: &RequestContext,
-    fields: &FormFields,
-) -> Result<Option<Proof>, Stopped> {
+/// Checks a form, and returns what it is charged.
+pub(super) fn check(context: &RequestContext, fields: &FormFields) -> Result<FormCharge, Stopped> {
     let (app, now) = (context.app(), context.now);
     if !app.settings.checks_forms {
-        return Ok(None);
+        return Ok(FormCharge::Nothing);
     }
     let stopped = &app.metrics.forms;
     if fields.website.is_some() {
@@ -113,19 +107,20 @@ pub(super) fn check(
         }
     }
     let Some(altcha) = &fields.altcha else {
-        return Ok(None);
+        return Ok(FormCharge::Count);
     };
-    let proof = proof(altcha, now, app);
-    if proof.is_none() {
-        stopped.proof.increase();
-        return Err(Stopped::Proof);
+    match proof(altcha, now, app) {
+        Some(proof) => Ok(FormCharge::Proof(proof)),
+        None => {
+            stopped.proof.increase();
+            Err(Stopped::Proof)
+        }
     }
-    Ok(proof)
 }
 
 fn proof(altcha: &str, now: Timestamp, app: &App) -> Option<Proof> {
     let json = STANDARD.decode(altcha).ok()?;
-    let payload: Payload<'_> = serde_json::from_slice(&json).ok()?;
+    let payload: Payload = serde_json::from_slice(&json).ok()?;
     let solution = Solution {
         algorithm: &payload.algorithm,
         challenge: &payload.challenge,

@@ -16,8 +16,6 @@ use crate::http::wire::Errors;
 pub(super) struct FormFields {
     /// As it was typed.
     pub(super) typed: String,
-    /// Whether a field came twice that may come once.
-    has_twins: bool,
     pub(super) redirect: Option<String>,
     pub(super) language: Language,
     /// The field that people do not see.
@@ -46,9 +44,6 @@ impl FormFields {
 
     pub(super) fn email(&self) -> Result<EmailAddress, Invalid> {
         let typed = self.typed.trim();
-        if self.has_twins {
-            return Err(Invalid::Wrong);
-        }
         if typed.is_empty() {
             return Err(Invalid::Missing);
         }
@@ -59,7 +54,7 @@ impl FormFields {
 /// Reads a body of either media type.
 ///
 /// # Errors
-/// A problem when it is no form in UTF-8.
+/// A problem when it is no form in UTF-8, or a field comes twice.
 pub(super) async fn read(context: &RequestContext, body: Bytes) -> Result<FormFields, Problem> {
     let media_type = context.headers().get(CONTENT_TYPE);
     let media_type = media_type.and_then(|value| value.to_str().ok());
@@ -67,11 +62,11 @@ pub(super) async fn read(context: &RequestContext, body: Bytes) -> Result<FormFi
         Some(boundary) => form::parse_multipart(body, boundary).await?,
         None => form::parse(&body)?,
     };
-    Ok(FormFields::of(context, &form))
+    FormFields::of(context, &form)
 }
 
 impl FormFields {
-    fn of(context: &RequestContext, form: &FormParams) -> Self {
+    fn of(context: &RequestContext, form: &FormParams) -> Result<Self, Problem> {
         let mut errors = Errors::default();
         let mut field = |name| form.optional(name, &mut errors).map(str::to_owned);
         let named = field("lang");
@@ -83,12 +78,8 @@ impl FormFields {
             website: field("website"),
             began: field("began"),
             altcha: field("altcha"),
-            has_twins: false,
         };
-        Self {
-            has_twins: errors.finish(Some(())).is_err(),
-            ..fields
-        }
+        errors.finish(Some(fields))
     }
 }
 

@@ -14,14 +14,13 @@ use hyper::header::{HeaderValue, LOCATION};
 
 use crate::domain::decision::Decision;
 use crate::domain::language::Language;
-use crate::domain::proof_of_work::Proof;
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{BodyRule, Endpoint};
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
 use crate::http::written_page::WrittenPage;
-use crate::usecases::newsletter_form::{FormError, subscribe_by_form};
-use crate::usecases::subscribe::{SubscribeError, Subscribed, subscribe};
+use crate::usecases::subscribe::Subscribed;
+use crate::usecases::subscribe_by_form::{FormCharge, SubscribeByFormError, subscribe_by_form};
 
 use checks::Stopped;
 use fields::{FormFields, Invalid};
@@ -31,7 +30,7 @@ use redirect::Target;
 pub(crate) const SHOW: Endpoint = Endpoint {
     name: "newsletter.form",
     paths: &[PATH],
-    is_page: true,
+    is_described: false,
     ..Endpoint::get(|context, _body| Box::pin(async move { show(&context) }))
 };
 
@@ -40,14 +39,14 @@ pub(crate) const SUBMIT: Endpoint = Endpoint {
     paths: &[PATH],
     body: Some(BodyRule::html_form(8)),
     has_effects: true,
-    is_page: true,
+    is_described: false,
     ..Endpoint::post(|context, body| Box::pin(submit(context, body)))
 };
 
 pub(crate) const THANKS: Endpoint = Endpoint {
     name: "newsletter.thanks",
     paths: &[THANKS_PATH],
-    is_page: true,
+    is_described: false,
     ..Endpoint::get(|context, _body| Box::pin(async move { thank(&context) }))
 };
 
@@ -89,7 +88,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
         &context.origins,
     );
     let refused = match checks::check(&context, &fields) {
-        Ok(proof) => match sign_up(&context, &fields, proof).await {
+        Ok(charge) => match sign_up(&context, &fields, charge).await {
             Ok(_subscribed) => return see_other(&fields, target),
             Err(refused) => refused,
         },
@@ -112,30 +111,25 @@ enum Refused {
     Failed(Box<Problem>),
 }
 
-/// Signs the address up, charged as the settings say.
+/// Signs the address up.
 async fn sign_up(
     context: &RequestContext,
     fields: &FormFields,
-    proof: Option<Proof>,
+    charge: FormCharge,
 ) -> Result<Subscribed, Refused> {
     let email = fields.email().map_err(Refused::Address)?;
     let (app, client, now) = (context.app(), &context.client, context.now);
-    let failed = |error: SubscribeError| Refused::Failed(Box::new(error.into()));
-    if !app.settings.checks_forms {
-        let subscribed = subscribe(app.newsletter(), app.meter(), now, client, email).await;
-        return subscribed.map_err(failed);
-    }
-    let subscribed = subscribe_by_form(app.newsletter(), app.meter(), now, client, email, proof);
+    let subscribed = subscribe_by_form(app.newsletter(), app.meter(), now, client, email, charge);
     subscribed.await.map_err(|error| {
-        let stopped = &app.metrics.forms.proof;
-        match error {
-            FormError::Subscribe(error) => return failed(error),
-            FormError::ProofWanted(_) | FormError::ProofUsed => stopped.increase(),
-        }
-        match error {
-            FormError::ProofWanted(decision) => Refused::ProofWanted(Box::new(decision)),
-            FormError::ProofUsed | FormError::Subscribe(_) => Refused::Again,
-        }
+        let refused = match error {
+            SubscribeByFormError::Subscribe(error) => {
+                return Refused::Failed(Box::new(error.into()));
+            }
+            SubscribeByFormError::ProofWanted(decision) => Refused::ProofWanted(Box::new(decision)),
+            SubscribeByFormError::ProofUsed => Refused::Again,
+        };
+        app.metrics.forms.proof.increase();
+        refused
     })
 }
 

@@ -4,7 +4,7 @@ use crate::domain::client::{Client, LimitKey, Subject};
 use crate::domain::decision::Decision;
 use crate::domain::email::EmailAddress;
 use crate::domain::policy::{PolicyName, Quota};
-use crate::domain::proof_of_work::{LIFETIME_MS, Proof};
+use crate::domain::proof_of_work::Proof;
 use crate::domain::time::Timestamp;
 use crate::ports::{Admission, Charge};
 
@@ -13,7 +13,7 @@ use super::subscribe::{Newsletter, SubscribeError, Subscribed, subscribe};
 
 /// The address is not signed up.
 #[derive(Debug, thiserror::Error)]
-pub enum FormError {
+pub enum SubscribeByFormError {
     /// The network has to bring a proof of work, or wait.
     #[error("a proof of work is wanted")]
     ProofWanted(Decision),
@@ -25,61 +25,78 @@ pub enum FormError {
     Subscribe(#[from] SubscribeError),
 }
 
-/// Signs `email` up. Without a proof the sign-up counts under the policy of forms, past which a proof is
-/// wanted. A proof counts once, on all nodes that share their windows. Neither is used up by a sign-up that
-/// fails.
+/// What a form is charged beside what every sign-up is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormCharge {
+    /// Nothing: forms are not checked.
+    Nothing,
+    /// It counts under the policy of forms, past which a proof of work is wanted.
+    Count,
+    /// Its proof of work, which counts once, on all nodes that share their windows.
+    Proof(Proof),
+}
+
+/// Signs `email` up. A sign-up that fails gives back what the form was charged.
 ///
 /// # Errors
-/// [`FormError`] when the address was neither stored nor forwarded.
+/// [`SubscribeByFormError`] when the address was neither stored nor forwarded.
 pub async fn subscribe_by_form(
     newsletter: Newsletter<'_>,
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
     email: EmailAddress,
-    proof: Option<Proof>,
-) -> Result<Subscribed, FormError> {
-    let admission = match proof {
-        Some(proof) => use_up(meter, proof, now).await?,
-        None => count(meter, client, now).await?,
+    charge: FormCharge,
+) -> Result<Subscribed, SubscribeByFormError> {
+    let admission = match charge {
+        FormCharge::Nothing => None,
+        FormCharge::Count => Some(count(meter, client, now).await?),
+        FormCharge::Proof(proof) => Some(use_up(meter, proof, now).await?),
     };
     match subscribe(newsletter, meter, now, client, email).await {
         Ok(subscribed) => Ok(subscribed),
         Err(error) => {
-            let refunded = meter.refund_all(admission).await;
-            refunded.map_err(SubscribeError::from)?;
+            if let Some(admission) = admission {
+                let refunded = meter.refund_all(admission).await;
+                refunded.map_err(SubscribeError::from)?;
+            }
             Err(error.into())
         }
     }
 }
 
 /// Counts the sign-up under the policy of forms.
-async fn count(meter: Meter<'_>, client: &Client, now: Timestamp) -> Result<Admission, FormError> {
+async fn count(
+    meter: Meter<'_>,
+    client: &Client,
+    now: Timestamp,
+) -> Result<Admission, SubscribeByFormError> {
     let end_site = Subject::Network(client.network.end_site());
     let subjects = [(PolicyName::NewsletterForm, end_site)];
     let charged = meter.charge(client.network, &subjects, now).await;
     charged.map_err(|error| match error {
-        ChargeError::Refused(decision) => FormError::ProofWanted(decision),
+        ChargeError::Refused(decision) => SubscribeByFormError::ProofWanted(decision),
         ChargeError::Limiter(_) => SubscribeError::from(error).into(),
     })
 }
 
-/// Counts the proof in a window of its own, which holds one, for as long as the proof is good.
-async fn use_up(meter: Meter<'_>, proof: Proof, now: Timestamp) -> Result<Admission, FormError> {
+/// Counts the proof in a window of its own.
+async fn use_up(
+    meter: Meter<'_>,
+    proof: Proof,
+    now: Timestamp,
+) -> Result<Admission, SubscribeByFormError> {
     let policy = PolicyName::NewsletterForm;
-    let Ok(quota) = Quota::new(1, LIFETIME_MS) else {
-        return Err(FormError::ProofUsed);
-    };
     let charge = Charge {
         policy,
-        quota,
+        quota: Quota::PROOF,
         key: LimitKey::tagged(policy, *proof.id()),
         group: None,
     };
     let admission = meter.acquire(&[charge], now).await;
     let admission = admission.map_err(|error| SubscribeError::from(ChargeError::from(error)))?;
     if admission.decision.is_refused() {
-        return Err(FormError::ProofUsed);
+        return Err(SubscribeByFormError::ProofUsed);
     }
     Ok(admission)
 }
