@@ -51,7 +51,7 @@ class LandingNewsletter extends LandingElement {
         form.submit();
         return;
       }
-      shown.say(this.words("thanks", "newsletter-thanks", { email: address }), "good");
+      shown.say(this.words("thanks", "newsletter-thanks", { email: address }));
       if (email.value === address) {
         email.value = "";
       }

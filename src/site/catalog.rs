@@ -24,6 +24,8 @@ pub(super) struct PageRow {
     pub(super) languages: &'static [Language],
     /// Whether the assistant may quote it.
     pub(super) is_quoted: bool,
+    /// Whether its search looks through it and the reference.
+    pub(super) is_searched: bool,
 }
 
 /// A document that one template makes.
@@ -70,7 +72,9 @@ pub(super) const PAGES: &[PageRow] = &[
     PageRow {
         path: "/docs",
         template: "guide.md",
+        layout: "parts/guide.html",
         is_quoted: true,
+        is_searched: true,
         ..PageRow::ENGLISH
     },
     PageRow {
@@ -104,6 +108,7 @@ impl PageRow {
         markdown_end: None,
         languages: &[Language::English],
         is_quoted: false,
+        is_searched: false,
     };
 }
 

@@ -11,6 +11,7 @@
 //! | `catalog` | the table of pages and documents |
 //! | `locales` | the texts of the pages in each language |
 //! | `templates` | the files of `data/`, and rendering them |
+//! | `functions` | what templates may call |
 //! | `site_file` | the operator's own files |
 //! | [`image`] | the operator's images |
 //! | `page` | a page in the site's frame, its Markdown, its passages |
@@ -29,6 +30,7 @@ mod context;
 pub mod document;
 mod error;
 pub mod facts;
+mod functions;
 pub mod image;
 mod locales;
 mod markdown;
@@ -158,7 +160,7 @@ impl Site {
         for row in catalog::PAGES {
             let page = Page::read(&templates, row.path, row.template, row.languages, &contents)?;
             documents.extend(page.documents(&templates, row, &contents)?);
-            if row.path == "/docs" {
+            if row.is_searched {
                 let sections = page.passages(base_url);
                 documents.push(search::document(base_url, &sections, &groups));
             }

@@ -103,7 +103,8 @@ impl Scripts {
     }
 }
 
-/// A file without imports, lines of comment and indentation.
+/// A file without imports, lines of comment and indentation. It goes by the beginnings of lines: a comment
+/// stands on lines of its own, and no other line of the elements begins as one.
 fn compact(text: &str) -> String {
     const LEFT_OUT: [&str; 4] = ["import ", "//", "/*", "* "];
     let lines = text.lines().map(str::trim);

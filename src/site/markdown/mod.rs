@@ -284,7 +284,7 @@ impl Part<'_> {
             *id = Some(CowStr::from(anchor.clone()));
         }
         let mut page = String::new();
-        html::push_html(&mut page, blocks::dress(&self.events).into_iter());
+        html::push_html(&mut page, blocks::replaced(&self.events).into_iter());
         Section {
             title,
             anchor,

@@ -1,0 +1,219 @@
+//! The folder that `--site-dir` names, and what is wrong with its files.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use super::{ABOUT, ICON, render};
+use crate::program::{Program, command, run, text};
+
+/// A faulty file and its error.
+const FAULTY: [(&str, &str, &str); 20] = [
+    (
+        "about.md",
+        "Hello",
+        "about.md, line 1: does not begin with a title, such as # Title",
+    ),
+    (
+        "about.md",
+        "",
+        "about.md, line 1: does not begin with a title, such as # Title",
+    ),
+    (
+        "about.md",
+        "# A\n\n{{ nothing }}",
+        "about.md, line 3: undefined value",
+    ),
+    (
+        "about.md",
+        "# A\n{{ base_url",
+        "about.md, line 2: syntax error: unexpected end of input, expected end of variable block",
+    ),
+    (
+        "about.md",
+        "# A\n\n\n{% frob %}",
+        "about.md, line 4: syntax error: unknown statement frob",
+    ),
+    (
+        "about.md",
+        "# A\n{% include 'nowhere.md' %}",
+        "about.md, line 2: template not found: tried to include non-existing template 'nowhere.md'",
+    ),
+    (
+        "about.md",
+        "# A\n{% include 'about.md' %}",
+        "about.md, line 2: ",
+    ),
+    (
+        "about.md",
+        "# A\n{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+        "about.md, line 2: engine ran out of fuel",
+    ),
+    (
+        "about.md",
+        "# A\n{% for a in range(90000) %}{{ 'all of it, ' * 9000 }}{% endfor %}",
+        "about.md: is filled in to more than 4194304 bytes",
+    ),
+    (
+        "a\nb\u{1b}[31m.md",
+        "# A",
+        "a\\nb\\u{1b}[31m.md: is neither a page",
+    ),
+    (
+        "page.html",
+        "<title>{{ title }}</title>",
+        "page.html: has no {{ body }}",
+    ),
+    (
+        "page.html",
+        "\n{{ boddy }}",
+        "page.html, line 2: undefined value",
+    ),
+    (
+        "llms.txt",
+        "# L\n{{ own_pages[9].path }}",
+        "llms.txt, line 2: undefined value",
+    ),
+    (
+        "api.md",
+        "# A",
+        "api.md: /api is a path of the service already",
+    ),
+    (
+        "About.md",
+        "# A",
+        "About.md: is neither a page, named by up to 64 lowercase letters, digits and inner \
+         hyphens and .md, or .de.md for one in German, nor one of auth.md, developers.md, guide.md, help.md, home.html, index.md, llms.txt, page.html, problem.md, \
+         robots.txt, style.css",
+    ),
+    ("notes.txt", "x", "notes.txt: is neither a page"),
+    (
+        "about.md",
+        "# A\n\n![A yard](yard.jpg)",
+        "about.md, line 3: there is no file yard.jpg",
+    ),
+    (
+        "about.md",
+        "# A\n\nB.\n\n## C\n\n![A][y]\n\n[y]: /images/Crane.jpg",
+        "about.md, line 9: there is no file Crane.jpg",
+    ),
+    (
+        "index.md",
+        "# A\n\n[![A](a.webp)](/b)",
+        "index.md, line 3: there is no file a.webp",
+    ),
+    (
+        "images.md",
+        "# A",
+        "images.md: /images is a path of the service already",
+    ),
+];
+
+#[test]
+fn a_faulty_file_is_named_with_its_line() {
+    for (name, text, expected) in FAULTY {
+        let error = render(&[("aaa.md", "# Good"), (name, text)]).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+/// Starts the program on a folder that `fill` filled. Returns the error line.
+fn refused(fill: impl FnOnce(&Path)) -> String {
+    let parent = tempfile::tempdir().unwrap();
+    let site_dir = parent.path().join("site");
+    fs::create_dir(&site_dir).unwrap();
+    fill(&site_dir);
+    let data_dir = parent.path().join("data");
+    let mut command = command(&data_dir);
+    let output = run(command.arg("--site-dir").arg(&site_dir));
+    // So that the folder can be removed.
+    let _ = fs::set_permissions(&site_dir, Permissions::from_mode(0o700));
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    assert!(!data_dir.exists(), "it is refused before anything is made");
+    let line = text(&output.stderr);
+    let prefix = format!("error: --site-dir: {}: ", site_dir.display());
+    let line = line.strip_suffix('\n').unwrap();
+    line.strip_prefix(&prefix)
+        .unwrap_or_else(|| panic!("{line}"))
+        .to_owned()
+}
+
+#[test]
+fn a_bad_folder_stops_the_start_with_one_line() {
+    for (name, text, expected) in FAULTY {
+        let line = refused(|dir| fs::write(dir.join(name), text).unwrap());
+        assert!(line.starts_with(expected), "{line}");
+    }
+    for (fill, expected) in [
+        (
+            (|dir: &Path| fs::write(dir.join("a.md"), b"# A\n\xff").unwrap()) as fn(&Path),
+            "a.md, line 2: is not UTF-8",
+        ),
+        (
+            |dir| fs::write(dir.join("a.md"), "#".repeat(300_000)).unwrap(),
+            "a.md: is larger than 262144 bytes",
+        ),
+        (
+            |dir| symlink("/etc/hostname", dir.join("a.md")).unwrap(),
+            "a.md: leads out of the folder",
+        ),
+        (
+            |dir| fs::write(dir.join("a.jpg"), ICON).unwrap(),
+            "a.jpg: is no image of the kind in its name",
+        ),
+        (
+            |dir| fs::write(dir.join("a b.png"), ICON).unwrap(),
+            "a b.png: is an image whose name is not",
+        ),
+        (
+            |dir| fs::write(dir.join("a.png"), vec![0; 1024 * 1024 + 1]).unwrap(),
+            "a.png: is larger than 1048576 bytes",
+        ),
+        (
+            |dir| fs::create_dir(dir.join("more")).unwrap(),
+            "more: is not a regular file",
+        ),
+        (
+            |dir| {
+                let made = Command::new("mkfifo").arg(dir.join("a.md")).status();
+                assert!(made.unwrap().success());
+            },
+            "a.md: is not a regular file",
+        ),
+        (
+            |dir| fs::remove_dir(dir).unwrap(),
+            "No such file or directory",
+        ),
+    ] {
+        let line = refused(fill);
+        assert!(line.starts_with(expected), "{line}");
+        assert!(!line.contains('\n'), "{line}");
+    }
+}
+
+#[test]
+fn the_program_serves_the_folder() {
+    let parent = tempfile::tempdir().unwrap();
+    let site_dir = parent.path().join("site");
+    fs::create_dir(&site_dir).unwrap();
+    fs::write(site_dir.join("about.md"), format!("{ABOUT}\n![A](a.png)\n")).unwrap();
+    fs::write(site_dir.join("a.png"), ICON).unwrap();
+    fs::write(site_dir.join(".about.md.swp"), "\0\u{1}").unwrap();
+    let mut command = command(&parent.path().join("data"));
+    let program = Program::start(command.env("LANDING_SITE_DIR", &site_dir));
+    let (status, _) = program.send("GET", "/about", "", "");
+    assert_eq!(status, 200);
+    assert_eq!(program.send("HEAD", "/images/a.png", "", "").0, 200);
+    let (status, body) = program.send(
+        "POST",
+        "/api/v1/assistant/chat",
+        "",
+        r#"{"messages":[{"role":"user","content":"what are your opening hours?"}]}"#,
+    );
+    assert_eq!(status, 200);
+    let message = body["message"].as_str().unwrap();
+    assert!(message.contains("from 7 to 16"), "{message}");
+}

@@ -1,0 +1,93 @@
+//! The operator's images.
+
+use hyper::StatusCode;
+
+use super::{CRANE, ICON, app, body, get};
+use crate::harness::Call;
+
+#[tokio::test]
+async fn an_image_is_a_link_because_no_page_may_load_it() {
+    let text =
+        "# T\n\n![Our yard](https://img.example/yard.png) and ![a dot](data:image/png;base64,AA)";
+    let app = app(&[("yard.md", text)]);
+    let html = body(&app, "/yard").await;
+    assert!(html.contains("<a href=\"https://img.example/yard.png\">Our yard</a> and a dot"));
+    assert_eq!(html.matches("<img").count(), 1, "that of the frame");
+    // The Markdown twin keeps the image: its reader decides what to load.
+    assert_eq!(body(&app, "/yard.md").await, text);
+}
+
+#[tokio::test]
+async fn images_of_the_folder_are_shown() {
+    let text = "# T\n\n![Our *big* \"crane\"](crane.jpg \"A crane.jpg\") ![](logo.svg)\n\n\
+        <!-- a -->\n\n[![Icon](icon.PNG) us](/docs) ![c][c] ![d](/images/crane.jpg)\n\n\
+        ![e ![f](logo.svg)](crane.jpg)\n\n`![g](crane.jpg)` [h](crane.jpg) ![i](/crane.jpg) \
+        ![j](//x.example/crane.jpg) ![k](images/crane.jpg)\n\n## S\n\n![l](crane.jpg)\n\n\
+        [c]: crane.jpg\n";
+    let app = app(&[("yard.md", text), ("index.md", "# H\n\n![m](crane.jpg)\n")]);
+    let html = body(&app, "/yard").await;
+    let crane = "<img src=\"/images/crane.jpg\" loading=\"lazy\" width=\"32\" height=\"16\" alt=";
+    for part in [
+        format!("<p>{crane}\"Our big &quot;crane&quot;\" title=\"A crane.jpg\" /> <img src="),
+        "<img src=\"/images/logo.svg\" loading=\"lazy\" alt=\"\" /></p>".to_owned(),
+        "<a href=\"/docs\"><img src=\"/images/icon.PNG\" loading=\"lazy\" width=\"180\" \
+         height=\"180\" alt=\"Icon\" /> us</a>"
+            .to_owned(),
+        format!("{crane}\"c\" /> {crane}\"d\" />"),
+        format!("<p>{crane}\"e f\" /></p>"),
+        "<a href=\"crane.jpg\">h</a> <a href=\"/crane.jpg\">i</a> \
+         <a href=\"//x.example/crane.jpg\">j</a> <a href=\"images/crane.jpg\">k</a>"
+            .to_owned(),
+        format!("<p>{crane}\"l\" /></p>"),
+    ] {
+        assert!(html.contains(&part), "{part}: {html}");
+    }
+    assert!(body(&app, "/").await.contains(&format!("{crane}\"m\" />")));
+    // The Markdown has the addresses, but those of references.
+    let twin = body(&app, "/yard.md").await;
+    let expected = text
+        .replace("<!-- a -->\n\n", "")
+        .replace("(crane.jpg \"", "(/images/crane.jpg \"")
+        .replace("(logo.svg)", "(/images/logo.svg)")
+        .replace("(icon.PNG)", "(/images/icon.PNG)")
+        .replace("](crane.jpg)\n", "](/images/crane.jpg)\n");
+    assert_eq!(twin, expected);
+}
+
+#[tokio::test]
+async fn images_are_served_as_they_are_and_an_svg_runs_no_script() {
+    let app = app(&[]);
+    for (path, media_type, bytes) in [
+        ("/images/crane.jpg", "image/jpeg", Some(CRANE)),
+        ("/images/icon.PNG", "image/png", Some(ICON)),
+        ("/images/logo.svg", "image/svg+xml", None),
+    ] {
+        let reply = get(&app, path).await;
+        assert_eq!(reply.header("content-type"), Some(media_type));
+        assert_eq!(reply.header("cache-control"), Some("public, max-age=300"));
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+        assert!(bytes.is_none_or(|bytes| reply.body == bytes), "{path}");
+        let policy = reply.header("content-security-policy");
+        assert_eq!(
+            policy.is_some_and(|it| it.ends_with("; sandbox")),
+            bytes.is_none()
+        );
+        assert_eq!(reply.header("vary").is_some(), bytes.is_none(), "{path}");
+        let etag = reply.header("etag").unwrap();
+        let known = Call::get(path).header("if-none-match", etag);
+        assert_eq!(app.send(known).await.status, StatusCode::NOT_MODIFIED);
+    }
+    for path in [
+        "/images",
+        "/images/",
+        "/images/Crane.jpg",
+        "/images/a.jpg",
+        "/crane.jpg",
+    ] {
+        assert_eq!(
+            app.send(Call::get(path)).await.status,
+            StatusCode::NOT_FOUND,
+            "{path}"
+        );
+    }
+}
