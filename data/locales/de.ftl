@@ -155,3 +155,13 @@ embed-of-room = Wie hoch eine Unterhaltung wächst; wie weit der Knopf von der E
 embed-origins = Seiten anderer Herkunft
 embed-origins-about = Das Newsletter-Formular funktioniert auf jeder Seite. Für den Chat, und um ohne Seitenwechsel zu danken, startet der Betreiber von { $url } den Dienst mit `--allow-origin https://www.example.com`, der Herkunft Ihrer Seite. Die übrigen Nachrichten zählt ein Cookie des Dienstes, das Browser nur behalten, wenn beide dieselbe registrierte Domain haben.
 embed-policy = Sendet Ihre Seite eine Content-Security-Policy, braucht sie diese Quellen. Für Stile braucht sie keine.
+
+## What the assistant says around a passage
+
+assistant-unanswered = Dazu steht auf diesen Seiten nichts.
+assistant-question = Was möchten Sie wissen?
+assistant-topics = Vielleicht hilft eines davon:
+assistant-all = Alles Weitere:
+assistant-more = Mehr:
+assistant-no-pages = Es gibt noch keine Seiten.
+assistant-away = Das Sprachmodell des Assistenten ist gerade nicht erreichbar. Dies stammt von den Seiten dieser Website und zählt nicht.

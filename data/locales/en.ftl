@@ -155,3 +155,13 @@ embed-of-room = How high a conversation may grow; how far the button is from the
 embed-origins = Pages of other origins
 embed-origins-about = The newsletter form works on every page. For the chat, and to say thank you without leaving the page, whoever runs { $url } starts it with `--allow-origin https://www.example.com`, your page’s origin. The messages left are counted by a cookie of the service, which browsers keep only where both have the same registered domain.
 embed-policy = If your page sends a Content-Security-Policy, it needs these sources. It needs none for styles.
+
+## What the assistant says around a passage
+
+assistant-unanswered = The pages of this service do not answer that.
+assistant-question = What would you like to know?
+assistant-topics = Perhaps one of these helps:
+assistant-all = Everything else:
+assistant-more = More:
+assistant-no-pages = There are no pages yet.
+assistant-away = The assistant’s language model is away just now. This is from the pages of this site, and it does not count.

@@ -155,3 +155,13 @@ embed-of-room = Cuánto puede crecer una conversación; a qué distancia de la e
 embed-origins = Páginas de otros orígenes
 embed-origins-about = El formulario del boletín funciona en cualquier página. Para el chat, y para dar las gracias sin salir de la página, quien opera { $url } lo inicia con `--allow-origin https://www.example.com`, el origen de su página. Los mensajes que quedan los cuenta una cookie del servicio, que los navegadores solo guardan si ambos tienen el mismo dominio registrado.
 embed-policy = Si su página envía una Content-Security-Policy, necesita estas fuentes. Para los estilos no necesita ninguna.
+
+## What the assistant says around a passage
+
+assistant-unanswered = Las páginas de este sitio no lo cuentan.
+assistant-question = ¿Qué desea saber?
+assistant-topics = Quizá le ayude algo de esto:
+assistant-all = Todo lo demás:
+assistant-more = Más:
+assistant-no-pages = Todavía no hay páginas.
+assistant-away = El modelo de lenguaje del asistente no está disponible en este momento. Esto viene de las páginas de este sitio y no cuenta.

@@ -155,3 +155,13 @@ embed-of-room = La hauteur maximale d’une conversation ; la distance du bouton
 embed-origins = Pages d’autres origines
 embed-origins-about = Le formulaire de la newsletter fonctionne sur toute page. Pour le chat, et pour remercier sans quitter la page, l’exploitant de { $url } lance le service avec `--allow-origin https://www.example.com`, l’origine de votre page. Les messages restants sont comptés par un cookie du service, que les navigateurs ne gardent que si les deux ont le même domaine enregistré.
 embed-policy = Si votre page envoie une Content-Security-Policy, il lui faut ces sources. Il n’en faut aucune pour les styles.
+
+## What the assistant says around a passage
+
+assistant-unanswered = Les pages de ce site n’en parlent pas.
+assistant-question = Que souhaitez-vous savoir ?
+assistant-topics = L’une de ces questions vous aidera peut-être :
+assistant-all = Tout le reste :
+assistant-more = En savoir plus :
+assistant-no-pages = Il n’y a pas encore de pages.
+assistant-away = Le modèle de langage de l’assistant est indisponible pour le moment. Ceci vient des pages de ce site et n’est pas compté.

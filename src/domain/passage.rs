@@ -22,3 +22,22 @@ impl Passage {
     /// The indent of each line of a code example.
     pub const CODE_INDENT: &str = "    ";
 }
+
+/// What the assistant says around a passage, in one language.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Phrases {
+    /// That the pages do not answer the question.
+    pub unanswered: String,
+    /// Asks what the visitor wants to know.
+    pub question: String,
+    /// Before some topics.
+    pub topics: String,
+    /// Before the URL of all topics.
+    pub all: String,
+    /// Before the URL of the passage.
+    pub more: String,
+    /// That there are no pages.
+    pub no_pages: String,
+    /// That the operator's model is away, and the pages answer.
+    pub away: String,
+}

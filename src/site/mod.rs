@@ -45,6 +45,7 @@ mod skill;
 mod templates;
 pub mod tools;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -53,7 +54,7 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::domain::language::Language;
-use crate::domain::passage::Passage;
+use crate::domain::passage::{Passage, Phrases};
 
 use catalog::PageRow;
 pub use document::{Document, HTML, Representation};
@@ -75,6 +76,7 @@ use tools::Toolbox;
 pub struct Site {
     documents: Vec<Document>,
     passages: Vec<Passage>,
+    phrases: BTreeMap<Language, Phrases>,
     toolbox: Toolbox,
     page_writer: PageWriter,
 }
@@ -185,6 +187,7 @@ impl Site {
         Ok(Self {
             documents,
             passages,
+            phrases: phrases(&templates)?,
             toolbox,
             page_writer: PageWriter::new(Arc::new(templates), contents),
         })
@@ -210,6 +213,28 @@ impl Site {
     pub fn passages(&self) -> &[Passage] {
         &self.passages
     }
+
+    /// What the assistant says around them, by language.
+    pub const fn phrases(&self) -> &BTreeMap<Language, Phrases> {
+        &self.phrases
+    }
+}
+
+fn phrases(templates: &Templates) -> Result<BTreeMap<Language, Phrases>, SiteError> {
+    let phrases = Language::ALL.into_iter().map(|language| {
+        let text = |key| templates.text(language, key);
+        let phrases = Phrases {
+            unanswered: text("assistant-unanswered")?,
+            question: text("assistant-question")?,
+            topics: text("assistant-topics")?,
+            all: text("assistant-all")?,
+            more: text("assistant-more")?,
+            no_pages: text("assistant-no-pages")?,
+            away: text("assistant-away")?,
+        };
+        Ok((language, phrases))
+    });
+    phrases.collect()
 }
 
 /// All passages, with the introduction of each language first, then the operator's `own`: a model with

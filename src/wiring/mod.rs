@@ -85,7 +85,7 @@ pub fn model_client(
     interrupt: &CancellationToken,
 ) -> Result<Arc<dyn ModelClient>, String> {
     let Some(model) = &args.model else {
-        return Ok(Arc::new(PassageModelClient::new(site.passages())));
+        return Ok(Arc::new(passage_model(site)));
     };
     let client = openai_client(model, &args.service_name, site, interrupt.clone())?;
     Ok(Arc::new(client))
@@ -93,7 +93,11 @@ pub fn model_client(
 
 /// What answers from the site's pages while the model that the flags name is away, if they want that.
 pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> {
-    falls_back(args).then(|| Arc::new(PassageModelClient::new(site.passages()).standing_in()) as _)
+    falls_back(args).then(|| Arc::new(passage_model(site).standing_in()) as _)
+}
+
+fn passage_model(site: &Site) -> PassageModelClient {
+    PassageModelClient::new(site.passages(), site.phrases())
 }
 
 fn falls_back(args: &Args) -> bool {

@@ -12,7 +12,6 @@ mod admin_page;
 mod agent;
 mod architecture;
 mod assistant;
-mod assistant_fresh;
 mod assistant_pages;
 mod assistant_visitors;
 mod backup;

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::openai::server_before;
 use crate::openai::upstream::{self, Script, Upstream, chunk};
+use crate::site::{facts, render};
 use crate::transport::{Connection, Server, hello};
 
 const PATH: &str = "/api/v1/assistant/chat";
@@ -105,7 +106,10 @@ async fn the_embedded_model_streams_paragraphs() {
         language: None,
     };
     let app = Setup {
-        model: Arc::new(PassageModelClient::new(&[passage])),
+        model: Arc::new(PassageModelClient::new(
+            &[passage],
+            render(&facts()).phrases(),
+        )),
         ..Setup::default()
     }
     .start();

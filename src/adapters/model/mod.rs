@@ -3,12 +3,14 @@
 //! | Module | Holds |
 //! |---|---|
 //! | `passages` | the answer from the pages |
-//! | `passage_index` | the pages of one language, ranked |
-//! | `lexicon` | what is known of a language: stop words, stems, synonyms |
+//! | `passage_index` | the pages of one language, and the examples by which a question finds its passage |
+//! | `naive_bayes` | learning from examples |
+//! | `features` | what a text is compared by |
 //! | `quotation` | a passage as an answer |
 //! | [`openai`] | a model on another server |
 
-mod lexicon;
+mod features;
+mod naive_bayes;
 pub mod openai;
 mod passage_index;
 mod passages;

@@ -38,7 +38,7 @@ pub(super) fn answer_first(text: &str, worth: impl Fn(&str) -> f64) -> String {
 }
 
 /// The sentences of a block of prose, without the blanks between them.
-fn sentences(block: &str) -> impl Iterator<Item = &str> {
+pub(super) fn sentences(block: &str) -> impl Iterator<Item = &str> {
     let mut rest = block;
     std::iter::from_fn(move || {
         let text = rest.trim_start();

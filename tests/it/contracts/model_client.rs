@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::openai::settings;
 use crate::openai::upstream::{Script, Upstream, chunk};
+use crate::site::{facts, render};
 
 /// The one place here that knows how a model is asked. The pieces together are the answer.
 async fn reply(model: &dyn ModelClient, conversation: &Conversation) -> Result<String, ModelError> {
@@ -96,8 +97,10 @@ fn passage(title: &str, text: &str) -> Passage {
 async fn the_passages_answer_whatever_is_asked() {
     let newsletter = passage("How to subscribe", "Send your address.\n\n    POST /api");
     let bare = passage("Why", "");
-    check(&PassageModelClient::new(&[newsletter, bare])).await;
-    check(&PassageModelClient::new(&[])).await;
+    let site = render(&facts());
+    let phrases = site.phrases();
+    check(&PassageModelClient::new(&[newsletter, bare], phrases)).await;
+    check(&PassageModelClient::new(&[], phrases)).await;
 }
 
 #[tokio::test]

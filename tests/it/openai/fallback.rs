@@ -21,7 +21,8 @@ const AWAY: &str = "The assistant\u{2019}s language model is away just now. This
 const UNMEASURED: &str = "1000000/60s";
 
 fn before(model: Arc<OpenAiModelClient>) -> Setup {
-    let pages = PassageModelClient::new(render(&facts()).passages()).standing_in();
+    let site = render(&facts());
+    let pages = PassageModelClient::new(site.passages(), site.phrases()).standing_in();
     Setup {
         model,
         model_fallback: Some(Arc::new(pages)),

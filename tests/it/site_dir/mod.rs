@@ -125,7 +125,7 @@ async fn the_assistant_knows_the_operators_pages() {
     assert_eq!(second.url, "http://127.0.0.1:8080/about");
     assert_eq!(third.url, "http://127.0.0.1:8080/about#opening-hours");
 
-    let model = PassageModelClient::new(site.passages());
+    let model = PassageModelClient::new(site.passages(), site.phrases());
     let reply = ask(&model, "when are you closed?").await;
     assert!(reply.contains("from 7 to 16"), "{reply}");
     assert!(

@@ -1,0 +1,168 @@
+//! What a text is compared by: the stems of its words, the pairs of neighbouring stems, and the runs of
+//! letters within its words, which forgive a typing mistake and see the parts of a joined word.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
+use frostem::{Algorithm, Stemmer};
+
+use crate::domain::language::Language;
+
+/// Longer words, in bytes, are not stemmed.
+const WORD_LEN_MAX: usize = 64;
+/// The lengths of the runs of letters.
+const RUN_LENGTHS: [usize; 2] = [3, 4];
+/// Stands around a word in its runs, so that the beginning of a word is another run than its middle.
+const BORDER: char = ' ';
+
+/// The hash of a stem, of a pair of stems, or of a run of letters: thousands are kept, and none is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Feature(u64);
+
+impl Feature {
+    fn of(part: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        part.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+
+    pub(super) fn of_stem(stem: &str) -> Self {
+        Self::of(("stem", stem))
+    }
+
+    fn of_pair(first: &str, second: &str) -> Self {
+        Self::of(("pair", first, second))
+    }
+
+    fn of_run(letters: &[char]) -> Self {
+        Self::of(("run", letters))
+    }
+}
+
+/// The features of `text`, each once.
+pub(super) fn features(language: Language, text: &str) -> BTreeSet<Feature> {
+    let mut features = BTreeSet::new();
+    let mut before: Option<String> = None;
+    for word in words(text) {
+        let stem = stem(language, &word);
+        features.insert(Feature::of_stem(&stem));
+        if let Some(before) = before {
+            features.insert(Feature::of_pair(&before, &stem));
+        }
+        features.extend(runs(&folded(&word)));
+        before = Some(stem);
+    }
+    features
+}
+
+/// The runs of letters of a word.
+fn runs(word: &str) -> Vec<Feature> {
+    let letters = std::iter::once(BORDER).chain(word.chars());
+    let letters: Vec<_> = letters.chain([BORDER]).collect();
+    let of_length = |length| letters.windows(length).map(Feature::of_run);
+    RUN_LENGTHS.into_iter().flat_map(of_length).collect()
+}
+
+/// The stems of the words of `text`, each once.
+pub(super) fn stems(language: Language, text: &str) -> BTreeSet<String> {
+    words(text).map(|word| stem(language, &word)).collect()
+}
+
+/// The words of `text`, in lower case. An e-mail address is none: it tells nothing about the question.
+pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+    let parts = text.split_whitespace();
+    let parts = parts.filter(|part| !part.contains('@'));
+    let words = parts.flat_map(|part| part.split(|c: char| !c.is_alphanumeric()));
+    words.filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+/// How many letters and marks of `text` only this language has, of those that are known here.
+pub(super) fn own_letters(language: Language, text: &str) -> usize {
+    let own: &[char] = match language {
+        Language::English => &[],
+        Language::German => &['ä', 'ö', 'ß', 'Ä', 'Ö', 'Ü'],
+        Language::French => &[
+            'à', 'â', 'ç', 'è', 'ê', 'î', 'ô', 'ù', 'œ', 'À', 'Ç', 'É', 'Ê',
+        ],
+        Language::Spanish => &['¿', '¡', 'ñ', 'á', 'í', 'ó', 'ú', 'Á', 'Ñ'],
+    };
+    text.matches(own).count()
+}
+
+/// The stem without accents. French and Spanish are often typed without, so they come off first; the
+/// German stemmer knows `ae` and `ä`.
+fn stem(language: Language, word: &str) -> String {
+    let (algorithm, word) = match language {
+        Language::English => (Algorithm::English, word.to_owned()),
+        Language::German => (Algorithm::German, word.to_owned()),
+        Language::French => (Algorithm::French, folded(word)),
+        Language::Spanish => (Algorithm::Spanish, folded(word)),
+    };
+    if word.len() > WORD_LEN_MAX {
+        return word;
+    }
+    folded(&Stemmer::new(algorithm).stem(&word))
+}
+
+/// `word` without the accents of these languages.
+fn folded(word: &str) -> String {
+    let mut folded = String::with_capacity(word.len());
+    for c in word.chars() {
+        match c {
+            'á' | 'à' | 'â' | 'ä' => folded.push('a'),
+            'é' | 'è' | 'ê' | 'ë' => folded.push('e'),
+            'í' | 'ì' | 'î' | 'ï' => folded.push('i'),
+            'ó' | 'ò' | 'ô' | 'ö' => folded.push('o'),
+            'ú' | 'ù' | 'û' | 'ü' => folded.push('u'),
+            'ç' => folded.push('c'),
+            'ñ' => folded.push('n'),
+            'ß' => folded.push_str("ss"),
+            'œ' => folded.push_str("oe"),
+            'æ' => folded.push_str("ae"),
+            other => folded.push(other),
+        }
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_become_stems() {
+        for (language, text, expected) in [
+            (
+                Language::English,
+                "How do I subscribe?",
+                &["do", "how", "i", "subscrib"][..],
+            ),
+            (Language::English, "E-Mails", &["e", "mail"]),
+            (Language::English, "me@example.com", &[]),
+            (Language::English, "東京の天気", &["東京の天気"]),
+            (Language::German, "löschen loeschen", &["losch"]),
+            (Language::French, "désinscrire desinscrire", &["desinscrir"]),
+            (
+                Language::Spanish,
+                "suscripción suscripcion",
+                &["suscripcion"],
+            ),
+        ] {
+            let stems = stems(language, text);
+            assert!(stems.iter().eq(expected), "{text}: {stems:?}");
+        }
+        let long = "é".repeat(WORD_LEN_MAX);
+        assert_eq!(stems(Language::French, &long).len(), 1);
+    }
+
+    #[test]
+    fn a_text_has_stems_pairs_and_runs() {
+        let stems = ["ol", "weg"].map(Feature::of_stem);
+        let pair = Feature::of_pair("ol", "weg");
+        let runs = [" ol", "ol ", " ol ", " we", "weg", "eg ", " weg", "weg "];
+        let runs = runs.map(|run| Feature::of_run(&run.chars().collect::<Vec<_>>()));
+        let expected = stems.into_iter().chain([pair]).chain(runs).collect();
+        assert_eq!(features(Language::German, "Öl weg"), expected);
+        assert_eq!(features(Language::German, " ?!"), BTreeSet::new());
+    }
+}
