@@ -5,12 +5,14 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-const TEXT_BYTES_MAX: usize = 256 * 1024;
-const IMAGE_BYTES_MAX: usize = 1024 * 1024;
+// All files are held in memory.
+
+const TEXT_FILE_BYTES_MAX: usize = 256 * 1024;
+const IMAGE_FILE_BYTES_MAX: usize = 1024 * 1024;
 /// All texts together.
-const TEXTS_BYTES_MAX: usize = 2 * 1024 * 1024;
+const ALL_TEXTS_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// All files together.
-const ALL_BYTES_MAX: usize = 16 * 1024 * 1024;
+const ALL_FILES_BYTES_MAX: usize = 16 * 1024 * 1024;
 const FILES_MAX: usize = 200;
 
 /// Why the folder is refused. The text names the file at fault and never quotes its content.
@@ -103,14 +105,14 @@ pub fn read(dir: &Path, is_image: impl Fn(&str) -> bool) -> Result<SiteDir, Site
     }
     names.sort_unstable();
     let mut files = SiteDir::default();
-    let (mut room, mut text_room) = (ALL_BYTES_MAX, TEXTS_BYTES_MAX);
+    let (mut room, mut text_room) = (ALL_FILES_BYTES_MAX, ALL_TEXTS_BYTES_MAX);
     for name in names {
         let shown = name.to_string_lossy().into_owned();
         let is_image = is_image(&shown);
         let bytes_max = if is_image {
-            IMAGE_BYTES_MAX
+            IMAGE_FILE_BYTES_MAX
         } else {
-            TEXT_BYTES_MAX
+            TEXT_FILE_BYTES_MAX
         };
         let bytes = read_file(&dir, &name, bytes_max)?;
         let too_large = |files, bytes_max| SiteDirError::TooLargeTogether {
@@ -119,13 +121,13 @@ pub fn read(dir: &Path, is_image: impl Fn(&str) -> bool) -> Result<SiteDir, Site
             bytes_max,
         };
         let left = room.checked_sub(bytes.len());
-        room = left.ok_or_else(|| too_large("files", ALL_BYTES_MAX))?;
+        room = left.ok_or_else(|| too_large("files", ALL_FILES_BYTES_MAX))?;
         if is_image {
             files.images.push((shown, bytes));
             continue;
         }
         let left = text_room.checked_sub(bytes.len());
-        text_room = left.ok_or_else(|| too_large("texts", TEXTS_BYTES_MAX))?;
+        text_room = left.ok_or_else(|| too_large("texts", ALL_TEXTS_BYTES_MAX))?;
         files.texts.push((shown, to_text(&name, bytes)?));
     }
     Ok(files)

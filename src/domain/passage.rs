@@ -12,8 +12,10 @@ pub struct Passage {
     /// Plain text in blocks, separated by an empty line. The lines of a code example, and no others,
     /// begin with [`Passage::CODE_INDENT`].
     pub text: String,
-    /// Other words that visitors use for it: indexed, never quoted.
-    pub hints: String,
+    /// What visitors say or ask who mean it: learned from, never quoted.
+    pub examples: Vec<String>,
+    /// Whether it is the operator's own, of which there are few examples.
+    pub is_own: bool,
     /// What it is written in; `None` if it is for readers of any language.
     pub language: Option<Language>,
 }
@@ -21,11 +23,29 @@ pub struct Passage {
 impl Passage {
     /// The indent of each line of a code example.
     pub const CODE_INDENT: &str = "    ";
+
+    /// The texts that tell what it is about: its title, the paragraphs of its prose, and its examples.
+    pub fn prose(&self) -> impl Iterator<Item = &str> {
+        let lines = self.text.lines();
+        let lines = lines.filter(|line| !line.starts_with(Self::CODE_INDENT));
+        let title = std::iter::once(self.title.as_str());
+        let examples = self.examples.iter().map(String::as_str);
+        title
+            .chain(lines)
+            .chain(examples)
+            .filter(|text| !text.is_empty())
+    }
 }
 
-/// What the assistant says around a passage, in one language.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Phrases {
+/// What the assistant needs beside the passages, in one language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssistantTexts {
+    /// The language.
+    pub language: Language,
+    /// Questions that no passage answers, to learn from.
+    pub other_subjects: Vec<String>,
+    /// Words that say how a question is asked, not what it is about.
+    pub stop_words: Vec<String>,
     /// That the pages do not answer the question.
     pub unanswered: String,
     /// Asks what the visitor wants to know.

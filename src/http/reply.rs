@@ -25,15 +25,15 @@ pub(crate) struct Reply {
     /// The standings of the policies that the handler asked.
     pub(crate) decision: Option<Box<Decision>>,
     /// What only the log shows.
-    pub(crate) log: ToolLog,
+    pub(crate) log: ReplyLog,
 }
 
-/// What the log shows and the answer, which is one of success, does not.
+/// What the log shows of an answer that is no problem.
 #[derive(Debug, Default)]
-pub(crate) struct ToolLog {
+pub(crate) struct ReplyLog {
     /// The tool that was called.
     pub(crate) tool: Option<&'static str>,
-    /// What failed: the answer tells it as text, or makes up for it.
+    /// What failed all the same: a tool, a form, the model that the fallback answered for.
     pub(crate) problem: Option<Box<Problem>>,
 }
 
@@ -65,7 +65,7 @@ impl Reply {
             headers,
             body,
             decision: None,
-            log: ToolLog::default(),
+            log: ReplyLog::default(),
         }
     }
 

@@ -60,6 +60,13 @@ pub enum ModelError {
     Started(String),
 }
 
+impl ModelError {
+    /// Whether the visitor's turn stays charged.
+    pub const fn is_charged(&self) -> bool {
+        matches!(self, Self::Started(_))
+    }
+}
+
 /// One concurrent turn, released on drop.
 #[must_use]
 pub struct ModelPermit {

@@ -54,20 +54,20 @@ pub(super) const PAGES: &[PageRow] = &[
              </.well-known/ai-catalog.json>; rel=\"ai-catalog\"; type=\"application/json\"",
         ),
         languages: &Language::ALL,
-        ..PageRow::ENGLISH
+        ..PageRow::ARTICLE
     },
     PageRow {
         path: "/help",
         template: "help.md",
         languages: &Language::ALL,
         is_quoted: true,
-        ..PageRow::ENGLISH
+        ..PageRow::ARTICLE
     },
     PageRow {
         path: "/developers",
         template: "developers.md",
         layout: "parts/developers.html",
-        ..PageRow::ENGLISH
+        ..PageRow::ARTICLE
     },
     PageRow {
         path: "/docs",
@@ -75,35 +75,35 @@ pub(super) const PAGES: &[PageRow] = &[
         layout: "parts/guide.html",
         is_quoted: true,
         is_searched: true,
-        ..PageRow::ENGLISH
+        ..PageRow::ARTICLE
     },
     PageRow {
         path: "/docs/reference",
         template: "parts/reference_page.md",
         layout: "parts/reference.html",
         markdown_end: Some("parts/reference.md"),
-        ..PageRow::ENGLISH
+        ..PageRow::ARTICLE
     },
     PageRow {
         path: "/embed",
         template: "parts/embed_page.md",
         layout: "parts/embed.html",
         languages: &Language::ALL,
-        ..PageRow::ENGLISH
+        ..PageRow::ARTICLE
     },
     PageRow {
         path: "/auth",
         template: "auth.md",
-        ..PageRow::ENGLISH
+        ..PageRow::ARTICLE
     },
 ];
 
 impl PageRow {
-    /// An article in English; its layout is that of most pages.
-    pub(super) const ENGLISH: Self = Self {
+    /// What most rows have in common; pages without a row are laid out by it.
+    pub(super) const ARTICLE: Self = Self {
         path: "",
         template: "",
-        layout: ARTICLE,
+        layout: "parts/article.html",
         link: None,
         markdown_end: None,
         languages: &[Language::English],
@@ -115,11 +115,10 @@ impl PageRow {
 /// The page of a problem code, rendered once for each.
 pub(super) const PROBLEM: &str = "problem.md";
 
-/// The frame of every page, and the layout of most.
+/// The frame of every page.
 pub(super) const FRAME: &str = "page.html";
 /// The newsletter's form.
 pub(super) const SIGN_UP: &str = "parts/sign_up.html";
-pub(super) const ARTICLE: &str = "parts/article.html";
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";

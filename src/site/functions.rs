@@ -25,12 +25,15 @@ pub(super) fn add_to(environment: &mut Environment<'_>, locales: &Arc<Locales>) 
     environment.add_filter("shell", |text: &str| {
         format!("'{}'", text.replace('\'', "'\\''"))
     });
-    environment.add_function("text", message(Arc::clone(locales)));
-    let locales = Arc::clone(locales);
-    environment.add_function("duration", span(Arc::clone(&locales), |seconds| seconds));
-    environment.add_function("wait", span(locales, rounded_up));
     environment.add_filter("json", json);
     environment.add_filter("resolved", resolved);
+    environment.add_function("text", message(Arc::clone(locales)));
+    let locales = Arc::clone(locales);
+    environment.add_function(
+        "duration",
+        duration(Arc::clone(&locales), |seconds| seconds),
+    );
+    environment.add_function("wait", duration(locales, rounded_up));
 }
 
 /// The function `text(key, name=value, ...)`: a message in the page's language.
@@ -46,12 +49,13 @@ fn message(
                 Err(_) => args.set(name.to_owned(), value.to_string()),
             }
         }
-        fluent(locales.text(language(state), key, &args))
+        let text = locales.text(language(state), key, &args);
+        text.map_err(template_error)
     }
 }
 
-fn fluent(text: Result<String, String>) -> Result<String, minijinja::Error> {
-    text.map_err(|why| minijinja::Error::new(ErrorKind::InvalidOperation, why))
+fn template_error(why: String) -> minijinja::Error {
+    minijinja::Error::new(ErrorKind::InvalidOperation, why)
 }
 
 /// The language that a template is rendered in.
@@ -61,32 +65,33 @@ fn language(state: &State<'_, '_>) -> Language {
     language.unwrap_or_default()
 }
 
-/// A function of a number of seconds that gives the words for what `prepared` makes of it.
-fn span(
+/// A function of a number of seconds that gives the words for what `round` makes of it.
+fn duration(
     locales: Arc<Locales>,
-    prepared: fn(u64) -> u64,
+    round: fn(u64) -> u64,
 ) -> impl Fn(&State<'_, '_>, u64) -> Result<String, minijinja::Error> {
     move |state, seconds| {
-        let (n, key) = in_largest_unit(prepared(seconds));
+        let (n, key) = in_largest_unit(round(seconds));
         let mut args = FluentArgs::new();
         args.set("n", n);
-        fluent(locales.text(language(state), key, &args))
+        let text = locales.text(language(state), key, &args);
+        text.map_err(template_error)
     }
 }
 
-const MINUTE: u64 = 60;
-const HOUR: u64 = 60 * MINUTE;
-const DAY: u64 = 24 * HOUR;
+const MINUTE_S: u64 = 60;
+const HOUR_S: u64 = 60 * MINUTE_S;
+const DAY_S: u64 = 24 * HOUR_S;
 
 /// A length of time in the largest unit that divides it, with the key of the message that says so. One day
 /// is 24 hours.
 fn in_largest_unit(seconds: u64) -> (u64, &'static str) {
-    if seconds > DAY && seconds.is_multiple_of(DAY) {
-        (seconds / DAY, "duration-days")
-    } else if seconds >= HOUR && seconds.is_multiple_of(HOUR) {
-        (seconds / HOUR, "duration-hours")
-    } else if seconds >= MINUTE && seconds.is_multiple_of(MINUTE) {
-        (seconds / MINUTE, "duration-minutes")
+    if seconds > DAY_S && seconds.is_multiple_of(DAY_S) {
+        (seconds / DAY_S, "duration-days")
+    } else if seconds >= HOUR_S && seconds.is_multiple_of(HOUR_S) {
+        (seconds / HOUR_S, "duration-hours")
+    } else if seconds >= MINUTE_S && seconds.is_multiple_of(MINUTE_S) {
+        (seconds / MINUTE_S, "duration-minutes")
     } else {
         (seconds, "duration-seconds")
     }
@@ -95,10 +100,10 @@ fn in_largest_unit(seconds: u64) -> (u64, &'static str) {
 /// How long to wait, as people say it: in whole minutes, hours or days once there is more than one.
 fn rounded_up(seconds: u64) -> u64 {
     let unit = match seconds {
-        ..MINUTE => 1,
-        MINUTE..HOUR => MINUTE,
-        HOUR..=DAY => HOUR,
-        _ => DAY,
+        ..MINUTE_S => 1,
+        MINUTE_S..HOUR_S => MINUTE_S,
+        HOUR_S..=DAY_S => HOUR_S,
+        _ => DAY_S,
     };
     seconds.next_multiple_of(unit)
 }

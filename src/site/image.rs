@@ -101,8 +101,9 @@ impl Images {
         self.0.contains_key(name)
     }
 
-    /// `html` whose images are loaded when they come into view, in room that is kept for them.
-    pub(super) fn laid_out(&self, html: String) -> String {
+    /// `html` whose images are loaded when they come into view, in room that is kept for them. It is of
+    /// pulldown-cmark, which writes `src` first, and no `<` of a text.
+    pub(super) fn with_sizes(&self, html: String) -> String {
         if !html.contains("<img ") {
             return html;
         }

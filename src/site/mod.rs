@@ -19,12 +19,14 @@
 //! | `markdown` | Markdown to HTML, and to the plain text that the assistant quotes |
 //! | `openapi` | the description of the API, as YAML and as JSON |
 //! | `reference` | the API reference, arranged from the description |
+//! | `assistant` | what the assistant gets beside the passages |
 //! | `search` | what the search over the docs looks through |
 //! | [`tools`] | the tools of the MCP endpoint, with their schemas from the description |
 //! | `script` | the script of the pages, and the elements for other sites |
 //! | `skill` | instructions for agents, and their digest |
 //! | [`document`] | what is served under one path, in each of its representations |
 
+mod assistant;
 mod catalog;
 mod context;
 pub mod document;
@@ -45,7 +47,6 @@ mod skill;
 mod templates;
 pub mod tools;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -54,7 +55,7 @@ use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::domain::language::Language;
-use crate::domain::passage::{Passage, Phrases};
+use crate::domain::passage::{AssistantTexts, Passage};
 
 use catalog::PageRow;
 pub use document::{Document, HTML, Representation};
@@ -76,7 +77,7 @@ use tools::Toolbox;
 pub struct Site {
     documents: Vec<Document>,
     passages: Vec<Passage>,
-    phrases: BTreeMap<Language, Phrases>,
+    assistant_texts: Vec<AssistantTexts>,
     toolbox: Toolbox,
     page_writer: PageWriter,
 }
@@ -163,18 +164,21 @@ impl Site {
             let page = Page::read(&templates, row.path, row.template, row.languages, &contents)?;
             documents.extend(page.documents(&templates, row, &contents)?);
             if row.is_searched {
-                let sections = page.passages(base_url);
+                let sections = page.passages(base_url, false);
                 documents.push(search::document(base_url, &sections, &groups));
             }
-            if row.is_quoted || replaced.contains(&row.template) {
-                passages.extend(page.passages(base_url));
+            let is_replaced = replaced.contains(&row.template);
+            if row.is_quoted || is_replaced {
+                passages.extend(page.passages(base_url, is_replaced));
             }
         }
-        let own_passages = own_pages.iter().flat_map(|page| page.passages(base_url));
+        let own_passages = own_pages
+            .iter()
+            .flat_map(|page| page.passages(base_url, true));
         let passages = introduced(passages, own_passages.collect());
         let problem_pages = problems.iter().map(|problem| problem.page(&templates));
         for page in own_pages.into_iter().map(Ok).chain(problem_pages) {
-            documents.extend(page?.documents(&templates, &PageRow::ENGLISH, &contents)?);
+            documents.extend(page?.documents(&templates, &PageRow::ARTICLE, &contents)?);
         }
         documents.extend(description.documents());
         documents.push(catalog::touch_icon());
@@ -186,8 +190,8 @@ impl Site {
         }
         Ok(Self {
             documents,
-            passages,
-            phrases: phrases(&templates)?,
+            assistant_texts: assistant::texts(&templates, &passages)?,
+            passages: passages.into_iter().map(assistant::with_examples).collect(),
             toolbox,
             page_writer: PageWriter::new(Arc::new(templates), contents),
         })
@@ -214,27 +218,10 @@ impl Site {
         &self.passages
     }
 
-    /// What the assistant says around them, by language.
-    pub const fn phrases(&self) -> &BTreeMap<Language, Phrases> {
-        &self.phrases
+    /// What the assistant needs beside them, English first.
+    pub fn assistant_texts(&self) -> &[AssistantTexts] {
+        &self.assistant_texts
     }
-}
-
-fn phrases(templates: &Templates) -> Result<BTreeMap<Language, Phrases>, SiteError> {
-    let phrases = Language::ALL.into_iter().map(|language| {
-        let text = |key| templates.text(language, key);
-        let phrases = Phrases {
-            unanswered: text("assistant-unanswered")?,
-            question: text("assistant-question")?,
-            topics: text("assistant-topics")?,
-            all: text("assistant-all")?,
-            more: text("assistant-more")?,
-            no_pages: text("assistant-no-pages")?,
-            away: text("assistant-away")?,
-        };
-        Ok((language, phrases))
-    });
-    phrases.collect()
 }
 
 /// All passages, with the introduction of each language first, then the operator's `own`: a model with

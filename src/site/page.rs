@@ -185,7 +185,7 @@ impl Page {
 
     /// What the assistant may quote: the page's sections, and what stands before them. A text that is
     /// the same in several languages comes once.
-    pub(super) fn passages(&self, base_url: &str) -> Vec<Passage> {
+    pub(super) fn passages(&self, base_url: &str, is_own: bool) -> Vec<Passage> {
         let url = format!("{base_url}{}", self.path);
         let mut passages = Vec::new();
         for text in &self.texts {
@@ -194,7 +194,7 @@ impl Page {
             let is_first = same.next().is_some_and(|it| it.language == text.language);
             if is_first {
                 let language = same.next().is_none().then_some(text.language);
-                passages.extend(text.passages(&url, language));
+                passages.extend(text.passages(&url, language, is_own));
             }
         }
         passages
@@ -214,7 +214,7 @@ impl Text {
     }
 
     /// Its passages, under the page's `url`.
-    fn passages(&self, url: &str, language: Option<Language>) -> Vec<Passage> {
+    fn passages(&self, url: &str, language: Option<Language>, is_own: bool) -> Vec<Passage> {
         let url = match language {
             Some(language) if language != Language::default() => {
                 format!("{url}?lang={}", language.tag())
@@ -225,7 +225,8 @@ impl Text {
             title: section.title.clone(),
             url,
             text: section.text.clone(),
-            hints: section.hints.clone(),
+            examples: section.hints.clone(),
+            is_own,
             language,
         };
         let Article { lead, sections, .. } = &self.article;

@@ -25,7 +25,7 @@ pub(super) fn document(base_url: &str, passages: &[Passage], groups: &[Group]) -
     let passages = passages.iter().map(|passage| Entry {
         title: passage.title.clone(),
         path: passage.url.replacen(base_url, "", 1),
-        text: format!("{}\n{}", passage.hints, passage.text),
+        text: format!("{}\n{}", passage.examples.join(" "), passage.text),
     });
     let operations = groups.iter().flat_map(Group::all).map(|operation| {
         let text = |name: &str| operation.get(name).and_then(Value::as_str);

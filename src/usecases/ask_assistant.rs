@@ -42,8 +42,8 @@ pub struct Answered {
     pub visitor: Option<QuotaToken>,
     /// The standing of the assistant's policies.
     pub decision: Decision,
-    /// Why the fallback answered, in one piece and free of charge. The sink has nothing of its reply.
-    pub failure: Option<ModelError>,
+    /// The model's error, if the fallback answered. The whole reply is here; the sink has nothing of it.
+    pub model_error: Option<ModelError>,
 }
 
 /// Why a turn was not answered.
@@ -106,7 +106,8 @@ pub struct Turn {
 /// admitted as any other.
 ///
 /// # Errors
-/// [`ChatError`] when no permit is left or the turn is not admitted; nothing is charged then.
+/// [`ChatError`] when the turn is not admitted, or no permit is left and there is no fallback; nothing is
+/// charged then.
 pub async fn reserve(
     assistant: Assistant<'_>,
     meter: Meter<'_>,
@@ -114,17 +115,18 @@ pub async fn reserve(
     client: &Client,
     identity: ChatIdentity,
 ) -> Result<Turn, ChatError> {
-    let permit = assistant.model.reserve();
-    if let Err(error) = &permit {
-        meter.metrics.model.not_started.increase();
-        if assistant.fallback.is_none() {
+    let not_started = &meter.metrics.model.not_started;
+    let permit = match (assistant.model.reserve(), assistant.fallback) {
+        (Err(error), None) => {
+            not_started.increase();
             return Err(ChatError::Model {
                 decision: quota(meter, now, client, identity).await?,
                 charged: None,
-                error: error.clone(),
+                error,
             });
         }
-    }
+        (permit, _) => permit,
+    };
     let visitor = match identity {
         ChatIdentity::Visitor(id) => Some(id),
         ChatIdentity::NewVisitor => Some(new_visitor(assistant.entropy)?),
@@ -144,6 +146,9 @@ pub async fn reserve(
         subjects.push((PolicyName::AssistantAll, Subject::Everyone));
     }
     let admission = meter.charge(client.network, &subjects, now).await?;
+    if permit.is_err() {
+        not_started.increase();
+    }
     Ok(Turn {
         visitor,
         decision: admission.decision.featuring(PolicyName::Assistant),
@@ -188,14 +193,14 @@ pub async fn answer(
                     reply,
                     visitor,
                     decision: charged.decision,
-                    failure: None,
+                    model_error: None,
                 });
             }
             Err(error) => (refund(meter, charged, &error).await?, error),
         },
         Err(error) => (meter.refund_all(charged).await?, error),
     };
-    let is_charged = matches!(error, ModelError::Started(_));
+    let is_charged = error.is_charged();
     if let Some(fallback) = assistant.fallback
         && !is_charged
         && let Ok(reply) = fallback.reply(conversation, &NullSink).await
@@ -204,7 +209,7 @@ pub async fn answer(
             reply,
             visitor,
             decision,
-            failure: Some(error),
+            model_error: Some(error),
         });
     }
     Err(ChatError::Model {

@@ -36,6 +36,17 @@ pub enum FormCharge {
     Proof(Proof),
 }
 
+impl FormCharge {
+    /// The charge of a form that brings this `proof`.
+    pub fn of(checks_forms: bool, proof: Option<Proof>) -> Self {
+        match proof {
+            _ if !checks_forms => Self::Nothing,
+            Some(proof) => Self::Proof(proof),
+            None => Self::Count,
+        }
+    }
+}
+
 /// Signs `email` up. A sign-up that fails gives back what the form was charged.
 ///
 /// # Errors

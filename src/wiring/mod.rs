@@ -93,11 +93,11 @@ pub fn model_client(
 
 /// What answers from the site's pages while the model that the flags name is away, if they want that.
 pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> {
-    falls_back(args).then(|| Arc::new(passage_model(site).standing_in()) as _)
+    falls_back(args).then(|| Arc::new(passage_model(site).as_fallback()) as _)
 }
 
 fn passage_model(site: &Site) -> PassageModelClient {
-    PassageModelClient::new(site.passages(), site.phrases())
+    PassageModelClient::new(site.passages(), site.assistant_texts())
 }
 
 fn falls_back(args: &Args) -> bool {

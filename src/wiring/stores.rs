@@ -1,6 +1,5 @@
 //! The stores, opened and closed: those of a data directory, or those that several nodes share.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -282,7 +281,7 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
         keys: ports.keys,
         revocations: ports.revocations,
         maintenance: ports.maintenance,
-        model: Arc::new(PassageModelClient::new(&[], &BTreeMap::new())),
+        model: Arc::new(PassageModelClient::new(&[], &[])),
         model_fallback: None,
         limiter: ports.limiter,
         counts: ports.counts,

@@ -129,6 +129,7 @@ the-erp-is-a-separate-system: How do I log in to the ERP?
 the-erp-is-a-separate-system: are there certificates or budgets in this API?
 the-erp-is-a-separate-system: where do I find my stock levels
 the-erp-is-a-separate-system: can I order materials through this API
+the-erp-is-a-separate-system: Does my free key also work for the ERP?
 "#;
 
 /// Questions of those who run the service: its pages are for visitors and callers.
@@ -199,10 +200,13 @@ fn model() -> (PassageModelClient, Vec<Passage>) {
 fn model_of(facts: &SiteFacts) -> (PassageModelClient, Vec<Passage>) {
     let site = render(facts);
     let passages = site.passages().to_vec();
-    (PassageModelClient::new(&passages, site.phrases()), passages)
+    (
+        PassageModelClient::new(&passages, site.assistant_texts()),
+        passages,
+    )
 }
 
-fn facts_with_erp() -> SiteFacts {
+pub(crate) fn facts_with_erp() -> SiteFacts {
     let mut facts = facts();
     facts.settings.erp_url = Some("https://erp.example.com".to_owned());
     facts
@@ -412,6 +416,11 @@ async fn any_text_gets_a_reply() {
             assert!(reply.len() > 20 && reply.len() < 2500, "{text:?}: {reply}");
         }
     }
+    // As many of the pages' own words as a turn may have.
+    let (_, passages) = model_of(&facts());
+    let own = passages.iter().map(|it| it.text.as_str());
+    let own: String = own.flat_map(str::chars).take(2000).collect();
+    assert!(!reply(&model, &[(Role::User, &own)]).await.is_empty());
     // Many different terms in every turn.
     let words: String = (1000..).map(|n| format!("{n} ")).take(400).collect();
     let turns: Vec<_> = (0..12).map(|_| (Role::User, words.as_str())).collect();
@@ -420,7 +429,7 @@ async fn any_text_gets_a_reply() {
 
 #[tokio::test]
 async fn without_pages_there_is_still_a_reply() {
-    let model = PassageModelClient::new(&[], render(&facts()).phrases());
+    let model = PassageModelClient::new(&[], render(&facts()).assistant_texts());
     for text in ["newsletter", "the", "?"] {
         assert!(!reply(&model, &[(Role::User, text)]).await.is_empty());
     }

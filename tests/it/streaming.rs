@@ -102,13 +102,14 @@ async fn the_embedded_model_streams_paragraphs() {
         title: "Keys".to_owned(),
         url: "/docs#keys".to_owned(),
         text: "Keys are free.\n\nAsk for one.".to_owned(),
-        hints: String::new(),
+        examples: Vec::new(),
+        is_own: true,
         language: None,
     };
     let app = Setup {
         model: Arc::new(PassageModelClient::new(
             &[passage],
-            render(&facts()).phrases(),
+            render(&facts()).assistant_texts(),
         )),
         ..Setup::default()
     }

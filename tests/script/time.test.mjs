@@ -16,7 +16,7 @@ test("a wait is said in one unit, rounded up", () => {
     [60, "in 1 minute"],
     [61, "in 2 minutes"],
     [840, "in 14 minutes"],
-    [3600, "in 60 minutes"],
+    [3600, "in 1 hour"],
     [3601, "in 2 hours"],
     [86400, "in 24 hours"],
     [86401, "in 2 days"],

@@ -1,5 +1,5 @@
-//! What a text is compared by: the stems of its words, the pairs of neighbouring stems, and the runs of
-//! letters within its words, which forgive a typing mistake and see the parts of a joined word.
+//! The features of a text: the stems of its words, the bigrams of stems, and the character n-grams of its words,
+//! which forgive a typing mistake and see the parts of a joined word.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -7,15 +7,16 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use frostem::{Algorithm, Stemmer};
 
 use crate::domain::language::Language;
+use crate::domain::passage::Passage;
 
 /// Longer words, in bytes, are not stemmed.
 const WORD_LEN_MAX: usize = 64;
-/// The lengths of the runs of letters.
-const RUN_LENGTHS: [usize; 2] = [3, 4];
-/// Stands around a word in its runs, so that the beginning of a word is another run than its middle.
+/// The lengths of the character n-grams.
+const NGRAM_LENGTHS: [usize; 2] = [3, 4];
+/// Stands around a word in its n-grams, so that its beginning has other ones than its middle.
 const BORDER: char = ' ';
 
-/// The hash of a stem, of a pair of stems, or of a run of letters: thousands are kept, and none is read.
+/// The hash of a stem, a bigram or an n-gram: thousands are kept, and none is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Feature(u64);
 
@@ -30,12 +31,12 @@ impl Feature {
         Self::of(("stem", stem))
     }
 
-    fn of_pair(first: &str, second: &str) -> Self {
-        Self::of(("pair", first, second))
+    fn of_bigram(first: &str, second: &str) -> Self {
+        Self::of(("bigram", first, second))
     }
 
-    fn of_run(letters: &[char]) -> Self {
-        Self::of(("run", letters))
+    fn of_ngram(letters: &[char]) -> Self {
+        Self::of(("ngram", letters))
     }
 }
 
@@ -47,25 +48,59 @@ pub(super) fn features(language: Language, text: &str) -> BTreeSet<Feature> {
         let stem = stem(language, &word);
         features.insert(Feature::of_stem(&stem));
         if let Some(before) = before {
-            features.insert(Feature::of_pair(&before, &stem));
+            features.insert(Feature::of_bigram(&before, &stem));
         }
-        features.extend(runs(&folded(&word)));
+        features.extend(character_ngrams(&folded(&word)));
         before = Some(stem);
     }
     features
 }
 
-/// The runs of letters of a word.
-fn runs(word: &str) -> Vec<Feature> {
+/// The character n-grams of a word.
+fn character_ngrams(word: &str) -> Vec<Feature> {
     let letters = std::iter::once(BORDER).chain(word.chars());
     let letters: Vec<_> = letters.chain([BORDER]).collect();
-    let of_length = |length| letters.windows(length).map(Feature::of_run);
-    RUN_LENGTHS.into_iter().flat_map(of_length).collect()
+    let of_length = |length| letters.windows(length).map(Feature::of_ngram);
+    NGRAM_LENGTHS.into_iter().flat_map(of_length).collect()
 }
 
 /// The stems of the words of `text`, each once.
 pub(super) fn stems(language: Language, text: &str) -> BTreeSet<String> {
     words(text).map(|word| stem(language, &word)).collect()
+}
+
+/// What tells the terms of a text: the stems of its words, without those that say how a question is asked, not
+/// what it is about.
+#[derive(Debug)]
+pub(super) struct Terms {
+    language: Language,
+    stop_words: BTreeSet<String>,
+}
+
+impl Terms {
+    pub(super) fn new(language: Language, stop_words: &[String]) -> Self {
+        Self {
+            language,
+            stop_words: stop_words.iter().map(|word| folded(word)).collect(),
+        }
+    }
+
+    /// The terms of `text`, each once.
+    pub(super) fn of(&self, text: &str) -> BTreeSet<String> {
+        let words = words(text).filter(|word| !self.stop_words.contains(&folded(word)));
+        words.map(|word| stem(self.language, &word)).collect()
+    }
+
+    /// The terms of a passage's title and examples.
+    pub(super) fn of_topics(&self, passage: &Passage) -> BTreeSet<String> {
+        let topics = passage.examples.iter().chain([&passage.title]);
+        topics.flat_map(|text| self.of(text)).collect()
+    }
+
+    /// The terms of a passage.
+    pub(super) fn of_passage(&self, passage: &Passage) -> BTreeSet<String> {
+        passage.prose().flat_map(|text| self.of(text)).collect()
+    }
 }
 
 /// The words of `text`, in lower case. An e-mail address is none: it tells nothing about the question.
@@ -76,17 +111,16 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
     words.filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// How many letters and marks of `text` only this language has, of those that are known here.
+/// How many letters and marks of `text` only this language has, of those that are known here. `é` and `ü` are
+/// Spanish, too.
 pub(super) fn own_letters(language: Language, text: &str) -> usize {
     let own: &[char] = match language {
         Language::English => &[],
-        Language::German => &['ä', 'ö', 'ß', 'Ä', 'Ö', 'Ü'],
-        Language::French => &[
-            'à', 'â', 'ç', 'è', 'ê', 'î', 'ô', 'ù', 'œ', 'À', 'Ç', 'É', 'Ê',
-        ],
-        Language::Spanish => &['¿', '¡', 'ñ', 'á', 'í', 'ó', 'ú', 'Á', 'Ñ'],
+        Language::German => &['ä', 'ö', 'ß'],
+        Language::French => &['à', 'â', 'ç', 'è', 'ê', 'î', 'ô', 'ù', 'œ'],
+        Language::Spanish => &['¿', '¡', 'ñ', 'á', 'í', 'ó', 'ú'],
     };
-    text.matches(own).count()
+    text.to_lowercase().matches(own).count()
 }
 
 /// The stem without accents. French and Spanish are often typed without, so they come off first; the
@@ -156,12 +190,12 @@ mod tests {
     }
 
     #[test]
-    fn a_text_has_stems_pairs_and_runs() {
+    fn a_text_has_stems_bigrams_and_ngrams() {
         let stems = ["ol", "weg"].map(Feature::of_stem);
-        let pair = Feature::of_pair("ol", "weg");
-        let runs = [" ol", "ol ", " ol ", " we", "weg", "eg ", " weg", "weg "];
-        let runs = runs.map(|run| Feature::of_run(&run.chars().collect::<Vec<_>>()));
-        let expected = stems.into_iter().chain([pair]).chain(runs).collect();
+        let bigram = Feature::of_bigram("ol", "weg");
+        let ngrams = [" ol", "ol ", " ol ", " we", "weg", "eg ", " weg", "weg "];
+        let ngrams = ngrams.map(|it| Feature::of_ngram(&it.chars().collect::<Vec<_>>()));
+        let expected = stems.into_iter().chain([bigram]).chain(ngrams).collect();
         assert_eq!(features(Language::German, "Öl weg"), expected);
         assert_eq!(features(Language::German, " ?!"), BTreeSet::new());
     }

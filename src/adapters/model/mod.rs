@@ -3,15 +3,17 @@
 //! | Module | Holds |
 //! |---|---|
 //! | `passages` | the answer from the pages |
-//! | `passage_index` | the pages of one language, and the examples by which a question finds its passage |
-//! | `naive_bayes` | learning from examples |
-//! | `features` | what a text is compared by |
+//! | `passage_index` | the pages of one language, and how a question finds its passage |
+//! | `naive_bayes` | the classifier that learns from examples of questions |
+//! | `own_index` | the operator's own pages, found by their terms |
+//! | `features` | what texts are compared by: features, stems, terms |
 //! | `quotation` | a passage as an answer |
 //! | [`openai`] | a model on another server |
 
 mod features;
 mod naive_bayes;
 pub mod openai;
+mod own_index;
 mod passage_index;
 mod passages;
 mod quotation;

@@ -1,6 +1,5 @@
-//! Multinomial naive Bayes over tf-idf weights (Rennie et al., "Tackling the Poor Assumptions of Naive Bayes
-//! Text Classifiers", 2003, sections 4.2 and 4.3): from examples of several classes it learns how much each
-//! feature speaks for each class.
+//! A multinomial naive Bayes classifier over tf-idf weights (Rennie et al., "Tackling the Poor Assumptions of
+//! Naive Bayes Text Classifiers", 2003, sections 4.2 and 4.3). All classes have the same prior.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,111 +12,97 @@ const SMOOTHING: f64 = 0.02;
 /// An example: its class, and its features.
 pub(super) type Example = (usize, BTreeSet<Feature>);
 
-/// What was learned.
+/// A trained classifier.
 #[derive(Debug)]
 pub(super) struct NaiveBayes {
-    learned: HashMap<Feature, Learned>,
-    /// The rarity of a feature that no example has.
-    rarity_max: f64,
+    features: HashMap<Feature, FeatureWeights>,
+    /// The inverse document frequency of a feature that no example has.
+    idf_unseen: f64,
     /// The smoothed weight of all features, by class.
     totals: Vec<f64>,
 }
 
-/// What was learned of a feature.
 #[derive(Debug)]
-struct Learned {
-    /// Its inverse document frequency: a feature of few examples tells more.
-    rarity: f64,
-    /// The classes whose examples have it, each with its weight there.
-    weights: Vec<(usize, f64)>,
+struct FeatureWeights {
+    /// The inverse document frequency.
+    idf: f64,
+    /// The classes whose examples have the feature, each with its weight there.
+    by_class: Vec<(usize, f64)>,
 }
 
 impl NaiveBayes {
     /// Learns from `examples`, whose classes are less than `classes`.
-    pub(super) fn learn(classes: usize, examples: &[Example]) -> Self {
-        let mut having: HashMap<Feature, usize> = HashMap::new();
+    pub(super) fn train(classes: usize, examples: &[Example]) -> Self {
+        let mut document_frequencies: HashMap<Feature, usize> = HashMap::new();
         for feature in examples.iter().flat_map(|(_, features)| features) {
-            *having.entry(*feature).or_default() += 1;
+            *document_frequencies.entry(*feature).or_default() += 1;
         }
-        let rarity = |having| (float(1 + examples.len()) / float(1 + having)).ln() + 1.0;
-        let learned = |(feature, having)| {
-            let (rarity, weights) = (rarity(having), Vec::with_capacity(1));
-            (feature, Learned { rarity, weights })
+        let idf = |frequency| (float(1 + examples.len()) / float(1 + frequency)).ln() + 1.0;
+        let weights = |(feature, frequency)| {
+            let (idf, by_class) = (idf(frequency), Vec::with_capacity(1));
+            (feature, FeatureWeights { idf, by_class })
         };
-        let mut bayes = Self {
-            rarity_max: rarity(0),
-            totals: vec![SMOOTHING * float(having.len()); classes],
-            learned: having.into_iter().map(learned).collect(),
+        let mut classifier = Self {
+            idf_unseen: idf(0),
+            totals: vec![SMOOTHING * float(document_frequencies.len()); classes],
+            features: document_frequencies.into_iter().map(weights).collect(),
         };
         for (class, features) in examples {
-            for (feature, weight) in bayes.weighted(features) {
-                if let Some(learned) = bayes.learned.get_mut(&feature) {
-                    learned.add(*class, weight);
+            for (feature, weight) in classifier.tf_idf(features) {
+                if let Some(weights) = classifier.features.get_mut(&feature) {
+                    weights.add(*class, weight);
                 }
-                if let Some(total) = bayes.totals.get_mut(*class) {
+                if let Some(total) = classifier.totals.get_mut(*class) {
                     *total += weight;
                 }
             }
         }
-        bayes
+        classifier
     }
 
     /// The features with their weights, whose squares make up 1: a long text counts as much as a short one.
-    fn weighted(&self, features: &BTreeSet<Feature>) -> Vec<(Feature, f64)> {
-        let rarity = |feature| {
-            let learned = self.learned.get(feature);
-            learned.map_or(self.rarity_max, |it| it.rarity)
+    fn tf_idf(&self, features: &BTreeSet<Feature>) -> Vec<(Feature, f64)> {
+        let idf = |feature: &Feature| {
+            let weights = self.features.get(feature);
+            weights.map_or(self.idf_unseen, |it| it.idf)
         };
-        let weighted = features.iter().map(|feature| (*feature, rarity(feature)));
-        let mut weighted: Vec<_> = weighted.collect();
-        let length = weighted
-            .iter()
-            .map(|(_, rarity)| rarity * rarity)
-            .sum::<f64>()
-            .sqrt();
-        for (_, weight) in &mut weighted {
-            *weight /= length;
-        }
-        weighted
+        let length: f64 = features.iter().map(|it| idf(it).powi(2)).sum();
+        let weight = |feature: &Feature| (*feature, idf(feature) / length.sqrt());
+        features.iter().map(weight).collect()
     }
 
-    /// The logarithm of how likely a text of these `features` is in each class. Features that no example
-    /// has count for none.
+    /// The log-likelihood of `features` in each class. A feature that no example has adds nothing.
     pub(super) fn log_likelihoods(&self, features: &BTreeSet<Feature>) -> Vec<f64> {
-        let mut likelihoods = vec![0.0; self.totals.len()];
-        for (feature, weight) in self.weighted(features) {
-            let Some(learned) = self.learned.get(&feature) else {
-                continue;
-            };
-            for (class, (likelihood, total)) in likelihoods.iter_mut().zip(&self.totals).enumerate()
-            {
-                let in_class = learned.weight_in(class) + SMOOTHING;
-                *likelihood += weight * (in_class / total).ln();
+        let weighted = self.tf_idf(features).into_iter();
+        let known = weighted.filter_map(|(it, weight)| Some((self.features.get(&it)?, weight)));
+        let known: Vec<_> = known.collect();
+        // As if no class had any of them.
+        let all: f64 = known.iter().map(|(_, weight)| weight).sum();
+        let totals = self.totals.iter();
+        let mut log_likelihoods: Vec<_> = totals.map(|it| all * (SMOOTHING / it).ln()).collect();
+        for (feature, weight) in known {
+            for (class, in_class) in &feature.by_class {
+                if let Some(log_likelihood) = log_likelihoods.get_mut(*class) {
+                    *log_likelihood += weight * (in_class / SMOOTHING).ln_1p();
+                }
             }
         }
-        likelihoods
+        log_likelihoods
     }
 
     /// The classes whose examples have the feature.
     pub(super) fn classes_with(&self, feature: Feature) -> impl Iterator<Item = usize> {
-        let learned = self.learned.get(&feature).into_iter();
-        learned.flat_map(|it| it.weights.iter().map(|(class, _)| *class))
+        let weights = self.features.get(&feature).into_iter();
+        weights.flat_map(|it| it.by_class.iter().map(|(class, _)| *class))
     }
 }
 
-impl Learned {
+impl FeatureWeights {
     fn add(&mut self, class: usize, weight: f64) {
-        match self.weights.iter_mut().find(|(it, _)| *it == class) {
+        match self.by_class.iter_mut().find(|(it, _)| *it == class) {
             Some((_, sum)) => *sum += weight,
-            None => self.weights.push((class, weight)),
+            None => self.by_class.push((class, weight)),
         }
-    }
-
-    fn weight_in(&self, class: usize) -> f64 {
-        let mut weights = self.weights.iter();
-        weights
-            .find(|(it, _)| *it == class)
-            .map_or(0.0, |(_, weight)| *weight)
     }
 }
 
@@ -142,20 +127,24 @@ mod tests {
             (1, features("the dog barks")),
             (2, features("the bird sings")),
         ];
-        let learned = NaiveBayes::learn(3, &examples);
+        let classifier = NaiveBayes::train(3, &examples);
         for (text, expected) in [
             ("the cat", 0),
             ("does the dog sleep", 1),
             ("bird", 2),
             ("barks the cat barks dog", 1),
         ] {
-            let likelihoods = learned.log_likelihoods(&features(text));
-            let classes = 0..likelihoods.len();
-            let best = classes.max_by(|a, b| likelihoods[*a].total_cmp(&likelihoods[*b]));
-            assert_eq!(best, Some(expected), "{text}: {likelihoods:?}");
+            let log_likelihoods = classifier.log_likelihoods(&features(text));
+            let classes = 0..log_likelihoods.len();
+            let best = classes.max_by(|a, b| log_likelihoods[*a].total_cmp(&log_likelihoods[*b]));
+            assert_eq!(best, Some(expected), "{text}: {log_likelihoods:?}");
         }
-        assert_eq!(learned.log_likelihoods(&features("fish")), [0.0; 3]);
-        assert!(learned.classes_with(Feature::of_stem("the")).eq(0..3));
-        assert_eq!(learned.classes_with(Feature::of_stem("fish")).count(), 0);
+        for nothing in [features("fish"), BTreeSet::new()] {
+            assert_eq!(classifier.log_likelihoods(&nothing), [0.0; 3]);
+        }
+        let the = classifier.classes_with(Feature::of_stem("the"));
+        assert!(the.eq(0..3));
+        let fish = classifier.classes_with(Feature::of_stem("fish"));
+        assert_eq!(fish.count(), 0);
     }
 }

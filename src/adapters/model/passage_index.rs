@@ -1,186 +1,189 @@
-//! The passages that readers of one language get, and the examples by which a question finds its passage.
+//! The passages that readers of one language get, and how a question finds its passage.
 //!
-//! The examples of a passage are its title, its hints and the sentences of its prose; those of a section of
-//! the help page are also the questions that `data/assistant/` has under its title. The questions there
-//! under `-` are about other subjects: a question that is more like them has no answer here.
+//! The service's own sections come with examples of questions: a classifier has learned from them, with the
+//! sections as its classes and one class of questions about other subjects. What is more like those has no
+//! answer there. The operator's pages have no such examples, and are found by their terms. Where both
+//! answer, the one that covers more of the question does; of equals the operator's, if its title or its
+//! hints name something that is asked.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::domain::language::Language;
-use crate::domain::passage::Passage;
+use crate::domain::passage::{AssistantTexts, Passage};
 
-use super::features::{Feature, features, own_letters, stems, words};
+use super::features::{Feature, Terms, features, own_letters, stems, words};
 use super::naive_bayes::{Example, NaiveBayes, float};
+use super::own_index::OwnIndex;
 use super::quotation::sentences;
 
-/// How much speaks against an answer if no example of a passage has any word of the question, as a
-/// logarithm. "What is the capital of France?" is otherwise like "What is this site?".
-const ALL_UNKNOWN: f64 = 20.0;
-/// How much likelier than other subjects an answer has to be, as a logarithm: no answer is better than a
-/// wrong one.
-const MARGIN: f64 = 0.7;
+// The first two are natural logarithms. They were chosen by cross-validation over the examples of
+// `data/assistant/`: higher ones refuse more questions about other subjects, and more of the right ones.
+// `tests/it/assistant_visitors.rs` checks them.
+
+/// How much the sections lose against other subjects if none has a word of the question; less if they have
+/// some of its words.
+const UNKNOWN_PENALTY_MAX: f64 = 20.0;
+/// How much likelier than other subjects an answer has to be: no answer is better than a wrong one.
+const LOG_ODDS_MIN: f64 = 0.7;
 /// What the question before counts, if the newest one is read with it.
 const EARLIER_SHARE: f64 = 0.5;
-/// A word of more passages than this share of them tells nothing about a sentence.
-const TELLING_SHARE: f64 = 0.3;
-/// The title of the questions about other subjects.
-const OTHER_SUBJECTS: &str = "-";
 
 /// The passages for readers of a language.
 #[derive(Debug)]
 pub(super) struct PassageIndex {
     language: Language,
-    passages: Vec<Passage>,
-    /// Its classes are the passages and, last, the other subjects.
-    examples: NaiveBayes,
+    terms: Terms,
+    /// All of them in their order.
+    passages: Vec<Arc<Passage>>,
+    /// The operator's.
+    own: OwnIndex,
+    /// The service's.
+    sections: Vec<Arc<Passage>>,
+    /// Its classes are the sections and, last, the other subjects.
+    classifier: NaiveBayes,
 }
 
 impl PassageIndex {
-    /// Those of `passages` that are for readers of `language`.
-    pub(super) fn new(language: Language, passages: &[Passage]) -> Self {
-        let is_for_them = |it: &&Passage| it.language.is_none_or(|it| it == language);
+    /// Those of `passages` that are for readers of the language of `texts`.
+    pub(super) fn new(texts: &AssistantTexts, passages: &[Arc<Passage>]) -> Self {
+        let language = texts.language;
+        let is_for_them = |it: &&Arc<Passage>| it.language.is_none_or(|it| it == language);
         let passages: Vec<_> = passages.iter().filter(is_for_them).cloned().collect();
-        let of_pages = passages.iter().enumerate().flat_map(|(class, passage)| {
-            let examples = examples_of(passage).into_iter();
-            examples.map(move |text| (class, text))
+        let (own, sections): (Vec<_>, Vec<_>) = passages.iter().cloned().partition(|it| it.is_own);
+        let of_sections = sections.iter().enumerate();
+        let of_sections = of_sections.flat_map(|(class, section)| {
+            let texts = section.prose().flat_map(sentences);
+            texts.map(move |text| (class, text))
         });
-        let of_questions = known_questions(language).filter_map(|(title, question)| {
-            let class = match title {
-                OTHER_SUBJECTS => Some(passages.len()),
-                _ => passages.iter().position(|it| it.title == title),
-            };
-            Some((class?, question))
-        });
-        let examples: Vec<Example> = of_pages
-            .chain(of_questions)
+        let others = texts.other_subjects.iter();
+        let others = others.map(|question| (sections.len(), question.as_str()));
+        let examples: Vec<Example> = of_sections
+            .chain(others)
             .map(|(class, text)| (class, features(language, text)))
             .collect();
+        let terms = Terms::new(language, &texts.stop_words);
         Self {
+            classifier: NaiveBayes::train(sections.len() + 1, &examples),
+            own: OwnIndex::new(own.into_iter(), &terms),
             language,
-            examples: NaiveBayes::learn(passages.len() + 1, &examples),
+            terms,
             passages,
+            sections,
         }
     }
 
     /// The passages in their order; the first one introduces the others.
-    pub(super) fn passages(&self) -> &[Passage] {
+    pub(super) fn passages(&self) -> &[Arc<Passage>] {
         &self.passages
     }
 
-    /// How much speaks for a question in this language: the words that the examples have, and the letters
-    /// that only it has.
+    /// How much speaks for a question in this language: the words that are known here, and the letters that
+    /// only it has.
     pub(super) fn evidence(&self, question: &str) -> usize {
-        let known = words(question)
-            .filter(|word| !self.is_foreign(word))
-            .count();
-        known + own_letters(self.language, question)
+        let known = words(question).filter(|word| self.is_known(word));
+        known.count() + own_letters(self.language, question)
     }
 
-    /// The words of `question` that no example has.
-    pub(super) fn foreign_words(&self, question: &str) -> String {
-        let foreign = words(question).filter(|word| self.is_foreign(word));
-        foreign.collect::<Vec<_>>().join(" ")
+    /// The words of `question` that are not known here.
+    pub(super) fn unknown_words(&self, question: &str) -> String {
+        let unknown = words(question).filter(|word| !self.is_known(word));
+        unknown.collect::<Vec<_>>().join(" ")
     }
 
-    fn is_foreign(&self, word: &str) -> bool {
-        let mut stems = stems(self.language, word).into_iter();
-        stems.all(|stem| self.classes_with(&stem).next().is_none())
+    fn is_known(&self, word: &str) -> bool {
+        let stems = stems(self.language, word);
+        let mut stems = stems.iter();
+        stems.any(|stem| self.classes_with(stem).next().is_some() || self.own.has(stem))
     }
 
-    /// The passages whose examples have the stem, and the other subjects if theirs have.
     fn classes_with(&self, stem: &str) -> impl Iterator<Item = usize> {
-        self.examples.classes_with(Feature::of_stem(stem))
+        self.classifier.classes_with(Feature::of_stem(stem))
     }
 
     /// The passage that answers `question`, which may be read with the one `before`. A title, as refusals
     /// offer them, is answered by its own passage.
     pub(super) fn best(&self, question: &str, before: &str) -> Option<&Passage> {
-        let asked = features(self.language, question);
-        let is_titled_so = |it: &&Passage| features(self.language, &it.title) == asked;
+        words(question).next()?;
+        let is_titled_so = |it: &&Arc<Passage>| words(&it.title).eq(words(question));
         if let Some(passage) = self.passages.iter().find(is_titled_so) {
             return Some(passage);
         }
-        let ranked = self.ranked(question, before);
+        let section = self.best_section(question, before);
+        let mut asked = self.terms.of(question);
+        let own = self.own.best(&asked).or_else(|| {
+            asked.extend(self.terms.of(before));
+            self.own.best(&asked)
+        });
+        let (Some(own), Some(section)) = (own, section) else {
+            return own.or(section).map(Arc::as_ref);
+        };
+        let coverage = |it| self.own.coverage(&asked, &self.terms.of_passage(it));
+        let is_topic = || !asked.is_disjoint(&self.terms.of_topics(own));
+        let is_own_better = match coverage(own).total_cmp(&coverage(section)) {
+            Ordering::Greater => true,
+            Ordering::Equal => is_topic(),
+            Ordering::Less => false,
+        };
+        Some(if is_own_better { own } else { section })
+    }
+
+    fn best_section(&self, question: &str, before: &str) -> Option<&Arc<Passage>> {
+        let ranked = self.ranked_sections(question, before);
         let stems = stems(self.language, question);
         let is_unknown = |stem: &&String| {
             let mut classes = self.classes_with(stem);
-            classes.all(|class| class == self.passages.len())
+            classes.all(|class| class == self.sections.len())
         };
-        let unknown = stems.iter().filter(is_unknown).count();
-        let against = ALL_UNKNOWN * float(unknown) / float(stems.len()).max(1.0);
-        let (likelihood, passage) = ranked.passages.first()?;
-        (likelihood - against > ranked.other_subjects + MARGIN).then_some(*passage)
+        let unknown_share =
+            float(stems.iter().filter(is_unknown).count()) / float(stems.len()).max(1.0);
+        let (log_likelihood, section) = ranked.sections.first()?;
+        let log_odds = log_likelihood - ranked.other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
+        (log_odds > LOG_ODDS_MIN).then_some(*section)
     }
 
     /// The passages that come closest to `question`, whether they answer it or not.
     pub(super) fn closest(&self, question: &str, count: usize) -> Vec<&Passage> {
-        let ranked = self.ranked(question, "").passages.into_iter();
-        ranked.map(|(_, passage)| passage).take(count).collect()
+        let own = self.own.ranked(&self.terms.of(question));
+        let sections = self.ranked_sections(question, "").sections;
+        let all = own.into_iter().chain(sections);
+        all.map(|(_, passage)| &**passage).take(count).collect()
     }
 
-    fn ranked(&self, question: &str, before: &str) -> Ranked<'_> {
-        let likelihoods = |text| {
-            self.examples
-                .log_likelihoods(&features(self.language, text))
+    fn ranked_sections(&self, question: &str, before: &str) -> RankedSections<'_> {
+        let of_text = |text| {
+            let features = features(self.language, text);
+            self.classifier.log_likelihoods(&features)
         };
-        let (newest, before) = (likelihoods(question), likelihoods(before));
-        let both = newest.iter().zip(before);
-        let both = both.map(|(newest, before)| newest + EARLIER_SHARE * before);
-        let both: Vec<_> = both.collect();
-        let mut passages: Vec<_> = both.iter().copied().zip(&self.passages).collect();
-        passages.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        Ranked {
-            passages,
-            other_subjects: both.last().copied().unwrap_or_default(),
+        let mut log_likelihoods = of_text(question);
+        for (newest, before) in log_likelihoods.iter_mut().zip(of_text(before)) {
+            *newest += EARLIER_SHARE * before;
+        }
+        let other_subjects = log_likelihoods.pop().unwrap_or_default();
+        let mut sections: Vec<_> = log_likelihoods.into_iter().zip(&self.sections).collect();
+        sections.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        RankedSections {
+            sections,
+            other_subjects,
         }
     }
 
-    /// How much of `question` the sentence of a passage names that its title does not.
-    pub(super) fn named_in(&self, sentence: &str, title: &str, question: &str) -> f64 {
-        let stems = |text| stems(self.language, text);
-        let (sentence, title, all) = (stems(sentence), stems(title), float(self.passages.len()));
-        let worth = |stem: &String| {
-            let share = float(self.classes_with(stem).count()) / all;
-            let is_told = sentence.contains(stem) && !title.contains(stem);
-            if is_told && share < TELLING_SHARE {
-                -share.ln()
-            } else {
-                0.0
-            }
-        };
-        stems(question).iter().map(worth).sum()
+    /// What `question` asks beside what the title of `passage` tells.
+    pub(super) fn terms_beside_title(&self, question: &str, passage: &Passage) -> BTreeSet<String> {
+        &self.terms.of(question) - &self.terms.of(&passage.title)
+    }
+
+    /// How many of the terms a sentence has.
+    pub(super) fn count_in(&self, sentence: &str, terms: &BTreeSet<String>) -> usize {
+        self.terms.of(sentence).intersection(terms).count()
     }
 }
 
-/// The passages with their likelihoods, the likeliest first, and the likelihood of other subjects.
-struct Ranked<'a> {
-    passages: Vec<(f64, &'a Passage)>,
+/// How a question goes with the sections.
+struct RankedSections<'a> {
+    /// The sections with their log-likelihoods, the likeliest first.
+    sections: Vec<(f64, &'a Arc<Passage>)>,
+    /// The log-likelihood of other subjects.
     other_subjects: f64,
-}
-
-/// The title, the hints, and the sentences.
-fn examples_of(passage: &Passage) -> Vec<&str> {
-    let hints = passage.hints.split(',').map(str::trim);
-    let blocks = passage.text.split('\n');
-    let prose = blocks.filter(|line| !line.starts_with(Passage::CODE_INDENT));
-    let title = std::iter::once(passage.title.as_str());
-    let examples = title.chain(hints).chain(prose.flat_map(sentences));
-    examples.filter(|text| !text.is_empty()).collect()
-}
-
-/// The questions of `data/assistant/`, each with the title that it stands under.
-fn known_questions(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let file = match language {
-        Language::English => include_str!("../../../data/assistant/en.txt"),
-        Language::German => include_str!("../../../data/assistant/de.txt"),
-        Language::French => include_str!("../../../data/assistant/fr.txt"),
-        Language::Spanish => include_str!("../../../data/assistant/es.txt"),
-    };
-    let mut title = "";
-    file.lines()
-        .filter_map(move |line| match line.strip_prefix("# ") {
-            Some(heading) => {
-                title = heading;
-                None
-            }
-            None => (!line.is_empty()).then_some((title, line)),
-        })
 }

@@ -3,14 +3,13 @@
 //! It decides by the question itself which language that is in, and looks it up in the pages of that
 //! language; in the English ones, which developers read, if those do not tell.
 
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use tokio::sync::OnceCell;
 
 use crate::domain::chat::Conversation;
-use crate::domain::language::Language;
-use crate::domain::passage::{Passage, Phrases};
+use crate::domain::passage::{AssistantTexts, Passage};
 use crate::ports::{AnswerSink, ModelClient, ModelError};
 
 use super::features::words;
@@ -25,124 +24,145 @@ const TOPICS: usize = 3;
 /// Answers from the service's own pages.
 #[derive(Debug)]
 pub struct PassageModelClient {
-    passages: Vec<Passage>,
-    phrases: BTreeMap<Language, Phrases>,
-    /// Made for the first question: a service that nobody asks starts sooner, and is smaller.
-    readers: OnceLock<AllReaders>,
-    stands_in: bool,
+    passages: Vec<Arc<Passage>>,
+    texts: Vec<AssistantTexts>,
+    /// Made for the first question, in about 0.1 s: a service that nobody asks starts sooner, and needs 8 MB
+    /// less.
+    pages: OnceCell<Pages>,
+    is_fallback: bool,
 }
 
-/// One for each language, English first.
-type AllReaders = [Readers; Language::ALL.len()];
+/// What readers of each language get.
+#[derive(Debug)]
+struct Pages(Vec<LanguagePages>);
 
 /// What readers of one language get.
 #[derive(Debug)]
-struct Readers {
+struct LanguagePages {
     index: PassageIndex,
-    phrases: Phrases,
+    texts: AssistantTexts,
 }
 
 impl PassageModelClient {
-    /// A model that knows `passages` and nothing else, and answers in these `phrases`.
-    pub fn new(passages: &[Passage], phrases: &BTreeMap<Language, Phrases>) -> Self {
+    /// A model that knows `passages` and nothing else, and answers in the languages of `texts`; those of the
+    /// first one get what the pages of the others do not tell.
+    pub fn new(passages: &[Passage], texts: &[AssistantTexts]) -> Self {
         Self {
-            passages: passages.to_vec(),
-            phrases: phrases.clone(),
-            readers: OnceLock::new(),
-            stands_in: false,
+            passages: passages.iter().cloned().map(Arc::new).collect(),
+            texts: texts.to_vec(),
+            pages: OnceCell::new(),
+            is_fallback: false,
         }
-    }
-
-    fn readers(&self) -> &AllReaders {
-        let readers = |language| Readers {
-            index: PassageIndex::new(language, &self.passages),
-            phrases: self.phrases.get(&language).cloned().unwrap_or_default(),
-        };
-        self.readers.get_or_init(|| Language::ALL.map(readers))
     }
 
     /// Makes each answer begin with a line that says that another model is away.
     #[must_use]
-    pub fn standing_in(mut self) -> Self {
-        self.stands_in = true;
+    pub fn as_fallback(mut self) -> Self {
+        self.is_fallback = true;
         self
     }
 
-    fn answer(&self, conversation: &Conversation) -> String {
+    /// The pages, made on a thread that may be blocked.
+    async fn pages(&self) -> Result<&Pages, ModelError> {
+        let make = || {
+            let (passages, texts) = (self.passages.clone(), self.texts.clone());
+            tokio::task::spawn_blocking(move || Pages::new(&passages, texts))
+        };
+        let pages = self.pages.get_or_try_init(make).await;
+        pages.map_err(|error| ModelError::NotStarted(error.to_string()))
+    }
+}
+
+impl Pages {
+    fn new(passages: &[Arc<Passage>], texts: Vec<AssistantTexts>) -> Self {
+        let pages = texts.into_iter().map(|texts| LanguagePages {
+            index: PassageIndex::new(&texts, passages),
+            texts,
+        });
+        Self(pages.collect())
+    }
+
+    fn answer(&self, conversation: &Conversation, is_fallback: bool) -> String {
         let mut questions = conversation.questions();
         let newest = questions.next().unwrap_or_default();
         let previous = questions.next().unwrap_or_default();
-        let readers = self.readers_of(newest, previous);
-        let answer = self.answer_to(readers, newest, previous);
-        if self.stands_in {
-            format!("{}\n\n{answer}", readers.phrases.away)
+        let Some(pages) = self.of_language(newest, previous) else {
+            return String::new();
+        };
+        let answer = self.answer_from(pages, newest, previous);
+        if is_fallback {
+            format!("{}\n\n{answer}", pages.texts.away)
         } else {
             answer
         }
     }
 
-    /// The readers of the language that `newest` is in; the question before decides between equals.
-    fn readers_of(&self, newest: &str, previous: &str) -> &Readers {
+    /// Those in the language of `newest`; the question before decides between equals, and then the order.
+    fn of_language(&self, newest: &str, previous: &str) -> Option<&LanguagePages> {
         let evidence =
-            |it: &Readers| [newest, previous].map(|question| it.index.evidence(question));
-        let [english, others @ ..] = self.readers();
-        let first = (evidence(english), english);
-        let (_, best) = others.iter().fold(first, |best, other| {
-            let found = evidence(other);
-            if found > best.0 { (found, other) } else { best }
-        });
-        best
+            |it: &&LanguagePages| [newest, previous].map(|question| it.index.evidence(question));
+        // Of equals it finds the last.
+        self.0.iter().rev().max_by_key(evidence)
     }
 
-    fn answer_to(&self, readers: &Readers, newest: &str, previous: &str) -> String {
+    fn answer_from(&self, pages: &LanguagePages, newest: &str, previous: &str) -> String {
         let before = match words(newest).count() {
-            0 => return readers.welcome(),
+            0 => return pages.welcome(),
             1..=FOLLOW_UP_WORDS_MAX => previous,
             _ => "",
         };
-        if let Some(passage) = readers.index.best(newest, before) {
-            return readers.quote(passage, newest);
+        if let Some(passage) = pages.index.best(newest, before) {
+            return pages.quote(passage, newest);
         }
-        let [english, ..] = self.readers();
-        let terms = readers.index.foreign_words(newest);
-        match english.index.best(&terms, "") {
-            Some(passage) => english.quote(passage, &terms),
-            None => readers.refuse(newest),
+        // Technical terms, as developers use them in any language. The other words might be words of the
+        // first language by accident.
+        let terms = pages.index.unknown_words(newest);
+        let first = self.0.first();
+        let found = first.and_then(|first| Some((first, first.index.best(&terms, "")?)));
+        match found {
+            Some((first, passage)) => first.quote(passage, &terms),
+            None => pages.refuse(newest),
         }
     }
 }
 
-impl Readers {
+impl LanguagePages {
     /// The answer to a question without a word.
     fn welcome(&self) -> String {
-        let passages = self.index.passages().iter();
+        let passages = self.index.passages().iter().map(Arc::as_ref);
         let scope = self.scope(&passages.take(TOPICS).collect::<Vec<_>>());
-        format!("{} {scope}", self.phrases.question)
+        format!("{} {scope}", self.texts.question)
     }
 
     /// The answer to what the pages do not tell.
     fn refuse(&self, question: &str) -> String {
         let scope = self.scope(&self.index.closest(question, TOPICS));
-        format!("{} {scope}", self.phrases.unanswered)
+        format!("{} {scope}", self.texts.unanswered)
     }
 
     /// A few of the topics of the pages, and where all of them are.
     fn scope(&self, topics: &[&Passage]) -> String {
         let Some(first) = self.index.passages().first() else {
-            return self.phrases.no_pages.clone();
+            return self.texts.no_pages.clone();
         };
         let titles = topics.iter().map(|topic| format!("- {}", topic.title));
         let titles = titles.collect::<Vec<_>>().join("\n");
         let page = first.url.split('#').next().unwrap_or_default();
-        let Phrases { topics, all, .. } = &self.phrases;
+        let AssistantTexts { topics, all, .. } = &self.texts;
         format!("{topics}\n\n{titles}\n\n{all} {page}")
     }
 
     /// The passage, with the sentence in front that answers.
     fn quote(&self, passage: &Passage, question: &str) -> String {
-        let worth = |sentence: &str| self.index.named_in(sentence, &passage.title, question);
-        let text = answer_first(&passage.text, worth);
-        format!("{text}\n\n{} {}", self.phrases.more, passage.url)
+        let asked = self.index.terms_beside_title(question, passage);
+        let text = answer_first(&passage.text, |it| self.index.count_in(it, &asked));
+        // A passage may be a picture.
+        let text = if text.is_empty() {
+            &passage.title
+        } else {
+            &text
+        };
+        format!("{text}\n\n{} {}", self.texts.more, passage.url)
     }
 }
 
@@ -157,7 +177,7 @@ impl ModelClient for PassageModelClient {
         conversation: &Conversation,
         sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
-        let answer = self.answer(conversation);
+        let answer = self.pages().await?.answer(conversation, self.is_fallback);
         for paragraph in answer.split_inclusive("\n\n") {
             sink.push(paragraph).await?;
         }

@@ -9,19 +9,22 @@ const ABBREVIATION_LEN_MAX: usize = 2;
 
 /// `text` with the sentence of its prose in front that `worth` puts highest, the earlier of equals; then
 /// the rest, as much as fits.
-pub(super) fn answer_first(text: &str, worth: impl Fn(&str) -> f64) -> String {
+pub(super) fn answer_first(text: &str, worth: impl Fn(&str) -> usize) -> String {
     let blocks: Vec<&str> = text.split("\n\n").collect();
     let is_prose = |block: &str| !block.starts_with(Passage::CODE_INDENT) && !block.contains('\n');
     let places = blocks.iter().enumerate();
     let places = places.filter(|(_, block)| is_prose(block));
     let places = places.flat_map(|(at, block)| sentences(block).map(move |it| (at, it)));
-    let best = places.fold(None, |best: Option<(usize, &str, f64)>, (at, sentence)| {
-        let worth = worth(sentence);
-        match best {
-            Some((.., highest)) if highest >= worth => best,
-            Some(_) | None => Some((at, sentence, worth)),
-        }
-    });
+    let best = places.fold(
+        None,
+        |best: Option<(usize, &str, usize)>, (at, sentence)| {
+            let worth = worth(sentence);
+            match best {
+                Some((.., highest)) if highest >= worth => best,
+                Some(_) | None => Some((at, sentence, worth)),
+            }
+        },
+    );
     let Some((at, answer, _)) = best else {
         return cut(text);
     };
@@ -119,7 +122,7 @@ mod tests {
                 "Last.\n\nWe sell cranes, z. B. big ones. Open at 7! Is it far? See www.example.org.\n\n    curl x",
             ),
         ] {
-            let worth = |it: &str| f64::from(u8::from(it.contains(word)));
+            let worth = |it: &str| usize::from(it.contains(word));
             assert_eq!(answer_first(text, worth), expected);
         }
         for text in [
@@ -128,7 +131,7 @@ mod tests {
             "    code\n    only",
             "- a list.\n- of two.",
         ] {
-            assert_eq!(answer_first(text, |_| 0.0), text.trim_end());
+            assert_eq!(answer_first(text, |_| 0), text.trim_end());
         }
     }
 

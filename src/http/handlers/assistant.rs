@@ -62,7 +62,7 @@ async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let mut reply = Reply::json(StatusCode::OK, &chat_wire::chat_response(&answered))?;
     let cookie = chat_wire::set_cookie(&context, answered.visitor);
     reply.headers.extend(cookie);
-    reply.log.problem = chat_wire::made_up_for(answered.failure);
+    reply.log.problem = chat_wire::fallback_cause(answered.model_error);
     Ok(reply.with_decision(answered.decision))
 }
 
@@ -75,7 +75,7 @@ async fn ask(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem
         numbers: QuotaResponse::from(Allowance::of(&answered.decision)),
     };
     let mut reply = Reply::json(StatusCode::OK, &answer)?;
-    reply.log.problem = chat_wire::made_up_for(answered.failure);
+    reply.log.problem = chat_wire::fallback_cause(answered.model_error);
     Ok(reply.with_decision(answered.decision))
 }
 

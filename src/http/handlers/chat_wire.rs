@@ -106,7 +106,7 @@ pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
 }
 
 /// The model's failure as the log shows it, where the fallback answered.
-pub(super) fn made_up_for(failure: Option<ModelError>) -> Option<Box<Problem>> {
+pub(super) fn fallback_cause(failure: Option<ModelError>) -> Option<Box<Problem>> {
     let problem = Problem::of(Code::ModelUnavailable).because(failure?);
     Some(Box::new(problem))
 }

@@ -2,8 +2,9 @@
 //! the JSON answer, or one `problem` event.
 //!
 //! The head of the answer is sent with the first piece. A failure before that is an ordinary problem,
-//! with its refund, or an answer of the fallback. From the model's first piece on the turn stays charged. A client that hangs up, at any
-//! time, ends the model's work and stays charged: otherwise it could use the model for free.
+//! with its refund, or an answer of the fallback. From the model's first piece on the turn stays charged. A
+//! client that hangs up, at any time, ends the model's work and stays charged: otherwise it could use the
+//! model for free.
 //!
 //! The request's log line is written with the head. Another line says how the stream ended.
 
@@ -37,10 +38,10 @@ struct Delta<'a> {
 }
 
 /// How an answer begins: with the model's first piece, with the fallback's answer, or not at all.
-type Beginning = Result<Option<MadeUp>, Problem>;
+type Beginning = Result<Option<FallbackHead>, Problem>;
 
 /// What the head shows of an answer of the fallback.
-struct MadeUp {
+struct FallbackHead {
     decision: Decision,
     failure: ModelError,
 }
@@ -71,14 +72,14 @@ pub(super) async fn chat(
         () = context.abandoned() => return Err(chat_wire::abandoned()),
     };
     match begun {
-        Ok(Ok(made_up)) => {
-            let (decision, failure) = match made_up {
-                Some(MadeUp { decision, failure }) => (decision, Some(failure)),
+        Ok(Ok(fallback)) => {
+            let (decision, failure) = match fallback {
+                Some(FallbackHead { decision, failure }) => (decision, Some(failure)),
                 None => (decision, None),
             };
             let mut reply = Reply::events(stream).with_decision(decision);
             reply.headers.extend(cookie);
-            reply.log.problem = chat_wire::made_up_for(failure);
+            reply.log.problem = chat_wire::fallback_cause(failure);
             Ok(reply)
         }
         Ok(Err(problem)) => Err(problem),
@@ -161,9 +162,11 @@ impl DeltaSink {
     /// Sends what has not been sent of an answer: all of the fallback's.
     async fn complete(&self, answered: Answered) {
         let (decision, reply) = (answered.decision, answered.reply);
-        let made_up = answered.failure.map(|failure| MadeUp { decision, failure });
-        let is_unsent = made_up.is_some();
-        self.begin(Ok(made_up));
+        let fallback = answered
+            .model_error
+            .map(|failure| FallbackHead { decision, failure });
+        let is_unsent = fallback.is_some();
+        self.begin(Ok(fallback));
         if is_unsent {
             // A reader who does not take it does not take the last event either, which is logged.
             let _ = self.push(&reply).await;

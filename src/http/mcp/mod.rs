@@ -16,7 +16,7 @@ use crate::domain::decision::Decision;
 use crate::site::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, Toolbox};
 
 use super::problem::{Code, Problem};
-use super::reply::{Reply, ToolLog};
+use super::reply::{Reply, ReplyLog};
 use super::request_id::RequestId;
 use super::wire::{Errors, JsonObject, JsonValue};
 
@@ -29,7 +29,7 @@ const TTL_MS: u64 = 3_600_000;
 #[derive(Debug, Default)]
 struct ToolRun {
     decision: Decision,
-    log: ToolLog,
+    log: ReplyLog,
 }
 
 /// Answers one message. `run` runs a tool with its arguments, a JSON object.

@@ -11,19 +11,19 @@ const FORM_ADDRESS: &str = "form:newsletter";
 const BUTTON: &str = "button";
 
 /// `events` with such links replaced.
-pub(super) fn replaced<'a>(events: &[Event<'a>]) -> Vec<Event<'a>> {
-    let mut blocks = Vec::with_capacity(events.len());
+pub(super) fn with_blocks<'a>(events: &[Event<'a>]) -> Vec<Event<'a>> {
+    let mut replaced = Vec::with_capacity(events.len());
     let mut rest = events;
     while let Some((first, after)) = rest.split_first() {
         rest = if let Some((block, after)) = block(rest) {
-            blocks.extend(block);
+            replaced.extend(block);
             after
         } else {
-            blocks.push(first.clone());
+            replaced.push(first.clone());
             after
         };
     }
-    blocks
+    replaced
 }
 
 /// The block that `events` begin with, if it is one of these, and what follows it.

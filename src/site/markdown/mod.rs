@@ -48,8 +48,8 @@ pub(super) struct Section {
     pub(super) html: String,
     /// The text under the heading, as in [`Passage::text`].
     pub(super) text: String,
-    /// The hints, joined by spaces.
-    pub(super) hints: String,
+    /// The hints, which commas separate.
+    pub(super) hints: Vec<String>,
 }
 
 /// Parses a document that may show `images`; `None` if it does not begin with a first-level heading.
@@ -284,13 +284,19 @@ impl Part<'_> {
             *id = Some(CowStr::from(anchor.clone()));
         }
         let mut page = String::new();
-        html::push_html(&mut page, blocks::replaced(&self.events).into_iter());
+        html::push_html(&mut page, blocks::with_blocks(&self.events).into_iter());
         Section {
             title,
             anchor,
-            html: images.laid_out(page),
+            html: images.with_sizes(page),
             text,
-            hints: self.hints.join(" "),
+            hints: self
+                .hints
+                .iter()
+                .flat_map(|hints| hints.split(','))
+                .map(|hint| hint.trim().to_owned())
+                .filter(|hint| !hint.is_empty())
+                .collect(),
         }
     }
 }

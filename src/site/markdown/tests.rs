@@ -29,7 +29,7 @@ fn a_section_has_an_anchor_html_and_plain_text() {
             .starts_with("<h2 id=\"what-it-is-this\">What <code>it</code> is: <em>this</em></h2>")
     );
     assert!(sections[0].html.contains("&amp; &lt;b&gt;."));
-    assert_eq!(sections[0].hints, "hint");
+    assert_eq!(sections[0].hints, ["hint"]);
     assert!(!sections[0].html.contains("hint"));
     assert_eq!(sections[1].text, "End.");
 }
@@ -38,7 +38,7 @@ fn a_section_has_an_anchor_html_and_plain_text() {
 fn comments_are_in_neither_form() {
     let source = "<!-- a -->\n\n# Title\n\n<!-- b -->\n\nText.\n\n```\n<!-- code -->\n```\n";
     let article = read(source).unwrap();
-    assert_eq!(article.lead.hints, "b");
+    assert_eq!(article.lead.hints, ["b"]);
     assert_eq!(
         article.markdown,
         "# Title\n\nText.\n\n```\n<!-- code -->\n```\n"
@@ -61,7 +61,7 @@ fn comments_are_left_out_wherever_they_stand() {
         let lead = article.lead;
         assert!(!lead.html.contains("secret"), "{}", lead.html);
         assert!(!lead.text.contains("secret"), "{}", lead.text);
-        assert_eq!(lead.hints, "", "{source:?}");
+        assert_eq!(lead.hints, [""; 0], "{source:?}");
     }
 }
 

@@ -88,7 +88,8 @@ fn passage(title: &str, text: &str) -> Passage {
         title: title.to_owned(),
         url: "https://example.com/#it".to_owned(),
         text: text.to_owned(),
-        hints: String::new(),
+        examples: Vec::new(),
+        is_own: true,
         language: None,
     }
 }
@@ -98,9 +99,9 @@ async fn the_passages_answer_whatever_is_asked() {
     let newsletter = passage("How to subscribe", "Send your address.\n\n    POST /api");
     let bare = passage("Why", "");
     let site = render(&facts());
-    let phrases = site.phrases();
-    check(&PassageModelClient::new(&[newsletter, bare], phrases)).await;
-    check(&PassageModelClient::new(&[], phrases)).await;
+    let texts = site.assistant_texts();
+    check(&PassageModelClient::new(&[newsletter, bare], texts)).await;
+    check(&PassageModelClient::new(&[], texts)).await;
 }
 
 #[tokio::test]

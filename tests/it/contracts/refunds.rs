@@ -234,7 +234,7 @@ async fn what_a_fallback_answers_is_given_back_like_a_failure_and_wholly_if_the_
         for (host, model, network, all) in models {
             let turn = desk.turn(&**limiter, host, host, &*model, Some(&pages));
             let answered = turn.await.unwrap();
-            assert!(answered.failure.is_some(), "{host}");
+            assert!(answered.model_error.is_some(), "{host}");
             assert_eq!(answered.reply, "Hello, I am the scripted assistant.");
             let counted = |policy| counted(&answered.decision, policy);
             assert_eq!(counted(PolicyName::Assistant), 0, "{host}");

@@ -22,7 +22,7 @@ const UNMEASURED: &str = "1000000/60s";
 
 fn before(model: Arc<OpenAiModelClient>) -> Setup {
     let site = render(&facts());
-    let pages = PassageModelClient::new(site.passages(), site.phrases()).standing_in();
+    let pages = PassageModelClient::new(site.passages(), site.assistant_texts()).as_fallback();
     Setup {
         model,
         model_fallback: Some(Arc::new(pages)),
@@ -53,7 +53,7 @@ fn message(reply: &Reply) -> Value {
     message.clone()
 }
 
-fn check_made_up(reply: &Reply, about: &str) {
+fn check_fallback(reply: &Reply, about: &str) {
     assert_eq!(reply.status, StatusCode::OK, "{about}");
     let message = message(reply);
     let text = message["message"].as_str().unwrap();
@@ -71,7 +71,7 @@ fn check_made_up(reply: &Reply, about: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_is_away_is_made_up_for_and_nobody_pays() {
+async fn a_model_that_is_away_is_fallback_cause_and_nobody_pays() {
     let empty = json!({"content": ""});
     for script in [
         Script::dropped(),
@@ -89,7 +89,7 @@ async fn a_model_that_is_away_is_made_up_for_and_nobody_pays() {
         let upstream = Upstream::start([script]).await;
         let app = before_upstream(&upstream).start();
         for call in [ask(), ask_for_stream()] {
-            check_made_up(&app.send(call).await, &about);
+            check_fallback(&app.send(call).await, &about);
         }
         assert_eq!(upstream.asked().len(), 2, "{about}");
         let usual = app_with(client(settings(&upstream)));
@@ -109,7 +109,7 @@ async fn a_model_that_is_away_is_made_up_for_and_nobody_pays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_had_begun_or_filtered_is_not_made_up_for() {
+async fn a_model_that_had_begun_or_filtered_is_not_fallback_cause() {
     let text = chunk(&json!({"content": "Hi"}), None);
     let filtered = error("secret", "x", json!("content_filter"));
     let one_byte = Script::new(200, "application/json", "{").then(Step::Hang);
@@ -168,7 +168,7 @@ async fn the_first_line_is_in_the_language_of_the_question() {
 }
 
 #[tokio::test]
-async fn a_model_without_a_place_left_is_made_up_for() {
+async fn a_model_without_a_place_left_is_fallback_cause() {
     let upstream = Upstream::start([Script::silent()]).await;
     let model = client(OpenAiSettings {
         concurrency: 1,
@@ -179,7 +179,7 @@ async fn a_model_without_a_place_left_is_made_up_for() {
         .start();
     let permit = model.reserve().unwrap();
     for turn in 0..5 {
-        check_made_up(&app.send(ask()).await, &format!("turn {turn}"));
+        check_fallback(&app.send(ask()).await, &format!("turn {turn}"));
     }
     drop(permit);
     assert!(upstream.asked().is_empty());
@@ -221,6 +221,6 @@ async fn a_pause_of_the_model_costs_no_time() {
         app.send(ask()).await;
     }
     let began = tokio::time::Instant::now();
-    check_made_up(&app.send(ask_for_stream()).await, "left alone");
+    check_fallback(&app.send(ask_for_stream()).await, "left alone");
     assert!(began.elapsed() < Duration::from_secs(1));
 }

@@ -6,7 +6,7 @@ use super::{CRANE, ICON, app, body, get};
 use crate::harness::Call;
 
 #[tokio::test]
-async fn an_image_is_a_link_because_no_page_may_load_it() {
+async fn an_image_from_elsewhere_is_a_link_because_no_page_may_load_it() {
     let text =
         "# T\n\n![Our yard](https://img.example/yard.png) and ![a dot](data:image/png;base64,AA)";
     let app = app(&[("yard.md", text)]);

@@ -1,5 +1,6 @@
 //! The operator's files in `--site-dir`: new pages, replaced files, and errors at the start.
 
+mod assistant;
 mod folder;
 mod images;
 
@@ -125,7 +126,7 @@ async fn the_assistant_knows_the_operators_pages() {
     assert_eq!(second.url, "http://127.0.0.1:8080/about");
     assert_eq!(third.url, "http://127.0.0.1:8080/about#opening-hours");
 
-    let model = PassageModelClient::new(site.passages(), site.phrases());
+    let model = PassageModelClient::new(site.passages(), site.assistant_texts());
     let reply = ask(&model, "when are you closed?").await;
     assert!(reply.contains("from 7 to 16"), "{reply}");
     assert!(
@@ -297,11 +298,9 @@ async fn a_page_may_stand_in_the_navigation() {
     // It is no hint for the assistant, and stands in no Markdown.
     assert!(!body(&app, "/about.md").await.contains("navigation"));
     let site = render(&files).unwrap();
-    let hints = site.passages().iter().map(|passage| &passage.hints);
-    assert!(hints.clone().count() > 0);
-    for hint in hints {
-        assert!(!hint.contains("navigation:"), "{hint}");
-    }
+    let mut examples = site.passages().iter().flat_map(|it| &it.examples);
+    assert!(examples.clone().count() > 0);
+    assert!(examples.all(|example| !example.contains("navigation:")));
 }
 
 #[tokio::test]

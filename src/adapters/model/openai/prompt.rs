@@ -191,7 +191,8 @@ mod tests {
             title: format!("Page {number}"),
             url: format!("/docs#{number}"),
             text: "word ".repeat(800),
-            hints: "never shown".to_owned(),
+            examples: vec!["never shown".to_owned()],
+            is_own: false,
             language: None,
         };
         let passages: Vec<_> = (0..30).map(passage).collect();

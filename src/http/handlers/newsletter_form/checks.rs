@@ -20,7 +20,6 @@ use crate::http::endpoint::Endpoint;
 use crate::http::headers::NO_STORE;
 use crate::http::problem::{Code, Problem};
 use crate::http::reply::Reply;
-use crate::usecases::subscribe_by_form::FormCharge;
 
 use super::fields::FormFields;
 
@@ -88,11 +87,14 @@ pub(super) enum Stopped {
     Proof,
 }
 
-/// Checks a form, and returns what it is charged.
-pub(super) fn check(context: &RequestContext, fields: &FormFields) -> Result<FormCharge, Stopped> {
+/// Checks a form, and returns the proof that it brings, if any.
+pub(super) fn check(
+    context: &RequestContext,
+    fields: &FormFields,
+) -> Result<Option<Proof>, Stopped> {
     let (app, now) = (context.app(), context.now);
     if !app.settings.checks_forms {
-        return Ok(FormCharge::Nothing);
+        return Ok(None);
     }
     let stopped = &app.metrics.forms;
     if fields.website.is_some() {
@@ -107,15 +109,14 @@ pub(super) fn check(context: &RequestContext, fields: &FormFields) -> Result<For
         }
     }
     let Some(altcha) = &fields.altcha else {
-        return Ok(FormCharge::Count);
+        return Ok(None);
     };
-    match proof(altcha, now, app) {
-        Some(proof) => Ok(FormCharge::Proof(proof)),
-        None => {
-            stopped.proof.increase();
-            Err(Stopped::Proof)
-        }
+    let proof = proof(altcha, now, app);
+    if proof.is_none() {
+        stopped.proof.increase();
+        return Err(Stopped::Proof);
     }
+    Ok(proof)
 }
 
 fn proof(altcha: &str, now: Timestamp, app: &App) -> Option<Proof> {

@@ -14,6 +14,7 @@ use hyper::header::{HeaderValue, LOCATION};
 
 use crate::domain::decision::Decision;
 use crate::domain::language::Language;
+use crate::domain::proof_of_work::Proof;
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{BodyRule, Endpoint};
 use crate::http::problem::{Code, Problem};
@@ -88,7 +89,7 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
         &context.origins,
     );
     let refused = match checks::check(&context, &fields) {
-        Ok(charge) => match sign_up(&context, &fields, charge).await {
+        Ok(proof) => match sign_up(&context, &fields, proof).await {
             Ok(_subscribed) => return see_other(&fields, target),
             Err(refused) => refused,
         },
@@ -115,10 +116,11 @@ enum Refused {
 async fn sign_up(
     context: &RequestContext,
     fields: &FormFields,
-    charge: FormCharge,
+    proof: Option<Proof>,
 ) -> Result<Subscribed, Refused> {
     let email = fields.email().map_err(Refused::Address)?;
     let (app, client, now) = (context.app(), &context.client, context.now);
+    let charge = FormCharge::of(app.settings.checks_forms, proof);
     let subscribed = subscribe_by_form(app.newsletter(), app.meter(), now, client, email, charge);
     subscribed.await.map_err(|error| {
         let refused = match error {
