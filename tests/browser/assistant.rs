@@ -52,7 +52,7 @@ async fn a_visitor_asks_until_the_quota_is_used_up() {
         page.until(&turns(4)).await;
         ask(page, "One more?").await;
         // The window is an hour, of which a few seconds have passed.
-        page.until_text(STATUS, "Try again in 60 minutes.").await;
+        page.until_text(STATUS, "Try again in 1 hour.").await;
         assert_eq!(page.run(DRAFT).await, "One more?");
         page.until(&turns(4)).await;
         let held = page.find(SEND).await.attr("aria-disabled").await.unwrap();

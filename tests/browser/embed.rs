@@ -135,7 +135,8 @@ async fn embedded<T>(
 async fn both_work(page: &Browser) {
     page.fill(EMAIL, "ada@example.com").await;
     page.press(ENTER).await;
-    page.until("find('landing-newsletter >>> .good')").await;
+    let thanks = "find('landing-newsletter >>> .status')?.textContent.includes('ada@example.com')";
+    page.until(thanks).await;
     page.click("landing-chat >>> .suggestion").await;
     page.until(ANSWERED).await;
     let said = page
