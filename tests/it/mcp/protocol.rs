@@ -115,6 +115,7 @@ async fn what_is_no_message_is_refused() {
         (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":1e30,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, -32600),
         (
@@ -272,6 +273,7 @@ async fn answers_bear_the_id_of_their_request() {
         json!(0),
         json!(-1),
         json!(9_007_199_254_740_993_i64),
+        json!(-18_083_391.0),
         json!(""),
         json!("a\u{e9}\"\n"),
         json!("x".repeat(5000)),
