@@ -17,7 +17,8 @@ const STATELESS: &str = REVISIONS[0];
 /// The largest message without the arguments of its tool, in bytes.
 const ENVELOPE_BYTES_MAX: usize = 64 * 1024;
 
-/// Integers are less: 2 to the power of 63.
+/// 2 to the power of 63. A number that is read as a float is an integer of 64 bits only if it is less, whatever
+/// its sign.
 const INTEGER_END: f64 = 9_223_372_036_854_775_808.0;
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -185,8 +186,7 @@ fn says(value: &HeaderValue, text: &str) -> bool {
 /// A string or an integer. `1.0` is one, too, as JSON Schema has it.
 fn request_id(id: &JsonValue<'_>) -> Option<Value> {
     let id: Value = serde_json::from_str(id.raw()).ok()?;
-    let is_in_range = |number: f64| (-INTEGER_END..INTEGER_END).contains(&number);
-    let is_whole = |number: f64| number.fract() == 0.0 && is_in_range(number);
+    let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < INTEGER_END;
     let is_integer = id.is_i64() || id.is_f64() && id.as_f64().is_some_and(is_whole);
     (id.is_string() || is_integer).then_some(id)
 }

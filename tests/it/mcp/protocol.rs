@@ -116,6 +116,10 @@ async fn what_is_no_message_is_refused() {
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":1e30,"method":"ping"}"#, -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":-9223372036854775809,"method":"ping"}"#,
+            -32600,
+        ),
         (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, -32600),
         (
