@@ -37,7 +37,7 @@ impl NaiveBayes {
         for feature in examples.iter().flat_map(|(_, features)| features) {
             *document_frequencies.entry(*feature).or_default() += 1;
         }
-        let idf = |frequency| (float(1 + examples.len()) / float(1 + frequency)).ln() + 1.0;
+        let idf = |frequency| inverse_document_frequency(examples.len(), frequency);
         let weights = |(feature, frequency)| {
             let (idf, by_class) = (idf(frequency), Vec::with_capacity(1));
             (feature, FeatureWeights { idf, by_class })
@@ -104,6 +104,11 @@ impl FeatureWeights {
             None => self.by_class.push((class, weight)),
         }
     }
+}
+
+/// The smoothed inverse document frequency of what `frequency` of `documents` have.
+pub(super) fn inverse_document_frequency(documents: usize, frequency: usize) -> f64 {
+    (float(1 + documents) / float(1 + frequency)).ln() + 1.0
 }
 
 /// A small number, for arithmetic with weights.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::domain::passage::Passage;
 
 use super::features::Terms;
-use super::naive_bayes::float;
+use super::naive_bayes::{float, inverse_document_frequency};
 
 /// How much of a question a passage must cover to answer it.
 const COVERAGE_MIN: f64 = 0.55;
@@ -53,10 +53,10 @@ impl OwnIndex {
         self.document_frequencies.contains_key(term)
     }
 
-    /// The passage that answers a question of these terms, if one does.
-    pub(super) fn best(&self, asked: &BTreeSet<String>) -> Option<&Arc<Passage>> {
-        let (coverage, passage) = self.ranked(asked).into_iter().next()?;
-        (coverage >= COVERAGE_MIN).then_some(passage)
+    /// The passage that answers a question of these terms, if one does, with the share that it covers.
+    pub(super) fn best(&self, asked: &BTreeSet<String>) -> Option<(f64, &Arc<Passage>)> {
+        let best = self.ranked(asked).into_iter().next();
+        best.filter(|(coverage, _)| *coverage >= COVERAGE_MIN)
     }
 
     /// The passages that have some of the asked terms, best first, each with the share that it covers.
@@ -81,8 +81,7 @@ impl OwnIndex {
     pub(super) fn coverage(&self, asked: &BTreeSet<String>, terms: &BTreeSet<String>) -> f64 {
         let idf = |term: &String| {
             let frequency = self.document_frequencies.get(term).copied();
-            let (all, having) = (self.passages.len(), frequency.unwrap_or_default());
-            (float(1 + all) / float(1 + having)).ln() + 1.0
+            inverse_document_frequency(self.passages.len(), frequency.unwrap_or_default())
         };
         let whole: f64 = asked.iter().map(idf).sum();
         let covered: f64 = asked.intersection(terms).map(idf).sum();

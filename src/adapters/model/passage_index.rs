@@ -116,12 +116,16 @@ impl PassageIndex {
             asked.extend(self.terms.of(before));
             self.own.best(&asked)
         });
-        let (Some(own), Some(section)) = (own, section) else {
-            return own.or(section).map(Arc::as_ref);
+        let Some((own_coverage, own)) = own else {
+            return section.map(Arc::as_ref);
         };
-        let coverage = |it| self.own.coverage(&asked, &self.terms.of_passage(it));
+        let Some(section) = section else {
+            return Some(own);
+        };
+        let section_terms = self.terms.of_passage(section);
+        let section_coverage = self.own.coverage(&asked, &section_terms);
         let is_topic = || !asked.is_disjoint(&self.terms.of_topics(own));
-        let is_own_better = match coverage(own).total_cmp(&coverage(section)) {
+        let is_own_better = match own_coverage.total_cmp(&section_coverage) {
             Ordering::Greater => true,
             Ordering::Equal => is_topic(),
             Ordering::Less => false,
