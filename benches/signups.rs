@@ -170,7 +170,7 @@ impl Keeper {
                     origin,
                     at: NOW,
                 };
-                let kept = store.subscribe(sign_up).await;
+                let kept = store.keep(sign_up).await;
                 assert_eq!(kept, Ok(Subscription::Created));
             }
             Self::Sqlite(sqlite) => assert!(sqlite.keep(&email)),

@@ -7,7 +7,7 @@ use crate::domain::settings::Settings;
 use crate::metrics::Metrics;
 use crate::ports::{
     Clock, ContactStore, CountStore, Entropy, KeyIssuer, ModelClient, RateLimiter, RevocationList,
-    StoreMaintenance, SubscriptionNotifier,
+    SignUps, StoreMaintenance,
 };
 use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
@@ -16,10 +16,9 @@ use crate::usecases::subscribe::Newsletter;
 
 /// What the service is made of. Built once, by `main` or by a test.
 pub struct App {
-    /// The contacts.
     pub contacts: Arc<dyn ContactStore>,
-    /// Takes sign-ups in place of the contact store; `None` if contacts are kept here.
-    pub notifier: Option<Arc<dyn SubscriptionNotifier>>,
+    /// The contacts, or the newsletter's provider.
+    pub sign_ups: Arc<dyn SignUps>,
     /// The API keys.
     pub keys: Arc<dyn KeyIssuer>,
     /// The revoked registrations of agents.
@@ -30,11 +29,9 @@ pub struct App {
     pub model: Arc<dyn ModelClient>,
     /// Answers while that model is away; `None` if nothing does.
     pub model_fallback: Option<Arc<dyn ModelClient>>,
-    /// The rate limiter.
     pub limiter: Arc<dyn RateLimiter>,
     /// The hourly counts.
     pub counts: Arc<dyn CountStore>,
-    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Random bytes.
     pub entropy: Arc<dyn Entropy>,
@@ -69,16 +66,10 @@ impl App {
 
     /// What sign-ups work with.
     pub fn newsletter(&self) -> Newsletter<'_> {
-        match &self.notifier {
-            Some(notifier) => Newsletter::Provider {
-                notifier: &**notifier,
-                entropy: &*self.entropy,
-            },
-            None => Newsletter::Contacts {
-                contacts: &*self.contacts,
-                reveal: self.settings.reveal_existing,
-                origin_key: &self.secrets.origin,
-            },
+        Newsletter {
+            sign_ups: &*self.sign_ups,
+            reveal: self.settings.reveal_existing,
+            origin_key: &self.secrets.origin,
         }
     }
 
@@ -101,8 +92,6 @@ impl App {
 
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("App")
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
+        f.write_str("App(..)")
     }
 }

@@ -12,9 +12,10 @@
 //! | [`ports`] | object-safe traits for what the use cases need, and their errors | `domain` |
 //! | [`usecases`] | what the service does, a function each | `domain`, `ports`, `metrics` |
 //! | [`app`] | the ports and the operator's settings in one value | `domain`, `ports`, `usecases`, `metrics` |
-//! | [`adapters`] | the ports over real technologies, and an implementation of each in memory | `domain`, `ports`, `metrics` |
+//! | [`adapters`] | the ports over real technologies | `domain`, `ports`, `metrics` |
 //! | [`site`] | the documents of `data/`, rendered once at start, and pages for one request | `domain` |
 //! | [`http`] | the server: connections, the request pipeline, endpoints, errors | `domain`, `ports`, `usecases`, `app`, `site`, `metrics` |
+//! | [`operator`] | what the operator asks for: of commands, the admin page and monitors | `domain`, `ports`, `usecases`, `app`, `metrics` |
 //! | [`config`] | the flags and the operator's commands | `domain` |
 //! | [`telemetry`] | the log | |
 //! | [`metrics`] | what the process has counted | `domain` |
@@ -53,6 +54,7 @@ pub mod config;
 pub mod domain;
 pub mod http;
 pub mod metrics;
+pub mod operator;
 pub mod ports;
 pub mod site;
 pub mod telemetry;

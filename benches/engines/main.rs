@@ -37,6 +37,9 @@ mod redis;
 mod service;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../../tests/support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "the tests do more with it")]
+mod twins;
 
 use std::time::Duration;
 

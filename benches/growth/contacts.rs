@@ -61,7 +61,7 @@ async fn fill(path: &Path) {
                         origin,
                         at: NOW,
                     };
-                    store.subscribe(sign_up).await.unwrap();
+                    store.keep(sign_up).await.unwrap();
                 }
             })
         })

@@ -5,7 +5,7 @@ use hyper::{HeaderMap, StatusCode};
 use landing_api::domain::decision::{Decision, Standing};
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::window::Usage;
-use landing_api::http::ratelimit;
+use landing_api::http::answer::ratelimit;
 
 pub(crate) fn bench(c: &mut Criterion) {
     let door = [PolicyName::Default, PolicyName::Ip];

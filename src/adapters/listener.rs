@@ -19,9 +19,6 @@ pub enum PublicSocket {
 
 impl PublicSocket {
     /// The socket that was `passed`, or one bound to `address`.
-    ///
-    /// # Errors
-    /// When the address cannot be had.
     pub fn open(passed: Option<std::net::TcpListener>, address: SocketAddr) -> io::Result<Self> {
         match passed {
             Some(listener) => Ok(Self::Passed(listener)),
@@ -32,9 +29,6 @@ impl PublicSocket {
     }
 
     /// Its address.
-    ///
-    /// # Errors
-    /// As the operating system says.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Bound(socket) => socket.local_addr(),
@@ -43,9 +37,6 @@ impl PublicSocket {
     }
 
     /// Begins to listen, if it does not yet.
-    ///
-    /// # Errors
-    /// As the operating system says.
     pub fn listen(self) -> io::Result<TcpListener> {
         match self {
             Self::Bound(socket) => {

@@ -1,4 +1,4 @@
-//! Implementations of the ports over real technologies, and one of each in memory for tests.
+//! Implementations of the ports over real technologies.
 //!
 //! | Module | Implements | Over |
 //! |---|---|---|
@@ -8,10 +8,9 @@
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled, or behind an engine |
 //! | [`redis`] | `RateLimiter` | Redis or Valkey, for several nodes |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
-//! | [`webhook`] | `SubscriptionNotifier` | HTTP, to the newsletter's provider |
+//! | [`webhook`] | `SignUps` | HTTP, to the newsletter's provider |
 //! | [`counts`] | `CountStore` | a file a month |
 //! | [`system`] | `Clock`, `Entropy` | the operating system; also the user and the limit on open files |
-//! | [`memory`] | every port | plain collections |
 //!
 //! | Module | Shared by the above, or used by `main` |
 //! |---|---|
@@ -42,9 +41,8 @@ pub mod inspection;
 pub mod ledger;
 pub mod limiter;
 pub mod listener;
-pub mod memory;
 pub mod model;
-mod mutex;
+pub(crate) mod mutex;
 pub mod open_error;
 pub mod operator_file;
 pub mod outbound;

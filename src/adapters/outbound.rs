@@ -59,9 +59,6 @@ const WARNINGS_MAX: usize = 8;
 impl Roots {
     /// The system's certificates, or those that the variables `SSL_CERT_FILE` (`named_file`) and
     /// `SSL_CERT_DIR` name.
-    ///
-    /// # Errors
-    /// [`NoRoots`] when none can be read, or none in `named_file`.
     pub fn of_system(named_file: Option<&Path>) -> Result<Self, NoRoots> {
         if let Some(path) = named_file {
             check_named(path).map_err(|why| NoRoots::Named(path.display().to_string(), why))?;
@@ -101,9 +98,6 @@ fn check_named(path: &Path) -> Result<(), String> {
 }
 
 /// A client that keeps up to `connections_max` idle connections.
-///
-/// # Errors
-/// When TLS cannot be set up.
 pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient, rustls::Error> {
     Ok(Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
@@ -113,9 +107,6 @@ pub(super) fn client(roots: Roots, connections_max: usize) -> Result<HttpClient,
 }
 
 /// How clients use TLS: they verify the server's certificate, and have none themselves.
-///
-/// # Errors
-/// When TLS cannot be set up.
 pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
@@ -126,9 +117,6 @@ pub(super) fn tls_config(roots: Roots) -> Result<ClientConfig, rustls::Error> {
 }
 
 /// What a client connects with.
-///
-/// # Errors
-/// When TLS cannot be set up.
 pub(super) fn connector(roots: Roots) -> Result<TimelyConnector, rustls::Error> {
     let tls = tls_config(roots)?;
     let mut tcp = HttpConnector::new();

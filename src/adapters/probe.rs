@@ -28,9 +28,6 @@ impl ProbeAnswer {
 }
 
 /// Asks for `url` on a connection of its own, with a header if one is given. Redirects are not followed.
-///
-/// # Errors
-/// Why there is no answer.
 pub async fn get(
     url: &str,
     header: Option<(&str, &str)>,
@@ -54,9 +51,6 @@ pub async fn get(
 }
 
 /// Looks the host of `url` up and connects, with TLS if it is `https`. Sends no request.
-///
-/// # Errors
-/// Why that is not possible.
 pub async fn connect(url: &str, roots: Roots) -> Result<(), String> {
     let url: Uri = url.parse().map_err(|_bad| "not a URL".to_owned())?;
     let mut connector = connector(roots).map_err(|error| error.to_string())?;

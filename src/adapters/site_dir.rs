@@ -15,61 +15,6 @@ const ALL_TEXTS_BYTES_MAX: usize = 2 * 1024 * 1024;
 const ALL_FILES_BYTES_MAX: usize = 16 * 1024 * 1024;
 const FILES_MAX: usize = 200;
 
-/// Why the folder is refused. The text names the file at fault and never quotes its content.
-#[derive(Debug, thiserror::Error)]
-pub enum SiteDirError {
-    /// The folder is missing or unreadable.
-    #[error("{0}")]
-    Dir(io::Error),
-    /// A file is unreadable.
-    #[error("{}: {error}", shown(.name))]
-    Io {
-        /// The file.
-        name: PathBuf,
-        /// The cause.
-        error: io::Error,
-    },
-    /// An entry is a folder, a pipe or a device.
-    #[error("{}: is not a regular file; folders are not accepted", shown(.0))]
-    NoFile(PathBuf),
-    /// A symbolic link leads out of the folder.
-    #[error("{}: leads out of the folder", shown(.0))]
-    Outside(PathBuf),
-    /// A file has another name, which may be in any folder. Otherwise whoever can write to this folder
-    /// could publish files that only the service may read.
-    #[error("{}: is a hard link; put a copy in its place", shown(.0))]
-    HardLink(PathBuf),
-    /// A file is too large.
-    #[error("{}: is larger than {bytes_max} bytes", shown(.name))]
-    TooLarge {
-        /// The file.
-        name: PathBuf,
-        /// How large it may be.
-        bytes_max: usize,
-    },
-    /// A file is not UTF-8.
-    #[error("{}, line {line}: is not UTF-8", shown(.name))]
-    NotText {
-        /// The file.
-        name: PathBuf,
-        /// The line of the first invalid byte, from 1.
-        line: usize,
-    },
-    /// There are too many files.
-    #[error("holds more than {FILES_MAX} files")]
-    TooMany,
-    /// The files are too large together.
-    #[error("{}: the {files} are larger than {bytes_max} bytes up to this one", shown(.name))]
-    TooLargeTogether {
-        /// The file with which they are.
-        name: PathBuf,
-        /// What is meant: all files, or the texts.
-        files: &'static str,
-        /// How large they may be.
-        bytes_max: usize,
-    },
-}
-
 /// A file name, escaped for one line of a terminal.
 fn shown(name: &Path) -> String {
     name.to_string_lossy().escape_debug().to_string()
@@ -78,100 +23,108 @@ fn shown(name: &Path) -> String {
 /// Name and content of the files of a folder, by name.
 #[derive(Debug, Default)]
 pub struct SiteDir {
-    /// The texts.
     pub texts: Vec<(String, String)>,
-    /// The images.
     pub images: Vec<(String, Vec<u8>)>,
 }
 
 /// The files in the folder `dir`, of which `is_image` tells the images by their names. Files that begin
-/// with a dot are skipped.
-///
-/// # Errors
-/// [`SiteDirError`] for the first entry, by name, that is refused.
-pub fn read(dir: &Path, is_image: impl Fn(&str) -> bool) -> Result<SiteDir, SiteDirError> {
-    let dir = fs::canonicalize(dir).map_err(SiteDirError::Dir)?;
-    let mut names = Vec::new();
-    for entry in fs::read_dir(&dir).map_err(SiteDirError::Dir)? {
-        let name = PathBuf::from(entry.map_err(SiteDirError::Dir)?.file_name());
-        let is_hidden = name.as_os_str().as_encoded_bytes().starts_with(b".");
-        if is_hidden {
-            continue;
-        }
-        if names.len() == FILES_MAX {
-            return Err(SiteDirError::TooMany);
-        }
-        names.push(name);
+/// with a dot are skipped. The error names the first file, by name, that is refused, and never quotes its
+/// content.
+pub fn read(dir: &Path, is_image: impl Fn(&str) -> bool) -> Result<SiteDir, String> {
+    let (dir, names) = list(dir).map_err(|error| error.to_string())?;
+    if names.len() > FILES_MAX {
+        return Err(format!("holds more than {FILES_MAX} files"));
     }
-    names.sort_unstable();
     let mut files = SiteDir::default();
-    let (mut room, mut text_room) = (ALL_FILES_BYTES_MAX, ALL_TEXTS_BYTES_MAX);
+    let (mut all_bytes, mut text_bytes) = (0, 0);
     for name in names {
-        let shown = name.to_string_lossy().into_owned();
-        let is_image = is_image(&shown);
+        let refused = |why: String| format!("{}: {why}", shown(&name));
+        let together = |files: &str, bytes_max: usize| {
+            refused(format!(
+                "the {files} are larger than {bytes_max} bytes up to this one"
+            ))
+        };
+        let text = name.to_string_lossy().into_owned();
+        let is_image = is_image(&text);
         let bytes_max = if is_image {
             IMAGE_FILE_BYTES_MAX
         } else {
             TEXT_FILE_BYTES_MAX
         };
-        let bytes = read_file(&dir, &name, bytes_max)?;
-        let too_large = |files, bytes_max| SiteDirError::TooLargeTogether {
-            name: name.clone(),
-            files,
-            bytes_max,
-        };
-        let left = room.checked_sub(bytes.len());
-        room = left.ok_or_else(|| too_large("files", ALL_FILES_BYTES_MAX))?;
+        let bytes = read_file(&dir, &name, bytes_max).map_err(refused)?;
+        all_bytes += bytes.len();
+        if all_bytes > ALL_FILES_BYTES_MAX {
+            return Err(together("files", ALL_FILES_BYTES_MAX));
+        }
         if is_image {
-            files.images.push((shown, bytes));
+            files.images.push((text, bytes));
             continue;
         }
-        let left = text_room.checked_sub(bytes.len());
-        text_room = left.ok_or_else(|| too_large("texts", ALL_TEXTS_BYTES_MAX))?;
-        files.texts.push((shown, to_text(&name, bytes)?));
+        text_bytes += bytes.len();
+        if text_bytes > ALL_TEXTS_BYTES_MAX {
+            return Err(together("texts", ALL_TEXTS_BYTES_MAX));
+        }
+        let content = to_text(bytes)
+            .map_err(|line| format!("{}, line {line}: is not UTF-8", shown(&name)))?;
+        files.texts.push((text, content));
     }
     Ok(files)
 }
 
-fn read_file(dir: &Path, name: &Path, bytes_max: usize) -> Result<Vec<u8>, SiteDirError> {
-    let unreadable = |error| SiteDirError::Io {
-        name: name.to_owned(),
-        error,
-    };
+/// The folder's real path, and the names in it, sorted.
+fn list(dir: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {
+    let dir = fs::canonicalize(dir)?;
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&dir)? {
+        let name = PathBuf::from(entry?.file_name());
+        if !name.as_os_str().as_encoded_bytes().starts_with(b".") {
+            names.push(name);
+        }
+        if names.len() > FILES_MAX {
+            break;
+        }
+    }
+    names.sort_unstable();
+    Ok((dir, names))
+}
+
+fn read_file(dir: &Path, name: &Path, bytes_max: usize) -> Result<Vec<u8>, String> {
+    let unreadable = |error: io::Error| error.to_string();
     let path = fs::canonicalize(dir.join(name)).map_err(unreadable)?;
     if !path.starts_with(dir) {
-        return Err(SiteDirError::Outside(name.to_owned()));
+        return Err("leads out of the folder".to_owned());
     }
     // Opening a pipe blocks until it has a writer.
     let metadata = fs::metadata(&path).map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(SiteDirError::NoFile(name.to_owned()));
+        return Err("is not a regular file; folders are not accepted".to_owned());
     }
+    // Its other name may be in any folder: whoever can write to this one could publish files that only the
+    // service may read.
     if metadata.nlink() > 1 {
-        return Err(SiteDirError::HardLink(name.to_owned()));
+        return Err("is a hard link; put a copy in its place".to_owned());
     }
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(bytes_max as u64 + 1).read_to_end(&mut bytes))
         .map_err(unreadable)?;
     if bytes.len() > bytes_max {
-        let name = name.to_owned();
-        return Err(SiteDirError::TooLarge { name, bytes_max });
+        return Err(format!("is larger than {bytes_max} bytes"));
     }
     Ok(bytes)
 }
 
-fn to_text(name: &Path, bytes: Vec<u8>) -> Result<String, SiteDirError> {
+/// The error is the line of the first invalid byte, from 1.
+fn to_text(bytes: Vec<u8>) -> Result<String, usize> {
     match String::from_utf8(bytes) {
         // Some editors write a byte order mark.
         Ok(text) => Ok(text.trim_start_matches('\u{feff}').to_owned()),
         Err(error) => {
-            let text = error.as_bytes();
-            let valid = text.iter().take(error.utf8_error().valid_up_to());
-            Err(SiteDirError::NotText {
-                name: name.to_owned(),
-                line: 1 + valid.filter(|&&byte| byte == b'\n').count(),
-            })
+            let valid = error
+                .as_bytes()
+                .iter()
+                .take(error.utf8_error().valid_up_to());
+            Err(1 + valid.filter(|&&byte| byte == b'\n').count())
         }
     }
 }
@@ -196,7 +149,7 @@ mod tests {
         let dir = parent.path().join("site");
         create_dir(&dir).unwrap();
         fill(&dir);
-        read(&dir, is_image).unwrap_err().to_string()
+        read(&dir, is_image).unwrap_err()
     }
 
     #[test]
@@ -333,11 +286,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         write(&file, "").unwrap();
-        assert!(matches!(read(&file, is_image), Err(SiteDirError::Dir(_))));
+        let refused = read(&file, is_image).unwrap_err();
+        assert_eq!(refused, "Not a directory (os error 20)");
         let nowhere = dir.path().join("nowhere");
-        assert!(matches!(
-            read(&nowhere, is_image),
-            Err(SiteDirError::Dir(_))
-        ));
+        let refused = read(&nowhere, is_image).unwrap_err();
+        assert_eq!(refused, "No such file or directory (os error 2)");
     }
 }

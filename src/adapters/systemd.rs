@@ -10,9 +10,6 @@ use socket2::SockRef;
 
 /// The listening socket that the service manager passed, if it passed one. Called before there is a
 /// second thread, because it changes the environment.
-///
-/// # Errors
-/// When what was passed is anything but one TCP socket that listens.
 pub fn passed_listener() -> io::Result<Option<TcpListener>> {
     let mut passed = ListenFd::from_env();
     let refused = |what: &dyn std::fmt::Display| {

@@ -41,9 +41,6 @@ pub fn write_to_pipe<F: FnOnce() + Send + 'static>(write: F) {
 
 /// Starts as many threads as the service needs and ends them again. Libraries hang or panic when they
 /// cannot start a thread, so this is checked first.
-///
-/// # Errors
-/// When the system does not allow that many.
 pub fn check_threads() -> io::Result<()> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let count = cores + THREADS_RESERVED;
@@ -69,9 +66,6 @@ pub type Job<T> = Box<dyn FnOnce() -> T + Send>;
 
 /// Runs each job on its own thread and returns their results; a job that panics has none. Returns
 /// `None` at the `deadline` if a job is still running, which then goes on.
-///
-/// # Errors
-/// When the system cannot start a thread. Some jobs may not have run then.
 pub fn run_within<T: Send + 'static, const N: usize>(
     deadline: Duration,
     jobs: [Job<T>; N],

@@ -1,20 +1,23 @@
 //! Commands about the admin page.
 
-use crate::config::OutputForm;
-use crate::http::admin::LinkRow;
+use serde_json::json;
 
-use super::client::{AdminClient, empty};
+use crate::config::OutputForm;
+use crate::operator::links::{LINK, LinkRow};
+
+use super::client::Client;
 use super::outcome::{CommandError, Done};
 use super::output::{Output, note};
 
 /// Prints a link.
-pub(super) async fn link(form: OutputForm, client: &mut AdminClient) -> Result<Done, CommandError> {
-    let link: LinkRow = client.post("/v1/admin/link", empty()).await?;
+pub(super) async fn link(form: OutputForm, client: &Client) -> Result<Done, CommandError> {
+    let link: LinkRow = client.one(&LINK, json!({})).await?;
     let mut output = Output::new(form);
-    match output.is_json {
-        true => output.json(&link)?,
+    if output.is_json {
+        output.json(&link)?;
+    } else {
         // Alone on its line, for terminals and scripts.
-        false => output.line(&link.url)?,
+        output.line(&link.url)?;
     }
     output.flush()?;
     if !form.json {

@@ -9,8 +9,8 @@ use crate::adapters::inspection::{Inspected, inspect};
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::system::user_id;
 use crate::config::{Args, OutputForm};
-use crate::http::endpoints::DEPRECATIONS;
-use crate::http::problem;
+use crate::http::answer::problem;
+use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::wiring::{self, engines};
 
 use super::findings::{Checked, Findings, failed, ok, warning};
@@ -43,7 +43,7 @@ pub(super) fn check(args: &Args, form: OutputForm) -> Result<Done, CommandError>
 fn check_files(args: &Args, findings: &mut Findings) {
     let interrupt = CancellationToken::new();
     let settings = args.settings(args.listen);
-    match wiring::site(args, &settings, &problem::pages(), DEPRECATIONS) {
+    match wiring::site(args, &settings, &problem::pages(), deprecated(ENDPOINTS)) {
         Ok(site) => {
             findings.add("site", ok("every document can be made"));
             let model = match wiring::model_client(args, &site, &interrupt) {
@@ -64,7 +64,7 @@ fn check_files(args: &Args, findings: &mut Findings) {
         };
         findings.add("engines", engines);
     }
-    let sign_ups = match wiring::notifier(args, &interrupt) {
+    let sign_ups = match wiring::newsletter_provider(args, &interrupt) {
         Ok(None) if args.engines.store.is_some() => ok("are kept in the database"),
         Ok(None) => ok("are kept in the data directory"),
         Ok(Some(_notifier)) => ok("are passed on; the webhook's address and secret can be used"),

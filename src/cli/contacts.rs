@@ -3,39 +3,49 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
 use crate::adapters::part_file::PartFile;
-use crate::config::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, Period};
+use crate::config::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, OutputForm, Period};
 use crate::domain::email::EmailAddress;
-use crate::http::admin::{ContactRow, ContactsCounted, ErasureReport, ForgetRequest, ImportReport};
+use crate::operator::contact_csv;
+use crate::operator::contacts::{
+    COUNT, ContactRow, ContactsCounted, ErasureReport, FORGET, LIST, SHOW,
+};
+use crate::operator::import::{IMPORT, ImportReport};
 
-use super::client::{AdminClient, json, query};
-use super::list::list;
+use super::client::Client;
+use super::contact_file::{ContactFile, FileFormat};
+use super::list::{Cell, ListColumn, list};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, note, short_time, text};
+use super::output::{Output, grouped, note, text};
 use super::progress::Progress;
-use super::source::{read_lines, upload};
+use super::source::read_lines;
+
+/// The most columns of a file that are named.
+const NAMED_MAX: usize = 100;
+
+const COLUMNS: [ListColumn; 3] = [
+    ListColumn("Signed up (UTC)", "subscribed_at", 19, Cell::Time),
+    ListColumn("Last seen", "last_seen_at", 19, Cell::Time),
+    ListColumn("Address", "email", 0, Cell::Text),
+];
 
 /// Runs one of them.
-pub(super) async fn run(
-    command: ContactsCommand,
-    client: &mut AdminClient,
-) -> Result<Done, CommandError> {
+pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
         ContactsCommand::List(args) => {
-            let path = with_period("/v1/contacts/list", args.period, &[("format", "jsonl")]);
-            let heading = "Signed up (UTC)      Last seen            Address";
-            list(&path, heading, contact_line, args.form, client).await
+            list(&LIST, period(args.period), &COLUMNS, args.form, client).await
         }
         ContactsCommand::Count(args) => {
-            let path = with_period("/v1/contacts/count", args.period, &[]);
-            let counted: ContactsCounted = client.get(&path).await?;
-            let number = counted.contacts.to_string();
+            let counted: ContactsCounted = client.one(&COUNT, period(args.period)).await?;
             let mut output = Output::new(args.form);
-            match output.is_json {
-                true => output.json(&counted)?,
-                false => output.line(&number)?,
+            if output.is_json {
+                output.json(&counted)?;
+            } else {
+                output.line(&counted.contacts.to_string())?;
             }
             output.flush()?;
             Ok(Done::Whole)
@@ -43,8 +53,8 @@ pub(super) async fn run(
         ContactsCommand::Export(args) => export(&args, client).await,
         ContactsCommand::Import(args) => import(&args, client).await,
         ContactsCommand::Show(args) => {
-            let path = query("/v1/contacts/show", &[("email", args.email.as_str())]);
-            let contact: ContactRow = client.get(&path).await?;
+            let params = json!({"email": args.email.as_str()});
+            let contact: ContactRow = client.one(&SHOW, params).await?;
             Output::new(args.form).record(
                 &contact,
                 &[
@@ -59,60 +69,68 @@ pub(super) async fn run(
     }
 }
 
-fn contact_line(contact: &ContactRow) -> String {
-    let since = short_time(&contact.subscribed_at);
-    let seen = short_time(&contact.last_seen_at);
-    format!("{since}  {seen}  {}", contact.email)
+fn period(period: Period) -> Value {
+    let Period { since, until } = period;
+    json!({
+        "since": since.map(|it| it.to_rfc3339()),
+        "until": until.map(|it| it.to_rfc3339()),
+    })
 }
 
-async fn export(args: &ExportArgs, client: &mut AdminClient) -> Result<Done, CommandError> {
-    let is_file = args.output != Path::new("-");
-    let mut file = match is_file {
-        true => Some(PartFile::create(&args.output, args.force).await?),
-        false => None,
+async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError> {
+    let mut file = if args.output == Path::new("-") {
+        None
+    } else {
+        Some(PartFile::create(&args.output, args.force).await?)
     };
     let format = format_of(args.format.as_deref(), &args.output);
-    let path = with_period("/v1/contacts/list", args.period, &[("format", format)]);
-    let mut rows = client.pieces(&path).await?;
-    let mut output = Output::new(crate::config::OutputForm { json: false });
+    let rows = client.rows(&LIST, period(args.period)).await?;
+    let header = (format == FileFormat::Csv).then(contact_csv::header);
+    let header = header.map(|header| header.map_err(CommandError::from));
+    let mut pieces = stream::iter(header).chain(rows);
+    let mut output = Output::new(OutputForm { json: false });
     let progress = Progress::of_things("Exporting contacts");
-    let mut contacts = 0;
-    while let Some(bytes) = rows.next().await? {
-        let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
-        progress.advance(lines);
-        contacts += lines as u64;
+    let (mut contacts, mut is_header) = (0, format == FileFormat::Csv);
+    while let Some(piece) = pieces.next().await {
+        let mut piece = piece?;
+        if !std::mem::take(&mut is_header) {
+            let rows = piece.iter().filter(|byte| **byte == b'\n').count();
+            progress.advance(rows);
+            contacts += rows as u64;
+            if format == FileFormat::Csv {
+                piece = contact_csv::of_json_lines(&piece)?;
+            }
+        }
         match &mut file {
-            Some(file) => file.write(&bytes).await?,
-            None => output.bytes(&bytes)?,
+            Some(file) => file.write(&piece).await?,
+            None => output.bytes(&piece)?,
         }
     }
     drop(progress);
     output.flush()?;
     if let Some(file) = file {
         file.finish().await?;
-        let contacts = grouped(contacts - u64::from(format == "csv"));
-        let path = args.output.display();
+        let (contacts, path) = (grouped(contacts), args.output.display());
         note(&format!("{contacts} contacts are in {path}"));
     }
     Ok(Done::Whole)
 }
 
-async fn import(args: &ImportArgs, client: &mut AdminClient) -> Result<Done, CommandError> {
+async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError> {
     let format = format_of(args.format.as_deref(), &args.file);
-    let mut params = vec![("format", format)];
-    if args.unforget {
-        params.push(("unforget", "1"));
-    }
-    let body = upload(&args.file, "Importing").await?;
-    let path = query("/v1/contacts/import", &params);
-    let report: ImportReport = client.post(&path, body).await?;
+    let (rows, end) = ContactFile::open(&args.file, format).await?.into_parts();
+    let params = json!({"unforget": args.unforget});
+    let answered: Result<ImportReport, _> = client.send(&IMPORT, params, rows).await;
+    let (mut report, ignored) = end.of(answered)?;
+    report.ignored_columns = ignored.into_iter().take(NAMED_MAX).collect();
     for name in &report.ignored_columns {
         note(&format!("not read: {}", name.escape_debug()));
     }
     let mut output = Output::new(args.form);
-    match output.is_json {
-        true => output.json(&report)?,
-        false => print_import(&mut output, &report)?,
+    if output.is_json {
+        output.json(&report)?;
+    } else {
+        print_import(&mut output, &report)?;
     }
     output.flush()?;
     Ok(match report.bad {
@@ -137,7 +155,7 @@ fn print_import(output: &mut Output, report: &ImportReport) -> Result<(), Comman
     ])
 }
 
-async fn forget(args: ForgetArgs, client: &mut AdminClient) -> Result<Done, CommandError> {
+async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError> {
     let mut emails = args.emails;
     if let Some(path) = &args.from {
         emails.extend(addresses(path).await?);
@@ -150,21 +168,20 @@ async fn forget(args: ForgetArgs, client: &mut AdminClient) -> Result<Done, Comm
     if !args.yes && io::stdin().is_terminal() && !confirm(emails.len()).await? {
         return Err(CommandError::Failed("nothing was erased".to_owned()));
     }
-    let addresses = emails.iter().map(|email| email.as_str().to_owned());
-    let request = ForgetRequest {
-        addresses: addresses.collect(),
-    };
-    let report: ErasureReport = client.post("/v1/contacts/forget", json(&request)?).await?;
+    let emails: Vec<_> = emails.iter().map(EmailAddress::as_str).collect();
+    let report: ErasureReport = client.one(&FORGET, json!({"email": emails})).await?;
     let mut output = Output::new(args.form);
-    match output.is_json {
-        true => output.json(&report)?,
-        false => print_erasure(&mut output, &report)?,
+    if output.is_json {
+        output.json(&report)?;
+    } else {
+        print_erasure(&mut output, &report)?;
     }
     output.flush()?;
     let all_known = report.addresses.iter().all(|it| it.was_known);
-    Ok(match all_known && report.is_complete {
-        true => Done::Whole,
-        false => Done::InPart,
+    Ok(if all_known && report.is_complete {
+        Done::Whole
+    } else {
+        Done::InPart
     })
 }
 
@@ -183,9 +200,10 @@ fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), Comm
         [] => "no file".to_owned(),
         files => files.join(", "),
     };
-    let complete = match report.is_complete {
-        true => "in no file any more",
-        false => "not complete",
+    let complete = if report.is_complete {
+        "in no file any more"
+    } else {
+        "not complete"
     };
     output.fields(&[
         ("Erasure", complete),
@@ -234,22 +252,10 @@ async fn confirm(addresses: usize) -> io::Result<bool> {
 }
 
 /// The format that a flag names, or the ending of a file.
-fn format_of<'a>(named: Option<&'a str>, file: &Path) -> &'a str {
+fn format_of(named: Option<&str>, file: &Path) -> FileFormat {
     let ending = file.extension().and_then(|ending| ending.to_str());
-    match (named, ending) {
-        (Some(named), _) => named,
-        (None, Some("jsonl" | "ndjson")) => "jsonl",
-        (None, _) => "csv",
+    match named.or(ending) {
+        Some("jsonl" | "ndjson") => FileFormat::JsonLines,
+        _ => FileFormat::Csv,
     }
-}
-
-fn with_period(path: &str, period: Period, params: &[(&str, &str)]) -> String {
-    let times = [("since", period.since), ("until", period.until)];
-    let times: Vec<_> = times
-        .into_iter()
-        .filter_map(|(name, time)| Some((name, time?.to_rfc3339())))
-        .collect();
-    let times = times.iter().map(|(name, time)| (*name, time.as_str()));
-    let params: Vec<_> = params.iter().copied().chain(times).collect();
-    query(path, &params)
 }

@@ -11,8 +11,8 @@ use crate::adapters::inspection::{Inspected, is_clock_synchronized};
 use crate::adapters::probe::{self, ProbeAnswer};
 use crate::adapters::redis::RedisSurvey;
 use crate::config::{Args, EngineArgs, OutputForm};
-use crate::http::endpoints::DEPRECATIONS;
-use crate::http::problem;
+use crate::http::answer::problem;
+use crate::http::endpoints::{ENDPOINTS, deprecated};
 use crate::metrics::Metrics;
 use crate::wiring::{self, engines};
 
@@ -248,7 +248,7 @@ async fn model(args: &Args) -> Checked {
         return ok("none: answers come from the site's pages");
     }
     let settings = args.settings(args.listen);
-    let site = wiring::site(args, &settings, &problem::pages(), DEPRECATIONS);
+    let site = wiring::site(args, &settings, &problem::pages(), deprecated(ENDPOINTS));
     let asked = Instant::now();
     let answered = match site {
         Ok(site) => wiring::ask_model(args, &site, &CancellationToken::new()).await,

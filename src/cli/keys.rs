@@ -2,45 +2,48 @@
 
 use std::collections::BTreeSet;
 
-use crate::config::{AgentsCommand, KeysCommand, NamedKeys};
-use crate::http::admin::{AgentRevoked, AgentRow, KeyAnswer, KeyNames, KeyRow};
+use serde_json::json;
 
-use super::client::{AdminClient, json};
-use super::list::list;
+use crate::config::{AgentsCommand, KeysCommand, NamedKeys};
+use crate::operator::agents::{self, AgentRevoked};
+use crate::operator::keys::{self, KeyAnswer};
+use crate::operator::operation::Operation;
+
+use super::client::Client;
+use super::list::{Cell, ListColumn, list};
 use super::outcome::{CommandError, Done};
 use super::output::{Output, short_minute, text};
 use super::source::read_lines;
 
+const KEY_COLUMNS: [ListColumn; 5] = [
+    ListColumn("Id", "id", 15, Cell::Text),
+    ListColumn("State", "state", 7, Cell::Text),
+    ListColumn("Issued (UTC)", "issued_at", 16, Cell::Minute),
+    ListColumn("Expires", "expires_at", 16, Cell::Minute),
+    ListColumn("Label", "label", 0, Cell::Text),
+];
+
+const AGENT_COLUMNS: [ListColumn; 3] = [
+    ListColumn("Revoked (UTC)", "revoked_at", 16, Cell::Minute),
+    ListColumn("Expires", "expires_at", 16, Cell::Minute),
+    ListColumn("Client id", "client_id", 0, Cell::Text),
+];
+
 /// Runs a command about keys.
-pub(super) async fn run(
-    command: KeysCommand,
-    client: &mut AdminClient,
-) -> Result<Done, CommandError> {
+pub(super) async fn run(command: KeysCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
-        KeysCommand::List(form) => {
-            let heading = "Id               State    Issued (UTC)      Expires           Label";
-            list("/v1/keys/list", heading, key_line, form, client).await
-        }
-        KeysCommand::Revoke(args) => name(args, "/v1/keys/revoke", client).await,
-        KeysCommand::Check(args) => name(args, "/v1/keys/check", client).await,
+        KeysCommand::List(form) => list(&keys::LIST, json!({}), &KEY_COLUMNS, form, client).await,
+        KeysCommand::Revoke(args) => name(args, &keys::REVOKE, client).await,
+        KeysCommand::Check(args) => name(args, &keys::CHECK, client).await,
     }
 }
 
-fn key_line(key: &KeyRow) -> String {
-    let (issued, expires) = (short_minute(&key.issued_at), short_minute(&key.expires_at));
-    let (id, state) = (&key.id, &key.state);
-    let label = key.label.as_deref().unwrap_or_default();
-    format!("{id:15}  {state:7}  {issued}  {expires}  {label}")
-}
-
-fn agent_line(agent: &AgentRow) -> String {
-    let revoked = short_minute(&agent.revoked_at);
-    let expires = short_minute(&agent.expires_at);
-    format!("{revoked}  {expires}  {}", agent.client_id)
-}
-
-/// Sends names of keys to `path`, and prints what it says about each.
-async fn name(args: NamedKeys, path: &str, client: &mut AdminClient) -> Result<Done, CommandError> {
+/// Names keys to `operation`, and prints what it says about each.
+async fn name(
+    args: NamedKeys,
+    operation: &Operation,
+    client: &Client,
+) -> Result<Done, CommandError> {
     let mut names = Vec::new();
     for name in args.names {
         if name == "-" {
@@ -56,7 +59,7 @@ async fn name(args: NamedKeys, path: &str, client: &mut AdminClient) -> Result<D
     if names.is_empty() {
         return Err(CommandError::Input("no key was given".to_owned()));
     }
-    let answers: Vec<KeyAnswer> = client.post(path, json(&KeyNames { names })?).await?;
+    let answers: Vec<KeyAnswer> = client.one(operation, json!({"key": names})).await?;
     let mut output = Output::new(args.form);
     if output.is_json {
         for answer in &answers {
@@ -100,19 +103,16 @@ fn row(answer: &KeyAnswer) -> Vec<String> {
 /// Runs a command about agents.
 pub(super) async fn run_agents(
     command: AgentsCommand,
-    client: &mut AdminClient,
+    client: &Client,
 ) -> Result<Done, CommandError> {
     match command {
         AgentsCommand::ListRevoked(form) => {
-            let heading = "Revoked (UTC)     Expires           Client id";
-            list("/v1/agents/list-revoked", heading, agent_line, form, client).await
+            let operation = &agents::LIST_REVOKED;
+            list(operation, json!({}), &AGENT_COLUMNS, form, client).await
         }
         AgentsCommand::Revoke { client_id, form } => {
-            let request = json(&AgentRevoked {
-                client_id,
-                result: String::new(),
-            })?;
-            let revoked: AgentRevoked = client.post("/v1/agents/revoke", request).await?;
+            let params = json!({"client_id": client_id});
+            let revoked: AgentRevoked = client.one(&agents::REVOKE, params).await?;
             let fields = [
                 ("Client id", &*revoked.client_id),
                 ("Result", &*revoked.result),

@@ -1,31 +1,28 @@
 //! Commands about rate limits.
 
-use crate::config::{LimitsCommand, ResetLimits, ShowLimits, Whose};
-use crate::http::admin::{LimitsQuery, LimitsReset, PolicyRow};
+use serde_json::{Map, Value, json};
 
-use super::client::{AdminClient, json};
+use crate::config::{LimitsCommand, ResetLimits, ShowLimits, Whose};
+use crate::operator::limits::{LimitsReset, PolicyRow, RESET, SHOW};
+
+use super::client::Client;
 use super::outcome::{CommandError, Done};
 use super::output::{Output, grouped, note, number, text};
 use super::source::read_lines;
 
 /// Runs one of them.
-pub(super) async fn run(
-    command: LimitsCommand,
-    client: &mut AdminClient,
-) -> Result<Done, CommandError> {
+pub(super) async fn run(command: LimitsCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
         LimitsCommand::Show(args) => show(args, client).await,
         LimitsCommand::Reset(args) => reset(args, client).await,
     }
 }
 
-async fn show(args: ShowLimits, client: &mut AdminClient) -> Result<Done, CommandError> {
-    let query = LimitsQuery {
-        top: args.top.into(),
-        ..query(args.whose).await?
-    };
-    let is_about_one = query.ip.is_some() || query.key.is_some();
-    let rows: Vec<PolicyRow> = client.post("/v1/limits/show", json(&query)?).await?;
+async fn show(args: ShowLimits, client: &Client) -> Result<Done, CommandError> {
+    let is_about_one = args.whose.ip.is_some() || args.whose.key.is_some();
+    let mut params = whose(args.whose).await?;
+    params.insert("top".to_owned(), json!(args.top));
+    let rows: Vec<PolicyRow> = client.one(&SHOW, params.into()).await?;
     if !client.is_running() {
         note(
             "no service runs: the limits are those of LANDING_LIMIT, or the defaults, and not those \
@@ -33,10 +30,12 @@ async fn show(args: ShowLimits, client: &mut AdminClient) -> Result<Done, Comman
         );
     }
     let mut output = Output::new(args.form);
-    match output.is_json {
-        true => output.json(&rows)?,
-        false if is_about_one => print_clients(&mut output, &rows, true)?,
-        false => print_policies(&mut output, &rows)?,
+    if output.is_json {
+        output.json(&rows)?;
+    } else if is_about_one {
+        print_clients(&mut output, &rows, true)?;
+    } else {
+        print_policies(&mut output, &rows)?;
     }
     output.flush()?;
     Ok(Done::Whole)
@@ -92,20 +91,24 @@ fn print_clients(
     output.table(&columns, &table)
 }
 
-async fn reset(args: ResetLimits, client: &mut AdminClient) -> Result<Done, CommandError> {
-    let query = LimitsQuery {
-        policy: args.policy.map(|policy| policy.as_str().to_owned()),
-        client: args.client,
-        all: args.all,
-        ..query(args.whose).await?
-    };
-    let done: LimitsReset = client.post("/v1/limits/reset", json(&query)?).await?;
+async fn reset(args: ResetLimits, client: &Client) -> Result<Done, CommandError> {
+    let mut params = whose(args.whose).await?;
+    params.extend([
+        (
+            "policy".to_owned(),
+            json!(args.policy.map(|policy| policy.as_str())),
+        ),
+        ("client".to_owned(), json!(args.client)),
+        ("all".to_owned(), json!(args.all)),
+    ]);
+    let done: LimitsReset = client.one(&RESET, params.into()).await?;
     let windows = grouped(done.windows as u64);
     Output::new(args.form).record(&done, &[("Windows forgotten", &windows)])?;
     Ok(Done::Whole)
 }
 
-async fn query(whose: Whose) -> Result<LimitsQuery, CommandError> {
+/// The parameters that name a client.
+async fn whose(whose: Whose) -> Result<Map<String, Value>, CommandError> {
     let key = match whose.key {
         Some(key) if key == "-" => {
             let lines = read_lines("-".as_ref()).await?;
@@ -114,10 +117,12 @@ async fn query(whose: Whose) -> Result<LimitsQuery, CommandError> {
         }
         key => key,
     };
-    Ok(LimitsQuery {
-        ip: whose.ip,
-        key,
-        email: whose.email.map(|email| email.as_str().to_owned()),
-        ..LimitsQuery::default()
-    })
+    Ok(Map::from_iter([
+        ("ip".to_owned(), json!(whose.ip)),
+        ("key".to_owned(), json!(key)),
+        (
+            "email".to_owned(),
+            json!(whose.email.as_ref().map(|email| email.as_str())),
+        ),
+    ]))
 }

@@ -1,32 +1,72 @@
-//! Printing what there is many of.
+//! Printing what there is many of, as it arrives.
 
-use serde::de::DeserializeOwned;
+use futures_util::StreamExt as _;
+use serde_json::Value;
 
 use crate::config::OutputForm;
+use crate::operator::operation::Operation;
 
-use super::client::AdminClient;
+use super::client::Client;
 use super::outcome::{CommandError, Done};
-use super::output::Output;
+use super::output::{Output, short_minute, short_time};
 
-/// Prints the rows at `path`, which answers in JSON Lines: as they are, or below `heading` as `line` shows
-/// each.
-pub(super) async fn list<T: DeserializeOwned>(
-    path: &str,
-    heading: &str,
-    line: fn(&T) -> String,
+/// A column: its heading, the member of a row that it shows, its width, and how.
+pub(super) struct ListColumn(
+    pub(super) &'static str,
+    pub(super) &'static str,
+    pub(super) usize,
+    pub(super) Cell,
+);
+
+/// How a text is shown.
+#[derive(Clone, Copy)]
+pub(super) enum Cell {
+    Text,
+    /// A time to the second.
+    Time,
+    /// A time to the minute.
+    Minute,
+}
+
+impl ListColumn {
+    fn cell(&self, row: &Value) -> String {
+        let Self(_, member, width, cell) = self;
+        let text = row.get(member).and_then(Value::as_str).unwrap_or_default();
+        let shown = match cell {
+            Cell::Text => text.to_owned(),
+            Cell::Time => short_time(text),
+            Cell::Minute => short_minute(text),
+        };
+        format!("{shown:width$}")
+    }
+}
+
+/// Prints the rows that `operation` answers: as they are, or in `columns`.
+pub(super) async fn list(
+    operation: &Operation,
+    params: Value,
+    columns: &[ListColumn],
     form: OutputForm,
-    client: &mut AdminClient,
+    client: &Client,
 ) -> Result<Done, CommandError> {
-    let mut rows = client.pieces(path).await?;
+    let mut rows = client.rows(operation, params).await?;
     let mut output = Output::new(form);
-    if output.is_json {
-        while let Some(bytes) = rows.next().await? {
-            output.bytes(&bytes)?;
+    if !output.is_json {
+        let headings = columns.iter();
+        let headings = headings.map(|ListColumn(heading, _, width, _)| format!("{heading:width$}"));
+        let headings: Vec<_> = headings.collect();
+        output.heading(headings.join("  ").trim_end())?;
+    }
+    while let Some(lines) = rows.next().await {
+        let lines = lines?;
+        if output.is_json {
+            output.bytes(&lines)?;
+            continue;
         }
-    } else {
-        output.heading(heading)?;
-        while let Some(row) = rows.line::<T>().await? {
-            output.line(line(&row).trim_end())?;
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let row = serde_json::from_slice(line).map_err(std::io::Error::from)?;
+            let cells: Vec<_> = columns.iter().map(|column| column.cell(&row)).collect();
+            output.line(cells.join("  ").trim_end())?;
         }
     }
     output.flush()?;

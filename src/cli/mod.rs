@@ -3,9 +3,9 @@
 //! | Module | Holds |
 //! |---|---|
 //! | [`serve`] | the service |
-//! | `client` | the connection to the operator's API, of a running service or of this process |
+//! | `client` | what answers commands: the running service, or this process |
 //! | `output`, `list`, `progress`, `outcome` | printing, and how commands end |
-//! | `source`, `signals` | what commands read, and what ends them |
+//! | `source`, `contact_file`, `signals` | what commands read, and what ends them |
 //! | `admin`, `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each group of commands |
 //! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
 //! | `handbook`, `systemd_units` | what is printed of the program itself |
@@ -15,6 +15,7 @@
 mod admin;
 mod check;
 mod client;
+mod contact_file;
 mod contacts;
 mod doctor;
 mod findings;
@@ -37,7 +38,7 @@ use std::path::Path;
 
 use crate::config::{self, AdminCommand, Args, Command, LedgerCommand};
 
-use self::client::AdminClient;
+use self::client::Client;
 pub use self::outcome::{CommandError, Done};
 pub use self::output::report;
 use self::signals::StopSignals;
@@ -118,20 +119,20 @@ fn ledger_dir(dir: Option<&Path>) -> Result<&Path, CommandError> {
     })
 }
 
-/// Does `work` with a connection to the operator's API; if `has_windows`, the limiter's windows are there on
+/// Does `work` with what answers commands; if `has_windows`, the limiter's windows are there on
 /// a stopped directory, too.
 async fn with_client(
     args: Option<&Args>,
     has_windows: bool,
-    work: impl AsyncFnOnce(&mut AdminClient) -> Result<Done, CommandError>,
+    work: impl AsyncFnOnce(&Client) -> Result<Done, CommandError>,
 ) -> Result<Done, CommandError> {
-    let mut client = AdminClient::open(known(args)?, has_windows).await?;
+    let client = Client::open(known(args)?, has_windows).await?;
     let interrupted = async {
         StopSignals::new()?.next().await;
         Err(CommandError::Interrupted)
     };
     let ended = tokio::select! {
-        ended = work(&mut client) => ended,
+        ended = work(&client) => ended,
         ended = interrupted => ended,
     };
     // After an error, too: the stores of a stopped service must be closed.

@@ -16,23 +16,23 @@ use crate::adapters::admin_socket::AdminSocket;
 use crate::adapters::counts::HourlyCounting;
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::model::openai::SLOW_READER_GRACE;
-use crate::adapters::system::{SystemClock, SystemEntropy, fit_connections, user_id};
+use crate::adapters::system::{SystemEntropy, fit_connections, user_id};
 use crate::adapters::systemd::{self, NotifyState};
 use crate::adapters::threads::write_to_pipe;
 use crate::adapters::webhook;
 use crate::app::App;
 use crate::config::{Args, RequestDeadlines};
-use crate::http::admin::AdminService;
-use crate::http::admin::page::{AdminPage, Sessions};
-use crate::http::admin::socket::serve_socket;
-use crate::http::admin::web::serve_web;
-use crate::http::client_ip::TrustedProxies;
-use crate::http::cors::AllowedOrigins;
-use crate::http::endpoints::DEPRECATIONS;
-use crate::http::problem;
+use crate::http::answer::cors::AllowedOrigins;
+use crate::http::answer::problem;
+use crate::http::endpoints::{ENDPOINTS, deprecated};
+use crate::http::request::client_ip::TrustedProxies;
 use crate::http::server::{STOP_GRACE, ServerLimits, serve};
 use crate::http::service::LandingService;
 use crate::metrics::Metrics;
+use crate::operator::page::AdminPage;
+use crate::operator::page::web::serve_web;
+use crate::operator::sessions::Sessions;
+use crate::operator::socket::{CommandService, serve_socket};
 use crate::ports::Entropy as _;
 use crate::site::Site;
 use crate::wiring;
@@ -92,10 +92,10 @@ pub async fn serve_until_stopped(
         );
     }
     let interrupt = CancellationToken::new();
-    let site = wiring::site(args, &settings, &problem::pages(), DEPRECATIONS);
+    let site = wiring::site(args, &settings, &problem::pages(), deprecated(ENDPOINTS));
     let site = site.map_err(ServeError::Flag)?;
     let model = wiring::model_client(args, &site, &interrupt).map_err(ServeError::Flag)?;
-    let notifier = wiring::notifier(args, &interrupt).map_err(ServeError::Flag)?;
+    let provider = wiring::newsletter_provider(args, &interrupt).map_err(ServeError::Flag)?;
 
     systemd::notify(None, "opening the stores");
     let windows = WindowsFor::Service(&settings.policies);
@@ -104,22 +104,8 @@ pub async fn serve_until_stopped(
         Err(StoresError::Engine(EngineError::Flag(line))) => return Err(ServeError::Flag(line)),
         opened => opened?,
     };
-    let app = Arc::new(App {
-        contacts: ports.contacts,
-        notifier,
-        keys: ports.keys,
-        revocations: ports.revocations,
-        maintenance: ports.maintenance,
-        model,
-        model_fallback: wiring::model_fallback(args, &site),
-        limiter: ports.limiter,
-        counts: ports.counts,
-        clock: Arc::new(SystemClock),
-        entropy: Arc::new(SystemEntropy),
-        secrets: ports.secrets,
-        settings,
-        metrics: Arc::clone(&metrics),
-    });
+    let fallback = wiring::model_fallback(args, &site);
+    let app = Arc::new(ports.app(provider, model, fallback, settings, Arc::clone(&metrics)));
     let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
     let admin = AdminSide::start(args.data_dir.as_deref(), &app, admin_listener)?;
     let service = Arc::new(public_service(args, app, &site)?);
@@ -195,15 +181,18 @@ impl AdminSide {
         let (mut sessions, mut served) = (None, None);
         if let Some(listener) = web {
             let address = listener.local_addr()?;
-            let those = Arc::new(Sessions::new(Arc::clone(&app.entropy), address));
-            sessions = Some(Arc::clone(&those));
-            let page = Arc::new(AdminPage::new(Arc::clone(app), those)?);
+            let page_sessions = Arc::new(Sessions::new(Arc::clone(&app.entropy), address));
+            sessions = Some(Arc::clone(&page_sessions));
+            let page = Arc::new(AdminPage::new(Arc::clone(app), page_sessions)?);
             tracing::info!(%address, "the admin page is there: see landing-api admin link");
             served = Some(tokio::spawn(serve_web(listener, page, stop.clone())));
         }
         if let Some(socket) = &socket {
             let listener = UnixListener::from_std(socket.listener()?)?;
-            let service = Arc::new(AdminService::new(Arc::clone(app), sessions));
+            let service = CommandService {
+                app: Arc::clone(app),
+                sessions,
+            };
             tokio::spawn(serve_socket(listener, user_id(), service, stop.clone()));
         }
         Ok(Self {

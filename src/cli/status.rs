@@ -8,9 +8,9 @@ use tokio::time::sleep;
 
 use crate::adapters::data_dir::sizes;
 use crate::config::StatusArgs;
-use crate::http::admin::{CountRow, FileSize, HourRow, ServiceStatus, StatusReport};
+use crate::operator::status::{CountRow, FileSize, HourRow, SHOW, ServiceStatus, StatusReport};
 
-use super::client::AdminClient;
+use super::client::Client;
 use super::outcome::{CommandError, Done};
 use super::output::{Output, grouped, number, short_minute, short_time, text};
 
@@ -25,7 +25,7 @@ const ERASE: &str = "\x1b[H\x1b[2J";
 pub(super) async fn run(
     args: StatusArgs,
     data_dir: Option<&Path>,
-    client: &mut AdminClient,
+    client: &Client,
 ) -> Result<Done, CommandError> {
     let mut output = Output::new(args.form);
     loop {
@@ -47,11 +47,8 @@ pub(super) async fn run(
     }
 }
 
-async fn report(
-    data_dir: Option<&Path>,
-    client: &mut AdminClient,
-) -> Result<StatusReport, CommandError> {
-    let report: StatusReport = client.get("/v1/status").await?;
+async fn report(data_dir: Option<&Path>, client: &Client) -> Result<StatusReport, CommandError> {
+    let report: StatusReport = client.one(&SHOW, serde_json::json!({})).await?;
     let sizes = data_dir.map(sizes).transpose()?.unwrap_or_default();
     let is_running = client.is_running();
     Ok(StatusReport {

@@ -12,9 +12,9 @@ use crate::adapters::backup::{self, Written};
 use crate::adapters::ledger::{repair_ledger, verify_ledger};
 use crate::adapters::part_file;
 use crate::config::{BackupArgs, OutputForm, RestoreArgs};
-use crate::http::admin::CompactionReport;
+use crate::operator::ledger::{COMPACT, CompactionReport};
 
-use super::client::{AdminClient, empty};
+use super::client::Client;
 use super::outcome::{CommandError, Done};
 use super::output::{Output, grouped};
 
@@ -96,11 +96,8 @@ pub(super) async fn repair(form: OutputForm, data_dir: &Path) -> Result<Done, Co
 }
 
 /// Has the ledger compacted.
-pub(super) async fn compact(
-    form: OutputForm,
-    client: &mut AdminClient,
-) -> Result<Done, CommandError> {
-    let report: CompactionReport = client.post("/v1/ledger/compact", empty()).await?;
+pub(super) async fn compact(form: OutputForm, client: &Client) -> Result<Done, CommandError> {
+    let report: CompactionReport = client.one(&COMPACT, json!({})).await?;
     let change = |before: String, after: String| format!("{before} before, {after} now");
     let size = |bytes| HumanBytes(bytes).to_string();
     let CompactionReport {

@@ -11,6 +11,7 @@ const SERVICE: &str = include_str!("../../data/deploy/landing-api.service");
 const SOCKET: &str = include_str!("../../data/deploy/landing-api.socket");
 
 const STATE: &str = "/var/lib/";
+const PACKAGE_STATE: &str = "StateDirectory=landing-api\nStateDirectoryMode=0700\n";
 /// What `ProtectHome=` hides.
 const HOMES: [&str; 3] = ["/home/", "/root/", "/run/user/"];
 
@@ -34,29 +35,19 @@ pub(super) fn render(args: &Args, given: &[GivenFlag]) -> Result<String, Command
         }
     }
     let words = words.iter().map(|word| quoted(&word.replace('$', "$$")));
-    let words: Vec<_> = words.collect();
+    let start = format!("ExecStart={}", words.collect::<Vec<_>>().join(" "));
+    let data_dir = format!("LANDING_DATA_DIR={}", quoted(dir));
     let service = SERVICE
-        .replace(
-            "ExecStart=/usr/bin/landing-api",
-            &format!("ExecStart={}", words.join(" ")),
-        )
-        .replace(
-            "LANDING_DATA_DIR=/var/lib/landing-api",
-            &format!("LANDING_DATA_DIR={}", quoted(dir)),
-        )
-        .replace(
-            "StateDirectory=landing-api\nStateDirectoryMode=0700\n",
-            &state_lines(dir),
-        );
-    let service = match is_in_home(dir) {
-        true => service.replace("ProtectHome=yes", "ProtectHome=tmpfs"),
-        false => service,
+        .replace("ExecStart=/usr/bin/landing-api", &start)
+        .replace("LANDING_DATA_DIR=/var/lib/landing-api", &data_dir)
+        .replace(PACKAGE_STATE, &state_lines(dir));
+    let service = if is_in_home(dir) {
+        service.replace("ProtectHome=yes", "ProtectHome=tmpfs")
+    } else {
+        service
     };
-    let listen = args.listen;
-    let socket = SOCKET.replace(
-        "\nListenStream=127.0.0.1:8080\n",
-        &format!("\nListenStream={listen}\n"),
-    );
+    let listen = format!("\nListenStream={}\n", args.listen);
+    let socket = SOCKET.replace("\nListenStream=127.0.0.1:8080\n", &listen);
     let mut notes = String::from(
         "# Once: adduser --system --group --no-create-home landing-api\n\
          # Then: systemctl enable --now landing-api.socket landing-api.service\n",
@@ -78,9 +69,7 @@ fn state_lines(dir: &str) -> String {
         Some(name) if !name.is_empty() => {
             format!("StateDirectory={}\nStateDirectoryMode=0700\n", quoted(name))
         }
-        _ if is_in_home(dir) => {
-            format!("BindPaths={}\n", quoted(dir))
-        }
+        _ if is_in_home(dir) => format!("BindPaths={}\n", quoted(dir)),
         _ => format!("ReadWritePaths={}\n", quoted(dir)),
     }
 }
@@ -93,10 +82,8 @@ fn words_of(flag: &GivenFlag) -> Vec<String> {
     if flag.values.is_empty() {
         return vec![flag.name.clone()];
     }
-    let values = flag.values.iter();
-    values
-        .map(|value| format!("{}={value}", flag.name))
-        .collect()
+    let word = |value| format!("{}={value}", flag.name);
+    flag.values.iter().map(word).collect()
 }
 
 fn variable(flag: &GivenFlag) -> String {

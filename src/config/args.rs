@@ -42,46 +42,52 @@ pub struct Args {
     pub data_dir: Option<PathBuf>,
 
     /// Address and port to listen on; port 0 takes any free one
+    #[arg(help_heading = "Service")]
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = values::address)]
     pub listen: SocketAddr,
 
     /// Address and port of the admin page, such as 127.0.0.1:9090; it is for this machine alone, and
     /// `landing-api admin link` prints the way in [default: none, there is no admin page]
+    #[arg(help_heading = "Service")]
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::loopback)]
     pub admin_listen: Option<SocketAddr>,
 
     /// Origin under which clients reach the service, without a path
     /// [default: http:// and the address listened on]
+    #[arg(help_heading = "Service")]
     #[arg(long, value_name = "URL", value_parser = values::base_url)]
     pub base_url: Option<String>,
 
     /// Name of the service, as health and the documents tell it
+    #[arg(help_heading = "Service")]
     #[arg(long, value_name = "NAME", default_value = "Landing API", value_parser = values::name)]
     pub service_name: String,
 
     /// Address of the ERP that the documents point to
+    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "URL", value_parser = values::link)]
     pub erp_url: Option<String>,
 
     /// Address of the imprint that every page links to, or a path of this site such as /imprint
+    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "URL", value_parser = values::page_link)]
     pub imprint_url: Option<String>,
 
     /// Address of the privacy notice that every page links to, or a path of this site
+    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "URL", value_parser = values::page_link)]
     pub privacy_url: Option<String>,
 
     /// Directory with files of your own for the site: Markdown pages, and what replaces a file of
     /// the service
+    #[arg(help_heading = "Site")]
     #[arg(long, value_name = "DIR")]
     pub site_dir: Option<PathBuf>,
 
-    /// Rate limit of one policy, such as newsletter=8/15m or keys=off; may be repeated.
-    /// Policies: default, ip, keys, agents, newsletter, newsletter-ip, assistant, assistant-ip,
-    /// assistant-all, newsletter-all, keys-all, newsletter-form. WINDOW is a number with s, m, h
-    /// or d
+    #[arg(help_heading = "Limits")]
     #[arg(
         long,
+        help = values::limit_help(),
         value_name = "NAME=COUNT/WINDOW|off",
         value_delimiter = ',',
         value_parser = values::limit
@@ -89,6 +95,7 @@ pub struct Args {
     limit: Vec<(PolicyName, Option<Quota>)>,
 
     /// How long an issued key is good: a number with s, m, h or d
+    #[arg(help_heading = "Limits")]
     #[arg(
         long = "key-lifetime",
         value_name = "TIME",
@@ -98,6 +105,7 @@ pub struct Args {
     pub(super) key_lifetime_ms: u64,
 
     /// Who is told that an address was signed up already; others are answered as for a new one
+    #[arg(help_heading = "Newsletter")]
     #[arg(
         long,
         value_name = "WHO",
@@ -109,6 +117,7 @@ pub struct Args {
 
     /// Whether the newsletter's plain form is checked for bots: a field that people do not see, a minimum
     /// time, and a proof of work past the limit newsletter-form
+    #[arg(help_heading = "Newsletter")]
     #[arg(
         long,
         value_name = "on|off",
@@ -124,6 +133,7 @@ pub struct Args {
 
     /// Origin whose pages may call the API from a browser, such as https://example.com; may be
     /// repeated
+    #[arg(help_heading = "Browsers and proxies")]
     #[arg(
         long = "allow-origin",
         value_name = "ORIGIN",
@@ -134,6 +144,7 @@ pub struct Args {
 
     /// Network of proxies whose X-Forwarded-For headers are believed, such as 10.0.0.0/8 or
     /// 127.0.0.1; may be repeated
+    #[arg(help_heading = "Browsers and proxies")]
     #[arg(
         long = "trusted-proxy",
         value_name = "CIDR",
@@ -144,19 +155,23 @@ pub struct Args {
 
     /// How long browsers insist on https once they have been here (HSTS), a number with s, m, h or d;
     /// sent only if --base-url is an https URL
+    #[arg(help_heading = "Browsers and proxies")]
     #[arg(long, value_name = "TIME|off", default_value = "365d", value_parser = values::hsts_max_age)]
     hsts: values::HstsMaxAge,
 
     /// Address that every sign-up is posted to; the service then keeps no contacts itself
+    #[arg(help_heading = "Newsletter")]
     #[arg(long, hide_env_values = true, value_name = "URL", value_parser = values::webhook_url)]
     pub newsletter_webhook: Option<WebhookUrl>,
 
     /// File with the secret that signs those posts: whsec_ and 24 to 64 bytes in Base64; nobody
     /// but its owner may read it
+    #[arg(help_heading = "Newsletter")]
     #[arg(long, value_name = "FILE", requires = "newsletter_webhook")]
     pub newsletter_webhook_secret_file: Option<PathBuf>,
 
     /// Most connections open at once; the limit on open files is raised to fit
+    #[arg(help_heading = "Connections")]
     #[arg(
         long = "max-connections",
         value_name = "COUNT",
@@ -167,6 +182,7 @@ pub struct Args {
 
     /// Most connections open at once from one IPv4 address or IPv6 /56; networks of --trusted-proxy
     /// have no such limit [default: an eighth of --max-connections]
+    #[arg(help_heading = "Connections")]
     #[arg(
         long = "max-connections-per-network",
         value_name = "COUNT",
@@ -180,6 +196,7 @@ pub struct Args {
 
     /// How long /livez says 503 before a stop refuses connections, so that load balancers look elsewhere
     /// first: a number with s or m, up to 1m
+    #[arg(help_heading = "Several nodes")]
     #[arg(
         long,
         value_name = "TIME",
@@ -189,6 +206,7 @@ pub struct Args {
     pub drain_notice: Duration,
 
     /// Least severe level that is logged on standard error
+    #[arg(help_heading = "Log")]
     #[arg(
         long,
         value_name = "LEVEL",
@@ -199,6 +217,7 @@ pub struct Args {
     pub log_level: Level,
 
     /// Form of the log
+    #[arg(help_heading = "Log")]
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub log_format: LogFormat,
 
@@ -209,6 +228,7 @@ pub struct Args {
 
 /// The model's flags. Without `--model-url`, giving any of the others is an error.
 #[derive(Clone, Debug, PartialEq, clap::Args)]
+#[command(next_help_heading = "Model")]
 #[allow(
     clippy::doc_markdown,
     rustdoc::invalid_html_tags,
@@ -368,11 +388,23 @@ impl Args {
             },
             service_name: self.service_name.clone(),
             erp_url: self.erp_url.clone(),
+            imprint_url: self.imprint_url.clone(),
+            privacy_url: self.privacy_url.clone(),
             policies: self.policies(),
             key_lifetime_ms: self.key_lifetime_ms,
             reveal_existing: self.reveal_existing,
             checks_forms: self.form_checks,
+            has_model: self.model.is_some(),
+            falls_back: self.falls_back(),
+            passes_sign_ups_on: self.newsletter_webhook.is_some(),
+            allowed_origins: self.allowed_origins.clone(),
+            trusts_proxies: !self.trusted_proxies.is_empty(),
         }
+    }
+
+    /// Whether a search of the pages answers while the model is away.
+    pub fn falls_back(&self) -> bool {
+        self.model.as_ref().is_some_and(|model| model.falls_back)
     }
 
     /// How long browsers are to insist on `https`, in seconds, if `settings` say that clients use it.

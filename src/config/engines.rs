@@ -1,10 +1,11 @@
 //! The flags of engines that several nodes of the service share.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
+
+use crate::domain::macros::hidden;
 
 use super::values;
 
@@ -25,17 +26,13 @@ impl From<String> for EngineUrl {
     }
 }
 
-impl fmt::Debug for EngineUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EngineUrl(..)")
-    }
-}
+hidden!(EngineUrl);
 
 /// Where several nodes keep what they share. All commands take these flags, so only their long help shows
-/// them. `check` has checked that what belongs together is
-/// there.
+/// them. `check` has checked that what belongs together is there.
 // A field's doc comment is the flag's help.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Several nodes")]
 #[allow(
     clippy::doc_markdown,
     rustdoc::bare_urls,
@@ -118,30 +115,18 @@ impl EngineArgs {
                  limit",
             );
         }
-        let (has_store, has_limits) = (self.store.is_some(), self.limits.is_some());
-        for (is_given, flag, is_useful, other) in [
-            (
-                self.store_password_file.is_some(),
-                "--store-password-file",
-                has_store,
-                "--store",
-            ),
-            (
-                self.limits_password_file.is_some(),
-                "--limits-password-file",
-                has_limits,
-                "--limits",
-            ),
-            (
-                self.secret_file.is_some(),
-                "--secret-file",
-                has_store,
-                "--store",
-            ),
-            (self.nodes.is_some(), "--nodes", has_limits, "--limits"),
+        let store = (self.store.is_some(), "--store");
+        let limits = (self.limits.is_some(), "--limits");
+        let store_password = self.store_password_file.is_some();
+        let limits_password = self.limits_password_file.is_some();
+        for (is_given, flag, (is_useful, engine)) in [
+            (store_password, "--store-password-file", store),
+            (limits_password, "--limits-password-file", limits),
+            (self.secret_file.is_some(), "--secret-file", store),
+            (self.nodes.is_some(), "--nodes", limits),
         ] {
             if is_given && !is_useful {
-                return missing(&format!("{flag} is of no use without {other}"));
+                return missing(&format!("{flag} is of no use without {engine}"));
             }
         }
         Ok(())

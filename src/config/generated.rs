@@ -45,14 +45,11 @@ fn add_commands(parent: &clap::Command, flags: &[&Id], page: &mut Vec<u8>) -> io
         }
         let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
         page.extend_from_slice(format!(".SH \"{}\"\n", name.to_uppercase()).as_bytes());
-        let man = Man::new(
-            command
-                .clone()
-                .mut_args(|arg| match flags.contains(&arg.get_id()) {
-                    true => arg.hide(true),
-                    false => arg,
-                }),
-        );
+        let hide_known = |arg: clap::Arg| {
+            let is_known = arg.is_hide_set() || flags.contains(&arg.get_id());
+            arg.hide(is_known)
+        };
+        let man = Man::new(command.clone().mut_args(hide_known));
         let mut sections = Vec::new();
         man.render_description_section(&mut sections)?;
         man.render_synopsis_section(&mut sections)?;

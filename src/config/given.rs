@@ -30,9 +30,10 @@ pub(super) fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<
         let values = raw.iter().map(|value| value.to_string_lossy().into_owned());
         Some(GivenFlag {
             name: format!("--{}", arg.get_long()?),
-            values: match arg.get_action().takes_values() {
-                true => values.collect(),
-                false => Vec::new(),
+            values: if arg.get_action().takes_values() {
+                values.collect()
+            } else {
+                Vec::new()
             },
             is_secret: arg.is_hide_env_values_set(),
             is_typed: source == ValueSource::CommandLine,
@@ -49,9 +50,9 @@ impl fmt::Display for GivenFlag {
         if self.is_secret || value.contains('@') {
             return write!(f, "{name}=(hidden)");
         }
-        match value.is_empty() {
-            true => write!(f, "{name}"),
-            false => write!(f, "{name}={value}"),
+        if value.is_empty() {
+            return write!(f, "{name}");
         }
+        write!(f, "{name}={value}")
     }
 }

@@ -26,29 +26,3 @@ const WIDTH: usize = 80;
 pub(super) fn lay_out(command: Command) -> Command {
     command.max_term_width(WIDTH).after_help(AFTER)
 }
-
-/// The heading above a flag of the service, by its name without dashes.
-pub(super) fn heading(flag: &str) -> Option<&'static str> {
-    Some(match flag {
-        "listen" | "base-url" | "service-name" | "admin-listen" => "Service",
-        "site-dir" | "erp-url" | "imprint-url" | "privacy-url" => "Site",
-        "limit" | "key-lifetime" => "Limits",
-        "reveal-existing"
-        | "form-checks"
-        | "newsletter-webhook"
-        | "newsletter-webhook-secret-file" => "Newsletter",
-        "allow-origin" | "trusted-proxy" | "hsts" => "Browsers and proxies",
-        "max-connections" | "max-connections-per-network" => "Connections",
-        "store"
-        | "store-password-file"
-        | "limits"
-        | "limits-password-file"
-        | "secret-file"
-        | "nodes"
-        | "credential-cache"
-        | "drain-notice" => "Several nodes",
-        "log-level" | "log-format" => "Log",
-        _ if flag.starts_with("model") || flag == "assistant-prompt-file" => "Model",
-        _ => return None,
-    })
-}

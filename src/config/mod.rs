@@ -107,8 +107,7 @@ fn command() -> clap::Command {
     let with_variable = |arg: clap::Arg| {
         let long = arg.get_long().unwrap_or_default();
         let variable = format!("LANDING_{}", long.to_uppercase().replace('-', "_"));
-        let heading = help::heading(long);
-        arg.env(variable).help_heading(heading)
+        arg.env(variable)
     };
     let flags = Args::command();
     // `augment` brings a text along that is not meant.

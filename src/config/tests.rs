@@ -608,7 +608,11 @@ fn flags_of_the_service_stand_under_headings() {
     let command = command();
     let flags = command.get_arguments().filter(|arg| !arg.is_global_set());
     for flag in flags.filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version")) {
-        assert!(flag.get_help_heading().is_some(), "{flag}");
+        let has_heading = flag.get_help_heading().is_some();
+        assert!(
+            has_heading,
+            "{flag} has no help_heading in src/config/args.rs"
+        );
     }
     let help = command.clone().render_help().to_string();
     for heading in ["\nModel:\n", "\nLog:\n", "\nExit status:\n  0  done\n"] {

@@ -1,7 +1,7 @@
 //! Value parsers of the flags. An error says what the value must be; clap adds the flag's name.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
@@ -9,8 +9,9 @@ use serde_json::Value;
 use url::{Host, Url};
 
 use crate::domain::contact::RevealExisting;
-use crate::domain::policy::{PolicyName, Quota, parse_duration_ms};
-use crate::domain::time::Timestamp;
+use crate::domain::macros::hidden;
+use crate::domain::policy::{PolicyName, Quota};
+use crate::domain::time::{DAY_MS, Timestamp, parse_duration_ms};
 
 /// The webhook's URL. Providers put secrets in its path or query, so `Debug` shows none of it.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,22 +24,14 @@ impl WebhookUrl {
     }
 }
 
-impl fmt::Debug for WebhookUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WebhookUrl(..)")
-    }
-}
+hidden!(WebhookUrl);
 
 /// The members that one value of `--model-param` names, in order. They may hold secrets, so `Debug`
 /// shows none of them.
 #[derive(Clone, PartialEq)]
 pub struct ModelParams(pub Vec<(String, Value)>);
 
-impl fmt::Debug for ModelParams {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ModelParams(..)")
-    }
-}
+hidden!(ModelParams);
 
 /// An `http` or `https` URL without credentials.
 fn http_url(text: &str) -> Result<Url, String> {
@@ -193,6 +186,14 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+pub(super) fn limit_help() -> String {
+    format!(
+        "Rate limit of one policy, such as newsletter=8/15m or keys=off; may be repeated. Policies: {}. \
+         WINDOW is a number with s, m, h or d",
+        PolicyName::ALL.map(PolicyName::as_str).join(", ")
+    )
+}
+
 pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
     let (name, quota) = text
         .split_once('=')
@@ -223,39 +224,31 @@ pub(super) fn time(text: &str) -> Result<Timestamp, &'static str> {
 pub(super) type HstsMaxAge = Option<u64>;
 
 pub(super) fn hsts_max_age(text: &str) -> Result<HstsMaxAge, String> {
-    const MAX_MS: u64 = 3660 * 24 * 60 * 60 * 1000;
     if text == "off" {
         return Ok(None);
     }
-    parse_duration_ms(text)
-        .filter(|&max_age_ms| max_age_ms <= MAX_MS)
-        .map(|max_age_ms| Some(max_age_ms / 1000))
-        .ok_or_else(|| "must be off or a number with s, m, h or d, up to 3660d".to_owned())
+    let words = "off or a number with s, m, h or d, up to 3660d";
+    time_ms(text, 0..=3660 * DAY_MS, words).map(|max_age_ms| Some(max_age_ms / 1000))
 }
 
 pub(super) fn key_lifetime_ms(text: &str) -> Result<u64, String> {
-    const RANGE_MS: std::ops::RangeInclusive<u64> = 60_000..=3660 * 24 * 60 * 60 * 1000;
-    parse_duration_ms(text)
-        .filter(|lifetime_ms| RANGE_MS.contains(lifetime_ms))
-        .ok_or_else(|| "must be a number with s, m, h or d, from 1m to 3660d".to_owned())
+    let words = "a number with s, m, h or d, from 1m to 3660d";
+    time_ms(text, 60_000..=3660 * DAY_MS, words)
 }
 
 pub(super) fn model_timeout(text: &str) -> Result<Duration, String> {
-    const RANGE_MS: std::ops::RangeInclusive<u64> = 1_000..=300_000;
-    parse_duration_ms(text)
-        .filter(|timeout_ms| RANGE_MS.contains(timeout_ms))
-        .map(Duration::from_millis)
-        .ok_or_else(|| "must be a number with s or m, from 1s to 5m".to_owned())
+    let words = "a number with s or m, from 1s to 5m";
+    time_ms(text, 1_000..=300_000, words).map(Duration::from_millis)
 }
 
 pub(super) fn up_to_a_minute(text: &str) -> Result<Duration, String> {
-    let time_ms = match text {
-        "0s" => Some(0),
-        _ => parse_duration_ms(text),
-    };
-    let time_ms = time_ms.filter(|time_ms| *time_ms <= 60_000);
-    let time = time_ms.map(Duration::from_millis);
-    time.ok_or_else(|| "must be a number with s or m, from 0s to 1m".to_owned())
+    let words = "a number with s or m, from 0s to 1m";
+    time_ms(text, 0..=60_000, words).map(Duration::from_millis)
+}
+
+fn time_ms(text: &str, range_ms: RangeInclusive<u64>, words: &str) -> Result<u64, String> {
+    let time_ms = parse_duration_ms(text).filter(|it| range_ms.contains(it));
+    time_ms.ok_or_else(|| format!("must be {words}"))
 }
 
 pub(super) fn reveal_existing(text: &str) -> Result<RevealExisting, String> {

@@ -2,7 +2,7 @@
 
 use super::text::Text;
 
-/// The most turns of a request (spec 2.10).
+/// The most turns of a request.
 pub const MESSAGES_MAX: usize = 12;
 
 /// The text of a turn: 1 to 2000 Unicode scalar values.

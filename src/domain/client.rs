@@ -7,10 +7,11 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 
 use super::credential::Fingerprint;
 use super::email::EmailAddress;
+use super::macros::hidden;
 use super::policy::PolicyName;
 use super::quota_token::QuotaToken;
 use super::secret::MacKey;
-use super::time::Timestamp;
+use super::time::{DAY_MS, Timestamp};
 
 /// The part of an IP address that is counted: a whole IPv4 address, or the /64 of an IPv6 address,
 /// the smallest network that providers assign.
@@ -61,7 +62,6 @@ impl Network {
     /// A short name for log lines: a keyed hash, which hides the address, and is the same in all lines of
     /// one day (UTC).
     pub fn pseudonym(&self, key: &MacKey, at: Timestamp) -> String {
-        const DAY_MS: u64 = 24 * 60 * 60 * 1000;
         let day = at.as_ms() / DAY_MS;
         let hash = key.hash16(&[b"pseudonym", &day.to_be_bytes(), self.as_bytes()]);
         HEXLOWER.encode(hash.split_at(4).0)
@@ -123,11 +123,7 @@ impl ClientGroup<'_> {
     }
 }
 
-impl fmt::Debug for ClientGroup<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientGroup(..)")
-    }
-}
+hidden!(ClientGroup<'_>);
 
 /// The sender of a request, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -308,7 +304,7 @@ mod tests {
         assert_eq!(key.to_hex(), shown);
         assert_eq!(LimitKey::from_hex(&shown), Some(key));
         assert_eq!(LimitKey::from_hex(&shown.to_uppercase()), Some(key));
-        let no_policy = "0c".to_owned() + &"ab".repeat(15);
+        let no_policy = format!("{:02x}{}", PolicyName::ALL.len(), "ab".repeat(15));
         for text in [
             "",
             "0a",

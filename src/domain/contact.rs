@@ -107,17 +107,6 @@ pub enum Subscription {
     },
 }
 
-/// A sign-up as it is passed on to the newsletter's provider where no contact is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// Random, so that the provider can recognise a repeated delivery.
-    pub id: [u8; 16],
-    /// The address.
-    pub email: EmailAddress,
-    /// When it was signed up.
-    pub at: Timestamp,
-}
-
 /// A stored contact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {

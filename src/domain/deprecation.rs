@@ -1,14 +1,10 @@
-//! Operations that will be removed (spec 9).
+//! Operations that will be removed.
 
 use super::time::Timestamp;
 
 /// The notice that an operation will be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deprecation {
-    /// The method of the operation.
-    pub method: &'static str,
-    /// Its path.
-    pub path: &'static str,
     /// The path to use instead.
     pub replacement: &'static str,
     /// When the notice was given.
@@ -38,8 +34,6 @@ mod tests {
     fn nothing_is_removed_before_ninety_days_have_passed() {
         for (notice_days, expected) in [(0, 90), (89, 90), (90, 90), (91, 91), (365, 365)] {
             let deprecation = Deprecation {
-                method: "GET",
-                path: "/api/v1/health",
                 replacement: "/api/v2/health",
                 announced: Timestamp::from_ms(1_000),
                 notice_days,

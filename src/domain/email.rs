@@ -6,14 +6,14 @@
 //! spelling and no look-alike letters are stored.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use email_address::Options;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
+use super::macros::hidden;
 use super::secret::MacKey;
 
-/// Longest address, in characters (spec 2.8) and in octets (RFC 5321).
+/// The longest address, in octets (RFC 5321, section 4.5.3.1.3).
 pub const LENGTH_MAX: usize = 254;
 
 /// A deliverable-looking address: ASCII, lowercase, at most [`LENGTH_MAX`] characters.
@@ -76,11 +76,7 @@ impl EmailAddress {
     }
 }
 
-impl fmt::Debug for EmailAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EmailAddress(..)")
-    }
-}
+hidden!(EmailAddress);
 
 fn check_rfc(text: &str) -> Result<(), EmailError> {
     let options = Options {

@@ -1,31 +1,23 @@
 //! The languages that pages are written in.
 
-/// A language of the pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Language {
-    /// English, for whoever asks for none of the others.
-    #[default]
-    English,
-    /// German.
-    German,
-    /// French.
-    French,
-    /// Spanish.
-    Spanish,
+use super::macros::names;
+
+names! {
+    /// A language of the pages, by its tag (RFC 5646), in the order that pages list them.
+    #[derive(Default, PartialOrd, Ord)]
+    pub enum Language {
+        /// For whoever asks for none of the others.
+        #[default]
+        English => "en",
+        German => "de",
+        French => "fr",
+        Spanish => "es",
+    }
 }
 
 impl Language {
-    /// Every language, in the order that pages list them.
-    pub const ALL: [Self; 4] = [Self::English, Self::German, Self::French, Self::Spanish];
-
-    /// Its language tag (RFC 5646).
     pub const fn tag(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::German => "de",
-            Self::French => "fr",
-            Self::Spanish => "es",
-        }
+        self.as_str()
     }
 
     /// Its name, as its speakers call it.

@@ -3,6 +3,7 @@
 //!
 //! | Module | Holds |
 //! |---|---|
+//! | `macros` | enums as tables of names, and `Debug` of what no log may show |
 //! | [`time`] | instants and the calendar-free arithmetic on them |
 //! | [`text`] | texts of bounded length |
 //! | [`email`] | the address a visitor signs up with |
@@ -35,6 +36,7 @@ pub mod email;
 pub mod form_stamp;
 pub mod hourly_counts;
 pub mod language;
+pub(crate) mod macros;
 pub mod passage;
 pub mod policy;
 pub mod proof_of_work;

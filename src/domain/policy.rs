@@ -3,125 +3,86 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::macros::names;
 use super::proof_of_work;
+use super::time::{DAY_MS, TimeUnit, parse_digits, parse_duration_ms};
 
-/// The name of a policy, as in answers, documents and flags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum PolicyName {
-    /// Every request, by valid credential, else by network.
-    Default = 0,
-    /// Every request, by network: bounds what a client gains by issuing itself more keys.
-    Ip = 1,
-    /// Key issuing, by network.
-    Keys = 2,
-    /// Agent registration, by network.
-    Agents = 3,
-    /// Newsletter sign-ups, by network and address.
-    Newsletter = 4,
-    /// Newsletter sign-ups, by end site.
-    NewsletterIp = 5,
-    /// The chat quota, by visitor; of programs, by credential or network.
-    Assistant = 6,
-    /// Chat turns, by end site: bounds what a visitor gains by dropping the cookie.
-    AssistantIp = 7,
-    /// Chat turns of all clients that cost the operator money.
-    AssistantAll = 8,
-    /// Newsletter sign-ups of all clients: bounds what a client with many networks can store.
-    NewsletterAll = 9,
-    /// Keys issued to all clients: bounds the same.
-    KeysAll = 10,
-    /// Newsletter sign-ups by plain forms, by end site: past it a proof of work is asked for.
-    NewsletterForm = 11,
+macro_rules! policies {
+    ($(
+        $(#[$doc:meta])*
+        $policy:ident $name:literal: $count:literal in $window_s:expr, $by:ident, $counted:literal;
+    )+) => {
+        names! {
+            /// The name of a policy, as in answers, documents and flags.
+            pub enum PolicyName { $($(#[$doc])* $policy => $name,)+ }
+        }
+
+        impl PolicyName {
+            /// The quota unless the operator configures another.
+            pub const fn default_quota(self) -> Quota {
+                let (count, window_s) = match self { $(Self::$policy => ($count, $window_s),)+ };
+                Quota { count, window_ms: 1000 * window_s }
+            }
+
+            /// Which requests share a window.
+            pub const fn counted_by(self) -> CountedBy {
+                match self { $(Self::$policy => CountedBy::$by,)+ }
+            }
+
+            /// What is counted, and by whom, in the words of the documents.
+            pub const fn counted(self) -> &'static str {
+                match self { $(Self::$policy => $counted,)+ }
+            }
+        }
+    };
+}
+
+const MINUTE_S: u64 = TimeUnit::Minute.seconds();
+const HOUR_S: u64 = TimeUnit::Hour.seconds();
+const DAY_S: u64 = TimeUnit::Day.seconds();
+
+// All there is to a policy but its use. Stored keys hold the places in the table, so a new one is the last.
+policies! {
+    Default "default": 600 in MINUTE_S, Client,
+        "every request, by valid credential, else by IP address";
+    /// Bounds what a client gains by issuing itself more keys.
+    Ip "ip": 1800 in MINUTE_S, Network, "every request, by IP address";
+    Keys "keys": 60 in HOUR_S, Network, "API keys issued, by IP address";
+    Agents "agents": 60 in HOUR_S, Network,
+        "agent registrations and the tokens issued to agents, by IP address";
+    Newsletter "newsletter": 8 in 15 * MINUTE_S, SignUp,
+        "newsletter sign-ups, by IP address and e-mail address together";
+    NewsletterIp "newsletter-ip": 120 in 15 * MINUTE_S, EndSite,
+        "newsletter sign-ups, by IP address (IPv6: by /56)";
+    Assistant "assistant": 10 in DAY_S, Visitor,
+        "chat messages, by visitor (quota cookie); over MCP by valid credential, else by IP address";
+    /// Bounds what a visitor gains by dropping the cookie.
+    AssistantIp "assistant-ip": 200 in DAY_S, EndSite, "chat messages, by IP address (IPv6: by /56)";
+    /// Chat turns that cost the operator money.
+    AssistantAll "assistant-all": 5000 in DAY_S, Everyone,
+        "chat messages sent to the language model, all visitors together";
+    /// Bounds what a client with many networks can store: more than a very busy launch day needs, and less
+    /// than one IPv6 /48 could send. The window is short, because a client that uses it up locks all
+    /// others out.
+    NewsletterAll "newsletter-all": 10_000 in HOUR_S, Everyone,
+        "newsletter sign-ups, all clients together";
+    /// Bounds the same.
+    KeysAll "keys-all": 5000 in HOUR_S, Everyone, "API keys issued, all clients together";
+    NewsletterForm "newsletter-form": 3 in 15 * MINUTE_S, EndSite,
+        "newsletter sign-ups by plain HTML forms, by IP address (IPv6: by /56); past it the form asks for \
+         a proof of work";
 }
 
 impl PolicyName {
-    /// Every policy, in the order of the documents.
-    pub const ALL: [Self; 12] = [
-        Self::Default,
-        Self::Ip,
-        Self::Keys,
-        Self::Agents,
-        Self::Newsletter,
-        Self::NewsletterIp,
-        Self::Assistant,
-        Self::AssistantIp,
-        Self::AssistantAll,
-        Self::NewsletterAll,
-        Self::KeysAll,
-        Self::NewsletterForm,
-    ];
-
-    /// The published name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Ip => "ip",
-            Self::Keys => "keys",
-            Self::Agents => "agents",
-            Self::Newsletter => "newsletter",
-            Self::NewsletterIp => "newsletter-ip",
-            Self::Assistant => "assistant",
-            Self::AssistantIp => "assistant-ip",
-            Self::AssistantAll => "assistant-all",
-            Self::NewsletterAll => "newsletter-all",
-            Self::KeysAll => "keys-all",
-            Self::NewsletterForm => "newsletter-form",
-        }
-    }
-
-    /// The policy with this published name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.as_str() == name)
-    }
-
-    /// A stable number, for stored keys.
+    /// A stable number, for stored keys: the place in the table.
     pub const fn tag(self) -> u8 {
         self as u8
-    }
-
-    /// Which requests share a window.
-    pub const fn counted_by(self) -> CountedBy {
-        match self {
-            Self::Default => CountedBy::Client,
-            Self::Ip
-            | Self::Keys
-            | Self::Agents
-            | Self::NewsletterIp
-            | Self::NewsletterForm
-            | Self::AssistantIp => CountedBy::Network,
-            Self::Newsletter => CountedBy::SignUp,
-            Self::Assistant => CountedBy::Visitor,
-            Self::AssistantAll | Self::NewsletterAll | Self::KeysAll => CountedBy::Everyone,
-        }
     }
 
     /// Whether it counts by network alone. When a model or a provider fails, its charges are not
     /// refunded, which bounds the refunds under every other policy.
     pub const fn counts_networks(self) -> bool {
-        matches!(self.counted_by(), CountedBy::Network)
-    }
-
-    /// The quota unless the operator configures another.
-    pub const fn default_quota(self) -> Quota {
-        const MINUTE_MS: u64 = 60_000;
-        const HOUR_MS: u64 = 60 * MINUTE_MS;
-        let (count, window_ms) = match self {
-            Self::Default => (600, MINUTE_MS),
-            Self::Ip => (1800, MINUTE_MS),
-            Self::Keys | Self::Agents => (60, HOUR_MS),
-            Self::Newsletter => (8, 15 * MINUTE_MS),
-            Self::NewsletterIp => (120, 15 * MINUTE_MS),
-            Self::NewsletterForm => (3, 15 * MINUTE_MS),
-            Self::Assistant => (10, 24 * HOUR_MS),
-            Self::AssistantIp => (200, 24 * HOUR_MS),
-            Self::AssistantAll => (5000, 24 * HOUR_MS),
-            // More than a very busy launch day needs, and less than one IPv6 /48 could send. The window
-            // is short, because a client that uses it up locks all others out.
-            Self::NewsletterAll => (10_000, HOUR_MS),
-            Self::KeysAll => (5000, HOUR_MS),
-        };
-        Quota { count, window_ms }
+        matches!(self.counted_by(), CountedBy::Network | CountedBy::EndSite)
     }
 }
 
@@ -134,8 +95,9 @@ pub enum CountedBy {
     Visitor,
     /// The sign-ups of one address from one network.
     SignUp,
-    /// The requests of one network.
     Network,
+    /// The requests of one IPv4 address or IPv6 /56.
+    EndSite,
     /// All requests.
     Everyone,
 }
@@ -147,7 +109,7 @@ impl CountedBy {
             Self::Client => "for each client",
             Self::Visitor => "for each visitor",
             Self::SignUp => "for each e-mail address and network",
-            Self::Network => "for each network",
+            Self::Network | Self::EndSite => "for each network",
             Self::Everyone => "for all clients together",
         }
     }
@@ -175,11 +137,9 @@ pub enum QuotaError {
 }
 
 impl Quota {
-    /// The largest count.
     pub const COUNT_MAX: u32 = 1_000_000_000;
 
-    /// The longest window, in milliseconds: 366 days.
-    pub const WINDOW_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1000;
+    pub const WINDOW_MS_MAX: u64 = 366 * DAY_MS;
 
     /// That of a proof of work: it counts once for as long as it is good.
     pub const PROOF: Self = Self {
@@ -188,9 +148,6 @@ impl Quota {
     };
 
     /// `count` in any `window_ms` milliseconds.
-    ///
-    /// # Errors
-    /// [`QuotaError`] when either is out of range.
     pub fn new(count: u32, window_ms: u64) -> Result<Self, QuotaError> {
         if count == 0 || count > Self::COUNT_MAX {
             return Err(QuotaError::Count);
@@ -201,12 +158,10 @@ impl Quota {
         Ok(Self { count, window_ms })
     }
 
-    /// The count.
     pub const fn count(self) -> u32 {
         self.count
     }
 
-    /// The window in milliseconds.
     pub const fn window_ms(self) -> u64 {
         self.window_ms
     }
@@ -232,35 +187,9 @@ impl FromStr for Quota {
 /// The form of the command line, in the largest unit that divides the window.
 impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (number, unit) = UNITS_S
-            .iter()
-            .rev()
-            .find(|(_, unit_s)| self.window_s().is_multiple_of(*unit_s))
-            .map_or_else(
-                || (self.window_s(), 's'),
-                |(unit, unit_s)| (self.window_s() / unit_s, *unit),
-            );
-        write!(f, "{}/{number}{unit}", self.count)
+        let (number, unit) = TimeUnit::largest(self.window_s());
+        write!(f, "{}/{number}{}", self.count, unit.letter())
     }
-}
-
-/// Units in seconds, shortest first.
-const UNITS_S: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
-
-/// Parses a whole number with one unit, such as `15m` or `24h`; none if it does not fit.
-pub fn parse_duration_ms(text: &str) -> Option<u64> {
-    let unit = text.chars().next_back()?;
-    let (_, unit_s) = UNITS_S.into_iter().find(|(name, _)| *name == unit)?;
-    let number = parse_digits(text.strip_suffix(unit)?)?;
-    number.checked_mul(unit_s)?.checked_mul(1000)
-}
-
-/// A number of digits alone: `parse` would accept a sign too.
-fn parse_digits(text: &str) -> Option<u64> {
-    text.bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| text.parse().ok())
-        .flatten()
 }
 
 /// The quota of each policy; a policy that is off has none.

@@ -1,9 +1,9 @@
 //! The service's secret and the keys derived from it: one for each purpose, so that a value made for one
 //! purpose is invalid for every other.
 
-use std::fmt;
-
 use data_encoding::HEXLOWER_PERMISSIVE;
+
+use super::macros::hidden;
 
 /// 32 random bytes: created with a data directory, or the same on all nodes of a service.
 #[derive(Clone, PartialEq, Eq)]
@@ -123,11 +123,7 @@ impl SharedSecret {
     }
 }
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(..)")
-    }
-}
+hidden!(Secret);
 
 /// The derived keys.
 #[derive(Clone, Debug)]
@@ -194,11 +190,7 @@ impl MacKey {
     }
 }
 
-impl fmt::Debug for MacKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MacKey(..)")
-    }
-}
+hidden!(MacKey);
 
 #[cfg(test)]
 mod tests {

@@ -8,38 +8,53 @@ use super::policy::Policies;
 pub struct Settings {
     /// The origin under which clients reach the service, without a slash at its end.
     pub base_url: String,
-    /// The service's name.
     pub service_name: String,
     /// Where the ERP is, if that is published.
     pub erp_url: Option<String>,
-    /// The quota of each policy.
+    /// Where the imprint is, if pages link to one: an address, or a path of this site.
+    pub imprint_url: Option<String>,
+    /// The same of the privacy notice.
+    pub privacy_url: Option<String>,
     pub policies: Policies,
-    /// The lifetime of an API key, in milliseconds.
+    /// The lifetime of an API key.
     pub key_lifetime_ms: u64,
     /// Which clients learn that an address was signed up before.
     pub reveal_existing: RevealExisting,
     /// Whether plain forms are checked for bots.
     pub checks_forms: bool,
+    /// Whether the operator's model answers visitors, rather than a search of the guide.
+    pub has_model: bool,
+    /// Whether a search of the pages answers while that model is away.
+    pub falls_back: bool,
+    /// Whether sign-ups are passed on to a provider, so that no contact is kept.
+    pub passes_sign_ups_on: bool,
+    /// The other origins whose pages may read the answers.
+    pub allowed_origins: Vec<String>,
+    /// Whether proxies are trusted to name the client.
+    pub trusts_proxies: bool,
 }
 
 impl Settings {
     /// The host of the base URL, without its port; an IPv6 address stands in brackets.
     pub fn host(&self) -> &str {
-        let authority = match self.base_url.split_once("://") {
-            Some((_scheme, authority)) => authority,
-            None => &self.base_url,
-        };
-        let port = authority.rsplit_once(':');
-        match port {
-            // A colon inside brackets belongs to an IPv6 address.
-            Some((host, port)) if !port.ends_with(']') => host,
-            Some(_) | None => authority,
-        }
+        host(&self.base_url)
     }
 
     /// Whether clients reach the service over TLS.
     pub fn is_https(&self) -> bool {
         self.base_url.starts_with("https://")
+    }
+}
+
+fn host(base_url: &str) -> &str {
+    let authority = match base_url.split_once("://") {
+        Some((_scheme, authority)) => authority,
+        None => base_url,
+    };
+    match authority.rsplit_once(':') {
+        // A colon inside brackets belongs to an IPv6 address.
+        Some((host, port)) if !port.ends_with(']') => host,
+        Some(_) | None => authority,
     }
 }
 
@@ -49,23 +64,14 @@ mod tests {
 
     #[test]
     fn the_host_has_no_port() {
-        for (base_url, host) in [
+        for (base_url, expected) in [
             ("https://api.example.com", "api.example.com"),
             ("http://localhost:8080", "localhost"),
             ("http://127.0.0.1:80", "127.0.0.1"),
             ("http://[::1]", "[::1]"),
             ("http://[::1]:8080", "[::1]"),
         ] {
-            let settings = Settings {
-                base_url: base_url.to_owned(),
-                service_name: String::new(),
-                erp_url: None,
-                policies: Policies::default(),
-                key_lifetime_ms: 0,
-                reveal_existing: RevealExisting::Never,
-                checks_forms: true,
-            };
-            assert_eq!(settings.host(), host);
+            assert_eq!(host(base_url), expected);
         }
     }
 }

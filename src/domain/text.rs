@@ -53,10 +53,10 @@ impl<const MAX: usize> Text<MAX> {
     /// [`TextError`], also when it has such a character.
     pub fn parse_name(text: String) -> Result<Self, TextError> {
         let name = Self::parse(text)?;
-        match name.0.chars().any(is_unprintable) {
-            true => Err(TextError::Unprintable),
-            false => Ok(name),
+        if name.0.chars().any(is_unprintable) {
+            return Err(TextError::Unprintable);
         }
+        Ok(name)
     }
 
     /// The text.

@@ -1,4 +1,6 @@
-//! Instants. The clock is a port; elsewhere the time is an argument.
+//! Instants, and lengths of time. The clock is a port; elsewhere the time is an argument.
+
+use super::macros::names;
 
 /// Milliseconds since the Unix epoch, UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +45,64 @@ impl Timestamp {
     pub const fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
+}
+
+names! {
+    /// A unit of time. Flags write it by its first letter, such as `15m`.
+    pub enum TimeUnit {
+        Second => "second",
+        Minute => "minute",
+        Hour => "hour",
+        Day => "day",
+    }
+}
+
+/// A day in milliseconds.
+pub const DAY_MS: u64 = 1000 * TimeUnit::Day.seconds();
+
+impl TimeUnit {
+    pub const fn seconds(self) -> u64 {
+        match self {
+            Self::Second => 1,
+            Self::Minute => 60,
+            Self::Hour => 3600,
+            Self::Day => 86_400,
+        }
+    }
+
+    /// The largest unit that divides `seconds`, with the number of it.
+    pub fn largest(seconds: u64) -> (u64, Self) {
+        let divides = |unit: &Self| seconds > 0 && seconds.is_multiple_of(unit.seconds());
+        let unit = Self::ALL.into_iter().rfind(divides);
+        let unit = unit.unwrap_or(Self::Second);
+        (seconds / unit.seconds(), unit)
+    }
+
+    /// The same for people: one day is 24 hours, because "in any day" could be taken for a calendar day.
+    pub fn in_words(seconds: u64) -> (u64, Self) {
+        match Self::largest(seconds) {
+            (1, Self::Day) => (24, Self::Hour),
+            other => other,
+        }
+    }
+
+    pub fn letter(self) -> char {
+        self.as_str().chars().next().unwrap_or_default()
+    }
+}
+
+/// Parses a whole number with one unit, such as `15m` or `24h`; none if it does not fit.
+pub fn parse_duration_ms(text: &str) -> Option<u64> {
+    let letter = text.chars().next_back()?;
+    let unit = TimeUnit::ALL.into_iter().find(|it| it.letter() == letter)?;
+    let number = parse_digits(text.strip_suffix(letter)?)?;
+    number.checked_mul(unit.seconds())?.checked_mul(1000)
+}
+
+/// A number of digits alone: `parse` would accept a sign too.
+pub(super) fn parse_digits(text: &str) -> Option<u64> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
 }
 
 #[cfg(test)]

@@ -10,20 +10,21 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::domain::client::Client;
+use crate::domain::decision::Decision;
 use crate::domain::time::Timestamp;
 use crate::site::Site;
 use crate::site::page_writer::PageWriter;
 use crate::site::tools::Toolbox;
 use crate::usecases::ask_assistant::ChatIdentity;
 
-use super::allowed_origins::AllowedOrigins;
-use super::area::Area;
-use super::client_ip::ClientIp;
-use super::cookie::QuotaCookie;
-use super::documents::{DocumentUrls, Documents};
-use super::request_id::RequestId;
-use super::shares::Shares;
-use super::version::{VERSION, Wanted};
+use crate::http::answer::documents::{DocumentUrls, Documents};
+use crate::http::request::allowed_origins::AllowedOrigins;
+use crate::http::request::client_ip::ClientIp;
+use crate::http::request::head::{self, Area};
+use crate::http::request::identity::QuotaCookie;
+use crate::http::request::request_id::RequestId;
+use crate::http::request::version::{VERSION, Wanted};
+use crate::http::server::shares::Shares;
 
 /// What all requests share.
 #[derive(Debug)]
@@ -72,11 +73,16 @@ pub(crate) struct RequestContext {
     pub(crate) id: RequestId,
     pub(crate) parts: Arc<Parts>,
     pub(crate) area: Area,
+    /// What is wrong with its head, in words for the client.
+    pub(crate) head: Result<(), &'static str>,
     pub(crate) wanted: Wanted,
     /// The origins whose pages may read the answers.
     pub(crate) origins: AllowedOrigins,
     /// Its credential is known once the request has been authenticated.
     pub(crate) client: Client,
+    /// The standings of the policies that every request is charged to, once it has been; in the end
+    /// those of all that it was charged to.
+    pub(crate) decision: Decision,
     /// When the request came, or its body had arrived.
     pub(crate) now: Timestamp,
     /// Cancelled once nobody waits for the head of the answer. Only handlers with effects have it,
@@ -88,7 +94,7 @@ impl RequestContext {
     pub(crate) fn new(
         state: Arc<ServerState>,
         id: RequestId,
-        parts: Arc<Parts>,
+        parts: Parts,
         client_ip: ClientIp,
         origins: AllowedOrigins,
     ) -> Self {
@@ -96,6 +102,7 @@ impl RequestContext {
         Self {
             id,
             area,
+            head: head::check(&parts),
             origins,
             wanted: Wanted::of(area, &parts.headers),
             client: Client {
@@ -103,9 +110,10 @@ impl RequestContext {
                 credential: None,
                 may_be_shared: client_ip.may_be_proxy(),
             },
+            decision: Decision::default(),
             now: state.app.clock.now(),
             abandoned: None,
-            parts,
+            parts: Arc::new(parts),
             state,
         }
     }
@@ -116,10 +124,6 @@ impl RequestContext {
 
     pub(crate) fn headers(&self) -> &HeaderMap {
         &self.parts.headers
-    }
-
-    pub(crate) fn path(&self) -> &str {
-        self.parts.uri.path()
     }
 
     /// The visitor that the quota cookie names.

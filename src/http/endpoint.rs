@@ -1,27 +1,34 @@
 //! What is declared of an endpoint, and how its handler is run.
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, HeaderValue};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::decision::Decision;
+use crate::domain::deprecation::Deprecation;
 use crate::site::tools::Tool;
 
-use super::context::RequestContext;
-use super::panics::panicked;
-use super::problem::{Code, Problem};
-use super::reply::Reply;
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::Reply;
+use crate::http::context::RequestContext;
 
 /// What a handler answers.
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Result<Reply, Problem>> + Send>>;
 
+/// The standings of policies.
+pub(crate) type DecisionFuture = Pin<Box<dyn Future<Output = Result<Decision, Problem>> + Send>>;
+
 /// Reads a request and its body, calls one use case, and writes the answer.
 pub(crate) type Handler = fn(RequestContext, Bytes) -> HandlerFuture;
 
-/// One endpoint: a constant beside its handler, and a row of [`super::endpoints::ENDPOINTS`].
+/// One endpoint: a constant beside its handler, and a row of [`crate::http::endpoints::ENDPOINTS`].
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoint {
     /// Its name in the log.
@@ -42,8 +49,10 @@ pub struct Endpoint {
     pub is_described: bool,
     /// Whether nothing is counted and no credential is looked at.
     pub is_free: bool,
-    /// Whether every answer shows what is left of the chat quota.
-    pub shows_quota: bool,
+    /// Looks up the standings that every answer shows beside those of the door.
+    pub(crate) shows: Option<fn(RequestContext) -> DecisionFuture>,
+    /// The notice that it will be removed.
+    pub deprecated: Option<Deprecation>,
     /// Whether pages of foreign origins are refused.
     pub checks_origin: bool,
     /// The same operation as a tool of the Model Context Protocol.
@@ -92,7 +101,8 @@ impl Endpoint {
             has_effects: false,
             is_described: true,
             is_free: false,
-            shows_quota: false,
+            shows: None,
+            deprecated: None,
             checks_origin: false,
             tool: None,
             handler,
@@ -140,6 +150,24 @@ impl Endpoint {
         let too_late = |_elapsed| Err(Problem::of(Code::HandlerTimeout).because("deadline passed"));
         outcome.unwrap_or_else(too_late)
     }
+}
+
+/// The problem of a panic.
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Problem {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("panic without a message");
+    Problem::of(Code::InternalError).because(format!("panicked: {message}"))
+}
+
+/// Awaits `future` and catches its panic. State that requests share is behind locks that tolerate
+/// poisoning, or is changed in one step.
+pub(crate) fn catch_panic<F: Future>(
+    future: F,
+) -> impl Future<Output = Result<F::Output, Box<dyn Any + Send>>> {
+    AssertUnwindSafe(future).catch_unwind()
 }
 
 /// What a request's body may be.

@@ -1,26 +1,25 @@
 //! The table of endpoints, and the way from a method and a path to one of them.
 //!
 //! To add an endpoint, declare it beside its handler (a new file of handlers is listed in
-//! `handlers/mod.rs`), list it here, describe it in `data/openapi.yaml`, and add the codes that it
-//! alone gives to `tests/it/openapi_contract/operations.rs`.
+//! `handlers/mod.rs`), list it here, and describe it in `data/openapi.yaml`.
 
 use std::time::Duration;
 
 use hyper::Method;
 use hyper::body::Bytes;
 
-use crate::domain::deprecation::Deprecation;
+use crate::site::DeprecatedOperation;
 use crate::site::tools::Tool;
 
-use super::context::RequestContext;
-use super::endpoint::{BodyRule, Endpoint, Route, Verb};
-use super::handlers::{
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::Reply;
+use crate::http::context::RequestContext;
+use crate::http::endpoint::{BodyRule, Endpoint, Route, Verb};
+use crate::http::handlers::{
     agent, assistant, health, keys, newsletter, newsletter_form, oauth, pages, sandbox,
 };
-use super::log::PREFLIGHT;
-use super::mcp;
-use super::problem::{Code, Problem};
-use super::reply::Reply;
+use crate::http::log::PREFLIGHT;
+use crate::http::mcp;
 
 /// Every endpoint. Paths match exactly: a trailing slash, a doubled slash or another case is another
 /// path.
@@ -53,8 +52,20 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ENDPOINTS.iter().map(|it| it.name).chain(others)
 }
 
-/// The endpoints that will be removed (spec 9). Answers and the description of the API say so.
-pub const DEPRECATIONS: &[Deprecation] = &[];
+/// The operations among `endpoints` that will be removed, for the description of the API.
+pub fn deprecated(endpoints: &[&Endpoint]) -> Vec<DeprecatedOperation> {
+    let notices = endpoints.iter().filter_map(|it| Some((it, it.deprecated?)));
+    let operations = notices.flat_map(|(endpoint, notice)| {
+        let method = endpoint.method.as_str();
+        let paths = endpoint.paths.iter();
+        paths.map(move |&path| DeprecatedOperation {
+            method,
+            path,
+            notice,
+        })
+    });
+    operations.collect()
+}
 
 /// The tools of the Model Context Protocol. It stands here because it calls the other endpoints.
 const MCP: Endpoint = Endpoint {
@@ -84,10 +95,15 @@ async fn run_tool(tool: Tool, context: RequestContext, arguments: Bytes) -> Resu
     endpoint.run(found.handler, context, arguments).await
 }
 
-/// Finds the endpoint for a method and a path; `is_document` knows the paths of the site.
-pub fn find(method: &Method, path: &str, is_document: impl Fn(&str) -> bool) -> Route {
+/// Finds the one of `endpoints` for a method and a path; `is_document` knows the paths of the site.
+pub fn find(
+    endpoints: &[&'static Endpoint],
+    method: &Method,
+    path: &str,
+    is_document: impl Fn(&str) -> bool,
+) -> Route {
     let [mut get, mut post] = [None, None];
-    for &endpoint in ENDPOINTS {
+    for &endpoint in endpoints {
         if endpoint.paths.contains(&path) {
             match endpoint.method {
                 Verb::Get => get = Some(endpoint),
@@ -124,7 +140,7 @@ mod tests {
 
     /// What is found, by name, and whether it is a document.
     fn found(method: &Method, path: &str) -> (&'static str, bool) {
-        let route = find(method, path, |path| path == "/docs");
+        let route = find(ENDPOINTS, method, path, |path| path == "/docs");
         (route.name(), route.is_document())
     }
 
@@ -170,8 +186,8 @@ mod tests {
     #[test]
     fn the_tools_are_those_that_the_documents_show() {
         let tools = ENDPOINTS.iter().filter_map(|it| it.tool);
-        let mut names: Vec<_> = tools.map(|it| it.tool.name()).collect();
-        let mut shown = Tool::ALL.map(Tool::name);
+        let mut names: Vec<_> = tools.map(|it| it.tool.as_str()).collect();
+        let mut shown = Tool::ALL.map(Tool::as_str);
         names.sort_unstable();
         shown.sort_unstable();
         assert_eq!(names, shown);
@@ -193,7 +209,7 @@ mod tests {
             (Method::POST, "/newsletter/thanks", "GET, HEAD"),
             (Method::POST, "/newsletter/challenge", "GET, HEAD"),
         ] {
-            match find(&method, path, |path| path == "/docs") {
+            match find(ENDPOINTS, &method, path, |path| path == "/docs") {
                 Route::WrongMethod { allow: found, .. } => assert_eq!(found, allow, "{path}"),
                 route @ (Route::Found(_) | Route::Unknown) => panic!("{route:?}"),
             }

@@ -1,6 +1,6 @@
-//! The log line of a request.
+//! The log line of a request, and warnings when all clients together use up what a policy allows them.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use hyper::body::Body as _;
@@ -10,13 +10,15 @@ use tracing::Level;
 
 use crate::app::App;
 use crate::domain::client::Network;
-use crate::domain::decision::Decision;
+use crate::domain::decision::{Decision, Standing};
+use crate::domain::policy::{CountedBy, PolicyName};
 use crate::domain::time::Timestamp;
 
-use super::endpoint::Route;
-use super::problem::{Code, Problem};
-use super::reply::{Reply, ReplyBody};
-use super::request_id::RequestId;
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::{Reply, ReplyBody};
+use crate::http::context::RequestContext;
+use crate::http::endpoint::Route;
+use crate::http::request::request_id::RequestId;
 
 /// Most lines a second about requests that are refused or free, whose number no policy limits.
 const LINES_PER_SECOND_MAX: u64 = 1000;
@@ -83,9 +85,9 @@ pub(super) struct LogLine<'a> {
     method: &'static str,
     pub(super) endpoint: &'static str,
     /// The path of the endpoint, as its table has it.
-    pub(super) route: Option<&'static str>,
+    route: Option<&'static str>,
     /// Who asks, and when.
-    pub(super) client: Option<(Network, Timestamp)>,
+    client: (Network, Timestamp),
     arrived: Instant,
     is_written: bool,
 }
@@ -97,19 +99,19 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
 
 impl<'a> LogLine<'a> {
     pub(super) fn begin(
-        id: RequestId,
         throttle: &'a LogThrottle,
         app: &'a App,
-        method: &Method,
+        context: &RequestContext,
+        route: Route,
     ) -> Self {
         Self {
             throttle,
             app,
-            id,
-            method: method_name(method),
-            route: None,
-            client: None,
-            endpoint: Route::UNKNOWN,
+            id: context.id,
+            method: method_name(&context.parts.method),
+            endpoint: route.name(),
+            route: route.path(context.parts.uri.path()),
+            client: (context.client.network, context.now),
             arrived: Instant::now(),
             is_written: false,
         }
@@ -164,11 +166,12 @@ impl<'a> LogLine<'a> {
 }
 
 impl LogLine<'_> {
-    /// The pseudonym of who asks, once that is known.
     fn pseudonym(&self) -> Option<String> {
-        let key = &self.app.secrets.limiter;
-        self.client
-            .map(|(network, now)| network.pseudonym(key, now))
+        if self.endpoint == PREFLIGHT {
+            return None;
+        }
+        let (network, now) = self.client;
+        Some(network.pseudonym(&self.app.secrets.limiter, now))
     }
 }
 
@@ -201,6 +204,56 @@ impl Drop for LogLine<'_> {
             let (method, route, client) = (self.method, self.route, self.pseudonym());
             tracing::info!(
                 request.id = %id, endpoint, method, route, duration_ms, client, "client hung up"
+            );
+        }
+    }
+}
+
+/// Warns when a policy that counts all clients together is used to 80 % and to 100 %. Each warning comes
+/// once, until the use has fallen below 50 %.
+#[derive(Debug, Default)]
+pub(super) struct CeilingWarnings {
+    /// The percentage of each policy in its last warning, or 0.
+    warned: [AtomicU8; PolicyName::ALL.len()],
+}
+
+impl CeilingWarnings {
+    pub(super) fn observe(&self, decision: &Decision) {
+        for standing in decision.standings() {
+            if standing.policy.counted_by() == CountedBy::Everyone {
+                self.compare(standing);
+            }
+        }
+    }
+
+    fn compare(&self, standing: &Standing) {
+        let Some(warned) = self.warned.get(usize::from(standing.policy.tag())) else {
+            return;
+        };
+        let (used, count) = (standing.used(), standing.quota.count());
+        let percent = u64::from(used) * 100 / u64::from(count);
+        let threshold = match percent {
+            0..50 => {
+                warned.store(0, Relaxed);
+                return;
+            }
+            50..80 => return,
+            80..100 => 80,
+            100.. => 100,
+        };
+        if warned.fetch_max(threshold, Relaxed) < threshold {
+            tracing::warn!(
+                policy = standing.policy.as_str(),
+                limit = %standing.quota,
+                used,
+                "{}",
+                if threshold == 100 {
+                    "all clients together have used up a policy: everybody is refused until places \
+                     are free. If they are genuine, raise it with --limit"
+                } else {
+                    "all clients together have used 80 % of a policy: at 100 % everybody is refused. \
+                     If they are genuine, raise it with --limit"
+                }
             );
         }
     }

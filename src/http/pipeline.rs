@@ -15,31 +15,25 @@ use std::sync::Arc;
 
 use hyper::body::{Body, Bytes};
 use hyper::header::{CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
-use hyper::http::request::Parts;
 use hyper::{HeaderMap, Request, Response, StatusCode, Version};
 
 use crate::app::App;
-use crate::domain::decision::Decision;
-use crate::domain::deprecation::Deprecation;
-use crate::usecases::{admit, ask_assistant};
+use crate::usecases::admit;
 
-use super::body::{self, BodyError};
-use super::context::RequestContext;
-use super::cors;
-use super::endpoint::{Endpoint, Route};
-use super::endpoints;
-use super::handlers::health::HEALTH;
-use super::head;
-use super::headers::X_REQUEST_ID;
-use super::identity;
-use super::log::{LogLine, PREFLIGHT};
-use super::panics::{catch_panic, panicked};
-use super::problem::{Code, Problem};
-use super::render;
-use super::reply::{Reply, ReplyBody};
-use super::request_id::RequestId;
-use super::service::LandingService;
-use super::version;
+use crate::http::answer::cors;
+use crate::http::answer::headers::X_REQUEST_ID;
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::render;
+use crate::http::answer::reply::{Reply, ReplyBody};
+use crate::http::context::RequestContext;
+use crate::http::endpoint::{Endpoint, Route, catch_panic, panicked};
+use crate::http::endpoints;
+use crate::http::handlers::health::HEALTH;
+use crate::http::log::{LogLine, PREFLIGHT};
+use crate::http::request::body::{self, BodyError};
+use crate::http::request::identity;
+use crate::http::request::version;
+use crate::http::service::LandingService;
 
 impl LandingService {
     /// Answers one request from `peer`. Failures and panics become problems.
@@ -48,112 +42,75 @@ impl LandingService {
         peer: IpAddr,
         request: Request<impl Body<Data = Bytes, Error: Into<BodyError>>>,
     ) -> Response<ReplyBody> {
-        let id = self.ids.next();
-        let (parts, body) = request.into_parts();
-        let mut log_line = LogLine::begin(id, &self.log_throttle, self.app(), &parts.method);
-        let mut decision = Decision::default();
-        let parts = Arc::new(parts);
-        let exchange = self.exchange(
-            id,
-            peer,
-            Arc::clone(&parts),
-            body,
-            &mut decision,
-            &mut log_line,
-        );
-        // Boxed, because hyper moves a request's future before it polls it. All panics are caught here
-        // except those of spawned handlers, which have a `JoinHandle`.
-        match catch_panic(Box::pin(exchange)).await {
-            Ok(response) => response,
-            Err(panic) => {
-                let problem = panicked(&*panic);
-                let response = self.renderer.problem(id, &parts, &problem, &decision);
-                log_line.write(&response, &Err(problem), &decision);
-                response
-            }
-        }
+        // Boxed, because hyper moves a request's future before it polls it.
+        Box::pin(self.exchange(peer, request)).await
     }
 
-    /// `decision` and `log_line` belong to the caller, who needs them after a panic.
     async fn exchange(
         &self,
-        id: RequestId,
         peer: IpAddr,
-        parts: Arc<Parts>,
-        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
-        decision: &mut Decision,
-        log_line: &mut LogLine<'_>,
+        request: Request<impl Body<Data = Bytes, Error: Into<BodyError>>>,
     ) -> Response<ReplyBody> {
+        let (parts, body) = request.into_parts();
+        let client_ip = self.proxies.client_ip(peer, &parts.headers);
         let is_document = |path: &str| self.state.documents.contains(path);
-        let route = endpoints::find(&parts.method, parts.uri.path(), is_document);
-        log_line.endpoint = route.name();
-        log_line.route = route.path(parts.uri.path());
-        let head = head::check(&parts);
-        if head.is_ok()
-            && let Some(headers) = self.origins.preflight(&parts, route)
+        let route = endpoints::find(self.endpoints, &parts.method, parts.uri.path(), is_document);
+        let (state, origins) = (Arc::clone(&self.state), self.origins.clone());
+        let mut context = RequestContext::new(state, self.ids.next(), parts, client_ip, origins);
+        let mut log_line = LogLine::begin(&self.log_throttle, self.app(), &context, route);
+        if context.head.is_ok()
+            && let Some(headers) = self.origins.preflight(&context.parts, route)
         {
             log_line.endpoint = PREFLIGHT;
-            let response = preflight(id, headers);
-            log_line.write(&response, &Ok(Reply::empty()), decision);
+            let response = preflight(&context, headers);
+            log_line.write(&response, &Ok(Reply::empty()), &context.decision);
             return response;
         }
-        let client_ip = self.proxies.client_ip(peer, &parts.headers);
         let is_probe = route.name() == HEALTH.name;
-        let forwarding = client_ip.forwarding;
-        self.proxy_warnings.observe(peer, forwarding, is_probe);
-        let (state, origins) = (Arc::clone(&self.state), self.origins.clone());
-        let mut context = RequestContext::new(state, id, parts, client_ip, origins);
-        log_line.client = Some((context.client.network, context.now));
-        let answer = self.answer(&mut context, head, route, body, decision);
-        let mut outcome = answer.await;
-        let mut response = self.renderer.render(&context, &mut outcome, decision);
+        self.proxy_warnings
+            .observe(peer, client_ip.forwarding, is_probe);
+        // The panics of spawned handlers are caught by their `JoinHandle`.
+        let answer = catch_panic(self.answer(&mut context, route, body)).await;
+        let mut outcome = answer.unwrap_or_else(|panic| Err(panicked(&*panic)));
+        let mut response = self.renderer.render(&mut context, &mut outcome);
         self.mark(&context, route, response.headers_mut());
-        if head.is_err() && context.parts.version < Version::HTTP_2 {
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(CONNECTION, close);
-        }
-        self.ceiling_warnings.observe(decision);
-        log_line.write(&response, &outcome, decision);
+        self.ceiling_warnings.observe(&context.decision);
+        log_line.write(&response, &outcome, &context.decision);
         response
     }
 
-    /// Steps 2 and 3, then `operate`. `decision` becomes the decision of `admit`, and is kept if a
-    /// later step fails.
+    /// Steps 2 and 3, then `operate`.
     async fn answer(
         &self,
         context: &mut RequestContext,
-        head: Result<(), &'static str>,
         route: Route,
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
-        decision: &mut Decision,
     ) -> Result<Reply, Problem> {
         let app = self.app();
+        let malformed = |detail| Problem::new(Code::MalformedHead, detail);
         if let Route::Found(endpoint) = route
             && endpoint.is_free
         {
-            head.map_err(|detail| Problem::new(Code::MalformedHead, detail))?;
+            context.head.map_err(malformed)?;
             return self.operate(endpoint, context, body).await;
         }
         let (now, area) = (context.now, context.area);
         // Counted before a bad credential is rejected, which is charged to its network.
-        let credential =
-            identity::authenticate(app.credentials(), now, context.headers(), area).await;
+        let credential = identity::identify(app.credentials(), now, context.headers(), area).await;
         context.client.credential = credential.as_ref().ok().copied().flatten();
-        *decision = admit::admit(app.meter(), now, &context.client).await?;
-        if decision.is_refused() {
-            return Err(Problem::refused(Code::RateLimited, decision));
+        context.decision = admit::admit(app.meter(), now, &context.client).await?;
+        if context.decision.is_refused() {
+            return Err(Problem::refused(Code::RateLimited, &context.decision));
         }
-        head.map_err(|detail| Problem::new(Code::MalformedHead, detail))?;
+        context.head.map_err(malformed)?;
         credential?;
         let endpoint = route.endpoint()?;
-        match self.operate(endpoint, context, body).await {
-            // A failure before the quota was read shows the quota, too.
-            Err(problem) if endpoint.shows_quota && problem.decision.standings().is_empty() => {
-                let (now, identity) = (app.clock.now(), context.visitor());
-                let quota = ask_assistant::quota(app.meter(), now, &context.client, identity);
-                Err(problem.with_decision(Box::pin(quota).await?))
+        match (self.operate(endpoint, context, body).await, endpoint.shows) {
+            // A failure before the endpoint's own policies were asked shows them, too.
+            (Err(problem), Some(shows)) if problem.decision.standings().is_empty() => {
+                Err(problem.with_decision(shows(context.clone()).await?))
             }
-            outcome => outcome,
+            (outcome, _) => outcome,
         }
     }
 
@@ -180,29 +137,28 @@ impl LandingService {
             // Reading the body may have taken long.
             context.now = self.app().clock.now();
         }
-        let handler = endpoint.handler;
-        endpoint.run(handler, context.clone(), bytes).await
+        endpoint.run(endpoint.handler, context.clone(), bytes).await
     }
 
-    /// Adds the headers on versions, removal, `https` and CORS.
+    /// Adds the headers on versions, removal, `https`, CORS and the end of the connection.
     fn mark(&self, context: &RequestContext, route: Route, headers: &mut HeaderMap) {
         if let Some(hsts) = &self.hsts {
             headers.insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
         }
         context.wanted.confirm(headers);
-        if let Route::Found(endpoint) = route {
-            let is_meant = |it: &&Deprecation| {
-                (it.method, it.path) == (endpoint.method.as_str(), context.path())
-            };
-            if let Some(deprecation) = self.deprecations.iter().find(is_meant) {
-                version::announce(deprecation, headers);
-            }
+        if let Route::Found(endpoint) = route
+            && let Some(notice) = &endpoint.deprecated
+        {
+            version::announce(notice, headers);
         }
         if route.is_document() {
             cors::open(headers);
         } else if context.area.is_for_programs() {
             let origin = self.origins.origin_of(context.headers());
             self.origins.apply(origin, headers);
+        }
+        if context.head.is_err() && context.parts.version < Version::HTTP_2 {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }
 
@@ -212,8 +168,8 @@ impl LandingService {
 }
 
 /// The answer to a CORS preflight: `headers` and no body.
-fn preflight(id: RequestId, mut headers: HeaderMap) -> Response<ReplyBody> {
-    headers.insert(X_REQUEST_ID, id.to_header());
+fn preflight(context: &RequestContext, mut headers: HeaderMap) -> Response<ReplyBody> {
+    headers.insert(X_REQUEST_ID, context.id.to_header());
     render::response(StatusCode::NO_CONTENT, headers, ReplyBody::default())
 }
 

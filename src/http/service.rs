@@ -6,24 +6,23 @@ use std::time::Duration;
 use hyper::header::HeaderValue;
 
 use crate::app::App;
-use crate::domain::deprecation::Deprecation;
 use crate::site::Site;
 
-use super::body::BodyReader;
-use super::ceilings::CeilingWarnings;
-use super::client_ip::{ProxyWarnings, TrustedProxies};
-use super::context::ServerState;
-use super::cors::AllowedOrigins;
-use super::endpoints::DEPRECATIONS;
-use super::log::LogThrottle;
-use super::render::Renderer;
-use super::request_id::RequestIds;
+use crate::http::answer::cors::AllowedOrigins;
+use crate::http::answer::render::Renderer;
+use crate::http::context::ServerState;
+use crate::http::endpoint::Endpoint;
+use crate::http::endpoints::ENDPOINTS;
+use crate::http::log::{CeilingWarnings, LogThrottle};
+use crate::http::request::body::BodyReader;
+use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
+use crate::http::request::request_id::RequestIds;
 
 /// Answers requests, whatever transport they came over (`pipeline.rs`).
 #[derive(Debug)]
 pub struct LandingService {
     pub(super) state: Arc<ServerState>,
-    pub(super) deprecations: &'static [Deprecation],
+    pub(super) endpoints: &'static [&'static Endpoint],
     pub(super) ids: RequestIds,
     pub(super) bodies: BodyReader,
     pub(super) origins: AllowedOrigins,
@@ -43,7 +42,7 @@ impl LandingService {
         Self {
             renderer: Renderer::new(&app.settings.base_url, site.page_writer().clone()),
             state: Arc::new(ServerState::new(app, site)),
-            deprecations: DEPRECATIONS,
+            endpoints: ENDPOINTS,
             ids: RequestIds::new(id_seed),
             bodies: BodyReader::new(body_deadline),
             origins: AllowedOrigins::default(),
@@ -55,10 +54,10 @@ impl LandingService {
         }
     }
 
-    /// The same service with other notices of removal.
+    /// The same service with another table of endpoints.
     #[must_use]
-    pub fn deprecating(mut self, deprecations: &'static [Deprecation]) -> Self {
-        self.deprecations = deprecations;
+    pub fn serving(mut self, endpoints: &'static [&'static Endpoint]) -> Self {
+        self.endpoints = endpoints;
         self
     }
 

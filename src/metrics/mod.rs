@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::domain::decision::Decision;
 use crate::domain::hourly_counts::{Counted, Counts};
+use crate::domain::macros::names;
 use crate::domain::policy::PolicyName;
 use crate::domain::time::Timestamp;
 
@@ -29,32 +30,19 @@ const DURATION_BOUNDS_US: [u64; BOUNDS] = [
 /// Upper bounds of batch sizes. No batch has more changes than the last.
 const BATCH_BOUNDS: [u64; BOUNDS] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/// How requests ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum StatusClass {
-    /// With a status from 200 on.
-    Success = 0,
-    /// With a status from 300 on.
-    Redirection = 1,
-    /// With a status from 400 on.
-    ClientError = 2,
-    /// With a status from 500 on.
-    ServerError = 3,
-    /// The client hung up before the answer.
-    HungUp = 4,
+names! {
+    /// How requests ended.
+    pub enum StatusClass {
+        Success => "2xx",
+        Redirection => "3xx",
+        ClientError => "4xx",
+        ServerError => "5xx",
+        /// The client hung up before the answer.
+        HungUp => "none",
+    }
 }
 
 impl StatusClass {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 5] = [
-        Self::Success,
-        Self::Redirection,
-        Self::ClientError,
-        Self::ServerError,
-        Self::HungUp,
-    ];
-
     /// The class of an answer's status.
     const fn of(status: u16) -> Self {
         match status {
@@ -62,17 +50,6 @@ impl StatusClass {
             300..400 => Self::Redirection,
             400..500 => Self::ClientError,
             500.. => Self::ServerError,
-        }
-    }
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "2xx",
-            Self::Redirection => "3xx",
-            Self::ClientError => "4xx",
-            Self::ServerError => "5xx",
-            Self::HungUp => "none",
         }
     }
 }

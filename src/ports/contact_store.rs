@@ -19,23 +19,14 @@ pub trait ContactStore: Send + Sync {
     /// Creates the contact, or updates when it was last seen and by whom. `Ok` means that the change
     /// is durable. Concurrent sign-ups of one address take effect one after the other, so exactly one
     /// is [`Subscription::Created`].
-    ///
-    /// # Errors
-    /// [`StoreError`] when nothing was changed.
-    async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError>;
+    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError>;
 
     /// The contact with this address.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] when the store cannot be read.
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError>;
 
     /// The contacts first signed up from `since` on and before `until`, in the order in which they were
     /// added. Contacts that are added, changed or erased meanwhile may or may not be among them, and are as
     /// they were or as they are; all others are, once.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] when the store cannot be read.
     async fn list(
         &self,
         since: Option<Timestamp>,
@@ -44,9 +35,6 @@ pub trait ContactStore: Send + Sync {
 
     /// Adds contacts that have no origin, durably and all together, and returns what became of each, in
     /// order. Known contacts are left as they are. Forgotten addresses are left out, unless `unforget`.
-    ///
-    /// # Errors
-    /// [`StoreError`] when nothing was added.
     async fn import(
         &self,
         rows: Vec<ImportedContact>,
@@ -57,14 +45,9 @@ pub trait ContactStore: Send + Sync {
     /// What remains of each address, known or not, is a keyed hash, by which [`ContactStore::import`]
     /// recognises it. A sign-up of the address is taken as any other, and removes the hash.
     ///
-    /// # Errors
-    /// [`StoreError`] when nothing was erased. A file that could not be rid of an address is no error: the
-    /// [`Erasure`] names it.
+    /// A file that could not be rid of an address is no error: the [`Erasure`] names it.
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError>;
 
     /// Whether the store takes writes.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it does not.
     async fn check(&self) -> Result<(), StoreError>;
 }

@@ -10,14 +10,8 @@ use super::StoreError;
 #[async_trait]
 pub trait CountStore: Send + Sync {
     /// Adds to the counts of an hour durably. What is older than the kept hours before it may be dropped.
-    ///
-    /// # Errors
-    /// [`StoreError`] when nothing was added.
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError>;
 
     /// The hours from `since` to before `until` in which something was counted, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`] when they cannot be read.
     async fn list(&self, since: Hour, until: Hour) -> Result<Vec<HourlyCounts>, StoreError>;
 }

@@ -3,9 +3,6 @@
 /// A cryptographically secure random number generator.
 pub trait Entropy: Send + Sync {
     /// Fills all of `bytes`.
-    ///
-    /// # Errors
-    /// [`EntropyError`] when the operating system fails.
     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError>;
 }
 

@@ -11,32 +11,17 @@ use super::{PageStream, StoreError};
 #[async_trait]
 pub trait KeyIssuer: Send + Sync {
     /// Stores a new key durably.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it was not stored.
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError>;
 
     /// The key with this fingerprint. Revoked and expired keys are found until they are dropped.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] when the store cannot be read.
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError>;
 
     /// All keys in the order of issue. Revoked and expired keys are among them until they are dropped.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] when the store cannot be read.
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError>;
 
     /// Revokes a key durably and returns whether it existed and was not revoked before.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it was not revoked.
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Whether the store takes writes.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it does not.
     async fn check(&self) -> Result<(), StoreError>;
 }

@@ -1,8 +1,8 @@
 //! What use cases need from the outside, as object-safe traits in the domain's terms.
 //!
-//! Every port has an adapter over each technology that it is kept in, and a twin in
-//! [`crate::adapters::memory`]. All keep the same contract, in `tests/it/contracts`. A port, its twin and its contract stand in
-//! files of the same name.
+//! Every port has an adapter over each technology that it is kept in, and a twin for tests in `tests/support`.
+//! All keep the same contract, in `tests/it/contracts`. A port, its twin and its contract stand in files of the
+//! same name.
 
 use std::pin::Pin;
 
@@ -16,8 +16,8 @@ mod key_issuer;
 mod model_client;
 mod rate_limiter;
 mod revocation_list;
+mod sign_ups;
 mod store_maintenance;
-mod subscription_notifier;
 
 pub use clock::Clock;
 pub use contact_store::{ContactStore, ContactStream};
@@ -30,8 +30,8 @@ pub use rate_limiter::{
     WindowSet,
 };
 pub use revocation_list::RevocationList;
+pub use sign_ups::{NotifyError, SignUpError, SignUps, Taken};
 pub use store_maintenance::{Compaction, StoreMaintenance};
-pub use subscription_notifier::{NotifyError, SubscriptionNotifier};
 
 /// What a store lists, some thousand at most at a time, so that nobody needs to hold all of it. After an
 /// error it ends. Dropping it stops the reading.

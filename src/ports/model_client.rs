@@ -1,7 +1,5 @@
 //! The language model, or its stand-in, behind the assistant.
 
-use std::fmt;
-
 use async_trait::async_trait;
 
 use crate::domain::chat::Conversation;
@@ -24,9 +22,6 @@ pub trait ModelClient: Send + Sync {
 
     /// Takes one of the permits that bound concurrent turns. Callers take it before they charge the
     /// turn, so that a turn without a permit costs nobody anything.
-    ///
-    /// # Errors
-    /// [`ModelError::NotStarted`] when no permit is left.
     fn reserve(&self) -> Result<ModelPermit, ModelError> {
         Ok(ModelPermit::unlimited())
     }
@@ -34,9 +29,8 @@ pub trait ModelClient: Send + Sync {
     /// Answers the conversation in plain text, never empty. Pieces of the answer are pushed to
     /// `sink` as they arrive; concatenated they are the answer.
     ///
-    /// # Errors
-    /// [`ModelError`] when there is no answer. The variant decides who bears the turn; once a piece
-    /// has been pushed to a streamed sink it is [`ModelError::Started`].
+    /// The variant of the error decides who bears the turn; once a piece has been pushed to a streamed sink
+    /// it is [`ModelError::Started`].
     async fn reply(
         &self,
         conversation: &Conversation,
@@ -87,22 +81,13 @@ impl ModelPermit {
     }
 }
 
-impl fmt::Debug for ModelPermit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ModelPermit(..)")
-    }
-}
-
 /// Receives the pieces of an answer while it is made.
 #[async_trait]
 pub trait AnswerSink: Send + Sync {
     /// Whether the visitor reads the pieces. If not, the model may answer in one.
     fn is_streamed(&self) -> bool;
 
-    /// Sends the next piece; waits while the buffer is full.
-    ///
-    /// # Errors
-    /// [`SinkClosed`] when nobody reads any more; the model should stop.
+    /// Sends the next piece; waits while the buffer is full. After an error the model should stop.
     async fn push(&self, text: &str) -> Result<(), SinkClosed>;
 }
 

@@ -18,9 +18,6 @@ use crate::domain::window::Usage;
 pub trait RateLimiter: Send + Sync {
     /// Charges one under every policy of `charges`, or none if any of them refuses. At most
     /// [`POLICIES_PER_REQUEST_MAX`] charges, each of another policy. A refusal records nothing.
-    ///
-    /// # Errors
-    /// [`LimiterError`] when the limiter cannot decide.
     async fn acquire(
         &self,
         charges: &[Charge<'_>],
@@ -28,23 +25,14 @@ pub trait RateLimiter: Send + Sync {
     ) -> Result<Admission, LimiterError>;
 
     /// The standing of the policies. Charges nothing.
-    ///
-    /// # Errors
-    /// [`LimiterError`] when the limiter cannot decide.
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError>;
 
     /// Removes exactly the entries that `receipt` names, unless they have expired, and returns the
     /// standing of their policies afterwards.
-    ///
-    /// # Errors
-    /// [`LimiterError`] when the limiter cannot decide.
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError>;
 
     /// The windows of `policy` that count most at `now` under its limit, at most `most`, the fullest first.
     /// Windows that count nothing are left out.
-    ///
-    /// # Errors
-    /// [`LimiterError`] when the windows cannot be read.
     async fn busiest(
         &self,
         policy: PolicyName,
@@ -54,9 +42,6 @@ pub trait RateLimiter: Send + Sync {
     ) -> Result<Vec<BusyWindow>, LimiterError>;
 
     /// Forgets what windows count, as durably as charges are counted, and returns how many they were.
-    ///
-    /// # Errors
-    /// [`LimiterError`] when some windows may still count.
     async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError>;
 
     /// How many windows there are, if the technology knows.
@@ -65,9 +50,6 @@ pub trait RateLimiter: Send + Sync {
     }
 
     /// Whether the limiter can decide.
-    ///
-    /// # Errors
-    /// [`LimiterError`] when it cannot.
     async fn check(&self) -> Result<(), LimiterError>;
 }
 
@@ -127,7 +109,6 @@ pub struct LimiterStats {
 /// A policy to count a request under.
 #[derive(Clone, Copy, Debug)]
 pub struct Charge<'a> {
-    /// The policy.
     pub policy: PolicyName,
     /// The policy's limit.
     pub quota: Quota,
@@ -167,7 +148,6 @@ pub struct Receipt(ArrayVec<ReceiptEntry, POLICIES_PER_REQUEST_MAX>);
 /// One charge of a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiptEntry {
-    /// The policy.
     pub policy: PolicyName,
     /// The policy's limit.
     pub quota: Quota,

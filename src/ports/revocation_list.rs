@@ -12,22 +12,13 @@ use super::{PageStream, StoreError};
 pub trait RevocationList: Send + Sync {
     /// Revokes a registration durably, and with it its client secret and all its tokens. Of
     /// concurrent calls for one registration exactly one returns `true`.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it was not revoked.
     async fn revoke(&self, registration: &Registration, now: Timestamp)
     -> Result<bool, StoreError>;
 
     /// Whether a registration was revoked. After it has expired the answer is unspecified.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] when the store cannot be read.
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError>;
 
     /// The revoked registrations in the order of revocation. Expired ones are among them until they are
     /// dropped.
-    ///
-    /// # Errors
-    /// [`StoreError::Unavailable`] when the store cannot be read.
     async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError>;
 }

@@ -8,18 +8,13 @@ use super::StoreError;
 #[async_trait]
 pub trait StoreMaintenance: Send + Sync {
     /// Removes what no longer counts from the store's files. Changes wait meanwhile.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the files are as they were.
     async fn compact(&self) -> Result<Compaction, StoreError>;
 }
 
 /// What a compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compaction {
-    /// Entries before.
     pub entries_before: u64,
-    /// Entries after.
     pub entries_after: u64,
     /// Size before, in bytes.
     pub bytes_before: u64,

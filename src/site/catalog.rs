@@ -37,8 +37,8 @@ pub(super) struct DocumentRow {
     pub(super) media_types: &'static [&'static str],
     /// For how many seconds it may be cached.
     pub(super) max_age_s: u32,
-    /// Its `Link` header.
-    pub(super) link: Option<&'static str>,
+    /// The value of its `Link` header; empty if it has none.
+    pub(super) link: &'static str,
 }
 
 /// The pages, in the order of the sitemap.
@@ -130,64 +130,41 @@ const AI_CATALOG: &str = "application/ai-catalog+json";
 const API_CATALOG: &str =
     "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 
-/// The documents. One that readers look for under two paths has two rows.
-pub(super) const DOCUMENTS: &[DocumentRow] = &[
-    DocumentRow::json(
-        "/.well-known/oauth-protected-resource",
-        "well-known/oauth-protected-resource.json",
-    ),
-    DocumentRow::json(
-        "/.well-known/oauth-authorization-server",
-        "well-known/oauth-authorization-server.json",
-    ),
-    DocumentRow::json(
-        "/.well-known/openid-configuration",
-        "well-known/openid-configuration.json",
-    ),
-    DocumentRow::new(
-        "/.well-known/jwks.json",
-        "well-known/jwks.json",
-        &[JSON, JWK_SET],
-    ),
-    DocumentRow {
-        // RFC 9727, section 2: a HEAD has to carry it.
-        link: Some("</.well-known/api-catalog>; rel=\"api-catalog\""),
-        ..DocumentRow::new(
-            "/.well-known/api-catalog",
-            "well-known/api-catalog.json",
-            &[API_CATALOG],
-        )
-    },
-    DocumentRow::json("/.well-known/mcp.json", "well-known/mcp.json"),
-    DocumentRow::json(
-        "/.well-known/mcp/server-card.json",
-        "well-known/mcp/server-card.json",
-    ),
-    DocumentRow::new(
-        "/mcp/server-card",
-        "well-known/mcp/server-card.json",
-        &[CARD],
-    ),
-    DocumentRow::new(
-        "/.well-known/ai-catalog.json",
-        "well-known/ai-catalog.json",
-        &[JSON, AI_CATALOG],
-    ),
-    DocumentRow::new(
-        "/.well-known/ard.json",
-        "well-known/ai-catalog.json",
-        &[JSON, AI_CATALOG],
-    ),
-    DocumentRow::json(
-        "/.well-known/agent-skills/index.json",
-        "well-known/agent-skills/index.json",
-    ),
-    DocumentRow::new("/llms.txt", "llms.txt", &[PLAIN]),
-    DocumentRow::new("/robots.txt", "robots.txt", &[PLAIN]),
-    DocumentRow::new("/sitemap.xml", "sitemap.xml", &[XML]),
-    DocumentRow::of_pages("/style.css", "style.css", &[CSS]),
-    DocumentRow::of_pages("/icon.svg", "icon.svg", &[SVG]),
-];
+/// A table of documents: path, template, media types, for how many seconds each may be cached, and the
+/// value of its `Link` header, if it has one.
+macro_rules! documents {
+    ($($path:literal $template:literal [$($media_type:ident)+] $max_age_s:ident $($link:literal)?;)+) => {
+        &[$(DocumentRow {
+            path: $path,
+            template: $template,
+            media_types: &[$($media_type),+],
+            max_age_s: $max_age_s,
+            link: concat!($($link)?),
+        }),+]
+    };
+}
+
+/// The documents. One that readers look for under two paths has two rows. What pages load is cached no
+/// longer than they are.
+pub(super) const DOCUMENTS: &[DocumentRow] = documents! {
+    "/.well-known/oauth-protected-resource" "well-known/oauth-protected-resource.json" [JSON] MAX_AGE_S;
+    "/.well-known/oauth-authorization-server" "well-known/oauth-authorization-server.json" [JSON] MAX_AGE_S;
+    "/.well-known/openid-configuration" "well-known/openid-configuration.json" [JSON] MAX_AGE_S;
+    "/.well-known/jwks.json" "well-known/jwks.json" [JSON JWK_SET] MAX_AGE_S;
+    "/.well-known/api-catalog" "well-known/api-catalog.json" [API_CATALOG] MAX_AGE_S
+        "</.well-known/api-catalog>; rel=\"api-catalog\"";
+    "/.well-known/mcp.json" "well-known/mcp.json" [JSON] MAX_AGE_S;
+    "/.well-known/mcp/server-card.json" "well-known/mcp/server-card.json" [JSON] MAX_AGE_S;
+    "/mcp/server-card" "well-known/mcp/server-card.json" [CARD] MAX_AGE_S;
+    "/.well-known/ai-catalog.json" "well-known/ai-catalog.json" [JSON AI_CATALOG] MAX_AGE_S;
+    "/.well-known/ard.json" "well-known/ai-catalog.json" [JSON AI_CATALOG] MAX_AGE_S;
+    "/.well-known/agent-skills/index.json" "well-known/agent-skills/index.json" [JSON] MAX_AGE_S;
+    "/llms.txt" "llms.txt" [PLAIN] MAX_AGE_S;
+    "/robots.txt" "robots.txt" [PLAIN] MAX_AGE_S;
+    "/sitemap.xml" "sitemap.xml" [XML] MAX_AGE_S;
+    "/style.css" "style.css" [CSS] PAGE_MAX_AGE_S;
+    "/icon.svg" "icon.svg" [SVG] PAGE_MAX_AGE_S;
+};
 
 /// The icon for phones and for previews of links, which take no SVG.
 pub(super) fn touch_icon() -> Document {
@@ -197,45 +174,15 @@ pub(super) fn touch_icon() -> Document {
 }
 
 impl DocumentRow {
-    const fn new(
-        path: &'static str,
-        template: &'static str,
-        media_types: &'static [&'static str],
-    ) -> Self {
-        Self {
-            path,
-            template,
-            media_types,
-            max_age_s: MAX_AGE_S,
-            link: None,
-        }
-    }
-
     /// The document with this rendered body.
     pub(super) fn document(&self, body: &Bytes) -> Document {
         let form = |media_type: &&'static str| Representation::new(media_type, body.clone());
         let forms = self.media_types.iter().map(form).collect();
         let is_loaded = self.max_age_s == PAGE_MAX_AGE_S;
         Document {
-            link: self.link.map(str::to_owned),
+            link: (!self.link.is_empty()).then(|| self.link.to_owned()),
             version: is_loaded.then(|| fingerprint(&[body])),
             ..Document::new(self.path, self.max_age_s, forms)
         }
-    }
-
-    /// What pages load, cached no longer than they are.
-    const fn of_pages(
-        path: &'static str,
-        template: &'static str,
-        media_types: &'static [&'static str],
-    ) -> Self {
-        Self {
-            max_age_s: PAGE_MAX_AGE_S,
-            ..Self::new(path, template, media_types)
-        }
-    }
-
-    const fn json(path: &'static str, template: &'static str) -> Self {
-        Self::new(path, template, &[JSON])
     }
 }

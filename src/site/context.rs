@@ -12,6 +12,7 @@ use crate::domain::contact::RevealExisting;
 use crate::domain::email;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::text::{EchoMessage, Label};
+use crate::domain::time::TimeUnit;
 
 use super::facts::{SiteFacts, quota_cookie_name};
 use super::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool};
@@ -34,7 +35,7 @@ struct Limit {
 /// Markdown, where nothing else does.
 pub(super) fn context(facts: &SiteFacts) -> Value {
     let settings = &facts.settings;
-    let limits = limits(&settings.policies, facts.has_model);
+    let limits = limits(&settings.policies, settings.has_model);
     // A disabled policy is `None`.
     let policies: BTreeMap<_, _> = PolicyName::ALL
         .into_iter()
@@ -64,13 +65,13 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
             RevealExisting::SameClient => "same-client",
             RevealExisting::Always => "always",
         },
-        imprint_url => facts.imprint_url.as_deref().map(|link| absolute(&settings.base_url, link)),
-        privacy_url => facts.privacy_url.as_deref().map(|link| absolute(&settings.base_url, link)),
-        has_model => facts.has_model,
-        falls_back => facts.falls_back,
-        passes_sign_ups_on => facts.passes_sign_ups_on,
-        allowed_origins => facts.allowed_origins.clone(),
-        trusts_proxies => facts.trusts_proxies,
+        imprint_url => settings.imprint_url.as_deref().map(|link| absolute(&settings.base_url, link)),
+        privacy_url => settings.privacy_url.as_deref().map(|link| absolute(&settings.base_url, link)),
+        has_model => settings.has_model,
+        falls_back => settings.falls_back,
+        passes_sign_ups_on => settings.passes_sign_ups_on,
+        allowed_origins => settings.allowed_origins.clone(),
+        trusts_proxies => settings.trusts_proxies,
         email_max => email::LENGTH_MAX,
         label_max => Label::LENGTH_MAX,
         echo_max => EchoMessage::LENGTH_MAX,
@@ -78,13 +79,14 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         messages_max => chat::MESSAGES_MAX,
         policies => Value::from(Serde(&policies)),
         limits => Value::from(Serde(&limits)),
+        policy_names => PolicyName::ALL.map(PolicyName::as_str),
         counts_every_request,
         mcp => context! {
             name => facts.mcp_name(),
             endpoint => facts.mcp_endpoint(),
             revisions => REVISIONS,
             revision_with_handshake => REVISION_WITH_HANDSHAKE,
-            tools => Tool::ALL.map(|tool| context! { name => tool.name() }),
+            tools => Tool::ALL.map(|tool| context! { name => tool.as_str() }),
         },
     }
 }
@@ -106,6 +108,12 @@ fn limits(policies: &Policies, has_model: bool) -> Vec<Limit> {
 
 impl Limit {
     fn of(name: PolicyName, quota: Quota, has_model: bool) -> Self {
+        let counted = if name == PolicyName::AssistantAll && !has_model {
+            "chat messages sent to a language model, all visitors together; \
+             none while the assistant answers from this guide"
+        } else {
+            name.counted()
+        };
         let window = duration(quota.window_s());
         let window = window.strip_prefix("1 ").unwrap_or(&window);
         Self {
@@ -114,57 +122,16 @@ impl Limit {
             window: window.to_owned(),
             window_s: quota.window_s(),
             quota: format!("{} in any {window}", quota.count()),
-            counted: counted(name, has_model),
+            counted,
         }
     }
 }
 
-fn counted(policy: PolicyName, has_model: bool) -> &'static str {
-    match policy {
-        PolicyName::Default => "every request, by valid credential, else by IP address",
-        PolicyName::Ip => "every request, by IP address",
-        PolicyName::Keys => "API keys issued, by IP address",
-        PolicyName::Agents => "agent registrations and the tokens issued to agents, by IP address",
-        PolicyName::Newsletter => "newsletter sign-ups, by IP address and e-mail address together",
-        PolicyName::NewsletterIp => "newsletter sign-ups, by IP address (IPv6: by /56)",
-        PolicyName::Assistant => {
-            "chat messages, by visitor (quota cookie); over MCP by valid credential, else by IP \
-             address"
-        }
-        PolicyName::AssistantIp => "chat messages, by IP address (IPv6: by /56)",
-        PolicyName::AssistantAll if has_model => {
-            "chat messages sent to the language model, all visitors together"
-        }
-        PolicyName::AssistantAll => {
-            "chat messages sent to a language model, all visitors together; \
-             none while the assistant answers from this guide"
-        }
-        PolicyName::NewsletterAll => "newsletter sign-ups, all clients together",
-        PolicyName::KeysAll => "API keys issued, all clients together",
-        PolicyName::NewsletterForm => {
-            "newsletter sign-ups by plain HTML forms, by IP address (IPv6: by /56); past it the form asks for \
-             a proof of work"
-        }
-    }
-}
-
-/// A length of time in the largest unit that divides it. One day is 24 hours, because "in any day"
-/// could be taken for a calendar day.
+/// A length of time in the largest unit that divides it.
 fn duration(seconds: u64) -> String {
-    const MINUTE: u64 = 60;
-    const HOUR: u64 = 60 * MINUTE;
-    const DAY: u64 = 24 * HOUR;
-    let (number, unit) = if seconds.is_multiple_of(DAY) && seconds > DAY {
-        (seconds / DAY, "day")
-    } else if seconds.is_multiple_of(HOUR) {
-        (seconds / HOUR, "hour")
-    } else if seconds.is_multiple_of(MINUTE) {
-        (seconds / MINUTE, "minute")
-    } else {
-        (seconds, "second")
-    };
+    let (number, unit) = TimeUnit::in_words(seconds);
     let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {unit}{plural}")
+    format!("{number} {}{plural}", unit.as_str())
 }
 
 /// `text` with a backslash before each character that Markdown could take for markup.

@@ -28,8 +28,7 @@ pub struct Document {
     pub version: Option<String>,
     /// The value of its `Link` header (RFC 8288).
     pub link: Option<String>,
-    /// Whether `Accept` chooses the representation, here or, for a page's Markdown, at the page
-    /// (spec 4.10).
+    /// Whether `Accept` chooses the representation, here or, for a page's Markdown, at the page.
     pub is_negotiated: bool,
 }
 

@@ -10,22 +10,19 @@ use crate::domain::settings::Settings;
 pub struct SiteFacts {
     /// The operator's settings.
     pub settings: Settings,
-    /// Whether the operator's model answers visitors, rather than a search of the guide.
-    pub has_model: bool,
-    /// Whether a search of the pages answers while that model is away.
-    pub falls_back: bool,
-    /// Whether sign-ups are passed on to a provider, so that no contact is kept.
-    pub passes_sign_ups_on: bool,
-    /// Where the imprint is, if pages link to one: an address, or a path of this site.
-    pub imprint_url: Option<String>,
-    /// The same of the privacy notice.
-    pub privacy_url: Option<String>,
-    /// The other origins whose pages may read the answers.
-    pub allowed_origins: Vec<String>,
-    /// Whether proxies are trusted to name the client.
-    pub trusts_proxies: bool,
     /// The operations that will be removed.
-    pub deprecated: &'static [Deprecation],
+    pub deprecated: Vec<DeprecatedOperation>,
+}
+
+/// An operation that will be removed.
+#[derive(Clone, Debug)]
+pub struct DeprecatedOperation {
+    /// Its method, as in a request.
+    pub method: &'static str,
+    /// Its path.
+    pub path: &'static str,
+    /// When it will be, and what to use instead.
+    pub notice: Deprecation,
 }
 
 /// The name of the quota cookie. On https the `__Host-` prefix keeps other hosts and plain http from

@@ -7,6 +7,7 @@ use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, ErrorKind, State};
 
 use crate::domain::language::Language;
+use crate::domain::time::TimeUnit;
 
 use super::locales::Locales;
 use super::markdown;
@@ -71,41 +72,23 @@ fn duration(
     round: fn(u64) -> u64,
 ) -> impl Fn(&State<'_, '_>, u64) -> Result<String, minijinja::Error> {
     move |state, seconds| {
-        let (n, key) = in_largest_unit(round(seconds));
+        let (n, unit) = TimeUnit::in_words(round(seconds));
+        let key = format!("duration-{}s", unit.as_str());
         let mut args = FluentArgs::new();
         args.set("n", n);
-        let text = locales.text(language(state), key, &args);
+        let text = locales.text(language(state), &key, &args);
         text.map_err(template_error)
-    }
-}
-
-const MINUTE_S: u64 = 60;
-const HOUR_S: u64 = 60 * MINUTE_S;
-const DAY_S: u64 = 24 * HOUR_S;
-
-/// A length of time in the largest unit that divides it, with the key of the message that says so. One day
-/// is 24 hours.
-fn in_largest_unit(seconds: u64) -> (u64, &'static str) {
-    if seconds > DAY_S && seconds.is_multiple_of(DAY_S) {
-        (seconds / DAY_S, "duration-days")
-    } else if seconds >= HOUR_S && seconds.is_multiple_of(HOUR_S) {
-        (seconds / HOUR_S, "duration-hours")
-    } else if seconds >= MINUTE_S && seconds.is_multiple_of(MINUTE_S) {
-        (seconds / MINUTE_S, "duration-minutes")
-    } else {
-        (seconds, "duration-seconds")
     }
 }
 
 /// How long to wait, as people say it: in whole minutes, hours or days once there is more than one.
 fn rounded_up(seconds: u64) -> u64 {
-    let unit = match seconds {
-        ..MINUTE_S => 1,
-        MINUTE_S..HOUR_S => MINUTE_S,
-        HOUR_S..=DAY_S => HOUR_S,
-        _ => DAY_S,
+    let fits = |unit: &TimeUnit| seconds >= unit.seconds();
+    let unit = match TimeUnit::ALL.into_iter().rfind(fits) {
+        Some(TimeUnit::Day) if seconds == TimeUnit::Day.seconds() => TimeUnit::Hour,
+        unit => unit.unwrap_or(TimeUnit::Second),
     };
-    seconds.next_multiple_of(unit)
+    seconds.next_multiple_of(unit.seconds())
 }
 
 /// A string as it is, any other value as JSON.
@@ -136,16 +119,16 @@ mod tests {
     #[test]
     fn limits_are_exact_and_waits_are_rounded_up() {
         for (seconds, exact, wait) in [
-            (59, (59, "duration-seconds"), (59, "duration-seconds")),
-            (60, (1, "duration-minutes"), (1, "duration-minutes")),
-            (90, (90, "duration-seconds"), (2, "duration-minutes")),
-            (3599, (3599, "duration-seconds"), (1, "duration-hours")),
-            (86_400, (24, "duration-hours"), (24, "duration-hours")),
-            (90_000, (25, "duration-hours"), (2, "duration-days")),
-            (172_800, (2, "duration-days"), (2, "duration-days")),
+            (59, (59, TimeUnit::Second), (59, TimeUnit::Second)),
+            (60, (1, TimeUnit::Minute), (1, TimeUnit::Minute)),
+            (90, (90, TimeUnit::Second), (2, TimeUnit::Minute)),
+            (3599, (3599, TimeUnit::Second), (1, TimeUnit::Hour)),
+            (86_400, (24, TimeUnit::Hour), (24, TimeUnit::Hour)),
+            (90_000, (25, TimeUnit::Hour), (2, TimeUnit::Day)),
+            (172_800, (2, TimeUnit::Day), (2, TimeUnit::Day)),
         ] {
-            assert_eq!(in_largest_unit(seconds), exact);
-            assert_eq!(in_largest_unit(rounded_up(seconds)), wait);
+            assert_eq!(TimeUnit::in_words(seconds), exact);
+            assert_eq!(TimeUnit::in_words(rounded_up(seconds)), wait);
         }
     }
 }

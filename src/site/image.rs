@@ -25,11 +25,17 @@ pub const FOLDER: &str = "/images/";
 
 /// The media type of SVG.
 pub const SVG: &str = "image/svg+xml";
-const AVIF: &str = "image/avif";
-const GIF: &str = "image/gif";
-const JPEG: &str = "image/jpeg";
-const PNG: &str = "image/png";
-const WEBP: &str = "image/webp";
+
+/// The media types, by the endings of names.
+const MEDIA_TYPES: [(&str, &str); 7] = [
+    ("avif", "image/avif"),
+    ("gif", "image/gif"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("png", "image/png"),
+    ("svg", SVG),
+    ("webp", "image/webp"),
+];
 
 /// Whether a file of this name is an image, as its ending says.
 pub fn is_image(name: &str) -> bool {
@@ -38,15 +44,9 @@ pub fn is_image(name: &str) -> bool {
 
 fn media_type(name: &str) -> Option<&'static str> {
     let (_, ending) = name.rsplit_once('.')?;
-    Some(match ending.to_ascii_lowercase().as_str() {
-        "avif" => AVIF,
-        "gif" => GIF,
-        "jpeg" | "jpg" => JPEG,
-        "png" => PNG,
-        "svg" => SVG,
-        "webp" => WEBP,
-        _ => return None,
-    })
+    let mut types = MEDIA_TYPES.iter();
+    let (_, media_type) = types.find(|(known, _)| known.eq_ignore_ascii_case(ending))?;
+    Some(media_type)
 }
 
 /// The media type that the content shows.
@@ -58,12 +58,12 @@ fn media_type_within(bytes: &[u8]) -> Option<&'static str> {
     if std::str::from_utf8(bytes).is_ok_and(|text| text.contains("<svg")) {
         return Some(SVG);
     }
-    Some(match imagesize::image_type(bytes).ok()? {
-        ImageType::Gif => GIF,
-        ImageType::Heif(Compression::Av1) => AVIF,
-        ImageType::Jpeg => JPEG,
-        ImageType::Png => PNG,
-        ImageType::Webp => WEBP,
+    media_type(match imagesize::image_type(bytes).ok()? {
+        ImageType::Gif => ".gif",
+        ImageType::Heif(Compression::Av1) => ".avif",
+        ImageType::Jpeg => ".jpeg",
+        ImageType::Png => ".png",
+        ImageType::Webp => ".webp",
         _ => return None,
     })
 }
@@ -109,10 +109,9 @@ impl Images {
         }
         self.0.iter().fold(html, |html, (name, image)| {
             let tag = format!("<img src=\"{FOLDER}{name}\"");
-            let size = image
-                .size
-                .map(|(width, height)| format!(" width=\"{width}\" height=\"{height}\""));
-            let size = size.unwrap_or_default();
+            let size = image.size.map_or_else(String::new, |(width, height)| {
+                format!(" width=\"{width}\" height=\"{height}\"")
+            });
             html.replace(&tag, &format!("{tag} loading=\"lazy\"{size}"))
         })
     }
@@ -180,11 +179,11 @@ mod tests {
         };
         let small = Some((32, 16));
         for (name, bytes, expected) in [
-            ("a.png", ICON, (PNG, Some((180, 180)))),
-            ("IMG_1.a-b.PNG", ICON, (PNG, Some((180, 180)))),
-            ("a.jpg", jpeg, (JPEG, small)),
-            ("a.jpeg", jpeg, (JPEG, small)),
-            ("a.gif", gif, (GIF, small)),
+            ("a.png", ICON, ("image/png", Some((180, 180)))),
+            ("IMG_1.a-b.PNG", ICON, ("image/png", Some((180, 180)))),
+            ("a.jpg", jpeg, ("image/jpeg", small)),
+            ("a.jpeg", jpeg, ("image/jpeg", small)),
+            ("a.gif", gif, ("image/gif", small)),
             ("a.svg", SHAPE, (SVG, None)),
         ] {
             assert_eq!(read(name, bytes), Ok(expected), "{name}");

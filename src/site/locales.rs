@@ -1,13 +1,12 @@
 //! The texts of the pages in each language: the messages of `data/locales/`, in Fluent
 //! (<https://projectfluent.org>).
 
-use std::fmt;
-
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource};
 use unic_langid::LanguageIdentifier;
 
 use crate::domain::language::Language;
+use crate::domain::macros::hidden;
 
 use super::error::SiteError;
 
@@ -92,11 +91,7 @@ fn keys(language: Language) -> impl Iterator<Item = &'static str> {
     })
 }
 
-impl fmt::Debug for Locales {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Locales(..)")
-    }
-}
+hidden!(Locales);
 
 #[cfg(test)]
 mod tests {

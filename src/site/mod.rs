@@ -60,7 +60,7 @@ use crate::domain::passage::{AssistantTexts, Passage};
 use catalog::PageRow;
 pub use document::{Document, HTML, Representation};
 pub use error::SiteError;
-pub use facts::SiteFacts;
+pub use facts::{DeprecatedOperation, SiteFacts};
 use image::Images;
 pub use image::SiteImage;
 use openapi::Description;
@@ -142,7 +142,7 @@ impl Site {
         let skill = Skill::public_api(&templates)?;
         let words = context! { problems => Value::from(Serde(problems)) };
         let words = context! { ..words, ..templates.context().clone() };
-        let description = Description::render(&words, facts.deprecated)?;
+        let description = Description::render(&words, &facts.deprecated)?;
         let groups = reference::groups(description.value());
         let toolbox = Toolbox::new(facts, description.value());
         let paths = catalog::PAGES.iter().map(|row| row.path);

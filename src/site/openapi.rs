@@ -4,10 +4,9 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value};
 
-use crate::domain::deprecation::Deprecation;
-
 use super::document::{Document, JSON, MAX_AGE_S, Representation};
 use super::error::SiteError;
+use super::facts::DeprecatedOperation;
 
 const NAME: &str = "openapi.yaml";
 const SOURCE: &str = include_str!("../../data/openapi.yaml");
@@ -30,11 +29,14 @@ impl Description {
     ///
     /// # Errors
     /// [`SiteError`] when the result is not YAML, or has no such operation.
-    pub(super) fn render(context: &Value, deprecated: &[Deprecation]) -> Result<Self, SiteError> {
+    pub(super) fn render(
+        context: &Value,
+        deprecated: &[DeprecatedOperation],
+    ) -> Result<Self, SiteError> {
         let mut yaml = environment()?.render_named_str(NAME, SOURCE, context)?;
         for operation in deprecated {
             yaml = mark(&yaml, operation).ok_or_else(|| {
-                let Deprecation { method, path, .. } = operation;
+                let DeprecatedOperation { method, path, .. } = operation;
                 SiteError::new(NAME, format!("has no operation {method} {path} to mark"))
             })?;
         }
@@ -61,9 +63,9 @@ impl Description {
 
 /// `yaml` with a notice about `operation`; `None` if it has no such operation. Comments and the order
 /// of members stay.
-fn mark(yaml: &str, operation: &Deprecation) -> Option<String> {
-    let replacement = operation.replacement;
-    let sunset = operation.sunset().to_rfc3339();
+fn mark(yaml: &str, operation: &DeprecatedOperation) -> Option<String> {
+    let replacement = operation.notice.replacement;
+    let sunset = operation.notice.sunset().to_rfc3339();
     let (day, _) = sunset.split_once('T')?;
     let notice = format!(
         "        **Deprecated.** Use `{replacement}` instead. Until {day} this operation stays as it \

@@ -22,12 +22,12 @@ pub(super) struct Page {
     /// The path of its HTML, where clients that ask for Markdown get that.
     pub(super) path: String,
     /// Its text in each of its languages; the first is the one that other documents list.
-    texts: Vec<Text>,
+    texts: Vec<PageText>,
 }
 
 /// The text of a page in a language.
 #[derive(Debug)]
-struct Text {
+struct PageText {
     language: Language,
     article: Article,
 }
@@ -58,7 +58,7 @@ impl Page {
                     ..SiteError::new(&source, format!("there is no file {image}"))
                 });
             }
-            Ok(Text { language, article })
+            Ok(PageText { language, article })
         };
         Ok(Self {
             path: path.to_owned(),
@@ -123,7 +123,7 @@ impl Page {
     fn html(
         &self,
         templates: &Templates,
-        text: &Text,
+        text: &PageText,
         layout: &str,
         values: &Value,
     ) -> Result<String, SiteError> {
@@ -189,7 +189,7 @@ impl Page {
         let url = format!("{base_url}{}", self.path);
         let mut passages = Vec::new();
         for text in &self.texts {
-            let is_same = |it: &&Text| it.article.markdown == text.article.markdown;
+            let is_same = |it: &&PageText| it.article.markdown == text.article.markdown;
             let mut same = self.texts.iter().filter(is_same);
             let is_first = same.next().is_some_and(|it| it.language == text.language);
             if is_first {
@@ -201,7 +201,7 @@ impl Page {
     }
 }
 
-impl Text {
+impl PageText {
     /// The beginning of its first paragraph.
     fn description(&self) -> String {
         let Article { lead, sections, .. } = &self.article;

@@ -13,10 +13,10 @@ use super::locales::Locales;
 
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The file `$name` of `data/`.
-macro_rules! module {
-    ($name:literal) => {
-        include_str!(concat!("../../data/", $name))
+/// Each file of `data/` under its path on the site.
+macro_rules! modules {
+    ($($name:literal)+) => {
+        [$((concat!("/", $name), include_str!(concat!("../../data/", $name)))),+]
     };
 }
 
@@ -24,26 +24,15 @@ macro_rules! module {
 const EMBED: &str = "/embed.js";
 
 /// The modules of the elements, each after those that it imports.
-const PARTS: [&str; 8] = [
-    module!("embed/time.js"),
-    module!("embed/events.js"),
-    module!("embed/request.js"),
-    module!("embed/markdown.js"),
-    module!("embed/element.js"),
-    module!("embed/form.js"),
-    module!("embed/newsletter.js"),
-    module!("embed/chat.js"),
-];
+const PARTS: [(&str, &str); 8] = modules! {
+    "embed/time.js" "embed/events.js" "embed/request.js" "embed/markdown.js" "embed/element.js"
+    "embed/form.js" "embed/newsletter.js" "embed/chat.js"
+};
 
 /// The modules of the pages. They load the first, which imports the others and the elements.
-const MODULES: [(&str, &str); 6] = [
-    ("/site.js", module!("site.js")),
-    ("/script/find.js", module!("script/find.js")),
-    ("/script/forms.js", module!("script/forms.js")),
-    ("/script/page.js", module!("script/page.js")),
-    ("/script/proof.js", module!("script/proof.js")),
-    ("/script/search.js", module!("script/search.js")),
-];
+const MODULES: [(&str, &str); 6] = modules! {
+    "site.js" "script/find.js" "script/forms.js" "script/page.js" "script/proof.js" "script/search.js"
+};
 
 /// Where the style sheet and the messages are put.
 const STYLE: &str = "STYLE = \"\"";
@@ -65,10 +54,10 @@ impl Scripts {
     /// # Errors
     /// [`SiteError`] when a message takes an argument that no script fills in.
     pub(super) fn read(locales: &Locales) -> Result<Self, SiteError> {
-        let style = compact(module!("embed/style.css"))
+        let style = compact(include_str!("../../data/embed/style.css"))
             .replace('\n', "")
             .replace(": ", ":");
-        let embed = PARTS.map(compact).concat();
+        let embed = PARTS.map(|(_, text)| compact(text)).concat();
         let embed = embed.replace(STYLE, &format!("STYLE = {}", json(&style)));
         let mut modules = Vec::from(MODULES.map(|(path, text)| (path, text.to_owned())));
         modules.push((EMBED, embed));
@@ -188,7 +177,7 @@ mod tests {
     #[test]
     fn every_message_that_a_script_names_is_there() {
         let keys: Vec<_> = Locales::keys().collect();
-        for (_, text) in MODULES.into_iter().chain(PARTS.map(|text| ("", text))) {
+        for (_, text) in MODULES.into_iter().chain(PARTS) {
             for word in text.split('"') {
                 let is_key = ["form-", "frame-", "newsletter-", "chat-", "script-"];
                 if is_key.iter().any(|start| word.starts_with(start)) {

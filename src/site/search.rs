@@ -13,7 +13,7 @@ const PATH: &str = "/docs/search.json";
 
 /// A place to go to.
 #[derive(Debug, Serialize)]
-struct Entry {
+struct SearchEntry {
     title: String,
     /// The path and anchor.
     path: String,
@@ -22,7 +22,7 @@ struct Entry {
 
 /// The index of the guide's `passages` and the operations of `groups`.
 pub(super) fn document(base_url: &str, passages: &[Passage], groups: &[Group]) -> Document {
-    let passages = passages.iter().map(|passage| Entry {
+    let passages = passages.iter().map(|passage| SearchEntry {
         title: passage.title.clone(),
         path: passage.url.replacen(base_url, "", 1),
         text: format!("{}\n{}", passage.examples.join(" "), passage.text),
@@ -30,7 +30,7 @@ pub(super) fn document(base_url: &str, passages: &[Passage], groups: &[Group]) -
     let operations = groups.iter().flat_map(Group::all).map(|operation| {
         let text = |name: &str| operation.get(name).and_then(Value::as_str);
         let text = |name: &str| text(name).unwrap_or_default();
-        Entry {
+        SearchEntry {
             title: text("summary").to_owned(),
             path: format!("/docs/reference#operation/{}", text("operationId")),
             text: format!(

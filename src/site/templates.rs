@@ -19,60 +19,30 @@ use super::locales::Locales;
 use super::script::Scripts;
 use super::site_file::{SiteFile, name_in, page_and_language};
 
-/// The file `$name` of `data/`.
-macro_rules! source {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../data/", $name)))
+/// Each file of `data/` with its text.
+macro_rules! sources {
+    ($($name:literal)+) => {
+        &[$(($name, include_str!(concat!("../../data/", $name)))),+]
     };
 }
 
 /// The templates, by name; the ending decides how values are escaped. One that an operator may not
 /// replace has a name that no file of theirs may have.
-const SOURCES: &[(&str, &str)] = &[
-    source!("index.md"),
-    source!("help.md"),
-    source!("help.de.md"),
-    source!("help.fr.md"),
-    source!("help.es.md"),
-    source!("guide.md"),
-    source!("auth.md"),
-    source!("developers.md"),
-    source!("parts/embed_page.md"),
-    source!("problem.md"),
-    source!("parts/reference_page.md"),
-    source!("page.html"),
-    source!("parts/article.html"),
-    source!("parts/guide.html"),
-    source!("home.html"),
-    source!("parts/error.html"),
-    source!("parts/developers.html"),
-    source!("parts/search.html"),
-    source!("parts/sign_up.html"),
-    source!("parts/embed.html"),
-    source!("parts/snippets.html"),
-    source!("parts/newsletter.html"),
-    source!("parts/thanks.html"),
-    source!("parts/reference.html"),
-    source!("parts/operation.html"),
-    source!("parts/reference.md"),
-    source!("parts/schema.txt"),
-    source!("llms.txt"),
-    source!("robots.txt"),
-    source!("sitemap.xml"),
-    source!("skills/public-landing-api/SKILL.md"),
-    source!("well-known/oauth-protected-resource.json"),
-    source!("well-known/oauth-authorization-server.json"),
-    source!("well-known/openid-configuration.json"),
-    source!("well-known/jwks.json"),
-    source!("well-known/api-catalog.json"),
-    source!("well-known/mcp/server-card.json"),
-    source!("well-known/mcp.json"),
-    source!("well-known/ai-catalog.json"),
-    source!("well-known/agent-skills/index.json"),
-];
+const SOURCES: &[(&str, &str)] = sources! {
+    "index.md" "help.md" "help.de.md" "help.fr.md" "help.es.md" "guide.md" "auth.md" "developers.md"
+    "parts/embed_page.md" "problem.md" "parts/reference_page.md" "page.html" "parts/article.html"
+    "parts/guide.html" "home.html" "parts/error.html" "parts/developers.html" "parts/search.html"
+    "parts/sign_up.html" "parts/embed.html" "parts/snippets.html" "parts/newsletter.html"
+    "parts/thanks.html" "parts/reference.html" "parts/operation.html" "parts/reference.md"
+    "parts/schema.txt" "llms.txt" "robots.txt" "sitemap.xml" "skills/public-landing-api/SKILL.md"
+    "well-known/oauth-protected-resource.json" "well-known/oauth-authorization-server.json"
+    "well-known/openid-configuration.json" "well-known/jwks.json" "well-known/api-catalog.json"
+    "well-known/mcp/server-card.json" "well-known/mcp.json" "well-known/ai-catalog.json"
+    "well-known/agent-skills/index.json"
+};
 
 /// The stylesheet and the icon. They are no templates: `{#` in a stylesheet would begin a comment.
-const VERBATIM: &[(&str, &str)] = &[source!("style.css"), source!("icon.svg")];
+const VERBATIM: &[(&str, &str)] = sources! { "style.css" "icon.svg" };
 
 /// The most steps that one template may take: far more than any sensible one does.
 const STEPS_MAX: u64 = 10_000_000;

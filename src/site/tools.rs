@@ -6,59 +6,29 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::domain::macros::names;
+
 use super::facts::SiteFacts;
 use super::reference::{members, resolve};
 
-/// One tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Tool {
-    /// Returns whether the service is ready.
-    CheckHealth,
-    /// Returns a message.
-    Echo,
-    /// Signs an e-mail address up.
-    SubscribeNewsletter,
-    /// Asks the landing assistant.
-    AskAssistant,
-    /// Returns how many questions are left.
-    GetAssistantQuota,
-    /// Issues a free key.
-    CreateApiKey,
+names! {
+    /// One tool, in the order they are listed. A name in the protocol never changes.
+    pub enum Tool {
+        CheckHealth => "check_health",
+        Echo => "echo",
+        SubscribeNewsletter => "subscribe_newsletter",
+        AskAssistant => "ask_assistant",
+        GetAssistantQuota => "get_assistant_quota",
+        CreateApiKey => "create_api_key",
+    }
 }
 
 impl Tool {
-    /// Every tool, in the order they are listed.
-    pub const ALL: [Self; 6] = [
-        Self::CheckHealth,
-        Self::Echo,
-        Self::SubscribeNewsletter,
-        Self::AskAssistant,
-        Self::GetAssistantQuota,
-        Self::CreateApiKey,
-    ];
-
-    /// Its name in the protocol, which never changes.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CheckHealth => "check_health",
-            Self::Echo => "echo",
-            Self::SubscribeNewsletter => "subscribe_newsletter",
-            Self::AskAssistant => "ask_assistant",
-            Self::GetAssistantQuota => "get_assistant_quota",
-            Self::CreateApiKey => "create_api_key",
-        }
-    }
-
-    /// The tool of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.name() == name)
-    }
-
     /// The tool as `tools/list` returns it. Title and description are in `x-tool` of its operation.
     fn card(self, facts: &SiteFacts, description: &Value) -> ToolCard {
         let is_meant = |operation: &&Value| {
             let name = operation.pointer("/x-tool/name");
-            name.is_some_and(|name| name == self.name())
+            name.is_some_and(|name| name == self.as_str())
         };
         let paths = members(description.get("paths"));
         let mut operations = paths.flat_map(|(_, item)| members(Some(item)));
@@ -77,7 +47,7 @@ impl Tool {
             members(operation.get("responses")).find(|(status, _)| status.starts_with('2'));
         let nothing = json!({ "type": "object", "properties": {} });
         ToolCard {
-            name: self.name(),
+            name: self.as_str(),
             title: text("/x-tool/title"),
             description: text("/x-tool/description"),
             input_schema: schema(operation.get("requestBody"))
@@ -93,10 +63,10 @@ impl Tool {
         let (read_only_hint, idempotent_hint, open_world_hint) = match self {
             Self::CheckHealth | Self::Echo | Self::GetAssistantQuota => (true, true, false),
             Self::SubscribeNewsletter => {
-                let passes_on = facts.passes_sign_ups_on;
+                let passes_on = facts.settings.passes_sign_ups_on;
                 (false, !passes_on, passes_on)
             }
-            Self::AskAssistant => (false, false, facts.has_model),
+            Self::AskAssistant => (false, false, facts.settings.has_model),
             Self::CreateApiKey => (false, false, false),
         };
         Annotations {

@@ -22,12 +22,6 @@ pub struct Credentials<'a> {
     pub secrets: &'a SecretKeys,
 }
 
-impl std::fmt::Debug for Credentials<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Credentials(..)")
-    }
-}
-
 /// A valid credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credential {
@@ -61,9 +55,6 @@ pub enum AuthenticateError {
 
 /// Authenticates a token or a key. Its MAC or check digits are verified first, so that garbage costs
 /// no look-up.
-///
-/// # Errors
-/// [`AuthenticateError`] when the credential is not valid at `now` or cannot be looked up.
 pub async fn authenticate(
     credentials: Credentials<'_>,
     now: Timestamp,
@@ -87,9 +78,6 @@ pub async fn authenticate(
 pub const EVERY_REQUEST: [PolicyName; 2] = [PolicyName::Default, PolicyName::Ip];
 
 /// Counts a request under the policies of [`EVERY_REQUEST`]. A refusal is a decision, not an error.
-///
-/// # Errors
-/// [`LimiterError`] when the limiter cannot decide.
 pub async fn admit(
     meter: Meter<'_>,
     now: Timestamp,

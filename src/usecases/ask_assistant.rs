@@ -9,7 +9,7 @@ use crate::domain::time::Timestamp;
 use crate::metrics::Counter;
 use crate::ports::{
     Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
-    ModelPermit, NullSink, Receipt,
+    ModelPermit, NullSink,
 };
 
 use super::meter::{ChargeError, Meter};
@@ -76,7 +76,6 @@ pub enum ChatError {
 /// The ports of the assistant.
 #[derive(Clone, Copy)]
 pub struct Assistant<'a> {
-    /// The model.
     pub model: &'a dyn ModelClient,
     /// Answers the turns that the model failed and that are given back.
     pub fallback: Option<&'a dyn ModelClient>,
@@ -84,20 +83,12 @@ pub struct Assistant<'a> {
     pub entropy: &'a dyn Entropy,
 }
 
-impl std::fmt::Debug for Assistant<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Assistant(..)")
-    }
-}
-
 /// A turn that is charged, before the model is asked.
-#[derive(Debug)]
 pub struct Turn {
     /// The visitor's id, whose cookie is to be renewed.
     pub visitor: Option<QuotaToken>,
-    /// The standing of the assistant's policies, including this turn.
-    pub decision: Decision,
-    receipt: Receipt,
+    /// With the standing of the assistant's policies, including this turn.
+    pub charged: Admission,
     /// Held until the model has answered or failed. Without one only the fallback is asked.
     permit: Result<ModelPermit, ModelError>,
 }
@@ -105,10 +96,8 @@ pub struct Turn {
 /// Takes a permit of the model, then charges a turn. With a fallback the turn needs no permit, but is
 /// admitted as any other.
 ///
-/// # Errors
-/// [`ChatError`] when the turn is not admitted, or no permit is left and there is no fallback; nothing is
-/// charged then.
-pub async fn reserve(
+/// After an error nothing is charged.
+pub async fn begin_turn(
     assistant: Assistant<'_>,
     meter: Meter<'_>,
     now: Timestamp,
@@ -120,7 +109,7 @@ pub async fn reserve(
         (Err(error), None) => {
             not_started.increase();
             return Err(ChatError::Model {
-                decision: quota(meter, now, client, identity).await?,
+                decision: remaining_turns(meter, now, client, identity).await?,
                 charged: None,
                 error,
             });
@@ -145,14 +134,16 @@ pub async fn reserve(
     if assistant.model.is_metered() {
         subjects.push((PolicyName::AssistantAll, Subject::Everyone));
     }
-    let admission = meter.charge(client.network, &subjects, now).await?;
+    let charged = meter.charge(client.network, &subjects, now).await?;
     if permit.is_err() {
         not_started.increase();
     }
     Ok(Turn {
         visitor,
-        decision: admission.decision.featuring(PolicyName::Assistant),
-        receipt: admission.receipt,
+        charged: Admission {
+            decision: charged.decision.featuring(PolicyName::Assistant),
+            ..charged
+        },
         permit,
     })
 }
@@ -169,9 +160,6 @@ impl Drop for ModelOutcome<'_> {
 /// Calls the model. A failed turn is refunded, as far as [`Meter::refund`] allows, unless the model
 /// worked on it or may have; the fallback then answers it. If the future is dropped, the turn stays
 /// charged.
-///
-/// # Errors
-/// [`ChatError`] when there is no answer.
 pub async fn answer(
     assistant: Assistant<'_>,
     meter: Meter<'_>,
@@ -181,11 +169,9 @@ pub async fn answer(
 ) -> Result<Answered, ChatError> {
     let Turn {
         visitor,
-        decision,
-        receipt,
+        charged,
         permit,
     } = turn;
-    let charged = Admission { decision, receipt };
     let (decision, error) = match permit {
         Ok(permit) => match ask(assistant.model, permit, meter, conversation, sink).await {
             Ok(reply) => {
@@ -196,9 +182,9 @@ pub async fn answer(
                     model_error: None,
                 });
             }
-            Err(error) => (refund(meter, charged, &error).await?, error),
+            Err(error) => (refund(meter, charged, &error).await, error),
         },
-        Err(error) => (meter.refund_all(charged).await?, error),
+        Err(error) => (meter.refund_all(charged).await, error),
     };
     let is_charged = error.is_charged();
     if let Some(fallback) = assistant.fallback
@@ -242,25 +228,18 @@ async fn ask(
 }
 
 /// Refunds a turn that failed with `error`, and returns the decision with the standings afterwards.
-async fn refund(
-    meter: Meter<'_>,
-    charged: Admission,
-    error: &ModelError,
-) -> Result<Decision, ChatError> {
+async fn refund(meter: Meter<'_>, charged: Admission, error: &ModelError) -> Decision {
     let Admission { decision, receipt } = charged;
     let receipt = match error {
-        ModelError::Started(_) => return Ok(decision),
+        ModelError::Started(_) => return decision,
         ModelError::NotStarted(_) => receipt,
         ModelError::Unusable(_) => receipt.only(|policy| policy == PolicyName::Assistant),
     };
-    Ok(meter.refund(Admission { decision, receipt }).await?)
+    meter.refund(Admission { decision, receipt }).await
 }
 
 /// The visitor's quota and remaining turns. Charges nothing and generates no id.
-///
-/// # Errors
-/// [`LimiterError`] when the limiter cannot decide.
-pub async fn quota(
+pub async fn remaining_turns(
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,

@@ -10,35 +10,29 @@ use crate::ports::{Entropy, EntropyError, KeyIssuer, StoreError};
 
 use super::meter::{ChargeError, Meter};
 
-/// An issued key.
 #[derive(Debug)]
 pub struct Issued {
-    /// The key. It is shown only once.
+    /// It is shown only once.
     pub key: ApiKey,
-    /// Its stored record.
     pub record: KeyRecord,
     /// The standing of the policies on keys.
     pub decision: Decision,
 }
 
-/// Why no key was issued.
+/// Why no credential was issued.
 #[derive(Debug, thiserror::Error)]
-pub enum IssueKeyError {
-    /// Too many keys, or the limiter cannot decide.
+pub enum IssueError {
     #[error(transparent)]
     NotCharged(#[from] ChargeError),
-    /// The key could not be stored. The charge was refunded.
+    /// It could not be stored. The charge was refunded.
     #[error("{1}")]
     Store(Decision, StoreError),
-    /// No random bytes for the key.
+    /// No random bytes for it.
     #[error("{1}")]
     Entropy(Decision, EntropyError),
 }
 
 /// Issues a key that expires `lifetime_ms` from now.
-///
-/// # Errors
-/// [`IssueKeyError`] when no key was stored.
 pub async fn issue_key(
     keys: &dyn KeyIssuer,
     entropy: &dyn Entropy,
@@ -47,7 +41,7 @@ pub async fn issue_key(
     client: &Client,
     lifetime_ms: u64,
     label: Option<Label>,
-) -> Result<Issued, IssueKeyError> {
+) -> Result<Issued, IssueError> {
     let subjects = [
         (PolicyName::Keys, Subject::Network(client.network)),
         (PolicyName::KeysAll, Subject::Everyone),
@@ -55,7 +49,7 @@ pub async fn issue_key(
     let charged = meter.charge(client.network, &subjects, now).await?;
     let key = match ApiKey::mint(|bytes| entropy.fill(bytes)) {
         Ok(key) => key,
-        Err(error) => return Err(IssueKeyError::Entropy(charged.decision, error)),
+        Err(error) => return Err(IssueError::Entropy(charged.decision, error)),
     };
     let record = KeyRecord {
         fingerprint: key.fingerprint(),
@@ -75,8 +69,8 @@ pub async fn issue_key(
             })
         }
         Err(error) => {
-            let decision = meter.refund_all(charged).await?;
-            Err(IssueKeyError::Store(decision, error))
+            let decision = meter.refund_all(charged).await;
+            Err(IssueError::Store(decision, error))
         }
     }
 }

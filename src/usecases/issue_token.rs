@@ -13,7 +13,6 @@ use super::meter::{ChargeError, Meter};
 /// An issued token.
 #[derive(Debug)]
 pub struct TokenIssued {
-    /// The token.
     pub token: AccessToken,
     /// The standing of the `agents` policy.
     pub decision: Decision,
@@ -35,9 +34,6 @@ pub enum IssueTokenError {
 
 /// Issues a token for the registration `client_id`. Failed attempts are not charged to `agents`: a
 /// secret of 256 bits cannot be guessed.
-///
-/// # Errors
-/// [`IssueTokenError`] when no token was issued.
 pub async fn issue_token(
     credentials: Credentials<'_>,
     meter: Meter<'_>,

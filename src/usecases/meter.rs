@@ -41,9 +41,6 @@ pub enum ChargeError {
 
 impl<'a> Meter<'a> {
     /// Charges each subject under its policy, or none of them, for a request from `network`.
-    ///
-    /// # Errors
-    /// [`ChargeError`] when nothing was charged.
     pub async fn charge(
         &self,
         network: Network,
@@ -59,9 +56,6 @@ impl<'a> Meter<'a> {
     }
 
     /// Makes all charges or none. A refusal is a decision, not an error.
-    ///
-    /// # Errors
-    /// [`LimiterError`] when the limiter cannot decide.
     pub async fn acquire(
         &self,
         charges: &[Charge<'_>],
@@ -78,10 +72,7 @@ impl<'a> Meter<'a> {
     /// Policies that count by network are not refunded: a failure does not use up the client's own
     /// quota, but a network may make no more failing attempts than successful ones. So failures can
     /// neither be used as an oracle nor be repeated without limit.
-    ///
-    /// # Errors
-    /// [`ChargeError::Limiter`] when the limiter cannot decide.
-    pub async fn refund(&self, admission: Admission) -> Result<Decision, ChargeError> {
+    pub async fn refund(&self, admission: Admission) -> Decision {
         let Admission { decision, receipt } = admission;
         let receipt = receipt.only(|policy| !policy.counts_networks());
         self.refund_all(Admission { decision, receipt }).await
@@ -91,20 +82,24 @@ impl<'a> Meter<'a> {
     /// the decision with the standings afterwards. The policies on all requests bound how often a client
     /// can repeat it.
     ///
-    /// # Errors
-    /// [`ChargeError::Limiter`] when the limiter cannot decide.
-    pub async fn refund_all(&self, admission: Admission) -> Result<Decision, ChargeError> {
+    /// A limiter that cannot refund is logged: the answer tells of the failure that the refund is for.
+    pub async fn refund_all(&self, admission: Admission) -> Decision {
         let Admission {
             mut decision,
             receipt,
         } = admission;
-        if !receipt.is_empty() {
-            let policies = receipt.policies();
-            let refunded = self.limiter.refund(receipt, self.clock.now()).await?;
-            self.metrics.record_refund(policies.into_iter());
-            decision.amend(&refunded);
+        if receipt.is_empty() {
+            return decision;
         }
-        Ok(decision)
+        let policies = receipt.policies();
+        match self.limiter.refund(receipt, self.clock.now()).await {
+            Ok(refunded) => {
+                self.metrics.record_refund(policies.into_iter());
+                decision.amend(&refunded);
+            }
+            Err(error) => tracing::warn!(%error, "a failed request stays charged"),
+        }
+        decision
     }
 
     /// One charge for each subject under its policy, for a request from `network`. Disabled
@@ -135,13 +130,5 @@ impl<'a> Meter<'a> {
             }
         }
         charges
-    }
-}
-
-impl std::fmt::Debug for Meter<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Meter")
-            .field("policies", self.policies)
-            .finish_non_exhaustive()
     }
 }

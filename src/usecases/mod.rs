@@ -10,22 +10,12 @@
 //! | [`register_agent`] | registers an agent and issues its first token |
 //! | [`issue_token`] | issues another token to a registered agent |
 //! | [`revoke`] | revokes a key or a registration |
-//! | [`contacts`] | counts and imports contacts, for the operator |
-//! | [`keys`] | lists, finds and revokes keys, for the operator |
-//! | [`agents`] | lists revoked registrations and revokes one, for the operator |
-//! | [`limits`] | shows and resets what policies count |
-//! | [`hourly_counts`] | lists what happened in the last hours |
 //! | [`meter`] | charges and refunds, for all of them |
 
 pub mod admit;
-pub mod agents;
 pub mod ask_assistant;
-pub mod contacts;
-pub mod hourly_counts;
 pub mod issue_key;
 pub mod issue_token;
-pub mod keys;
-pub mod limits;
 pub mod meter;
 pub mod register_agent;
 pub mod revoke;

@@ -5,9 +5,10 @@ use crate::domain::client::{Client, Subject};
 use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
 use crate::domain::time::Timestamp;
-use crate::ports::{Entropy, EntropyError};
+use crate::ports::Entropy;
 
-use super::meter::{ChargeError, Meter};
+use super::issue_key::IssueError;
+use super::meter::Meter;
 
 /// A registered agent.
 #[derive(Debug)]
@@ -20,33 +21,19 @@ pub struct Registered {
     pub decision: Decision,
 }
 
-/// Why no agent was registered.
-#[derive(Debug, thiserror::Error)]
-pub enum RegisterAgentError {
-    /// The `agents` policy refuses, or the limiter cannot decide.
-    #[error(transparent)]
-    NotCharged(#[from] ChargeError),
-    /// No random bytes for its id.
-    #[error("{1}")]
-    Entropy(Decision, EntropyError),
-}
-
 /// Registers an agent and issues its first token.
-///
-/// # Errors
-/// [`RegisterAgentError`] when the agent was not registered.
 pub async fn register_agent(
     entropy: &dyn Entropy,
     meter: Meter<'_>,
     now: Timestamp,
     client: &Client,
-) -> Result<Registered, RegisterAgentError> {
+) -> Result<Registered, IssueError> {
     let subjects = [(PolicyName::Agents, Subject::Network(client.network))];
     let charged = meter.charge(client.network, &subjects, now).await?;
     let decision = charged.decision;
     let mut random = [0; 16];
     if let Err(error) = entropy.fill(&mut random) {
-        return Err(RegisterAgentError::Entropy(decision, error));
+        return Err(IssueError::Entropy(decision, error));
     }
     meter.metrics.agents.increase();
     let registration = Registration::new(random, now);

@@ -1,54 +1,110 @@
 //! Revoking a credential before it expires.
 
 use crate::domain::agent::{AccessToken, Registration};
-use crate::domain::credential::{ApiKey, KeyName, KeyRecord, KeyState};
+use crate::domain::credential::{ApiKey, KeyRecord, KeyState};
 use crate::domain::time::Timestamp;
-use crate::ports::StoreError;
+use crate::ports::{KeyIssuer, RevocationList, StoreError};
 
 use super::admit::Credentials;
-use super::agents::{self, AgentRevocation};
-use super::keys;
 
 /// What was revoked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Revoked {
-    /// An API key.
     Key(KeyRecord),
     /// A registration, with all its tokens.
     Agent(Registration),
-    /// There was nothing to revoke.
     Nothing,
 }
 
 /// Revokes an API key, or the registration of an access token with all its tokens. Possessing the
 /// credential is sufficient authorisation. An expired token is accepted while its registration is
 /// active. An invalid credential is ignored (RFC 7009, section 2.2).
-///
-/// # Errors
-/// [`StoreError`] when the key or the registration may still be active.
 pub async fn revoke(
     credentials: Credentials<'_>,
     now: Timestamp,
     presented: &str,
 ) -> Result<Revoked, StoreError> {
     let Credentials {
-        keys: key_issuer,
+        keys,
         revocations,
         secrets,
     } = credentials;
     if let Some(token) = AccessToken::decode(presented, &secrets.access_token) {
         let registration = token.registration();
-        return Ok(
-            match agents::revoke(revocations, registration, now).await? {
-                AgentRevocation::Revoked => Revoked::Agent(*registration),
-                AgentRevocation::AlreadyRevoked | AgentRevocation::Expired => Revoked::Nothing,
-            },
-        );
+        let revocation = revoke_registration(revocations, registration, now).await?;
+        return Ok(match revocation {
+            Revocation::Revoked => Revoked::Agent(*registration),
+            Revocation::RevokedBefore | Revocation::ExpiredBefore => Revoked::Nothing,
+        });
     }
     let Ok(key) = ApiKey::parse(presented) else {
         return Ok(Revoked::Nothing);
     };
-    let revoked = keys::revoke(key_issuer, &KeyName::Whole(key), now).await?;
-    let revoked = revoked.filter(|revoked| revoked.before == KeyState::Active);
-    Ok(revoked.map_or(Revoked::Nothing, |revoked| Revoked::Key(revoked.record)))
+    let Some(mut record) = keys.find(&key.fingerprint()).await? else {
+        return Ok(Revoked::Nothing);
+    };
+    Ok(match revoke_key(keys, &mut record, now).await? {
+        Revocation::Revoked => Revoked::Key(record),
+        Revocation::RevokedBefore | Revocation::ExpiredBefore => Revoked::Nothing,
+    })
+}
+
+/// What a revocation did to one credential, which is refused from now on in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revocation {
+    Revoked,
+    RevokedBefore,
+    ExpiredBefore,
+}
+
+impl Revocation {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Revoked => "revoked",
+            Self::RevokedBefore => "revoked before",
+            Self::ExpiredBefore => "expired before",
+        }
+    }
+}
+
+/// Revokes the key of `record`, which tells it then.
+///
+/// # Errors
+/// [`StoreError`] when it may still be active.
+pub async fn revoke_key(
+    keys: &dyn KeyIssuer,
+    record: &mut KeyRecord,
+    now: Timestamp,
+) -> Result<Revocation, StoreError> {
+    Ok(match record.state(now) {
+        KeyState::Active => {
+            if keys.revoke(&record.fingerprint, now).await? {
+                record.revoked_at = Some(now);
+            }
+            Revocation::Revoked
+        }
+        KeyState::Revoked => Revocation::RevokedBefore,
+        KeyState::Expired => Revocation::ExpiredBefore,
+    })
+}
+
+/// Revokes a registration. Registrations are not stored, so one that was never made can be revoked, too.
+///
+/// # Errors
+/// [`StoreError`] when it may still be active.
+pub async fn revoke_registration(
+    revocations: &dyn RevocationList,
+    registration: &Registration,
+    now: Timestamp,
+) -> Result<Revocation, StoreError> {
+    if !registration.is_active(now) {
+        return Ok(Revocation::ExpiredBefore);
+    }
+    let is_first = !revocations.is_revoked(registration).await?
+        && revocations.revoke(registration, now).await?;
+    Ok(if is_first {
+        Revocation::Revoked
+    } else {
+        Revocation::RevokedBefore
+    })
 }

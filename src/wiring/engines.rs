@@ -32,29 +32,27 @@ pub enum EngineError {
     /// A flag is wrong, or its file. The line begins with the flag.
     #[error("{0}")]
     Flag(String),
-    /// The database cannot be used.
     #[error("--store: {0}")]
     Store(#[from] PostgresOpenError),
 }
 
+impl From<String> for EngineError {
+    fn from(line: String) -> Self {
+        Self::Flag(line)
+    }
+}
+
 /// The secret of all nodes.
-///
-/// # Errors
-/// When its file cannot be used.
 pub fn shared_secret(args: &EngineArgs) -> Result<SharedSecret, EngineError> {
     const FLAG: &str = "--secret-file";
     let Some(path) = args.secret_file.as_deref() else {
-        return Err(EngineError::Flag(format!("{FLAG} is missing")));
+        return Err(format!("{FLAG} is missing").into());
     };
-    let bytes = operator_file::read_secret_bytes(path).map_err(at(FLAG, path));
-    let secret = bytes.and_then(|bytes| SharedSecret::parse(&bytes).map_err(at(FLAG, path)));
-    secret.map_err(EngineError::Flag)
+    let bytes = operator_file::read_secret_bytes(path).map_err(at(FLAG, path))?;
+    Ok(SharedSecret::parse(&bytes).map_err(at(FLAG, path))?)
 }
 
 /// Opens the database of contacts, keys and revocations, and tries for `patience` while it is away.
-///
-/// # Errors
-/// When it cannot be used.
 pub async fn open_store(
     args: &EngineArgs,
     secret: &SharedSecret,
@@ -69,9 +67,6 @@ pub async fn open_store(
 }
 
 /// Makes or updates the tables of that database.
-///
-/// # Errors
-/// When it cannot be used.
 pub async fn migrate_store(
     args: &EngineArgs,
     secret: &SharedSecret,
@@ -84,14 +79,11 @@ fn store_settings(
     secret: &SharedSecret,
 ) -> Result<PostgresSettings, EngineError> {
     let url = args.store.as_ref().map_or("", |url| url.as_str());
-    let address = PostgresAddress::parse(url).map_err(of(STORE));
-    let address = address.map_err(EngineError::Flag)?;
+    let address = PostgresAddress::parse(url).map_err(of(STORE))?;
     let file = args.store_password_file.as_deref();
     Ok(PostgresSettings {
         password: password("--store-password-file", file)?,
-        roots: roots_for(address.may_use_tls())
-            .map_err(of(STORE))
-            .map_err(EngineError::Flag)?,
+        roots: roots_for(address.may_use_tls()).map_err(of(STORE))?,
         address,
         tombstone_keys: secret.tombstone_keys(),
         secret_ids: secret.ids(),
@@ -101,29 +93,17 @@ fn store_settings(
 /// The keys and revocations of the store, whose look-ups may be as old as the flags say.
 pub fn cached_credentials(args: &EngineArgs, store: &Arc<PostgresStore>) -> Arc<CredentialCache> {
     let (keys, revocations) = (Arc::clone(store), Arc::clone(store));
-    let clock = Arc::new(SystemClock);
-    Arc::new(CredentialCache::new(
-        keys,
-        revocations,
-        clock,
-        args.credential_cache,
-    ))
+    let (clock, fresh) = (Arc::new(SystemClock), args.credential_cache);
+    Arc::new(CredentialCache::new(keys, revocations, clock, fresh))
 }
 
 /// Opens the engine of the limits. One that does not answer is no error.
-///
-/// # Errors
-/// When a flag is wrong.
 pub async fn open_limits(args: &EngineArgs) -> Result<Arc<RedisRateLimiter>, EngineError> {
     let opened = RedisRateLimiter::open(limits_settings(args)?).await;
-    let opened = opened.map_err(of(LIMITS)).map_err(EngineError::Flag);
-    opened.map(Arc::new)
+    Ok(Arc::new(opened.map_err(of(LIMITS))?))
 }
 
 /// Puts the node's own table behind the engine of the limits.
-///
-/// # Errors
-/// When the system cannot start a thread.
 pub fn guard(
     engine: Arc<RedisRateLimiter>,
     args: &EngineArgs,
@@ -137,21 +117,15 @@ pub fn guard(
 
 fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, EngineError> {
     let url = args.limits.as_ref().map_or("", |url| url.as_str());
-    let address = RedisAddress::parse(url).map_err(of(LIMITS));
     let file = args.limits_password_file.as_deref();
     Ok(RedisSettings {
-        address: address.map_err(EngineError::Flag)?,
+        address: RedisAddress::parse(url).map_err(of(LIMITS))?,
         password: password("--limits-password-file", file)?,
-        roots: roots_for(url.starts_with("rediss"))
-            .map_err(of(LIMITS))
-            .map_err(EngineError::Flag)?,
+        roots: roots_for(url.starts_with("rediss")).map_err(of(LIMITS))?,
     })
 }
 
 /// Checks the flags and their files, without an engine.
-///
-/// # Errors
-/// When one of them is wrong.
 pub fn check_flags(args: &EngineArgs) -> Result<(), EngineError> {
     if args.store.is_some() {
         store_settings(args, &shared_secret(args)?)?;
@@ -162,7 +136,6 @@ pub fn check_flags(args: &EngineArgs) -> Result<(), EngineError> {
     Ok(())
 }
 
-fn password(flag: &str, path: Option<&Path>) -> Result<Option<String>, EngineError> {
-    let password = read_secret(flag, path, |text| Ok::<_, String>(text.to_owned()));
-    password.map_err(EngineError::Flag)
+fn password(flag: &str, path: Option<&Path>) -> Result<Option<String>, String> {
+    read_secret(flag, path, |text| Ok::<_, String>(text.to_owned()))
 }

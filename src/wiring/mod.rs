@@ -19,35 +19,25 @@ use crate::adapters::model::openai::{
 use crate::adapters::operator_file;
 use crate::adapters::outbound::{NoRoots, Roots};
 use crate::adapters::site_dir::{self, SiteDir};
+use crate::adapters::system::SystemEntropy;
 use crate::adapters::webhook::WebhookNotifier;
 use crate::adapters::webhook::signature::WebhookSecret;
 use crate::config::{Args, ModelArgs};
 use crate::domain::chat::{Content, Conversation, Message, Role};
-use crate::domain::deprecation::Deprecation;
 use crate::domain::settings::Settings;
-use crate::ports::{ModelClient, NullSink, SubscriptionNotifier};
+use crate::ports::{ModelClient, NullSink, SignUps};
 use crate::site::image::is_image;
-use crate::site::{ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
+use crate::site::{DeprecatedOperation, ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
 
 /// The documents. Only the operator's own files can make this fail.
-///
-/// # Errors
-/// When one of them cannot be taken.
 pub fn site(
     args: &Args,
     settings: &Settings,
     problems: &[ProblemPage],
-    deprecated: &'static [Deprecation],
+    deprecated: Vec<DeprecatedOperation>,
 ) -> Result<Site, String> {
     let facts = SiteFacts {
         settings: settings.clone(),
-        has_model: args.model.is_some(),
-        falls_back: falls_back(args),
-        passes_sign_ups_on: args.newsletter_webhook.is_some(),
-        imprint_url: args.imprint_url.clone(),
-        privacy_url: args.privacy_url.clone(),
-        allowed_origins: args.allowed_origins.clone(),
-        trusts_proxies: !args.trusted_proxies.is_empty(),
         deprecated,
     };
     let (files, images) = site_files(args)?;
@@ -57,28 +47,24 @@ pub fn site(
 }
 
 /// The texts and images of `--site-dir`.
-///
-/// # Errors
-/// When one of them cannot be taken.
 fn site_files(args: &Args) -> Result<(Vec<SiteFile>, Vec<SiteImage>), String> {
     let Some(dir) = &args.site_dir else {
         return Ok((Vec::new(), Vec::new()));
     };
     let SiteDir { texts, images } = site_dir::read(dir, is_image).map_err(at("--site-dir", dir))?;
-    let texts = texts.into_iter();
-    let images = images.into_iter().map(|(name, bytes)| {
-        let bytes = bytes.into();
-        SiteImage { name, bytes }
-    });
-    let texts = texts.map(|(name, text)| SiteFile { name, text });
-    Ok((texts.collect(), images.collect()))
+    let text_of = |(name, text)| SiteFile { name, text };
+    let image_of = |(name, bytes): (String, Vec<u8>)| SiteImage {
+        name,
+        bytes: bytes.into(),
+    };
+    Ok((
+        texts.into_iter().map(text_of).collect(),
+        images.into_iter().map(image_of).collect(),
+    ))
 }
 
 /// What answers visitors: the model that the flags name, or a search of the site's own pages. Its
 /// waits end when `interrupt` is cancelled.
-///
-/// # Errors
-/// When a flag's file or address cannot be used.
 pub fn model_client(
     args: &Args,
     site: &Site,
@@ -93,15 +79,12 @@ pub fn model_client(
 
 /// What answers from the site's pages while the model that the flags name is away, if they want that.
 pub fn model_fallback(args: &Args, site: &Site) -> Option<Arc<dyn ModelClient>> {
-    falls_back(args).then(|| Arc::new(passage_model(site).as_fallback()) as _)
+    args.falls_back()
+        .then(|| Arc::new(passage_model(site).as_fallback()) as _)
 }
 
 fn passage_model(site: &Site) -> PassageModelClient {
     PassageModelClient::new(site.passages(), site.assistant_texts())
-}
-
-fn falls_back(args: &Args) -> bool {
-    args.model.as_ref().is_some_and(|model| model.falls_back)
 }
 
 fn openai_client(
@@ -131,9 +114,6 @@ fn openai_client(
 }
 
 /// Asks the model that the flags name a question, and returns its answer.
-///
-/// # Errors
-/// When a flag's file or address cannot be used, or there is no answer.
 pub async fn ask_model(
     args: &Args,
     site: &Site,
@@ -150,13 +130,10 @@ pub async fn ask_model(
 }
 
 /// The newsletter's provider, if the flags name one. Its waits end when `interrupt` is cancelled.
-///
-/// # Errors
-/// When the secret's file or the address cannot be used.
-pub fn notifier(
+pub fn newsletter_provider(
     args: &Args,
     interrupt: &CancellationToken,
-) -> Result<Option<Arc<dyn SubscriptionNotifier>>, String> {
+) -> Result<Option<Arc<dyn SignUps>>, String> {
     let Some(url) = &args.newsletter_webhook else {
         return Ok(None);
     };
@@ -167,14 +144,17 @@ pub fn notifier(
     )?;
     let flag = "--newsletter-webhook";
     let roots = roots(url.as_str()).map_err(of(flag))?;
-    let notifier = WebhookNotifier::open(url.as_str(), secret, roots, interrupt.clone());
+    let notifier = WebhookNotifier::open(
+        url.as_str(),
+        secret,
+        roots,
+        Arc::new(SystemEntropy),
+        interrupt.clone(),
+    );
     Ok(Some(Arc::new(notifier.map_err(of(flag))?)))
 }
 
 /// The path of this program.
-///
-/// # Errors
-/// As the operating system says.
 pub fn program() -> io::Result<String> {
     let path = std::env::current_exe()?;
     Ok(path.to_string_lossy().into_owned())
@@ -193,9 +173,6 @@ fn read_secret<T, E: Display>(
 }
 
 /// The certificate authorities for `url`. Only `https` needs any.
-///
-/// # Errors
-/// When there are none.
 pub fn roots(url: &str) -> Result<Roots, NoRoots> {
     roots_for(url.starts_with("https://"))
 }

@@ -9,7 +9,6 @@ use crate::adapters::counts::FileCountStore;
 use crate::adapters::data_dir::{DataDir, NodeDir};
 use crate::adapters::ledger::{LedgerStore, Tuning};
 use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
-use crate::adapters::memory::{MemoryRateLimiter, ScriptedSubscriptionNotifier};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::open_error::OpenError;
 use crate::adapters::system::{SystemClock, SystemEntropy};
@@ -18,10 +17,11 @@ use crate::app::App;
 use crate::config::{Args, EngineArgs};
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::secret::SecretKeys;
+use crate::domain::settings::Settings;
 use crate::metrics::Metrics;
 use crate::ports::{
-    Clock as _, ContactStore, CountStore, KeyIssuer, RateLimiter, RevocationList, StoreError,
-    StoreMaintenance,
+    Clock as _, ContactStore, CountStore, KeyIssuer, ModelClient, RateLimiter, RevocationList,
+    SignUps, StoreError, StoreMaintenance,
 };
 
 use super::engines::{self, EngineError};
@@ -35,7 +35,6 @@ const CLOSE_DEADLINE: Duration = Duration::from_secs(7);
 
 /// The ports of the stores.
 pub struct StorePorts {
-    /// The contacts.
     pub contacts: Arc<dyn ContactStore>,
     /// The API keys.
     pub keys: Arc<dyn KeyIssuer>,
@@ -45,15 +44,37 @@ pub struct StorePorts {
     pub maintenance: Arc<dyn StoreMaintenance>,
     /// The hourly counts.
     pub counts: Arc<dyn CountStore>,
-    /// The rate limiter.
     pub limiter: Arc<dyn RateLimiter>,
     /// The keys of the secret that all of this depends on.
     pub secrets: SecretKeys,
 }
 
-impl std::fmt::Debug for StorePorts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("StorePorts(..)")
+impl StorePorts {
+    /// The application over these stores. Without a `provider` sign-ups are kept as contacts.
+    pub fn app(
+        self,
+        provider: Option<Arc<dyn SignUps>>,
+        model: Arc<dyn ModelClient>,
+        model_fallback: Option<Arc<dyn ModelClient>>,
+        settings: Settings,
+        metrics: Arc<Metrics>,
+    ) -> App {
+        App {
+            sign_ups: provider.unwrap_or_else(|| Arc::new(Arc::clone(&self.contacts))),
+            contacts: self.contacts,
+            keys: self.keys,
+            revocations: self.revocations,
+            maintenance: self.maintenance,
+            model,
+            model_fallback,
+            limiter: self.limiter,
+            counts: self.counts,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            secrets: self.secrets,
+            settings,
+            metrics,
+        }
     }
 }
 
@@ -93,9 +114,6 @@ pub struct Stores {
 
 impl Stores {
     /// Opens what the flags name. Blocks the thread while a data directory is opened.
-    ///
-    /// # Errors
-    /// [`StoresError`] when something cannot be used.
     pub async fn open(
         &mut self,
         args: &Args,
@@ -108,11 +126,11 @@ impl Stores {
                 self.open_shared(&args.engines, dir, windows, metrics).await
             }
             (None, Some(dir)) => {
-                let is_service = matches!(windows, WindowsFor::Service(_));
-                let data_dir = match is_service {
-                    true => DataDir::open(dir, &SystemEntropy),
-                    false => DataDir::open_existing(dir),
-                }?;
+                let data_dir = if matches!(windows, WindowsFor::Service(_)) {
+                    DataDir::open(dir, &SystemEntropy)?
+                } else {
+                    DataDir::open_existing(dir)?
+                };
                 self.open_data_dir(&data_dir, windows, metrics)
             }
             // The flags were checked for that.
@@ -174,15 +192,16 @@ impl Stores {
                 self.open_limiter(&path, windows)?
             }
             (None, None) => match windows {
-                WindowsFor::Nobody => Arc::new(MemoryRateLimiter::default()),
+                WindowsFor::Nobody => no_windows(),
                 WindowsFor::Service(_) | WindowsFor::Command => {
                     return Err(EngineError::Flag(NO_LIMITS.to_owned()).into());
                 }
             },
         };
-        let patience = match is_service {
-            true => engines::START_PATIENCE,
-            false => Duration::ZERO,
+        let patience = if is_service {
+            engines::START_PATIENCE
+        } else {
+            Duration::ZERO
         };
         let store = engines::open_store(args, &secret, metrics, patience).await?;
         let cached = engines::cached_credentials(args, &store);
@@ -203,7 +222,7 @@ impl Stores {
         whose: WindowsFor<'_>,
     ) -> io::Result<Arc<dyn RateLimiter>> {
         let limiter = match whose {
-            WindowsFor::Nobody => return Ok(Arc::new(MemoryRateLimiter::default())),
+            WindowsFor::Nobody => return Ok(no_windows()),
             WindowsFor::Service(policies) => {
                 SledRateLimiter::open(windows, policies, Arc::new(SystemClock))?
             }
@@ -220,9 +239,6 @@ impl Stores {
 
     /// Closes the stores, so that the next start does not have to rebuild the index. Does not wait
     /// long for a disk that does not answer: everything acknowledged is synced already.
-    ///
-    /// # Errors
-    /// When the next start would not find what was recorded, or when the disk does not answer.
     pub fn close(self) -> io::Result<()> {
         let Self {
             limiter,
@@ -261,37 +277,26 @@ impl Stores {
 
 /// Opens the stores for a command, where no service answers it. Nothing is counted and no model answers. The
 /// limiter is empty unless `with_windows`.
-///
-/// # Errors
-/// [`StoresError`] when the data directory is not there, belongs to another user, is in use, or cannot be
-/// trusted, or when an engine cannot be used.
 pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), StoresError> {
-    let windows = match with_windows {
-        true => WindowsFor::Command,
-        false => WindowsFor::Nobody,
+    let windows = if with_windows {
+        WindowsFor::Command
+    } else {
+        WindowsFor::Nobody
     };
     let mut stores = Stores::default();
     let metrics = Arc::new(Metrics::new([]));
     let ports = stores.open(args, windows, &metrics).await?;
-    let notifier = args.newsletter_webhook.as_ref();
-    let app = App {
-        contacts: ports.contacts,
-        // It is never called, but tells that there is one.
-        notifier: notifier.map(|_url| Arc::new(ScriptedSubscriptionNotifier::default()) as _),
-        keys: ports.keys,
-        revocations: ports.revocations,
-        maintenance: ports.maintenance,
-        model: Arc::new(PassageModelClient::new(&[], &[])),
-        model_fallback: None,
-        limiter: ports.limiter,
-        counts: ports.counts,
-        clock: Arc::new(SystemClock),
-        entropy: Arc::new(SystemEntropy),
-        secrets: ports.secrets,
-        settings: args.settings(args.listen),
-        metrics,
-    };
+    let model = Arc::new(PassageModelClient::new(&[], &[]));
+    let app = ports.app(None, model, None, args.settings(args.listen), metrics);
     Ok((app, stores))
+}
+
+/// The limiter of commands that ask it nothing.
+fn no_windows() -> Arc<dyn RateLimiter> {
+    Arc::new(SledRateLimiter::in_memory(
+        &Policies::default(),
+        SystemClock.now(),
+    ))
 }
 
 /// Policies under which no window expires: with shorter ones than the service has, some that count would be

@@ -42,6 +42,9 @@ mod storage;
 #[path = "../it/transport.rs"]
 #[allow(dead_code, unused_imports, reason = "its tests are not built")]
 mod transport;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "no program needs all of it")]
+mod twins;
 
 use std::process::ExitCode;
 use std::time::Instant;

@@ -33,6 +33,9 @@ mod postgres;
 mod program;
 #[path = "../engines/redis.rs"]
 mod redis;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "the tests do more with it")]
+mod twins;
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -118,7 +118,7 @@ async fn a_copy_leaves_what_is_there_and_brings_signers_that_are_known() {
             origin: origin(host, None),
             at: START,
         };
-        let renewed = store.subscribe(sign_up).await;
+        let renewed = store.keep(sign_up).await;
         assert_eq!(renewed, Ok(Subscription::Renewed { by_same_client }));
     }
 }
@@ -141,7 +141,7 @@ async fn an_import_holds_up_no_other_sign_up() {
             origin: origin(1, None),
             at: START,
         };
-        assert_eq!(store.subscribe(sign_up).await, Ok(Subscription::Created));
+        assert_eq!(store.keep(sign_up).await, Ok(Subscription::Created));
         signed_up += 1;
     }
     assert!(signed_up > 0);

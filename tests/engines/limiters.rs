@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use landing_api::adapters::limiter::GuardedRateLimiter;
-use landing_api::adapters::memory::ManualClock;
 use landing_api::adapters::redis::RedisRateLimiter;
 use landing_api::metrics::Metrics;
 use landing_api::ports::RateLimiter;
 
 use crate::fixtures::{START, policies};
 use crate::redis::Redis;
+use crate::twins::ManualClock;
 
 /// Every adapter, and the servers they need. Charges must all have `quota`.
 pub(crate) async fn limiters(quota: &str) -> (Vec<Redis>, Vec<Arc<dyn RateLimiter>>) {

@@ -43,6 +43,9 @@ mod relay;
 mod rollout;
 mod shared;
 mod starts;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "the other tests do more with it")]
+mod twins;
 #[path = "../it/openai/upstream.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod upstream;

@@ -6,7 +6,6 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landing_api::adapters::memory::ManualClock;
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::postgres::{
     PostgresAddress, PostgresOpenError, PostgresSettings, PostgresStore, migrate,
@@ -20,6 +19,7 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use crate::engine::{Process, free_port, until};
 use crate::fixtures::START;
+use crate::twins::ManualClock;
 
 /// The server. It ends with this value.
 #[derive(Debug)]

@@ -33,7 +33,7 @@ async fn sign_up(
         origin,
         at: START,
     };
-    store.subscribe(sign_up).await
+    store.keep(sign_up).await
 }
 
 type Waiting = JoinHandle<Result<Subscription, StoreError>>;

@@ -19,7 +19,7 @@ use crate::postgres::{Postgres, open, open_with, run, settings, url};
 
 /// Why the store does not open, in the operator's words.
 async fn refusal(settings: &PostgresSettings) -> PostgresOpenError {
-    let refused = open_with(settings).await.unwrap_err();
+    let refused = open_with(settings).await.err().unwrap();
     let text = refused.to_string();
     for secret in ["\n", "hunter2", "127.0.0.1"] {
         assert!(!text.contains(secret), "{text}");
@@ -111,7 +111,7 @@ async fn a_foreign_secret_is_refused_and_an_earlier_one_replaced() {
         origin: origin(1, None),
         at: START,
     };
-    assert_eq!(store.subscribe(sign_up).await, Ok(Subscription::Created));
+    assert_eq!(store.keep(sign_up).await, Ok(Subscription::Created));
     assert_eq!(server.sql("SELECT count(*) FROM tombstone").await, ["0"]);
     current.secret_ids = vec![other.id(), new.id()];
     drop(open_with(&current).await.unwrap());
@@ -226,7 +226,7 @@ async fn certificates_are_always_verified() {
         if *url == other {
             settings.roots = trusting.roots.clone();
         }
-        let refused = open_with(&settings).await.unwrap_err();
+        let refused = open_with(&settings).await.err().unwrap();
         assert!(matches!(refused, PostgresOpenError::Tls(_)), "{refused}");
     }
 }

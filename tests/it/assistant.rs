@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use landing_api::adapters::memory::ScriptedModelClient;
 use landing_api::ports::ModelError;
 use serde_json::json;
 
 use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::twins::ScriptedModelClient;
 
 const PATH: &str = "/api/v1/assistant/chat";
 const ALIAS: &str = "/api/assistant/chat";

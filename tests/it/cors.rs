@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use hyper::{Method, StatusCode};
-use landing_api::domain::deprecation::Deprecation;
 use landing_api::ports::StoreError;
 
-use crate::harness::{Call, NOW, Reply, Setup, TestApp};
+use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::versions::endpoints_with_notice;
 
 const SHOP: &str = "https://shop.example";
 const EVIL: &str = "https://evil.example";
@@ -97,15 +97,8 @@ fn calls() -> Vec<(Call, u16)> {
 
 #[tokio::test]
 async fn an_allowed_origin_may_read_every_answer_and_exactly_the_headers_that_are_sent() {
-    const REMOVED: Deprecation = Deprecation {
-        method: "POST",
-        path: "/api/newsletter",
-        replacement: "/api/v1/newsletter",
-        announced: NOW,
-        notice_days: 90,
-    };
     let app = Setup {
-        deprecations: &[REMOVED],
+        endpoints: endpoints_with_notice(),
         ..setup()
     }
     .limit("default", "100/60s")

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landing_api::adapters::counts::{FileCountStore, record_hourly};
-use landing_api::adapters::memory::{ManualClock, MemoryCountStore};
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use landing_api::domain::time::Timestamp;
 use landing_api::metrics::Metrics;
@@ -20,6 +19,7 @@ use crate::contracts::count_store::counts;
 use crate::fixtures::{logged, logged_async, make_fifo};
 use crate::harness::NOW;
 use crate::program::{Program, command};
+use crate::twins::{ManualClock, MemoryCountStore};
 
 /// When a minute's counts have been kept.
 const MINUTE: Duration = Duration::from_millis(60_010);

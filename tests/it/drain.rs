@@ -10,6 +10,7 @@ use hyper::client::conn::http2::{self, SendRequest};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::adapters::outbound::Roots;
+use landing_api::adapters::system::SystemEntropy;
 use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::http::server::ServerLimits;
 use serde_json::Value;
@@ -43,9 +44,16 @@ async fn waiting_sign_up(
 ) -> (Server, Connection) {
     let interrupt = CancellationToken::new();
     let (url, roots) = (provider.url("/"), Roots::of([]));
-    let notifier = WebhookNotifier::open(&url, None, roots, interrupt.clone()).unwrap();
+    let webhook = WebhookNotifier::open(
+        &url,
+        None,
+        roots,
+        Arc::new(SystemEntropy),
+        interrupt.clone(),
+    )
+    .unwrap();
     let setup = Setup {
-        notifier: Some(Arc::new(notifier)),
+        provider: Some(Arc::new(webhook)),
         ..Setup::default()
     };
     let server = Server::start_with(setup, limits, interrupt).await;

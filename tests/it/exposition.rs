@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::net::TcpStream;
 use std::path::Path;
 
 use http_body_util::BodyExt as _;
 use hyper::{Method, Request};
-use landing_api::http::admin::exposition;
+use landing_api::operator::exposition;
 use landing_api::ports::StoreError;
 
 use crate::harness::{Call, Setup, TestApp};
@@ -222,9 +222,16 @@ async fn other_paths_and_methods_are_not_answered() {
     }
 }
 
-/// The answer to a request over `admin.sock`, with its head.
-fn from_socket(socket: &Path, path: &str) -> String {
-    let mut stream = UnixStream::connect(socket).unwrap();
+/// The address of the admin page.
+fn admin_address(data_dir: &Path) -> String {
+    let link = crate::commands::run(&["admin", "link", "--json"], data_dir).json();
+    let url = link["url"].as_str().unwrap();
+    url.split('/').nth(2).unwrap().to_owned()
+}
+
+/// The answer to a request to the admin page's listener, with its head.
+fn from_listener(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
     write!(
         stream,
         "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -239,11 +246,11 @@ fn from_socket(socket: &Path, path: &str) -> String {
 fn the_program_serves_them_to_the_operator_alone() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = command(&dir.path().join("data"));
-    let program = Program::start(&mut command);
+    let program = Program::start(command.arg("--admin-listen=127.0.0.1:0"));
     let (status, _) = program.send("GET", "/metrics", "", "");
     assert_eq!(status, 404);
-    let socket = dir.path().join("data/admin.sock");
-    let ask = |path| from_socket(&socket, path);
+    let address = admin_address(&dir.path().join("data"));
+    let ask = |path| from_listener(&address, path);
     assert!(ask("/live").starts_with("HTTP/1.1 200 "));
     assert!(ask("/ready").ends_with("ready\n"));
     let answer = ask("/metrics");
@@ -280,8 +287,10 @@ async fn none_of_it_is_served_to_visitors() {
 #[tokio::test]
 async fn what_is_watched_is_exposed() {
     let dir = tempfile::tempdir().unwrap();
-    let program = Program::start(&mut command(&dir.path().join("data")));
-    let text = from_socket(&dir.path().join("data/admin.sock"), "/metrics");
+    let program =
+        Program::start(command(&dir.path().join("data")).arg("--admin-listen=127.0.0.1:0"));
+    let address = admin_address(&dir.path().join("data"));
+    let text = from_listener(&address, "/metrics");
     drop(program);
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/deploy");

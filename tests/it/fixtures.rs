@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::{LedgerStore, Tuning};
-use landing_api::adapters::memory::{MemoryRateLimiter, SeededEntropy};
+use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::adapters::open_error::OpenError;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::client::{LimitKey, Network, Subject};
@@ -32,6 +32,8 @@ use landing_api::ports::{
 use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
 use tokio::task::{JoinHandle, yield_now};
+
+use crate::twins::SeededEntropy;
 
 /// When most tests begin.
 pub(crate) const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
@@ -200,7 +202,7 @@ pub(crate) async fn sign_up_at(
     at: Timestamp,
 ) -> Result<Subscription, StoreError> {
     store
-        .subscribe(SignUp {
+        .keep(SignUp {
             email: address(name),
             origin,
             at,
@@ -393,16 +395,21 @@ pub(crate) async fn refund(
     limiter.refund(receipt, now).await.unwrap()
 }
 
+/// A limiter that a restart makes forget its windows.
+pub(crate) fn limiter_in_memory() -> SledRateLimiter {
+    SledRateLimiter::in_memory(&Policies::default(), START)
+}
+
 /// A limiter in memory. Before it does what it is asked, `fault` may fail or panic, which is told the name of
 /// the call.
 pub(crate) struct FaultyRateLimiter {
-    inner: MemoryRateLimiter,
+    inner: SledRateLimiter,
     fault: fn(&str) -> Result<(), LimiterError>,
 }
 
 impl FaultyRateLimiter {
     pub(crate) fn new(fault: fn(&str) -> Result<(), LimiterError>) -> Self {
-        let inner = MemoryRateLimiter::default();
+        let inner = limiter_in_memory();
         Self { inner, fault }
     }
 }
@@ -492,8 +499,8 @@ impl<L: RateLimiter> RateLimiter for Delayed<L> {
 
 #[async_trait]
 impl<S: ContactStore> ContactStore for Delayed<S> {
-    async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
-        delayed(self.0.subscribe(sign_up)).await
+    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+        delayed(self.0.keep(sign_up)).await
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {

@@ -1,6 +1,6 @@
 //! README and the handbook: they agree with the program, and what they link to is there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -115,7 +115,8 @@ fn every_policy_stands_there_with_its_default() {
     let rows = rows("data/handbook/limits.md");
     for policy in PolicyName::ALL {
         let name = format!("`{}`", policy.as_str());
-        let row = rows.iter().find(|row| row[0] == name).unwrap();
+        let row = rows.iter().find(|row| row[0] == name);
+        let row = row.unwrap_or_else(|| panic!("{name} is not in data/handbook/limits.md"));
         let quota = policy.default_quota().to_string();
         assert_eq!(row[1], quota, "{name}");
     }
@@ -134,8 +135,9 @@ pub(crate) fn metrics() -> BTreeSet<String> {
 fn every_tool_stands_there() {
     let rows = rows("data/handbook/agents.md");
     for tool in Tool::ALL {
-        let name = format!("`{}`", tool.name());
-        assert!(rows.iter().any(|row| row[0] == name), "{name}");
+        let name = format!("`{}`", tool.as_str());
+        let is_there = rows.iter().any(|row| row[0] == name);
+        assert!(is_there, "{name} is not in data/handbook/agents.md");
     }
 }
 
@@ -159,7 +161,7 @@ fn every_flag_of_the_help_stands_there_and_no_other() {
         .collect();
     of_help.sort_unstable();
     of_handbook.sort_unstable();
-    assert_eq!(of_help, of_handbook);
+    assert_eq!(of_help, of_handbook, "data/handbook/operate.md");
 }
 
 fn print(topic: &[&str]) -> Output {
@@ -301,4 +303,74 @@ fn every_command_that_is_shown_is_one() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn every_section_has_example_questions() {
+    const EACH: usize = 5;
+    for (questions, pages) in [
+        ("en", &["help.md", "guide.md"][..]),
+        ("de", &["help.de.md"]),
+        ("fr", &["help.fr.md"]),
+        ("es", &["help.es.md"]),
+    ] {
+        let file = format!("data/assistant/questions.{questions}.txt");
+        let text = read(&file);
+        let examples: BTreeMap<_, _> = format!("\n{text}")
+            .split("\n# ")
+            .skip(1)
+            .map(|part| {
+                let (title, examples) = part.split_once('\n').unwrap_or((part, ""));
+                let examples = examples.lines().filter(|line| !line.is_empty());
+                (title.to_owned(), examples.count())
+            })
+            .collect();
+        let mut titles = BTreeSet::from(["-".to_owned()]);
+        for page in pages {
+            let source = read(Path::new("data").join(page));
+            let sections = source.lines().filter_map(|line| line.strip_prefix("## "));
+            titles.extend(sections.map(str::to_owned));
+        }
+        for title in &titles {
+            let count = examples.get(title).copied().unwrap_or_default();
+            let few = format!("put {EACH} questions under \"# {title}\" into {file}");
+            assert!(count >= EACH, "{few}");
+        }
+        let unused: Vec<_> = examples.keys().filter(|it| !titles.contains(*it)).collect();
+        assert!(unused.is_empty(), "{file}: no page has {unused:?}");
+    }
+}
+
+/// The text files under a folder, without the tools that checks download.
+fn texts_under(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            if !path.ends_with(".ci/tools") {
+                texts_under(&path, found);
+            }
+        } else if let Ok(text) = fs::read_to_string(&path) {
+            found.push((path, text));
+        }
+    }
+}
+
+#[test]
+fn no_text_refers_to_a_specification_that_is_not_here() {
+    let mut texts = vec![(root().join("README.md"), read("README.md"))];
+    for folder in ["src", "data", "tests", "benches", ".ci"] {
+        texts_under(&root().join(folder), &mut texts);
+    }
+    let this = Path::new(file!()).file_name();
+    for (path, text) in texts.iter().filter(|(path, _)| path.file_name() != this) {
+        for (at, line) in text.lines().enumerate() {
+            let line = line.to_lowercase();
+            let mut numbered = line.split("spec ").skip(1);
+            let is_numbered = numbered.any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+            let is_named = line.contains("spec.md") || line.contains("the specification");
+            let advice = "cite the RFC, or say the rule";
+            let place = format!("{}:{}", path.display(), at + 1);
+            assert!(!is_numbered && !is_named, "{place}: {advice}: {line}");
+        }
+    }
 }

@@ -9,31 +9,32 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Bytes};
 use hyper::{HeaderMap, Method, Request, StatusCode};
-use landing_api::adapters::memory::{
-    ManualClock, MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRateLimiter,
-    MemoryRevocationList, MemoryStoreMaintenance, ScriptedModelClient, SeededEntropy,
-};
+use landing_api::adapters::limiter::SledRateLimiter;
 use landing_api::app::App;
 use landing_api::domain::chat::Conversation;
 use landing_api::domain::contact::RevealExisting;
-use landing_api::domain::deprecation::Deprecation;
 use landing_api::domain::policy::{Policies, PolicyName};
 use landing_api::domain::secret::Secret;
 use landing_api::domain::settings::Settings;
 use landing_api::domain::time::Timestamp;
-use landing_api::http::client_ip::TrustedProxies;
-use landing_api::http::cors::AllowedOrigins;
-use landing_api::http::endpoints;
-use landing_api::http::problem;
+use landing_api::http::answer::cors::AllowedOrigins;
+use landing_api::http::answer::problem;
+use landing_api::http::endpoint::Endpoint;
+use landing_api::http::endpoints::{self, ENDPOINTS};
+use landing_api::http::request::client_ip::TrustedProxies;
 use landing_api::http::service::LandingService;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
-    AnswerSink, Clock, ModelClient, ModelError, RateLimiter, SubscriptionNotifier,
+    AnswerSink, Clock, ContactStore, ModelClient, ModelError, RateLimiter, SignUps,
 };
 use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
 use serde_json::Value;
 
 use crate::openapi_contract::contract::CONTRACT;
+use crate::twins::{
+    ManualClock, MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRevocationList,
+    MemoryStoreMaintenance, ScriptedModelClient, SeededEntropy,
+};
 
 /// 2026-11-21T12:00:00Z.
 pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_795_262_400_000);
@@ -50,12 +51,13 @@ pub(crate) struct Setup {
     pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) model_fallback: Option<Arc<dyn ModelClient>>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
-    pub(crate) notifier: Option<Arc<dyn SubscriptionNotifier>>,
+    /// Takes the sign-ups in place of the contacts.
+    pub(crate) provider: Option<Arc<dyn SignUps>>,
     pub(crate) allowed_origins: &'static [&'static str],
     pub(crate) trusted_proxies: &'static [&'static str],
     pub(crate) site_files: Vec<SiteFile>,
     pub(crate) site_images: Vec<SiteImage>,
-    pub(crate) deprecations: &'static [Deprecation],
+    pub(crate) endpoints: &'static [&'static Endpoint],
     pub(crate) hsts_max_age_s: Option<u64>,
     /// In place of the one that a test sets.
     pub(crate) clock: Option<Arc<dyn Clock>>,
@@ -70,13 +72,13 @@ impl Default for Setup {
             checks_forms: true,
             model: Arc::new(ScriptedModelClient::default()),
             model_fallback: None,
-            limiter: Arc::new(MemoryRateLimiter::default()),
-            notifier: None,
+            limiter: Arc::new(SledRateLimiter::in_memory(&Policies::default(), NOW)),
+            provider: None,
             allowed_origins: &[],
             trusted_proxies: &[],
             site_files: Vec::new(),
             site_images: Vec::new(),
-            deprecations: &[],
+            endpoints: ENDPOINTS,
             hsts_max_age_s: None,
             clock: None,
         }
@@ -97,35 +99,28 @@ impl Setup {
         let contacts = Arc::new(MemoryContactStore::default());
         let keys = Arc::new(MemoryKeyIssuer::default());
         let revocations = Arc::new(MemoryRevocationList::default());
+        let origins = self.allowed_origins.iter().map(|&origin| origin.to_owned());
         let settings = Settings {
             base_url: self.base_url.to_owned(),
-            service_name: "Landing API".to_owned(),
-            erp_url: None,
             policies: self.policies,
-            key_lifetime_ms: 90 * 86_400_000,
             reveal_existing: self.reveal_existing,
             checks_forms: self.checks_forms,
+            passes_sign_ups_on: self.provider.is_some(),
+            allowed_origins: origins.clone().collect(),
+            trusts_proxies: !self.trusted_proxies.is_empty(),
+            ..crate::site::facts().settings
         };
         let facts = SiteFacts {
             settings: settings.clone(),
-            has_model: false,
-            falls_back: false,
-            passes_sign_ups_on: self.notifier.is_some(),
-            allowed_origins: self
-                .allowed_origins
-                .iter()
-                .map(|&origin| origin.to_owned())
-                .collect(),
-            imprint_url: None,
-            privacy_url: None,
-            trusts_proxies: !self.trusted_proxies.is_empty(),
-            deprecated: self.deprecations,
+            deprecated: endpoints::deprecated(self.endpoints),
         };
         let site = site(&facts, &self.site_files, &self.site_images);
         let metrics = Arc::new(Metrics::new(endpoints::names()));
         let app = Arc::new(App {
             contacts: contacts.clone(),
-            notifier: self.notifier,
+            sign_ups: self
+                .provider
+                .unwrap_or_else(|| Arc::new(contacts.clone() as Arc<dyn ContactStore>)),
             keys: keys.clone(),
             revocations: revocations.clone(),
             maintenance: Arc::new(MemoryStoreMaintenance),
@@ -139,13 +134,12 @@ impl Setup {
             settings,
             metrics: metrics.clone(),
         });
-        let origins = self.allowed_origins.iter().map(|&origin| origin.to_owned());
         let proxies = self
             .trusted_proxies
             .iter()
             .map(|cidr| cidr.parse().unwrap());
         let service = LandingService::new(app.clone(), &site, [1; 16], Duration::from_secs(10))
-            .deprecating(self.deprecations)
+            .serving(self.endpoints)
             .allowing(AllowedOrigins::new(origins))
             .behind(TrustedProxies::new(proxies))
             .insisting_on_https(self.hsts_max_age_s);
@@ -344,10 +338,6 @@ impl TestApp {
         &self.app
     }
 
-    pub(crate) fn app(&self) -> &App {
-        &self.app
-    }
-
     /// Sends a request and checks what every answer must fulfil.
     pub(crate) async fn send(&self, call: Call) -> Reply {
         let mut request = Request::builder().method(call.method).uri(&call.path);
@@ -507,7 +497,7 @@ fn check_rpc_error(reply: &Reply) {
     assert_eq!(answer.get("result"), None);
 }
 
-/// Spec 2.13.
+/// RFC 9457, with the members of every problem.
 fn check_problem(base_url: &str, id: &str, reply: &Reply) {
     assert_eq!(
         reply.header("content-type"),

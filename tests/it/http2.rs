@@ -6,7 +6,7 @@ use http_body_util::Empty;
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use landing_api::http::server::ServerLimits;
+use landing_api::http::server::{STOP_GRACE, ServerLimits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -297,4 +297,46 @@ async fn a_reader_of_a_byte_now_and_then_is_let_go_and_one_that_is_only_slow_is_
     let (elapsed, taken) = read_slowly(4096, stall / 2, 10 * 8192).await;
     assert_eq!(taken, 10 * 8192);
     assert!(elapsed >= 9 * stall, "{elapsed:?}");
+}
+
+/// Answers pings until the server says that it ends the connection, and how long that took.
+async fn until_goodbye(connection: &mut Connection) -> Duration {
+    let began = Instant::now();
+    loop {
+        match connection.frame().await.expect("GOAWAY comes first") {
+            (GOAWAY, ..) => return began.elapsed(),
+            (PING, flags, _, payload) if flags & ACK == 0 => {
+                connection.send(frame(PING, ACK, 0, &payload)).await;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_client_is_told_before_the_connection_ends() {
+    let (idle, grace) = (ServerLimits::default().idle_deadline, STOP_GRACE);
+    let server = server().await;
+    let mut connection = Connection::begin(&server, 65_535).await;
+    let elapsed = until_goodbye(&mut connection).await;
+    assert!((idle..idle + grace).contains(&elapsed), "{elapsed:?}");
+    // A request that was on its way is answered.
+    let head = frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/livez"));
+    connection.send(head).await;
+    let mut body = Vec::new();
+    while let Some((kind, flags, _, payload)) = connection.frame().await {
+        match kind {
+            DATA => body.extend(payload),
+            PING if flags & ACK == 0 => connection.send(frame(PING, ACK, 0, &payload)).await,
+            _ => {}
+        }
+    }
+    assert_eq!(body, br#"{"live":true}"#);
+
+    // One that answers nothing more is waited for no longer than the grace.
+    let mut silent = Connection::begin(&server, 65_535).await;
+    until_goodbye(&mut silent).await;
+    let began = Instant::now();
+    silent.rest().await;
+    assert!(began.elapsed() <= 2 * grace, "{:?}", began.elapsed());
 }

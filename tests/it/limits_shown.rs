@@ -1,23 +1,13 @@
 //! What the operator is shown about limits, and resets.
 
-use std::net::IpAddr;
-
-use landing_api::domain::client::Network;
-use landing_api::domain::email::EmailAddress;
 use landing_api::domain::policy::PolicyName;
-use landing_api::usecases::limits::{
-    ClientIdentity, WindowUsage, reset_identity, show_identity, show_limits,
-};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::harness::{Call, NOW, Setup, TestApp, VISITOR};
+use crate::harness::{Call, Setup, TestApp, VISITOR};
 use crate::mcp::ask;
+use crate::operator;
 
 const HOME: &str = "2001:db8:1:2::1";
-
-fn network(address: &str) -> Network {
-    Network::from(address.parse::<IpAddr>().unwrap())
-}
 
 fn sign_up(email: &str) -> Call {
     Call::post("/api/v1/newsletter", json!({ "email": email }).to_string())
@@ -28,13 +18,27 @@ fn chat() -> Call {
     Call::post("/api/v1/assistant/chat", body.to_string())
 }
 
-/// What an identity has used under each policy that counts it.
-async fn used(app: &TestApp, identity: ClientIdentity<'_>) -> Vec<(&'static str, u32)> {
-    let usages = show_identity(app.app().meter(), identity, NOW)
+/// What a client has used under each policy that counts it.
+async fn used(app: &TestApp, client: Value) -> Vec<(String, u64)> {
+    let rows = operator::ask(app, "limits show", client).await.unwrap();
+    let used = |row: &Value| {
+        let policy = row["policy"].as_str().unwrap().to_owned();
+        (policy, row["clients"][0]["used"].as_u64().unwrap())
+    };
+    rows.as_array().unwrap().iter().map(used).collect()
+}
+
+async fn reset(app: &TestApp, client: &Value) -> Value {
+    operator::ask(app, "limits reset", client.clone())
         .await
-        .unwrap();
-    let used = |it: &WindowUsage| (it.standing.policy.as_str(), it.standing.used());
-    usages.iter().map(used).collect()
+        .unwrap()
+}
+
+fn pairs(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
+    expected
+        .iter()
+        .map(|(policy, used)| ((*policy).to_owned(), *used))
+        .collect()
 }
 
 #[tokio::test]
@@ -52,8 +56,8 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
         app.send(chat().from(address)).await;
         app.send(ask().from(address)).await;
         app.send(ask().from(address).bearer(&key)).await;
-        let from_here = ClientIdentity::Network(network(address));
-        let expected = [
+        let from_here = json!({ "ip": address });
+        let expected = pairs(&[
             ("default", 6),
             ("ip", 7),
             ("keys", 1),
@@ -62,57 +66,68 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
             ("assistant", 1),
             ("assistant-ip", 3),
             ("newsletter-form", 0),
-        ];
-        assert_eq!(used(&app, from_here).await, expected);
-        let secrets = &app.app().secrets;
-        let identity = |text| ClientIdentity::from_credential(text, secrets).unwrap();
-        let with_key = identity(&key);
-        assert_eq!(
-            used(&app, with_key).await,
-            [("default", 1), ("assistant", 1)]
-        );
+        ]);
+        assert_eq!(used(&app, from_here.clone()).await, expected);
+        let with_key = json!({ "key": key });
+        let expected = pairs(&[("default", 1), ("assistant", 1)]);
+        assert_eq!(used(&app, with_key.clone()).await, expected);
         let token = agent["access_token"].as_str().unwrap();
         app.send(Call::get("/api/v1/health").from(address).bearer(token))
             .await;
         for name in [token, agent["client_id"].as_str().unwrap()] {
-            assert_eq!(
-                used(&app, identity(name)).await,
-                [("default", 1), ("assistant", 0)]
-            );
+            let expected = pairs(&[("default", 1), ("assistant", 0)]);
+            assert_eq!(used(&app, json!({ "key": name })).await, expected);
         }
-        let ada = EmailAddress::parse("ada@example.com").unwrap();
-        let sign_up = ClientIdentity::SignUp(network(address), &ada);
-        assert_eq!(used(&app, sign_up).await, [("newsletter", 1)]);
-        let elsewhere = ClientIdentity::SignUp(network("198.51.100.1"), &ada);
-        assert_eq!(used(&app, elsewhere).await, [("newsletter", 0)]);
+        let sign_up = |ip: &str| json!({"ip": ip, "email": "Ada@example.com"});
+        let (here, elsewhere) = (sign_up(address), sign_up("198.51.100.1"));
+        assert_eq!(used(&app, here.clone()).await, pairs(&[("newsletter", 1)]));
+        assert_eq!(used(&app, elsewhere).await, pairs(&[("newsletter", 0)]));
         // Each is reset without the others.
-        let meter = app.app().meter();
-        assert_eq!(reset_identity(meter, with_key, None).await, Ok(2));
-        assert_eq!(
-            used(&app, with_key).await,
-            [("default", 0), ("assistant", 0)]
-        );
-        assert_eq!(reset_identity(meter, sign_up, None).await, Ok(1));
-        assert_eq!(used(&app, from_here).await[1], ("ip", 8));
-        assert_eq!(reset_identity(meter, from_here, None).await, Ok(8));
-        assert!(
-            used(&app, from_here)
-                .await
-                .iter()
-                .all(|(_, used)| *used == 0)
-        );
+        assert_eq!(reset(&app, &with_key).await, json!({"windows": 2}));
+        let expected = pairs(&[("default", 0), ("assistant", 0)]);
+        assert_eq!(used(&app, with_key).await, expected);
+        assert_eq!(reset(&app, &here).await, json!({"windows": 1}));
+        assert_eq!(used(&app, from_here.clone()).await[1], ("ip".to_owned(), 8));
+        let only = json!({"ip": address, "policy": "ip"});
+        assert_eq!(reset(&app, &only).await, json!({"windows": 1}));
+        // One for each other policy that has counted it.
+        assert_eq!(reset(&app, &from_here).await, json!({"windows": 6}));
+        let left = used(&app, from_here).await;
+        assert!(left.iter().all(|(_, used)| *used == 0), "{left:?}");
     }
 }
 
 #[tokio::test]
-async fn what_is_no_credential_names_nobody() {
+async fn what_names_nobody_is_refused() {
     let app = TestApp::new();
-    for text in ["", "lak_", "192.0.2.1", "reg_A", "lat_A", "ada@example.com"] {
-        assert_eq!(
-            ClientIdentity::from_credential(text, &app.app().secrets),
-            None
-        );
+    for (params, told) in [
+        (json!({"key": "lak_"}), "the id of a key is not enough"),
+        (json!({"key": "192.0.2.1"}), "the id of a key is not enough"),
+        (json!({"key": "reg_A"}), "the id of a key is not enough"),
+        (json!({"key": "lat_A"}), "the id of a key is not enough"),
+        (
+            json!({"key": "ada@example.com"}),
+            "the id of a key is not enough",
+        ),
+        (json!({"ip": "localhost"}), "ip must be an IP address"),
+        (
+            json!({"ip": "::1", "email": "ada"}),
+            "the address must be an e-mail address",
+        ),
+        (json!({"policy": "newsleter"}), "no policy has this name"),
+        (json!({"client": "xyz"}), "must be a hash"),
+    ] {
+        for operation in ["limits show", "limits reset"] {
+            let answer = operator::ask(&app, operation, params.clone()).await;
+            let refused = answer.unwrap_err().to_string();
+            assert!(refused.contains(told), "{operation} {params}: {refused}");
+        }
     }
+    let nobody = operator::ask(&app, "limits reset", json!({})).await;
+    assert_eq!(
+        nobody.unwrap_err().to_string(),
+        "say whose limits are to be reset"
+    );
 }
 
 #[tokio::test]
@@ -126,30 +141,31 @@ async fn every_policy_is_shown_with_its_busiest_windows() {
     }
     app.send(Call::get("/api/v1/health").from("198.51.100.1"))
         .await;
-    let policies = show_limits(app.app().meter(), 1, NOW).await.unwrap();
-    let names: Vec<_> = policies.iter().map(|it| it.policy).collect();
-    assert_eq!(names, PolicyName::ALL);
+    let show = async |params| operator::ask(&app, "limits show", params).await.unwrap();
+    let policies = show(json!({"top": 1})).await;
+    let policies = policies.as_array().unwrap();
+    let names: Vec<_> = policies.iter().map(|it| it["policy"].as_str()).collect();
+    assert_eq!(names, PolicyName::ALL.map(|it| Some(it.as_str())));
     let of = |policy: PolicyName| {
-        let found = &policies[usize::from(policy.tag())];
-        let busiest = found.busiest.iter();
-        let busiest = busiest.map(|it| (it.standing.used(), it.standing.is_violated));
-        (
-            found.quota.map(|it| it.to_string()),
-            busiest.collect::<Vec<_>>(),
-        )
+        let found = policies.iter().find(|it| it["policy"] == policy.as_str());
+        let found = found.unwrap();
+        let busiest = found["clients"].as_array().unwrap().iter();
+        let busiest = busiest.map(|it| (it["used"].as_u64().unwrap(), it["remaining"] == 0));
+        (found["limit"].as_str(), busiest.collect::<Vec<_>>())
     };
-    assert_eq!(
-        of(PolicyName::Ip),
-        (Some("1800/1m".to_owned()), vec![(3, false)])
-    );
-    assert_eq!(
-        of(PolicyName::Newsletter),
-        (Some("1/1m".to_owned()), vec![(1, true)])
-    );
+    assert_eq!(of(PolicyName::Ip), (Some("1800/1m"), vec![(3, false)]));
+    assert_eq!(of(PolicyName::Newsletter), (Some("1/1m"), vec![(1, true)]));
     assert_eq!(of(PolicyName::NewsletterAll).1, [(1, false)]);
     assert_eq!(of(PolicyName::Keys), (None, vec![]));
-    let here = ClientIdentity::Network(network(VISITOR));
-    let here = show_identity(app.app().meter(), here, NOW).await.unwrap();
-    let busiest = &policies[usize::from(PolicyName::Ip.tag())].busiest[0];
+    let here = show(json!({"ip": VISITOR})).await;
+    let busiest = policies.iter().find(|it| it["policy"] == "ip").unwrap();
     assert_eq!(here[1], *busiest);
+    // One policy alone, by its name or a client's hash.
+    let hash = busiest["clients"][0]["client"].clone();
+    for alone in [
+        json!({"policy": "ip", "top": 1}),
+        json!({"client": hash, "top": 1}),
+    ] {
+        assert_eq!(show(alone).await, json!([busiest]));
+    }
 }

@@ -22,6 +22,7 @@ mod compression;
 mod contracts;
 mod cors;
 mod counts;
+mod credential_cache;
 mod discovery;
 mod doctor;
 mod drain;
@@ -65,5 +66,7 @@ mod site_dir;
 mod streaming;
 mod systemd;
 mod transport;
+#[path = "../support/mod.rs"]
+mod twins;
 mod versions;
 mod window;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use landing_api::adapters::ledger::Tuning;
-use landing_api::adapters::memory::{ScriptedModelClient, ScriptedSubscriptionNotifier};
 use landing_api::domain::credential::Fingerprint;
 use landing_api::domain::hourly_counts::Counted;
 use landing_api::domain::policy::PolicyName;
@@ -14,6 +13,7 @@ use serde_json::json;
 
 use crate::fixtures::{House, START};
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
+use crate::twins::{ScriptedModelClient, ScriptedSignUps};
 
 const HEALTH: &str = "/api/v1/health";
 
@@ -150,16 +150,16 @@ async fn sign_ups_keys_and_agents_count_when_they_are_there() {
 
 #[tokio::test]
 async fn what_the_provider_says_is_counted() {
-    let notifier = Arc::new(ScriptedSubscriptionNotifier::default());
+    let provider = Arc::new(ScriptedSignUps::default());
     let app = Setup {
-        notifier: Some(notifier.clone()),
+        provider: Some(provider.clone()),
         ..Setup::default()
     }
     .start();
     app.send(sign_up("ada@example.com")).await;
-    notifier.fail_with(Some(NotifyError::Overloaded));
+    provider.fail_with(Some(NotifyError::Overloaded));
     app.send(sign_up("bob@example.com")).await;
-    notifier.fail_with(Some(NotifyError::Failed("no".to_owned())));
+    provider.fail_with(Some(NotifyError::Failed("no".to_owned())));
     app.send(sign_up("bob@example.com")).await;
     app.send(sign_up("bob@example.com")).await;
     let webhook = &app.metrics.webhook;

@@ -5,31 +5,40 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use landing_api::adapters::memory::ScriptedSubscriptionNotifier;
 use landing_api::adapters::outbound::Roots;
+use landing_api::adapters::system::SystemEntropy;
 use landing_api::adapters::webhook::WebhookNotifier;
 use landing_api::adapters::webhook::signature::WebhookSecret;
-use landing_api::ports::{NotifyError, StoreError, SubscriptionNotifier};
+use landing_api::ports::{Entropy, EntropyError, NotifyError, SignUps, StoreError};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::provider::{Provider, Script};
+use crate::twins::ScriptedSignUps;
 
 const PATH: &str = "/api/v1/newsletter";
 const ALIAS: &str = "/api/newsletter";
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
-fn app(notifier: Arc<dyn SubscriptionNotifier>) -> TestApp {
+fn app(provider: Arc<dyn SignUps>) -> TestApp {
     Setup {
-        notifier: Some(notifier),
+        provider: Some(provider),
         ..Setup::default()
     }
     .start()
 }
 
 pub(crate) fn webhook(url: &str, secret: Option<WebhookSecret>) -> WebhookNotifier {
-    WebhookNotifier::open(url, secret, Roots::of([]), CancellationToken::new()).unwrap()
+    let entropy = Arc::new(SystemEntropy);
+    WebhookNotifier::open(
+        url,
+        secret,
+        Roots::of([]),
+        entropy,
+        CancellationToken::new(),
+    )
+    .unwrap()
 }
 
 fn app_before(provider: &Provider) -> TestApp {
@@ -210,36 +219,57 @@ async fn past_256_on_their_way_sign_ups_are_refused_at_once() {
     assert!(provider.requests().len() <= 64, "posted at once");
 }
 
+/// The system's generator has failed.
+struct NoEntropy;
+
+impl Entropy for NoEntropy {
+    fn fill(&self, _bytes: &mut [u8]) -> Result<(), EntropyError> {
+        Err(EntropyError("the secret cause".to_owned()))
+    }
+}
+
+#[tokio::test]
+async fn a_sign_up_without_an_id_is_not_posted_and_given_back() {
+    let provider = Provider::start(Script::Answer(200)).await;
+    let (url, stop) = (provider.url("/"), CancellationToken::new());
+    let entropy = Arc::new(NoEntropy);
+    let webhook = WebhookNotifier::open(&url, None, Roots::of([]), entropy, stop).unwrap();
+    let app = app(Arc::new(webhook));
+    let reply = app.send(sign_up(PATH, "ada@example.com")).await;
+    check_refunded(&app, &reply);
+    assert!(provider.requests().is_empty());
+}
+
 #[tokio::test]
 async fn exactly_the_failed_entry_is_given_back() {
-    let notifier = Arc::new(ScriptedSubscriptionNotifier::default());
-    let app = app(notifier.clone());
+    let provider = Arc::new(ScriptedSignUps::default());
+    let app = app(provider.clone());
     for remaining in [7, 6] {
         let reply = app.send(sign_up(PATH, "ada@example.com")).await;
         assert_eq!(reply.remaining(), remaining);
         app.clock.advance_ms(10_000);
     }
-    notifier.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
+    provider.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
     for path in [PATH, ALIAS, PATH] {
         let reply = app.send(sign_up(path, "ada@example.com")).await;
         assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(reply.remaining(), 6);
         assert_eq!(reply.header("ratelimit-reset"), Some("880"));
     }
-    notifier.fail_with(None);
+    provider.fail_with(None);
     for (path, remaining) in [(ALIAS, 5), (PATH, 4)] {
         let reply = app.send(sign_up(path, "ada@example.com")).await;
         assert_eq!(reply.remaining(), remaining, "both paths share a count");
     }
-    assert_eq!(notifier.told().len(), 4);
+    assert_eq!(provider.taken().len(), 4);
     assert!(app.contacts.is_empty());
 }
 
 #[tokio::test]
 async fn a_network_cannot_knock_at_a_provider_without_end() {
-    let notifier = Arc::new(ScriptedSubscriptionNotifier::default());
-    let app = app(notifier.clone());
-    notifier.fail_with(Some(NotifyError::Overloaded));
+    let provider = Arc::new(ScriptedSignUps::default());
+    let app = app(provider.clone());
+    provider.fail_with(Some(NotifyError::Overloaded));
     for failed in 1..=120 {
         let reply = app.send(sign_up(PATH, "ada@example.com")).await;
         assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
@@ -260,9 +290,9 @@ async fn a_network_cannot_knock_at_a_provider_without_end() {
 
 #[tokio::test]
 async fn bad_requests_and_refusals_reach_no_provider() {
-    let notifier = Arc::new(ScriptedSubscriptionNotifier::default());
+    let provider = Arc::new(ScriptedSignUps::default());
     let app = Setup {
-        notifier: Some(notifier.clone()),
+        provider: Some(provider.clone()),
         ..Setup::default()
     }
     .limit("newsletter", "1/15m")
@@ -274,12 +304,12 @@ async fn bad_requests_and_refusals_reach_no_provider() {
     app.send(sign_up(PATH, "ada@example.com")).await;
     let refused = app.send(sign_up(ALIAS, "ada@example.com")).await;
     assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(notifier.told().len(), 1);
+    assert_eq!(provider.taken().len(), 1);
 }
 
 #[tokio::test]
 async fn health_asks_the_store_of_keys_and_not_the_one_of_contacts() {
-    let app = app(Arc::new(ScriptedSubscriptionNotifier::default()));
+    let app = app(Arc::new(ScriptedSignUps::default()));
     let failure = || Some(StoreError::Unavailable("disk on fire".to_owned()));
     app.contacts.fail_with(failure());
     let reply = app.send(Call::get("/api/v1/health")).await;

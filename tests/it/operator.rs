@@ -1,58 +1,155 @@
-//! What the operator does with contacts, keys and agents, over the stores in memory.
+//! What the operator asks for, whoever asks: over a service in memory.
 
-use landing_api::adapters::memory::{MemoryContactStore, MemoryKeyIssuer, MemoryRevocationList};
+use std::sync::Arc;
+
+use futures_util::TryStreamExt as _;
 use landing_api::domain::agent::Registration;
-use landing_api::domain::credential::{ApiKey, KeyName, KeyRecord, KeyState};
+use landing_api::domain::credential::{ApiKey, KeyRecord};
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::{ContactStore as _, KeyIssuer, RevocationList, StoreError};
-use landing_api::usecases::agents::{self, AgentRevocation};
-use landing_api::usecases::contacts::{self, Imported};
-use landing_api::usecases::keys::{self, RevokedKey};
+use landing_api::operator::operate;
+use landing_api::operator::operation::{Answer, OperatorError, OperatorRequest};
+use landing_api::ports::{ContactStore as _, KeyIssuer as _, RevocationList as _, StoreError};
+use serde_json::{Value, json};
 
-use crate::fixtures::{START, address, imported, key_record, listed, registration};
+use crate::fixtures::{address, key_record};
+use crate::harness::{NOW, TestApp};
+
+/// What `operation` answers; a list of rows is an array.
+pub(crate) async fn ask(
+    app: &TestApp,
+    operation: &str,
+    params: Value,
+) -> Result<Value, OperatorError> {
+    ask_with(app, operation, params, "").await
+}
+
+/// The same with rows to read.
+async fn ask_with(
+    app: &TestApp,
+    operation: &str,
+    params: Value,
+    rows: &str,
+) -> Result<Value, OperatorError> {
+    let mut request = OperatorRequest::new(Arc::clone(app.shared_app()), params.into());
+    let rows = vec![Ok(rows.to_owned().into())];
+    request.rows = Box::pin(futures_util::stream::iter(rows));
+    match operate(operation, request).await? {
+        Answer::One(value) => Ok(value),
+        Answer::Rows(lines) => {
+            let lines: Vec<_> = lines.try_collect().await?;
+            let lines = lines.concat();
+            let lines = std::str::from_utf8(&lines).unwrap().lines();
+            Ok(lines
+                .map(|line| -> Value { serde_json::from_str(line).unwrap() })
+                .collect())
+        }
+    }
+}
+
+/// The error's text.
+fn refused(answer: Result<Value, OperatorError>) -> String {
+    answer.unwrap_err().to_string()
+}
 
 fn failure() -> StoreError {
     StoreError::Unavailable("on purpose".to_owned())
 }
 
+fn rows(names: &[&str]) -> String {
+    let row = |(line, name)| json!({"line": line, "email": format!("{name}@example.com")});
+    (1..)
+        .zip(names)
+        .map(|it| format!("{}\n", row(it)))
+        .collect()
+}
+
 #[tokio::test]
 async fn contacts_are_imported_counted_and_forgotten() {
-    let store = MemoryContactStore::default();
-    let names = ["ada", "bob", "cy"];
-    let mut done = Imported::default();
-    for _ in 0..2 {
-        let rows = names.iter().zip(0..).map(|(name, day)| {
-            let at = START.plus_ms(day * 1000);
-            imported(name, at)
-        });
-        let added = contacts::import(&store, rows.collect(), false, &mut done).await;
-        assert_eq!(added, Ok(()));
+    let app = TestApp::new();
+    let import = async |rows: &str| ask_with(&app, "contacts import", json!({}), rows).await;
+    let times = ["2026-01-01", "2026-01-02", "2026-01-03"];
+    let people = ["ada", "bob", "cy"].iter().zip(times).zip(1..);
+    let people = people.map(|((name, at), line)| {
+        let email = format!("{name}@example.com");
+        format!(
+            "{}\n",
+            json!({"line": line, "email": email, "subscribed_at": at})
+        )
+    });
+    let people: String = people.collect();
+    for (created, known) in [(3, 0), (0, 3)] {
+        let report = import(&people).await.unwrap();
+        assert_eq!(
+            [&report["created"], &report["known"], &report["forgotten"]],
+            [&json!(created), &json!(known), &json!(0)]
+        );
     }
-    let expected = Imported {
-        created: 3,
-        known: 3,
-        forgotten: 0,
-    };
-    assert_eq!(done, expected);
-    let second = Some(START.plus_ms(1000));
-    for (since, until, count) in [(None, None, 3), (second, None, 2), (None, second, 1)] {
-        assert_eq!(contacts::count(&store, since, until).await, Ok(count));
-        let found = listed(store.list(since, until).await).await;
-        assert_eq!(found.len() as u64, count);
+    for (period, count) in [
+        (json!({}), 3),
+        (json!({"since": "2026-01-02"}), 2),
+        (json!({"until": "2026-01-02"}), 1),
+        (json!({"days": "30000"}), 3),
+        (json!({"days": "1"}), 0),
+    ] {
+        let counted = ask(&app, "contacts count", period.clone()).await.unwrap();
+        assert_eq!(counted, json!({"contacts": count}), "{period}");
+        let found = ask(&app, "contacts list", period).await.unwrap();
+        assert_eq!(found.as_array().unwrap().len(), count);
     }
-    let erasure = store.forget(&[address("bob"), address("zoe")], START).await;
-    let erasure = erasure.unwrap();
-    assert_eq!(erasure.was_known, [true, false]);
-    assert!(erasure.is_complete());
-    assert_eq!(store.find(&address("bob")).await, Ok(None));
-    let again = vec![imported("bob", START), imported("zoe", START)];
-    let mut done = Imported::default();
-    let added = contacts::import(&store, again, false, &mut done).await;
-    assert_eq!((added, done.forgotten), (Ok(()), 2));
-    store.fail_with(Some(failure()));
-    let refused = contacts::import(&store, vec![imported("dan", START)], false, &mut done).await;
-    assert_eq!((refused, done.created), (Err(failure()), 0));
-    assert_eq!(contacts::count(&store, None, None).await, Err(failure()));
+    let wrong = refused(ask(&app, "contacts list", json!({"since": "yesterday"})).await);
+    assert_eq!(wrong, "since and until must be times");
+
+    let both = json!({"email": ["bob@example.com", "Zoe@example.com"]});
+    let report = ask(&app, "contacts forget", both).await.unwrap();
+    assert_eq!(
+        report["addresses"],
+        json!([
+            {"email": "bob@example.com", "was_known": true},
+            {"email": "zoe@example.com", "was_known": false},
+        ])
+    );
+    assert_eq!(report["is_complete"], true);
+    assert_eq!(app.contacts.find(&address("bob")).await, Ok(None));
+    let report = import(&rows(&["bob", "zoe"])).await.unwrap();
+    assert_eq!(report["forgotten"], 2);
+    let unforget = json!({"unforget": true});
+    let report = ask_with(&app, "contacts import", unforget, &rows(&["bob"])).await;
+    assert_eq!(report.unwrap()["created"], 1);
+
+    app.contacts.fail_with(Some(failure()));
+    for answer in [
+        import(&rows(&["dan"])).await,
+        ask(&app, "contacts count", json!({})).await,
+        ask(&app, "contacts forget", json!({"email": "ada@example.com"})).await,
+    ] {
+        assert!(matches!(answer, Err(OperatorError::Store(error)) if error == failure()));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_contact_is_named_by_its_line() {
+    let app = TestApp::new();
+    let rows = [
+        json!({"line": 2, "email": "nobody"}),
+        json!({"line": 3, "email": "a@example.com", "subscribed_at": "yesterday"}),
+        json!({"line": 4, "bad": "the row is not UTF-8"}),
+        json!({"line": 5, "email": "b@example.com"}),
+    ];
+    let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    let report = ask_with(&app, "contacts import", json!({}), &rows)
+        .await
+        .unwrap();
+    assert_eq!((&report["created"], &report["bad"]), (&json!(1), &json!(3)));
+    let lines: Vec<_> = report["bad_rows"].as_array().unwrap().iter().collect();
+    assert_eq!(
+        [2, 3, 4].map(|line| json!(line)),
+        [0, 1, 2].map(|at: usize| lines[at]["line"].clone())
+    );
+    assert_eq!(lines[2]["reason"], "the row is not UTF-8");
+    for bad in ["{}\n", "[]\n", "x\n"] {
+        let refused = refused(ask_with(&app, "contacts import", json!({}), bad).await);
+        assert!(refused.starts_with("a row: "), "{refused}");
+    }
 }
 
 fn mint(seed: u8) -> ApiKey {
@@ -67,113 +164,113 @@ fn mint(seed: u8) -> ApiKey {
     minted.unwrap()
 }
 
-fn record(key: &ApiKey, has_id: bool) -> KeyRecord {
+fn record(key: &ApiKey) -> KeyRecord {
     KeyRecord {
         fingerprint: key.fingerprint(),
-        id: has_id.then(|| key.id()),
+        id: Some(key.id()),
         ..key_record(0, None)
     }
 }
 
 #[tokio::test]
-async fn a_key_is_revoked_by_each_of_its_names() {
-    let now = Timestamp::from_ms(2_000);
+async fn a_key_is_checked_and_revoked_by_each_of_its_names() {
     let key = mint(1);
     let id = key.id().to_string();
-    for (has_id, name, is_named) in [
-        (true, id.clone(), true),
-        (true, ["lak_", &id].concat(), true),
-        (true, key.fingerprint().name(), true),
-        (true, key.expose().to_owned(), true),
-        (false, key.fingerprint().name(), true),
-        (false, key.expose().to_owned(), true),
-        (false, id, false),
-        (true, mint(2).id().to_string(), false),
-        (true, mint(2).expose().to_owned(), false),
+    for (name, is_named) in [
+        (id.clone(), true),
+        (["lak_", &id].concat(), true),
+        (key.expose().to_owned(), true),
+        (mint(2).id().to_string(), false),
+        (mint(2).expose().to_owned(), false),
     ] {
-        let store = MemoryKeyIssuer::default();
-        let issued = record(&key, has_id);
-        store.issue(issued.clone()).await.unwrap();
-        let name = KeyName::parse(&name).unwrap();
-        let revoked = keys::revoke(&store, &name, now).await;
+        let app = TestApp::new();
+        let issued = KeyRecord {
+            expires_at: NOW.plus_ms(1000),
+            ..record(&key)
+        };
+        app.keys.issue(issued.clone()).await.unwrap();
+        let ask = async |operation| {
+            let answer = ask(&app, operation, json!({"key": name})).await.unwrap();
+            answer[0].clone()
+        };
+        let checked = ask("keys check").await;
         if !is_named {
-            assert_eq!(revoked, Ok(None));
+            assert_eq!(
+                (&checked["result"], &checked["key"]),
+                (&json!("unknown"), &json!(null))
+            );
+            assert_eq!(ask("keys revoke").await, checked);
             continue;
         }
-        let mut expected = RevokedKey {
-            record: KeyRecord {
-                revoked_at: Some(now),
-                ..issued
-            },
-            before: KeyState::Active,
-        };
-        assert_eq!(revoked, Ok(Some(expected.clone())));
-        let found = keys::find(&store, &name).await.unwrap();
-        assert_eq!(found, Some(expected.record.clone()));
-        assert_eq!(expected.record.state(now), KeyState::Revoked);
+        assert_eq!(checked["result"], "active");
+        assert_eq!(checked["key"]["id"], json!(id));
+        let revoked = ask("keys revoke").await;
+        assert_eq!(
+            (&revoked["result"], &revoked["id"]),
+            (&json!("revoked"), &json!(id))
+        );
+        assert_eq!(revoked["key"]["revoked_at"], json!(NOW.to_rfc3339()));
+        let found = app.keys.find(&key.fingerprint()).await.unwrap().unwrap();
+        assert_eq!(found.revoked_at, Some(NOW));
         // The first revocation counts.
-        expected.before = KeyState::Revoked;
-        let again = keys::revoke(&store, &name, now.plus_ms(1)).await;
-        assert_eq!(again, Ok(Some(expected)));
+        app.clock.advance_ms(1);
+        let again = ask("keys revoke").await;
+        assert_eq!(again["result"], "revoked before");
+        assert_eq!(again["key"]["revoked_at"], json!(NOW.to_rfc3339()));
+        assert_eq!(ask("keys check").await["result"], "revoked");
     }
-}
-
-#[tokio::test]
-async fn keys_with_one_id_are_told_apart_by_their_fingerprints() {
-    let now = Timestamp::from_ms(2_000);
-    let store = MemoryKeyIssuer::default();
-    let (first, second) = (mint(1), mint(2));
-    let records = [record(&first, true), {
-        KeyRecord {
-            id: Some(first.id()),
-            ..record(&second, true)
-        }
-    }];
-    for record in &records {
-        store.issue(record.clone()).await.unwrap();
-    }
-    let name = KeyName::parse(&first.id().to_string()).unwrap();
-    assert_eq!(
-        keys::find(&store, &name).await,
-        Ok(Some(records[0].clone()))
-    );
-    assert_eq!(listed(store.list().await).await, records);
-    let name = KeyName::parse(&second.fingerprint().name()).unwrap();
-    let revoked = keys::revoke(&store, &name, now).await.unwrap().unwrap();
-    assert_eq!(revoked.record.fingerprint, second.fingerprint());
 }
 
 #[tokio::test]
 async fn an_expired_key_is_left_as_it_is() {
-    let store = MemoryKeyIssuer::default();
+    let app = TestApp::new();
     let key = mint(1);
-    let issued = record(&key, true);
-    store.issue(issued.clone()).await.unwrap();
-    let name = KeyName::Whole(key);
-    let revoked = keys::revoke(&store, &name, issued.expires_at).await;
-    let expected = RevokedKey {
-        record: issued,
-        before: KeyState::Expired,
+    let issued = KeyRecord {
+        expires_at: NOW,
+        ..record(&key)
     };
-    assert_eq!(revoked, Ok(Some(expected)));
-    store.fail_with(Some(failure()));
-    let refused = keys::revoke(&store, &name, START).await;
-    assert_eq!(refused, Err(failure()));
+    app.keys.issue(issued.clone()).await.unwrap();
+    let whole = json!({"key": [key.expose()]});
+    let revoked = ask(&app, "keys revoke", whole.clone()).await.unwrap();
+    assert_eq!(revoked[0]["result"], "expired before");
+    assert_eq!(app.keys.find(&key.fingerprint()).await, Ok(Some(issued)));
+    app.keys.fail_with(Some(failure()));
+    let answer = ask(&app, "keys revoke", whole).await;
+    assert!(matches!(answer, Err(OperatorError::Store(error)) if error == failure()));
+    let nonsense = refused(ask(&app, "keys check", json!({"key": "no-key"})).await);
+    assert!(
+        nonsense.starts_with("not a key: give the 8 characters"),
+        "{nonsense}"
+    );
 }
 
 #[tokio::test]
 async fn an_agent_is_revoked_once_and_only_while_that_matters() {
-    let store = MemoryRevocationList::default();
-    let id = registration(1).client_id();
-    let named = Registration::from_client_id(&id).unwrap();
-    for expected in [AgentRevocation::Revoked, AgentRevocation::AlreadyRevoked] {
-        assert_eq!(agents::revoke(&store, &named, START).await, Ok(expected));
+    let app = TestApp::new();
+    let agent = Registration::new([1; 16], NOW);
+    let id = json!({"client_id": agent.client_id()});
+    for result in ["revoked", "revoked before"] {
+        let answer = ask(&app, "agents revoke", id.clone()).await.unwrap();
+        assert_eq!(
+            answer,
+            json!({"client_id": agent.client_id(), "result": result})
+        );
     }
-    let expired = registration(2);
-    let revoked = agents::revoke(&store, &expired, expired.expires_at()).await;
-    assert_eq!(revoked, Ok(AgentRevocation::Expired));
-    let found = listed(store.list().await).await;
-    assert_eq!(found.len(), 1);
-    assert_eq!(found[0].name(), id);
-    assert_eq!(store.is_revoked(&named).await, Ok(true));
+    // Long before the clock of the service.
+    let expired =
+        json!({"client_id": Registration::new([2; 16], Timestamp::from_ms(0)).client_id()});
+    let answer = ask(&app, "agents revoke", expired).await.unwrap();
+    assert_eq!(answer["result"], "expired before");
+    let listed = ask(&app, "agents list-revoked", json!({})).await.unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    assert_eq!(listed[0]["client_id"], json!(agent.client_id()));
+    assert_eq!(app.revocations.is_revoked(&agent).await, Ok(true));
+    let nobody = refused(ask(&app, "agents revoke", json!({})).await);
+    assert!(nobody.starts_with("not a client id"), "{nobody}");
+}
+
+#[tokio::test]
+async fn what_no_operation_is_called_is_another_versions() {
+    let answer = ask(&TestApp::new(), "contacts dance", json!({})).await;
+    assert!(matches!(answer, Err(OperatorError::Unknown)));
 }

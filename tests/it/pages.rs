@@ -139,8 +139,8 @@ fn every_reference_leads_somewhere() {
                 if own.starts_with("http") {
                     let outside = [
                         &facts.settings.erp_url,
-                        &facts.imprint_url,
-                        &facts.privacy_url,
+                        &facts.settings.imprint_url,
+                        &facts.settings.privacy_url,
                     ];
                     let is_known = |it: &&Option<String>| it.as_deref() == Some(own);
                     assert!(outside.iter().any(is_known), "{own} in {path}");
@@ -152,7 +152,7 @@ fn every_reference_leads_somewhere() {
                 let is_there = |document: &Document| document.path == *target;
                 let mut endpoints = ENDPOINTS.iter().filter(|it| !it.is_described);
                 if endpoints.any(|it| it.paths.contains(&target))
-                    || facts.privacy_url.as_deref() == Some(target)
+                    || facts.settings.privacy_url.as_deref() == Some(target)
                 {
                     continue;
                 }
@@ -244,10 +244,10 @@ fn the_pages_say_the_truth_about_the_configuration() {
     assert!(!plain.contains("Imprint"));
 
     let mut other = facts();
-    other.has_model = true;
-    other.passes_sign_ups_on = true;
-    other.imprint_url = Some("/imprint".to_owned());
-    other.privacy_url = Some("https://www.example.com/privacy".to_owned());
+    other.settings.has_model = true;
+    other.settings.passes_sign_ups_on = true;
+    other.settings.imprint_url = Some("/imprint".to_owned());
+    other.settings.privacy_url = Some("https://www.example.com/privacy".to_owned());
     other.settings.key_lifetime_ms = 3_600_000;
     for policy in PolicyName::ALL {
         other.settings.policies.set(policy, None);

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use http_body_util::BodyExt;
 use hyper::{Method, StatusCode};
-use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::domain::time::Timestamp;
-use landing_api::http::problem::Code;
+use landing_api::http::answer::problem::Code;
 use landing_api::ports::{Clock, LimiterError};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
-use crate::fixtures::{Delayed, FaultyRateLimiter, logged};
+use crate::fixtures::{Delayed, FaultyRateLimiter, limiter_in_memory, logged};
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 
 #[tokio::test]
@@ -271,7 +270,7 @@ async fn without_a_limiter_nothing_is_served() {
 #[tokio::test]
 async fn a_distant_limiter_counts_each_request_once() {
     let app = Setup {
-        limiter: Arc::new(Delayed::<MemoryRateLimiter>::default()),
+        limiter: Arc::new(Delayed(limiter_in_memory())),
         ..Setup::default()
     }
     .start();

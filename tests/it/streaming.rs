@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hyper::StatusCode;
-use landing_api::adapters::memory::ScriptedModelClient;
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::domain::chat::Conversation;
 use landing_api::domain::passage::Passage;
@@ -22,6 +21,7 @@ use crate::openai::server_before;
 use crate::openai::upstream::{self, Script, Upstream, chunk};
 use crate::site::{facts, render};
 use crate::transport::{Connection, Server, hello};
+use crate::twins::ScriptedModelClient;
 
 const PATH: &str = "/api/v1/assistant/chat";
 const HELLO: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;

@@ -2,7 +2,9 @@
 
 use hyper::{Method, StatusCode};
 use landing_api::domain::deprecation::Deprecation;
-use landing_api::http::endpoints::{DEPRECATIONS, ENDPOINTS};
+use landing_api::http::endpoint::Endpoint;
+use landing_api::http::endpoints::ENDPOINTS;
+use landing_api::site::DeprecatedOperation;
 use serde_json::Value;
 
 use crate::harness::{Call, NOW, Reply, Setup, TestApp};
@@ -119,17 +121,30 @@ fn notice(reply: &Reply) -> (Option<&str>, Option<&str>) {
     (reply.header("deprecation"), reply.header("sunset"))
 }
 
-/// Notice of the sign-up's old path, given on the day the tests begin, a hundred days ahead.
-fn with_notice() -> Setup {
-    const REMOVED: Deprecation = Deprecation {
-        method: "POST",
-        path: "/api/newsletter",
-        replacement: "/api/v1/newsletter",
+/// The endpoints, with notice of the sign-up's old path, given on the day the tests begin, a hundred
+/// days ahead.
+pub(crate) fn endpoints_with_notice() -> &'static [&'static Endpoint] {
+    const OLD: &str = "/api/newsletter";
+    const NEW: &str = "/api/v1/newsletter";
+    let mut endpoints = ENDPOINTS.to_vec();
+    let at = endpoints.iter().position(|it| it.paths == [NEW, OLD]);
+    let both = endpoints.remove(at.unwrap());
+    let notice = Deprecation {
+        replacement: NEW,
         announced: NOW,
         notice_days: 100,
     };
+    let mut old = *both;
+    (old.paths, old.deprecated) = (&[OLD], Some(notice));
+    let mut new = *both;
+    new.paths = &[NEW];
+    endpoints.extend([&*Box::leak(Box::new(old)), Box::leak(Box::new(new))]);
+    endpoints.leak()
+}
+
+fn with_notice() -> Setup {
     Setup {
-        deprecations: &[REMOVED],
+        endpoints: endpoints_with_notice(),
         ..Setup::default()
     }
 }
@@ -211,15 +226,17 @@ fn every_operation_of_the_table_can_be_marked_and_described() {
     });
     for (method, path) in operations {
         let notice = Deprecation {
-            method,
-            path,
             replacement: "/elsewhere",
             announced: NOW,
             notice_days: 0,
         };
-        let deprecated: &'static [Deprecation] = Box::leak(Box::new([notice]));
+        let deprecated = DeprecatedOperation {
+            method,
+            path,
+            notice,
+        };
         let facts = landing_api::site::SiteFacts {
-            deprecated,
+            deprecated: vec![deprecated],
             ..crate::site::facts()
         };
         let json = crate::site::document(&facts, "/openapi.json");
@@ -234,5 +251,5 @@ fn every_operation_of_the_table_can_be_marked_and_described() {
 
 #[test]
 fn nothing_is_deprecated_at_present() {
-    assert!(DEPRECATIONS.is_empty());
+    assert!(ENDPOINTS.iter().all(|it| it.deprecated.is_none()));
 }

@@ -17,7 +17,7 @@ use super::store::LedgerStore;
 
 #[async_trait]
 impl ContactStore for LedgerStore {
-    async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let tombstones = self.tombstone_key.clone();
         self.commit(move |draft| {
             let found = draft.find(&identity(&sign_up.email))?;

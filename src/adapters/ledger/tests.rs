@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use crate::adapters::data_dir::DataDir;
-use crate::adapters::memory::SeededEntropy;
+use crate::adapters::system::SystemEntropy;
 use crate::domain::agent::Registration;
 use crate::domain::contact::{Origin, OriginHash, SignUp, Signers, Subscription};
 use crate::domain::credential::{Fingerprint, KeyRecord};
@@ -44,9 +44,9 @@ async fn find(store: &LedgerStore, email: &str) -> Result<bool, StoreError> {
 }
 
 async fn open(root: &tempfile::TempDir) -> LedgerStore {
-    let data_dir = DataDir::open(root.path(), &SeededEntropy::default()).unwrap();
+    let data_dir = DataDir::open(root.path(), &SystemEntropy).unwrap();
     let store = LedgerStore::open(&data_dir).unwrap();
-    store.subscribe(sign_up("ada@example.com")).await.unwrap();
+    store.keep(sign_up("ada@example.com")).await.unwrap();
     store
 }
 
@@ -63,7 +63,7 @@ async fn an_index_that_fails_is_made_again_without_a_restart() {
         assert_eq!(indexes.count(), 1, "the old one is removed");
     }
     store.shared.abandon_index();
-    let renewed = store.subscribe(sign_up("ada@example.com")).await.unwrap();
+    let renewed = store.keep(sign_up("ada@example.com")).await.unwrap();
     let by_same_client = true;
     assert_eq!(renewed, Subscription::Renewed { by_same_client });
 }
@@ -137,7 +137,7 @@ async fn credentials_are_looked_up_without_an_index_until_there_is_one() {
         at: NOW.plus_ms(10 * 366 * 86_400_000),
         ..sign_up("bob@example.com")
     };
-    store.subscribe(late).await.unwrap();
+    store.keep(late).await.unwrap();
     for is_indexed in [true, false] {
         if !is_indexed {
             store.shared.abandon_index();
@@ -211,7 +211,7 @@ async fn a_change_that_panics_does_not_end_the_writer() {
     let store = open(&root).await;
     let failed = store.commit(|_draft| -> Result<(), IndexError> { panic!("on purpose") });
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
-    let created = store.subscribe(sign_up("bob@example.com")).await;
+    let created = store.keep(sign_up("bob@example.com")).await;
     assert_eq!(created, Ok(Subscription::Created));
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
 }

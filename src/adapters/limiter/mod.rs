@@ -104,7 +104,7 @@ impl SledRateLimiter {
     }
 
     /// A limiter that a restart makes forget its windows.
-    fn in_memory(policies: &Policies, now: Timestamp) -> Self {
+    pub fn in_memory(policies: &Policies, now: Timestamp) -> Self {
         Self::over(None, policies, now, WINDOWS_MAX)
     }
 

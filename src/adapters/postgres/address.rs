@@ -1,4 +1,4 @@
-//! The URL of a database.
+//! The URL of a database, and what else it is opened with.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,7 +6,10 @@ use std::net::IpAddr;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-use super::open_error::PostgresOpenError;
+use crate::adapters::outbound::Roots;
+use crate::domain::secret::MacKey;
+
+use super::error::PostgresOpenError;
 
 /// The name by which the database's own lists show these connections.
 const APPLICATION: &str = "landing-api";
@@ -36,6 +39,21 @@ const PARAMETERS: [&str; 14] = [
 pub struct PostgresAddress {
     /// One for each host, all else alike.
     hosts: Vec<Config>,
+}
+
+/// What the store is opened with.
+#[derive(Clone)]
+pub struct PostgresSettings {
+    /// Where the database is.
+    pub address: PostgresAddress,
+    /// The password, if the address has none.
+    pub password: Option<String>,
+    /// The authorities that certify the servers, if [`PostgresAddress::may_use_tls`].
+    pub roots: Roots,
+    /// The keys that hash forgotten addresses, the current one first.
+    pub tombstone_keys: Vec<MacKey>,
+    /// The ids of the secrets that are believed, the current one first.
+    pub secret_ids: Vec<String>,
 }
 
 /// Why a URL is refused. The text never repeats it.
@@ -75,9 +93,6 @@ impl PostgresAddress {
     /// certificates are always verified, so `sslmode=verify-full`, `verify-ca` and `require` are the same.
     /// Without one it is `require`, and on this machine `disable`.
     /// Only a host that takes writes is used, whether or not `target_session_attrs` says so.
-    ///
-    /// # Errors
-    /// [`PostgresAddressError`] when it is no such URL, or asks for what is not supported.
     pub fn parse(text: &str) -> Result<Self, PostgresAddressError> {
         let is_known = text.starts_with("postgres://") || text.starts_with("postgresql://");
         if !is_known {

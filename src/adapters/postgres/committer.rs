@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::yield_now;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -17,8 +17,8 @@ use crate::domain::secret::MacKey;
 use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
-use super::failure::{Failure, too_late};
-use super::link::{Link, Parameters};
+use super::error::{Failure, too_late};
+use super::link::{Link, Parameters, RETRY_PAUSE};
 use super::values::{column, instant, settings, signer, signers};
 
 /// Most sign-ups in one batch.
@@ -101,7 +101,6 @@ impl CommitterQueue {
 type Batch = BTreeMap<EmailAddress, PendingSignUp>;
 
 /// Sends the batches.
-#[derive(Debug)]
 pub(super) struct Committer {
     link: Link,
     tombstone_keys: Vec<MacKey>,
@@ -167,7 +166,9 @@ impl Committer {
                     answer(batch, &rows);
                     return None;
                 }
-                Err(Failure::Lost | Failure::Again) => {}
+                // The next attempt waits for a new connection.
+                Err(Failure::Lost) => {}
+                Err(Failure::Again) => sleep(RETRY_PAUSE).await,
                 Err(Failure::Locked) => return Some(batch),
                 Err(Failure::Final(error)) => {
                     self.metrics.ledger.failed.increase();

@@ -1,6 +1,5 @@
 //! Connecting to the host that takes writes.
 
-use std::fmt;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -12,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::adapters::outbound::tls_config;
 
-use super::open_error::PostgresOpenError;
+use super::address::PostgresSettings;
+use super::error::PostgresOpenError;
 use super::schema::check;
-use super::settings::PostgresSettings;
 
 /// The deadline of looking a host up, connecting, TLS and logging in together.
 pub(super) const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
@@ -46,12 +45,6 @@ impl PostgresConnection {
     }
 }
 
-impl fmt::Debug for PostgresConnection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PostgresConnection(..)")
-    }
-}
-
 impl Drop for PostgresConnection {
     fn drop(&mut self) {
         self.gone.cancel();
@@ -63,12 +56,6 @@ pub(super) struct Connector {
     hosts: Vec<Config>,
     tls: MakeRustlsConnect,
     secret_ids: Vec<String>,
-}
-
-impl fmt::Debug for Connector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Connector(..)")
-    }
 }
 
 impl Connector {

@@ -43,7 +43,7 @@ const IMPORT: &str = "INSERT INTO contact \
 /// them. So [`Erasure`] names no file.
 #[async_trait]
 impl ContactStore for PostgresStore {
-    async fn subscribe(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         self.commit(sign_up).await
     }
 
@@ -82,10 +82,14 @@ impl ContactStore for PostgresStore {
             created.iter().map(|row| column(row, 0)).collect();
         let mut created = created?;
         transaction.commit().await?;
-        let outcome = |row: &ImportedContact| match created.remove(row.email.as_str()) {
-            true => ImportOutcome::Created,
-            false if forgotten.contains(&row.email) => ImportOutcome::Forgotten,
-            false => ImportOutcome::Known,
+        let outcome = |row: &ImportedContact| {
+            if created.remove(row.email.as_str()) {
+                ImportOutcome::Created
+            } else if forgotten.contains(&row.email) {
+                ImportOutcome::Forgotten
+            } else {
+                ImportOutcome::Known
+            }
         };
         Ok(rows.iter().map(outcome).collect())
     }
@@ -135,9 +139,10 @@ impl PostgresStore {
     ) -> Result<HashSet<EmailAddress>, StoreError> {
         let emails = rows.iter().map(|row| &row.email);
         let hashes = tombstones(&self.tombstone_keys, emails.clone());
-        let statement = match unforget {
-            true => "DELETE FROM tombstone WHERE address = ANY($1)",
-            false => "SELECT address FROM tombstone WHERE address = ANY($1)",
+        let statement = if unforget {
+            "DELETE FROM tombstone WHERE address = ANY($1)"
+        } else {
+            "SELECT address FROM tombstone WHERE address = ANY($1)"
         };
         let parameters: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
         let found = transaction.ask(statement, parameters).await?;

@@ -1,8 +1,6 @@
 //! What a move from a data directory brings along. Every copy may be repeated: rows that are there are left
 //! alone, except that counts are set.
 
-use std::time::SystemTime;
-
 use tokio_postgres::types::Type;
 
 use crate::domain::agent::RevokedRegistration;
@@ -54,7 +52,6 @@ const TOTALS: &str = "SELECT (SELECT count(*) FROM contact) AS contacts, \
 /// How many rows there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Contacts.
     pub contacts: u64,
     /// Addresses that were forgotten.
     pub tombstones: u64,
@@ -69,21 +66,12 @@ pub struct Totals {
 impl PostgresStore {
     /// Copies contacts, in their order, each with its signers and both times. Some ten thousand at a time
     /// are best.
-    ///
-    /// # Errors
-    /// [`StoreError`] when nothing was copied.
     pub async fn copy_contacts(&self, contacts: &[Contact]) -> Result<(), StoreError> {
-        let emails: Vec<&str> = contacts.iter().map(|it| it.email.as_str()).collect();
-        let nth = |n: usize| -> Vec<Option<Vec<u8>>> {
-            let nth = contacts.iter().map(|it| it.signers.iter().nth(n));
-            nth.map(|it| it.map(signer)).collect()
-        };
+        let emails = column_of(contacts, |it| it.email.as_str());
+        let nth = |n: usize| column_of(contacts, |it| it.signers.iter().nth(n).map(signer));
         let [one, two, three, four] = [nth(0), nth(1), nth(2), nth(3)];
-        let first: Vec<SystemTime> = contacts
-            .iter()
-            .map(|it| instant(it.subscribed_at))
-            .collect();
-        let last: Vec<SystemTime> = contacts.iter().map(|it| instant(it.last_seen_at)).collect();
+        let first = column_of(contacts, |it| instant(it.subscribed_at));
+        let last = column_of(contacts, |it| instant(it.last_seen_at));
         let parameters: Parameters<'_> = &[
             (&emails, Type::TEXT_ARRAY),
             (&one, Type::BYTEA_ARRAY),
@@ -97,23 +85,13 @@ impl PostgresStore {
     }
 
     /// Copies keys, in their order.
-    ///
-    /// # Errors
-    /// [`StoreError`] when nothing was copied.
     pub async fn copy_keys(&self, keys: &[KeyRecord]) -> Result<(), StoreError> {
-        let prints: Vec<&[u8]> = keys
-            .iter()
-            .map(|it| &it.fingerprint.as_bytes()[..])
-            .collect();
-        let ids: Vec<_> = keys
-            .iter()
-            .map(|it| it.id.map(|id| id.to_string()))
-            .collect();
-        let labels = keys.iter().map(|it| it.label.as_ref().map(label_column));
-        let labels: Vec<Option<String>> = labels.collect();
-        let issued: Vec<SystemTime> = keys.iter().map(|it| instant(it.issued_at)).collect();
-        let expire: Vec<SystemTime> = keys.iter().map(|it| instant(it.expires_at)).collect();
-        let revoked: Vec<_> = keys.iter().map(|it| it.revoked_at.map(instant)).collect();
+        let prints = column_of(keys, |it| &it.fingerprint.as_bytes()[..]);
+        let ids = column_of(keys, |it| it.id.map(|id| id.to_string()));
+        let labels = column_of(keys, |it| it.label.as_ref().map(label_column));
+        let issued = column_of(keys, |it| instant(it.issued_at));
+        let expire = column_of(keys, |it| instant(it.expires_at));
+        let revoked = column_of(keys, |it| it.revoked_at.map(instant));
         let parameters: Parameters<'_> = &[
             (&prints, Type::BYTEA_ARRAY),
             (&ids, Type::TEXT_ARRAY),
@@ -126,21 +104,14 @@ impl PostgresStore {
     }
 
     /// Copies revoked registrations, in their order.
-    ///
-    /// # Errors
-    /// [`StoreError`] when nothing was copied.
     pub async fn copy_revocations(
         &self,
         revoked: &[RevokedRegistration],
     ) -> Result<(), StoreError> {
-        let prints = revoked.iter().map(|it| &it.fingerprint.as_bytes()[..]);
-        let prints: Vec<&[u8]> = prints.collect();
-        let client_ids = revoked
-            .iter()
-            .map(|it| it.registration.map(|it| it.client_id()));
-        let client_ids: Vec<Option<String>> = client_ids.collect();
-        let since: Vec<SystemTime> = revoked.iter().map(|it| instant(it.revoked_at)).collect();
-        let until: Vec<SystemTime> = revoked.iter().map(|it| instant(it.expires_at)).collect();
+        let prints = column_of(revoked, |it| &it.fingerprint.as_bytes()[..]);
+        let client_ids = column_of(revoked, |it| it.registration.map(|it| it.client_id()));
+        let since = column_of(revoked, |it| instant(it.revoked_at));
+        let until = column_of(revoked, |it| instant(it.expires_at));
         let parameters: Parameters<'_> = &[
             (&prints, Type::BYTEA_ARRAY),
             (&client_ids, Type::TEXT_ARRAY),
@@ -151,19 +122,13 @@ impl PostgresStore {
     }
 
     /// Copies the hashes of forgotten addresses.
-    ///
-    /// # Errors
-    /// [`StoreError`] when nothing was copied.
     pub async fn copy_tombstones(&self, addresses: &[[u8; 16]]) -> Result<(), StoreError> {
-        let addresses: Vec<&[u8]> = addresses.iter().map(|it| &it[..]).collect();
+        let addresses = column_of(addresses, |it| &it[..]);
         self.copy(REMEMBER, &[(&addresses, Type::BYTEA_ARRAY)])
             .await
     }
 
     /// Copies the counts of hours: they become what they are here.
-    ///
-    /// # Errors
-    /// [`StoreError`] when nothing was copied.
     pub async fn copy_counts(&self, hours: &[HourlyCounts]) -> Result<(), StoreError> {
         let (mut starts, mut names, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for hour in hours {
@@ -181,9 +146,6 @@ impl PostgresStore {
     }
 
     /// How many rows there are.
-    ///
-    /// # Errors
-    /// [`StoreError`] when they cannot be counted.
     pub async fn totals(&self) -> Result<Totals, StoreError> {
         let connection = DedicatedConnection::open(&self.connector).await?;
         let counted = connection.ask(TOTALS, &[]).await?;
@@ -205,4 +167,9 @@ impl PostgresStore {
         transaction.ask(statement, parameters).await?;
         transaction.commit().await
     }
+}
+
+/// One value of each row.
+fn column_of<'a, T, V>(rows: &'a [T], value: impl Fn(&'a T) -> V) -> Vec<V> {
+    rows.iter().map(value).collect()
 }

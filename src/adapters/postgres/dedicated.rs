@@ -8,7 +8,7 @@ use tokio_postgres::{Error, Row};
 use crate::ports::StoreError;
 
 use super::connection::{Connector, PostgresConnection};
-use super::failure::{Failure, too_late};
+use super::error::{Failure, too_late};
 use super::link::Parameters;
 use super::values::settings;
 
@@ -18,7 +18,6 @@ const DEADLINE: Duration = Duration::from_secs(120);
 const TABLE_DEADLINE: Duration = Duration::from_secs(3600);
 
 /// A connection that nobody else uses. A transaction on it is undone unless it is committed.
-#[derive(Debug)]
 pub(super) struct DedicatedConnection(PostgresConnection);
 
 impl DedicatedConnection {

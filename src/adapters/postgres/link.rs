@@ -12,7 +12,7 @@ use crate::ports::StoreError;
 
 use super::availability::Availability;
 use super::connection::{Connector, PostgresConnection};
-use super::failure::{Failure, too_late};
+use super::error::{Failure, too_late};
 
 /// How often the connection is asked whether it takes writes.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -20,9 +20,10 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const PROBE_DEADLINE: Duration = Duration::from_secs(3);
 /// How long a statement has to be without an answer for its connection to be given up.
 const SILENCE_MIN: Duration = Duration::from_millis(500);
+/// How soon a statement is asked again that another one was in the way of.
+pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// How soon after an attempt to connect the next one may follow.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
-
 /// The same after an error that hardly goes away by itself.
 const REFUSED_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -30,7 +31,7 @@ const REFUSED_INTERVAL: Duration = Duration::from_secs(5);
 pub(super) type Parameters<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
 /// The way to the database.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Link(watch::Receiver<Option<Arc<PostgresConnection>>>);
 
 impl Link {
@@ -82,7 +83,9 @@ impl Link {
         loop {
             match self.ask(statement, parameters, deadline).await {
                 Ok(rows) => return Ok(rows),
-                Err(Failure::Lost | Failure::Again) => {}
+                // The next attempt waits for a new connection.
+                Err(Failure::Lost) => {}
+                Err(Failure::Again) => sleep(RETRY_PAUSE).await,
                 Err(failure) => return Err(failure.into()),
             }
         }

@@ -6,11 +6,11 @@ use tokio::time::timeout;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
+use super::address::PostgresSettings;
 use super::connection::Connector;
+use super::error::PostgresOpenError;
 use super::link::Parameters;
-use super::open_error::PostgresOpenError;
 use super::schema::{Meta, STEPS, read_meta, version};
-use super::settings::PostgresSettings;
 
 /// How long it may take, and may wait for another one.
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -28,9 +28,6 @@ pub struct Migration {
 
 /// Makes the tables or brings them up to date, and binds the database to the first of the secrets. Changes
 /// nothing if all is as it should be. Several may run at once.
-///
-/// # Errors
-/// [`PostgresOpenError`] when nothing was changed.
 pub async fn migrate(settings: &PostgresSettings) -> Result<Migration, PostgresOpenError> {
     let connection = Connector::new(settings)?.connect_unchecked().await?;
     let migrated = migrate_within(&connection.client, &settings.secret_ids);

@@ -2,15 +2,14 @@
 //!
 //! | Module | What it holds |
 //! |---|---|
-//! | `address` | the URL of the database, and one configuration for each host that it names |
+//! | `address` | what the store is opened with: the URL of the database, and one configuration for each host that it names |
 //! | `connection` | connecting to the host that takes writes, with the checks of `schema` |
 //! | `link` | a connection that is replaced when it fails, and asking through it |
 //! | `availability` | whether the database answers, for health and the log |
-//! | `failure` | what an error of the database means |
-//! | `open_error` | why the database cannot be used, in one line for the operator |
+//! | `error` | what an error of the database means, for a statement and for the operator |
 //! | `schema` | the tables |
 //! | `migration` | making and updating them, for `landing-api migrate` |
-//! | `settings`, `store` | the store that the ports stand for |
+//! | `store` | the store that the ports stand for |
 //! | `committer` | sign-ups, in batches |
 //! | `contacts`, `credentials`, `counts`, `maintenance` | the ports |
 //! | `copy` | what `landing-api move` brings along |
@@ -47,21 +46,18 @@ mod copy;
 mod counts;
 mod credentials;
 mod dedicated;
+mod error;
 mod expiry;
-mod failure;
 mod link;
 mod listing;
 mod maintenance;
 mod migration;
-mod open_error;
 mod schema;
-mod settings;
 mod store;
 mod values;
 
-pub use address::{PostgresAddress, PostgresAddressError};
+pub use address::{PostgresAddress, PostgresAddressError, PostgresSettings};
 pub use copy::Totals;
+pub use error::PostgresOpenError;
 pub use migration::{Migration, migrate};
-pub use open_error::PostgresOpenError;
-pub use settings::PostgresSettings;
 pub use store::PostgresStore;

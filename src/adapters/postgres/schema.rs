@@ -7,7 +7,7 @@ use tokio_postgres::Client;
 
 use crate::ports::StoreError;
 
-use super::open_error::PostgresOpenError;
+use super::error::PostgresOpenError;
 use super::values::column;
 
 /// What makes the tables of each version out of those of the version before.

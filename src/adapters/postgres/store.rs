@@ -1,6 +1,5 @@
 //! The store that the ports stand for.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,13 +14,13 @@ use crate::domain::secret::MacKey;
 use crate::metrics::Metrics;
 use crate::ports::{Clock, Entropy, StoreError};
 
+use super::address::PostgresSettings;
 use super::availability::Availability;
 use super::committer::{Committer, CommitterQueue};
 use super::connection::{CONNECT_DEADLINE, Connector};
+use super::error::PostgresOpenError;
 use super::expiry::sweep_hourly;
 use super::link::{Link, Parameters};
-use super::open_error::PostgresOpenError;
-use super::settings::PostgresSettings;
 
 /// How long a change may take, and the look-up of a credential before it: together less than the three seconds
 /// after which a client is answered.
@@ -33,6 +32,7 @@ const WAITING_MAX: usize = 1024;
 const LOOK_UPS_MAX: usize = 256;
 /// How soon a start tries again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(250);
+
 /// Contacts, keys, revocations and counts in a PostgreSQL database.
 pub struct PostgresStore {
     pub(super) connector: Arc<Connector>,
@@ -49,17 +49,8 @@ pub struct PostgresStore {
     _tasks: JoinSet<()>,
 }
 
-impl fmt::Debug for PostgresStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PostgresStore(..)")
-    }
-}
-
 impl PostgresStore {
     /// Opens the store, and tries for `patience` while the database cannot be reached or takes no writes.
-    ///
-    /// # Errors
-    /// [`PostgresOpenError`] when that does not help, or something else is wrong.
     pub async fn connect(
         settings: &PostgresSettings,
         metrics: Arc<Metrics>,

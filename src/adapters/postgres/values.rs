@@ -61,9 +61,10 @@ pub(super) fn signers(column: &[Vec<u8>]) -> Signers {
 
 fn origin(bytes: &[u8]) -> Option<Origin> {
     let (network, credential) = bytes.split_first_chunk()?;
-    let credential = match credential.is_empty() {
-        true => None,
-        false => Some(OriginHash::from_bytes(credential.try_into().ok()?)),
+    let credential = if credential.is_empty() {
+        None
+    } else {
+        Some(OriginHash::from_bytes(credential.try_into().ok()?))
     };
     Some(Origin {
         network: OriginHash::from_bytes(*network),

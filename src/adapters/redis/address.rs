@@ -57,9 +57,6 @@ pub enum RedisAddressError {
 impl RedisAddress {
     /// Parses `redis://[USER][:PASSWORD]@HOST[:PORT][/DATABASE]`; `rediss` with TLS; `redis-cluster` and
     /// `rediss-cluster` with some hosts of a cluster, separated by commas.
-    ///
-    /// # Errors
-    /// [`RedisAddressError`] when it is something else.
     pub fn parse(text: &str) -> Result<Self, RedisAddressError> {
         let (scheme, rest) = text.split_once("://").ok_or(RedisAddressError::Scheme)?;
         let (is_tls, is_cluster) = match scheme {

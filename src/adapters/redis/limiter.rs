@@ -19,7 +19,7 @@ use super::script::{Asked, Home, ScriptVerb, WindowAnswer, WindowScript, home, k
 use super::settings::{RedisSettings, RedisSettingsError};
 use super::survey::{RedisSurvey, parse_info};
 
-/// So many requests may have charges taken back at once after their answer; others wait for it.
+/// How many requests may have charges taken back after their answer at a time; others wait for it.
 const TAKING_BACK_MAX: usize = 1024;
 
 /// Counts requests in Redis or Valkey, for several nodes together.
@@ -47,17 +47,11 @@ struct HomeGroup {
 
 impl RedisRateLimiter {
     /// Connects, and keeps on trying: an engine that is away is no error.
-    ///
-    /// # Errors
-    /// [`RedisSettingsError`] when the settings cannot be right.
     pub async fn open(settings: RedisSettings) -> Result<Self, RedisSettingsError> {
         Self::open_with(settings, false).await
     }
 
     /// The same for tests: the caller's time holds, and not the server's.
-    ///
-    /// # Errors
-    /// [`RedisSettingsError`] when the settings cannot be right.
     pub async fn with_given_time(settings: RedisSettings) -> Result<Self, RedisSettingsError> {
         Self::open_with(settings, true).await
     }
@@ -88,9 +82,6 @@ impl RedisRateLimiter {
     }
 
     /// What each primary says of itself.
-    ///
-    /// # Errors
-    /// [`LimiterError`] when one of them does not answer.
     pub async fn survey(&self) -> Result<Vec<RedisSurvey>, LimiterError> {
         let mut surveys = Vec::new();
         for link in self.0.primaries()? {
@@ -262,9 +253,10 @@ impl RateLimiter for RedisRateLimiter {
         let mut busiest = Vec::new();
         for link in self.0.primaries()? {
             let link = link.another().await;
-            let now = match self.0.is_time_given {
-                true => now,
-                false => link.time().await?,
+            let now = if self.0.is_time_given {
+                now
+            } else {
+                link.time().await?
             };
             let scan = Scan::new(&link, Some(policy));
             scan.add_busiest(&mut busiest, quota, most, now).await?;
@@ -350,10 +342,4 @@ fn in_order(groups: &[HomeGroup], answers: Vec<Vec<WindowAnswer>>) -> Vec<Window
         .collect();
     placed.sort_unstable_by_key(|(place, _)| *place);
     placed.into_iter().map(|(_, answer)| answer).collect()
-}
-
-impl std::fmt::Debug for RedisRateLimiter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RedisRateLimiter").finish_non_exhaustive()
-    }
 }

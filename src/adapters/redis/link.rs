@@ -35,7 +35,7 @@ use super::script::{ScriptCall, WindowAnswer, WindowScript};
 const CONNECT_DEADLINE: Duration = Duration::from_millis(300);
 /// How long it may take to answer.
 pub(super) const ANSWER_DEADLINE: Duration = Duration::from_millis(250);
-/// So many calls in a row may be without an answer.
+/// After so many calls in a row without an answer the connection is given up.
 const SILENT_CALLS_MAX: u32 = 3;
 /// How often a server is tried, whether it answers or not.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -191,12 +191,11 @@ impl ServerLink {
         answer: RedisResult<T>,
     ) -> Result<T, CallFailure> {
         let is_silent = answer.as_ref().is_err_and(RedisError::is_timeout);
-        let silent = match is_silent {
-            true => connection.silent.fetch_add(1, Relaxed) + 1,
-            false => {
-                connection.silent.store(0, Relaxed);
-                0
-            }
+        let silent = if is_silent {
+            connection.silent.fetch_add(1, Relaxed) + 1
+        } else {
+            connection.silent.store(0, Relaxed);
+            0
         };
         answer.map_err(|error| {
             let why = describe(&error);

@@ -9,7 +9,7 @@ use crate::ports::{BusyWindow, LimiterError};
 use super::link::{ServerLink, read};
 use super::script::{decode, parse_key, pattern};
 
-/// So many keys are looked through at once.
+/// How many keys one step looks through.
 const KEYS_PER_STEP: usize = 1000;
 
 /// The keys of a server's windows, some at a time. Some may come twice.

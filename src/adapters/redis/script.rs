@@ -216,10 +216,11 @@ mod tests {
                 assert_eq!(parse_key(text.as_bytes()), Some(key));
             }
         }
+        let unknown = format!("lw1:{{AAAAAAAAAAAAAAAAAAAA}}{:x}", PolicyName::ALL.len());
         for bad in [
             "",
+            &unknown,
             "lw1:{AAAAAAAAAAAAAAAAAAAA}",
-            "lw1:{AAAAAAAAAAAAAAAAAAAA}c",
             "lw1:{AAAAAAAAAAAAAAAAAAAA}A",
             "lw1:{AAAAAAAAAAAAAAAAAAAA}00",
             "lw1:{AAAAAAAAAAAAAAAAAAAA}probe",

@@ -1,6 +1,5 @@
 //! Where the windows are, and how to get in.
 
-use std::fmt;
 use std::sync::Arc;
 
 use redis::RedisConnectionInfo;
@@ -20,12 +19,6 @@ pub struct RedisSettings {
     pub password: Option<String>,
     /// Whose certificates are believed, with TLS.
     pub roots: Roots,
-}
-
-impl fmt::Debug for RedisSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RedisSettings(..)")
-    }
 }
 
 /// The settings cannot be right.
@@ -50,25 +43,22 @@ impl RedisSettings {
             (Some(_), Some(_)) => return Err(RedisSettingsError::TwoPasswords),
             (one, other) => one.or(other),
         };
-        let mut login = RedisConnectionInfo::default().set_db(address.database);
-        match (address.user, password) {
-            (Some(_), None) => return Err(RedisSettingsError::NoPassword),
-            (user, Some(password)) => {
-                login = login.set_password(password);
-                if let Some(user) = user {
-                    login = login.set_username(user);
-                }
-            }
-            (None, None) => {}
+        if address.user.is_some() && password.is_none() {
+            return Err(RedisSettingsError::NoPassword);
         }
-        let tls = match address.is_tls {
-            true => {
-                let config = tls_config(self.roots);
-                let config = config.map_err(|error| RedisSettingsError::Tls(error.to_string()))?;
-                Some(Arc::new(config))
-            }
-            false => None,
-        };
-        Ok(Access { login, tls, script })
+        let mut login = RedisConnectionInfo::default().set_db(address.database);
+        if let Some(password) = password {
+            login = login.set_password(password);
+        }
+        if let Some(user) = address.user {
+            login = login.set_username(user);
+        }
+        let tls = address.is_tls.then(|| tls_config(self.roots)).transpose();
+        let tls = tls.map_err(|error| RedisSettingsError::Tls(error.to_string()))?;
+        Ok(Access {
+            login,
+            tls: tls.map(Arc::new),
+            script,
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! What a server says of itself.
 
+use std::collections::HashMap;
+
 /// What matters to limits in a server's `INFO`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedisSurvey {
@@ -15,32 +17,30 @@ pub struct RedisSurvey {
     pub used_memory_bytes: u64,
     /// Whether it writes an append-only file.
     pub is_aof_enabled: bool,
-    /// Its replicas.
     pub replicas: u64,
 }
 
 /// Reads the answer to `INFO`.
 pub(super) fn parse_info(info: &[u8]) -> RedisSurvey {
     let info = String::from_utf8_lossy(info);
-    let field = |name: &str| {
-        let mut fields = info.lines().filter_map(|line| line.split_once(':'));
-        fields.find_map(|(field, value)| (field == name).then(|| value.trim().to_owned()))
+    let fields: HashMap<&str, &str> = info
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .collect();
+    let field = |name: &str| fields.get(name).map_or("", |value| value.trim());
+    let number = |name: &str| field(name).parse().unwrap_or_default();
+    let (name, version) = match field("valkey_version") {
+        "" => ("redis", field("redis_version")),
+        version => ("valkey", version),
     };
-    let number = |name: &str| field(name).and_then(|value| value.parse().ok());
-    let valkey = field("valkey_version");
     RedisSurvey {
-        name: match &valkey {
-            Some(_) => "valkey".to_owned(),
-            None => "redis".to_owned(),
-        },
-        version: valkey
-            .or_else(|| field("redis_version"))
-            .unwrap_or_default(),
-        maxmemory_bytes: number("maxmemory").unwrap_or_default(),
-        maxmemory_policy: field("maxmemory_policy").unwrap_or_default(),
-        used_memory_bytes: number("used_memory").unwrap_or_default(),
-        is_aof_enabled: field("aof_enabled").as_deref() == Some("1"),
-        replicas: number("connected_slaves").unwrap_or_default(),
+        name: name.to_owned(),
+        version: version.to_owned(),
+        maxmemory_bytes: number("maxmemory"),
+        maxmemory_policy: field("maxmemory_policy").to_owned(),
+        used_memory_bytes: number("used_memory"),
+        is_aof_enabled: field("aof_enabled") == "1",
+        replicas: number("connected_slaves"),
     }
 }
 

@@ -1,4 +1,4 @@
--- Decides on sliding windows. src/domain/window.rs is the specification.
+-- Decides on sliding windows. src/domain/window.rs has the rule.
 --
 -- KEYS    the windows of one request
 -- ARGV    the verb ('charge', 'look' or 'refund'); the time in milliseconds, or '' for the server's; then

@@ -1,4 +1,4 @@
-//! [`SubscriptionNotifier`] over the operator's newsletter provider: each sign-up is one POST of
+//! [`SignUps`] over the operator's newsletter provider: each sign-up is one POST of
 //! JSON with the headers of the Standard Webhooks specification, version 1.0.
 //!
 //! Nothing is queued beyond the visitor's request and nothing is retried: the visitor's answer says
@@ -7,6 +7,7 @@
 pub mod signature;
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,8 +20,8 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::contact::Notice;
-use crate::ports::{NotifyError, SubscriptionNotifier};
+use crate::domain::contact::SignUp;
+use crate::ports::{Entropy, NotifyError, SignUpError, SignUps, StoreError, Taken};
 
 use super::outbound::{self, HttpClient, PRODUCT, Roots, error_chain};
 use signature::WebhookSecret;
@@ -41,13 +42,14 @@ const RESPONSE_BYTES_MAX: usize = 64 * 1024;
 const RESPONSE_DEADLINE: Duration = Duration::from_millis(500);
 
 /// Posts sign-ups to one address.
-#[derive(Debug)]
 pub struct WebhookNotifier {
     http: HttpClient,
     url: Uri,
     secret: Option<WebhookSecret>,
     accepted: Semaphore,
     posted: Semaphore,
+    /// Makes the ids, by which the provider recognises a repetition.
+    entropy: Arc<dyn Entropy>,
     interrupt: CancellationToken,
 }
 
@@ -65,13 +67,11 @@ pub enum WebhookOpenError {
 impl WebhookNotifier {
     /// Posts to `url`, signed if there is a `secret`, and accepts certificates of `roots`. Once
     /// `interrupt` is cancelled, sign-ups that wait for the provider fail at once.
-    ///
-    /// # Errors
-    /// [`WebhookOpenError`] when the address or TLS cannot be used.
     pub fn open(
         url: &str,
         secret: Option<WebhookSecret>,
         roots: Roots,
+        entropy: Arc<dyn Entropy>,
         interrupt: CancellationToken,
     ) -> Result<Self, WebhookOpenError> {
         let url: Uri = url.parse().map_err(|_error| WebhookOpenError::Address)?;
@@ -84,20 +84,22 @@ impl WebhookNotifier {
             secret,
             accepted: Semaphore::new(ACCEPTED_MAX),
             posted: Semaphore::new(POSTED_MAX),
+            entropy,
             interrupt,
         })
     }
 
-    fn request(&self, notice: &Notice) -> hyper::http::Result<Request<Full<Bytes>>> {
+    fn request(&self, sign_up: &SignUp) -> Result<Request<Full<Bytes>>, NotifyError> {
+        let mut id = [0; 16];
+        self.entropy.fill(&mut id).map_err(|error| failed(&error))?;
+        let id = format!("msg_{:032x}", u128::from_be_bytes(id));
         let payload = json!({
             "type": "newsletter.subscribed",
-            "timestamp": notice.at.to_rfc3339(),
-            "data": {"email": notice.email.as_str()},
+            "timestamp": sign_up.at.to_rfc3339(),
+            "data": {"email": sign_up.email.as_str()},
         });
         let body = payload.to_string();
-        // The id lets the provider recognise a repetition.
-        let id = format!("msg_{:032x}", u128::from_be_bytes(notice.id));
-        let sent_s = notice.at.as_ms() / 1000;
+        let sent_s = sign_up.at.as_ms() / 1000;
         let mut request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/json")
             .header(USER_AGENT, PRODUCT)
@@ -107,14 +109,14 @@ impl WebhookNotifier {
             let signature = secret.sign(&id, sent_s, body.as_bytes());
             request = request.header("webhook-signature", signature);
         }
-        request.body(Full::new(Bytes::from(body)))
+        let request = request.body(Full::new(Bytes::from(body)));
+        request.map_err(|error| failed(&error))
     }
 
-    async fn post(&self, notice: &Notice) -> Result<(), NotifyError> {
+    async fn post(&self, sign_up: &SignUp) -> Result<(), NotifyError> {
         // The semaphore is never closed, so `acquire` does not fail.
         let _permit = self.posted.acquire().await;
-        let request = self.request(notice).map_err(|error| failed(&error))?;
-        let response = self.http.request(request).await;
+        let response = self.http.request(self.request(sign_up)?).await;
         let response = response.map_err(|error| failed(&error_chain(&error)))?;
         let status = response.status();
         // Reading the body to its end lets the connection be used again.
@@ -126,17 +128,10 @@ impl WebhookNotifier {
             Err(failed(&format!("answered {}", status.as_u16())))
         }
     }
-}
 
-fn failed(why: &dyn Display) -> NotifyError {
-    NotifyError::Failed(why.to_string())
-}
-
-#[async_trait]
-impl SubscriptionNotifier for WebhookNotifier {
     /// The provider may have a sign-up that timed out or was interrupted, and gets it twice when the
     /// visitor tries again.
-    async fn notify(&self, notice: &Notice) -> Result<(), NotifyError> {
+    async fn notify(&self, sign_up: &SignUp) -> Result<(), NotifyError> {
         let Ok(_permit) = self.accepted.try_acquire() else {
             return Err(NotifyError::Overloaded);
         };
@@ -146,7 +141,7 @@ impl SubscriptionNotifier for WebhookNotifier {
         tokio::select! {
             // A response that has arrived is reported.
             biased;
-            posted = timeout(DEADLINE, self.post(notice)) => posted.unwrap_or_else(|_elapsed| {
+            posted = timeout(DEADLINE, self.post(sign_up)) => posted.unwrap_or_else(|_elapsed| {
                 let seconds = DEADLINE.as_secs();
                 Err(failed(&format!("no answer within {seconds} seconds")))
             }),
@@ -154,5 +149,21 @@ impl SubscriptionNotifier for WebhookNotifier {
                 Err(failed(&"interrupted, as the service stops"))
             }
         }
+    }
+}
+
+fn failed(why: &dyn Display) -> NotifyError {
+    NotifyError::Failed(why.to_string())
+}
+
+#[async_trait]
+impl SignUps for WebhookNotifier {
+    async fn take(&self, sign_up: SignUp) -> Result<Taken, SignUpError> {
+        self.notify(&sign_up).await?;
+        Ok(Taken::PassedOn)
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        Ok(())
     }
 }

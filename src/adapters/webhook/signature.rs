@@ -36,9 +36,6 @@ pub enum WebhookSecretError {
 
 impl WebhookSecret {
     /// Reads `whsec_` and 24 to 64 bytes in Base64.
-    ///
-    /// # Errors
-    /// [`WebhookSecretError`] when the text is something else.
     pub fn parse(text: &str) -> Result<Self, WebhookSecretError> {
         let encoded = text
             .strip_prefix("whsec_")
@@ -76,7 +73,7 @@ impl fmt::Debug for WebhookSecret {
 mod tests {
     use super::*;
 
-    /// From the reference libraries of the specification.
+    /// From the reference libraries of Standard Webhooks.
     #[test]
     fn the_published_vector_is_met() {
         let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();

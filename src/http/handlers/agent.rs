@@ -6,17 +6,17 @@ use hyper::body::Bytes;
 use serde::Serialize;
 
 use crate::domain::text::Label;
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::Reply;
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{BodyRule, Endpoint};
-use crate::http::form;
-use crate::http::problem::{Code, Problem};
-use crate::http::reply::Reply;
-use crate::http::wire::{self, Errors, JsonObject, Unknown};
+use crate::http::request::form;
+use crate::http::request::json::{self, Errors, JsonObject, Unknown};
 use crate::usecases::register_agent::register_agent;
 use crate::usecases::revoke::{Revoked, revoke as revoke_credential};
 
-use super::TIER;
-use super::oauth::{SCOPE, TokenResponse};
+use crate::http::handlers::TIER;
+use crate::http::handlers::oauth::{SCOPE, TokenResponse};
 
 pub(crate) const REGISTER: Endpoint = Endpoint {
     name: "agent.register",
@@ -117,11 +117,11 @@ async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     Ok(Reply::empty())
 }
 
-/// Parses a registration (spec 4.10). Unknown members are ignored, because clients of the proposal send
+/// Parses a registration. Unknown members are ignored, because clients of the proposal send
 /// them.
 fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
     let mut errors = Errors::default();
-    let Some(mut object) = wire::parse(body)?.object(&mut errors) else {
+    let Some(mut object) = json::parse(body)?.object(&mut errors) else {
         return errors.finish(None);
     };
     if let Some(kind) = object.required("type", &mut errors)

@@ -5,18 +5,19 @@ use hyper::StatusCode;
 use hyper::body::Bytes;
 
 use crate::domain::chat::Conversation;
+use crate::domain::decision::Decision;
+use crate::http::answer::problem::Problem;
+use crate::http::answer::reply::Reply;
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
-use crate::http::negotiate::prefers_events;
-use crate::http::problem::Problem;
-use crate::http::reply::Reply;
-use crate::http::wire;
+use crate::http::request::json;
+use crate::http::request::negotiate::prefers_events;
 use crate::ports::NullSink;
 use crate::site::tools::Tool;
-use crate::usecases::ask_assistant::{self as usecase, Allowance, Answered, ChatIdentity};
+use crate::usecases::ask_assistant::{self as usecase, Answered, ChatIdentity};
 
-use super::chat_wire::{self, QuotaResponse, ToolAnswer};
-use super::stream;
+use crate::http::handlers::chat_wire::{self, QuotaResponse, ToolAnswer};
+use crate::http::handlers::stream;
 
 pub(crate) const CHAT: Endpoint = Endpoint {
     name: chat_wire::NAME,
@@ -25,7 +26,7 @@ pub(crate) const CHAT: Endpoint = Endpoint {
     body: Some(BodyRule::json(320)),
     deadline: chat_wire::DEADLINE,
     has_effects: true,
-    shows_quota: true,
+    shows: Some(|context| Box::pin(standing(context))),
     tool: Some(McpTool {
         tool: Tool::AskAssistant,
         handler: |context, arguments| Box::pin(ask(context, arguments)),
@@ -36,18 +37,18 @@ pub(crate) const CHAT: Endpoint = Endpoint {
 pub(crate) const QUOTA: Endpoint = Endpoint {
     name: "assistant.quota",
     paths: PATHS,
-    shows_quota: true,
+    shows: Some(|context| Box::pin(standing(context))),
     tool: Some(McpTool {
         tool: Tool::GetAssistantQuota,
         handler: |context, arguments| {
             Box::pin(async move {
-                wire::read_no_members(&arguments)?;
-                quota(&context, ChatIdentity::Program).await
+                json::read_no_members(&arguments)?;
+                show_quota(&context, ChatIdentity::Program).await
             })
         },
     }),
     ..Endpoint::get(|context, _body| {
-        Box::pin(async move { quota(&context, context.visitor()).await })
+        Box::pin(async move { show_quota(&context, context.visitor()).await })
     })
 };
 
@@ -72,7 +73,7 @@ async fn ask(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem
     let answered = take_turn(&context, ChatIdentity::Program, &conversation).await?;
     let answer = ToolAnswer {
         message: &answered.reply,
-        numbers: QuotaResponse::from(Allowance::of(&answered.decision)),
+        numbers: QuotaResponse::of(&answered.decision),
     };
     let mut reply = Reply::json(StatusCode::OK, &answer)?;
     reply.log.problem = chat_wire::fallback_cause(answered.model_error);
@@ -84,7 +85,7 @@ async fn take_turn(
     identity: ChatIdentity,
     conversation: &Conversation,
 ) -> Result<Answered, Problem> {
-    let (_share, turn) = chat_wire::reserve(context, identity).await?;
+    let (_share, turn) = chat_wire::take_turn(context, identity).await?;
     let app = context.app();
     let answer = usecase::answer(app.assistant(), app.meter(), turn, conversation, &NullSink);
     tokio::select! {
@@ -94,9 +95,14 @@ async fn take_turn(
     }
 }
 
-async fn quota(context: &RequestContext, identity: ChatIdentity) -> Result<Reply, Problem> {
+async fn standing(context: RequestContext) -> Result<Decision, Problem> {
+    let (app, identity) = (context.app(), context.visitor());
+    Ok(usecase::remaining_turns(app.meter(), app.clock.now(), &context.client, identity).await?)
+}
+
+async fn show_quota(context: &RequestContext, identity: ChatIdentity) -> Result<Reply, Problem> {
     let meter = context.app().meter();
-    let decision = usecase::quota(meter, context.now, &context.client, identity).await?;
-    let response = QuotaResponse::from(Allowance::of(&decision));
+    let decision = usecase::remaining_turns(meter, context.now, &context.client, identity).await?;
+    let response = QuotaResponse::of(&decision);
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(decision))
 }

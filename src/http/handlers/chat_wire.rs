@@ -6,13 +6,14 @@ use hyper::header::{HeaderName, HeaderValue, SET_COOKIE};
 use serde::Serialize;
 
 use crate::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
+use crate::domain::decision::Decision;
 use crate::domain::policy::PolicyName;
 use crate::domain::quota_token::QuotaToken;
+use crate::http::answer::problem::{Code, Problem};
 use crate::http::context::RequestContext;
-use crate::http::cookie::QuotaCookie;
-use crate::http::problem::{Code, Problem};
-use crate::http::shares::Share;
-use crate::http::wire::{self, Errors, JsonObject, JsonValue, Unknown};
+use crate::http::request::identity::QuotaCookie;
+use crate::http::request::json::{self, Errors, JsonObject, JsonValue, Unknown};
+use crate::http::server::shares::Share;
 use crate::ports::ModelError;
 use crate::usecases::ask_assistant::{
     self as usecase, Allowance, Answered, ChatError, ChatIdentity, Turn,
@@ -29,7 +30,7 @@ struct ChatResponse<'a> {
     message: &'a str,
     #[serde(flatten)]
     numbers: QuotaResponse,
-    /// Deprecated alias of `message` (spec 2.11).
+    /// Deprecated alias of `message`.
     reply: &'a str,
     quota: QuotaResponse,
 }
@@ -49,24 +50,20 @@ pub(super) struct QuotaResponse {
     remaining: u32,
 }
 
-impl From<Allowance> for QuotaResponse {
-    fn from(allowance: Allowance) -> Self {
-        let Allowance {
-            used,
-            max,
-            remaining,
-        } = allowance;
+impl QuotaResponse {
+    pub(super) fn of(decision: &Decision) -> Self {
+        let allowance = Allowance::of(decision);
         Self {
-            used,
-            max,
-            remaining,
+            used: allowance.used,
+            max: allowance.max,
+            remaining: allowance.remaining,
         }
     }
 }
 
 /// Takes one of the turns that the client's network may have at once, then charges a turn. Dropping the
 /// share releases the former.
-pub(super) async fn reserve(
+pub(super) async fn take_turn(
     context: &RequestContext,
     identity: ChatIdentity,
 ) -> Result<(Option<Share>, Turn), Problem> {
@@ -75,7 +72,8 @@ pub(super) async fn reserve(
     let share = match turns.map(|turns| turns.take(client.network)).transpose() {
         Ok(share) => share,
         Err(cause) => {
-            let decision = usecase::quota(app.meter(), context.now, client, identity).await?;
+            let decision =
+                usecase::remaining_turns(app.meter(), context.now, client, identity).await?;
             let detail = "As many questions from this network are being answered as one may have.";
             return Err(Problem::new(Code::ModelUnavailable, detail)
                 .with_decision(decision)
@@ -83,7 +81,7 @@ pub(super) async fn reserve(
         }
     };
     let (assistant, meter) = (app.assistant(), app.meter());
-    usecase::reserve(assistant, meter, context.now, client, identity)
+    usecase::begin_turn(assistant, meter, context.now, client, identity)
         .await
         .map(|turn| (share, turn))
         .map_err(|error| problem(context, error))
@@ -94,9 +92,9 @@ pub(super) fn abandoned() -> Problem {
     Problem::of(Code::InternalError).because("the client hung up")
 }
 
-/// An answer as spec 2.11 has it.
+/// An answer, member for member.
 pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
-    let numbers = QuotaResponse::from(Allowance::of(&answered.decision));
+    let numbers = QuotaResponse::of(&answered.decision);
     ChatResponse {
         message: &answered.reply,
         numbers,
@@ -117,26 +115,18 @@ pub(super) fn set_cookie(
     context: &RequestContext,
     visitor: Option<QuotaToken>,
 ) -> Option<(HeaderName, HeaderValue)> {
-    let visitor = visitor?;
-    let quota = context
-        .app()
-        .settings
-        .policies
-        .quota(PolicyName::Assistant)?;
-    let cookie = QuotaCookie::new(context.app().settings.is_https());
-    let value = cookie.write(
-        &visitor,
-        &context.app().secrets.quota_token,
-        quota.window_s(),
-    );
+    let app = context.app();
+    let quota = app.settings.policies.quota(PolicyName::Assistant)?;
+    let cookie = QuotaCookie::new(app.settings.is_https());
+    let value = cookie.write(&visitor?, &app.secrets.quota_token, quota.window_s());
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }
 
-/// Reads a chat request (spec 2.10). Unknown members are ignored. `clientUsed`
+/// Reads a chat request. Unknown members are ignored. `clientUsed`
 /// must be a number and has no effect.
 pub(super) fn read_request(body: &[u8]) -> Result<Conversation, Problem> {
     let mut errors = Errors::default();
-    let conversation = wire::parse(body)?
+    let conversation = json::parse(body)?
         .object(&mut errors)
         .and_then(|mut object| {
             if let Some(client_used) = object.optional("clientUsed") {
@@ -150,7 +140,7 @@ pub(super) fn read_request(body: &[u8]) -> Result<Conversation, Problem> {
 /// Reads the arguments of the tool: a conversation without unknown members.
 pub(super) fn read_arguments(arguments: &[u8]) -> Result<Conversation, Problem> {
     let mut errors = Errors::default();
-    let conversation = wire::parse(arguments)?
+    let conversation = json::parse(arguments)?
         .object(&mut errors)
         .and_then(|object| read_conversation(object, Unknown::Rejected, &mut errors));
     errors.finish(conversation)

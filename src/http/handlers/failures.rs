@@ -1,13 +1,12 @@
 //! Maps use-case errors to problems. Those of chat turns are mapped in
-//! [`super::chat_wire`], because some set a cookie.
+//! [`crate::http::handlers::chat_wire`], because some set a cookie.
 
 use crate::domain::decision::Decision;
-use crate::http::problem::{Code, Problem};
+use crate::http::answer::problem::{Code, Problem};
 use crate::ports::StoreError;
-use crate::usecases::issue_key::IssueKeyError;
+use crate::usecases::issue_key::IssueError;
 use crate::usecases::issue_token::IssueTokenError;
 use crate::usecases::meter::ChargeError;
-use crate::usecases::register_agent::RegisterAgentError;
 use crate::usecases::subscribe::SubscribeError;
 
 /// What clients learn of [`StoreError::Full`].
@@ -48,16 +47,14 @@ impl From<ChargeError> for Problem {
     }
 }
 
-impl From<IssueKeyError> for Problem {
-    fn from(error: IssueKeyError) -> Self {
+impl From<IssueError> for Problem {
+    fn from(error: IssueError) -> Self {
         match error {
-            IssueKeyError::NotCharged(error) => error.into(),
-            IssueKeyError::Store(decision, cause) => {
+            IssueError::NotCharged(error) => error.into(),
+            IssueError::Store(decision, cause) => {
                 store_failed(Code::StoreUnavailable, &cause).with_decision(decision)
             }
-            IssueKeyError::Entropy(decision, cause) => {
-                charged(Code::InternalError, decision, cause)
-            }
+            IssueError::Entropy(decision, cause) => charged(Code::InternalError, decision, cause),
         }
     }
 }
@@ -71,18 +68,6 @@ impl From<SubscribeError> for Problem {
                 store_failed(unavailable, &cause).with_decision(decision)
             }
             SubscribeError::Provider(decision, cause) => charged(unavailable, decision, cause),
-            SubscribeError::Entropy(cause) => Self::of(Code::InternalError).because(cause),
-        }
-    }
-}
-
-impl From<RegisterAgentError> for Problem {
-    fn from(error: RegisterAgentError) -> Self {
-        match error {
-            RegisterAgentError::NotCharged(error) => error.into(),
-            RegisterAgentError::Entropy(decision, cause) => {
-                charged(Code::InternalError, decision, cause)
-            }
         }
     }
 }

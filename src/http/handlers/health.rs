@@ -2,13 +2,12 @@
 
 use hyper::body::Bytes;
 
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::Reply;
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{Endpoint, McpTool};
-use crate::http::problem::{Code, Problem};
-use crate::http::reply::Reply;
-use crate::http::wire;
+use crate::http::request::json;
 use crate::site::tools::Tool;
-use crate::usecases::subscribe::Newsletter;
 
 pub(crate) const HEALTH: Endpoint = Endpoint {
     name: "health",
@@ -26,9 +25,7 @@ async fn health(context: RequestContext) -> Result<Reply, Problem> {
     let app = context.app();
     app.limiter.check().await?;
     app.keys.check().await?;
-    if let Newsletter::Contacts { contacts, .. } = app.newsletter() {
-        contacts.check().await?;
-    }
+    app.sign_ups.check().await?;
     Ok(Reply::serialised(context.state.health.clone()))
 }
 
@@ -41,13 +38,13 @@ pub(crate) const LIVEZ: Endpoint = Endpoint {
 
 /// Asks no store: an outage of an engine would take all nodes out of rotation at once.
 async fn livez(context: RequestContext) -> Result<Reply, Problem> {
-    match context.app().metrics.is_stopping() {
-        true => Err(Problem::of(Code::Stopping)),
-        false => Ok(Reply::serialised(Bytes::from_static(b"{\"live\":true}"))),
+    if context.app().metrics.is_stopping() {
+        return Err(Problem::of(Code::Stopping));
     }
+    Ok(Reply::serialised(Bytes::from_static(b"{\"live\":true}")))
 }
 
 async fn check_health(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {
-    wire::read_no_members(&arguments)?;
+    json::read_no_members(&arguments)?;
     health(context).await
 }

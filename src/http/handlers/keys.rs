@@ -7,15 +7,15 @@ use serde_json::json;
 
 use crate::domain::policy::PolicyName;
 use crate::domain::text::Label;
+use crate::http::answer::problem::Problem;
+use crate::http::answer::reply::Reply;
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
-use crate::http::problem::Problem;
-use crate::http::reply::Reply;
-use crate::http::wire::{self, Errors, Unknown};
+use crate::http::request::json::{self, Unknown};
 use crate::site::tools::Tool;
 use crate::usecases::issue_key::issue_key;
 
-use super::TIER;
+use crate::http::handlers::TIER;
 
 pub(crate) const ISSUE_KEY: Endpoint = Endpoint {
     name: "keys.issue",
@@ -117,18 +117,13 @@ fn describe(context: &RequestContext) -> Result<Reply, Problem> {
     Reply::json(StatusCode::OK, &response)
 }
 
-/// Reads a `CreateKeyRequest` (spec 2.2); the body may be absent.
+/// Reads a `CreateKeyRequest`: the body may be absent.
 fn read_request(body: &[u8]) -> Result<Option<Label>, Problem> {
     if body.is_empty() {
         return Ok(None);
     }
-    let mut errors = Errors::default();
-    let mut label = None;
-    if let Some(mut object) = wire::parse(body)?.object(&mut errors) {
-        label = object
-            .optional("label")
-            .and_then(|value| value.parsed(&mut errors, Label::parse_name));
-        object.finish(Unknown::Rejected, &mut errors);
-    }
-    errors.finish(Some(label))
+    json::read(body, Unknown::Rejected, |object, errors| {
+        let label = object.optional("label");
+        Some(label.and_then(|value| value.parsed(errors, Label::parse_name)))
+    })
 }

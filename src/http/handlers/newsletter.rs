@@ -5,12 +5,12 @@ use hyper::body::Bytes;
 use serde::Serialize;
 
 use crate::domain::email::{EmailAddress, EmailError};
+use crate::http::answer::problem::Problem;
+use crate::http::answer::reply::Reply;
 use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
-use crate::http::problem::Problem;
-use crate::http::reply::Reply;
-use crate::http::wire::{self, Errors, Unknown};
+use crate::http::request::json::{self, Unknown};
 use crate::site::tools::Tool;
-use crate::usecases::subscribe::{Outcome, subscribe as subscribe_contact};
+use crate::usecases::subscribe::{Outcome, subscribe};
 
 use crate::http::context::RequestContext;
 
@@ -21,9 +21,9 @@ pub(crate) const SUBSCRIBE: Endpoint = Endpoint {
     has_effects: true,
     tool: Some(McpTool {
         tool: Tool::SubscribeNewsletter,
-        handler: |context, arguments| Box::pin(subscribe(context, arguments)),
+        handler: |context, arguments| Box::pin(sign_up(context, arguments)),
     }),
-    ..Endpoint::post(|context, body| Box::pin(subscribe(context, body)))
+    ..Endpoint::post(|context, body| Box::pin(sign_up(context, body)))
 };
 
 #[derive(Serialize)]
@@ -34,10 +34,10 @@ struct NewsletterSubscribeResponse {
     already_exists: Option<bool>,
 }
 
-async fn subscribe(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
+async fn sign_up(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let email = read_request(&body)?;
     let app = context.app();
-    let subscribed = subscribe_contact(
+    let subscribed = subscribe(
         app.newsletter(),
         app.meter(),
         context.now,
@@ -57,22 +57,15 @@ async fn subscribe(context: RequestContext, body: Bytes) -> Result<Reply, Proble
     Ok(Reply::json(StatusCode::OK, &response)?.with_decision(subscribed.decision))
 }
 
-/// Reads a `NewsletterSubscribeRequest` (spec 2.8).
+/// Reads a `NewsletterSubscribeRequest`.
 fn read_request(body: &[u8]) -> Result<EmailAddress, Problem> {
-    let mut errors = Errors::default();
-    let email = wire::parse(body)?
-        .object(&mut errors)
-        .and_then(|mut object| {
-            let email = object
-                .required("email", &mut errors)
-                .and_then(|value| value.parsed(&mut errors, |text| EmailAddress::parse(&text)));
-            object.finish(Unknown::Rejected, &mut errors);
-            email
-        });
-    errors.finish(email)
+    json::read(body, Unknown::Rejected, |object, errors| {
+        let email = object.required("email", errors)?;
+        email.parsed(errors, |text| EmailAddress::parse(&text))
+    })
 }
 
-impl wire::Invalidity for EmailError {
+impl json::Invalidity for EmailError {
     fn code(&self) -> &'static str {
         match self {
             Self::TooLong => "length",

@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::domain::agent::AccessToken;
 use crate::domain::time::Timestamp;
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::Reply;
 use crate::http::endpoint::{BodyRule, Endpoint};
-use crate::http::form::{self, FormParams};
-use crate::http::identity::{self, Basic};
-use crate::http::problem::{Code, Problem};
-use crate::http::reply::Reply;
-use crate::http::wire::Errors;
+use crate::http::request::form::{self, FormParams};
+use crate::http::request::identity::{self, Basic};
+use crate::http::request::json::Errors;
 use crate::usecases::issue_token::{IssueTokenError, issue_token};
 
 use crate::http::context::RequestContext;

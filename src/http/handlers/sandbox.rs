@@ -5,11 +5,11 @@ use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 
 use crate::domain::text::EchoMessage;
+use crate::http::answer::problem::Problem;
+use crate::http::answer::reply::Reply;
 use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
-use crate::http::problem::Problem;
-use crate::http::reply::Reply;
-use crate::http::version::VERSION;
-use crate::http::wire::{self, Errors, Unknown};
+use crate::http::request::json::{self, Unknown};
+use crate::http::request::version::VERSION;
 use crate::site::tools::Tool;
 
 use crate::http::context::RequestContext;
@@ -91,25 +91,18 @@ fn describe() -> Result<Reply, Problem> {
     Reply::json(StatusCode::OK, &response)
 }
 
-/// Reads a `SandboxEchoRequest` (spec 2.5).
+/// Reads a `SandboxEchoRequest`.
 fn read_request(body: &[u8]) -> Result<SandboxEchoRequest, Problem> {
-    let mut errors = Errors::default();
-    let request = wire::parse(body)?
-        .object(&mut errors)
-        .and_then(|mut object| {
-            let message = object
-                .required("message", &mut errors)
-                .and_then(|value| value.parsed(&mut errors, EchoMessage::parse));
-            let echo_headers = object
-                .optional("echo_headers")
-                .and_then(|value| value.boolean(&mut errors));
-            object.finish(Unknown::Rejected, &mut errors);
-            Some(SandboxEchoRequest {
-                message: message?,
-                echo_headers: echo_headers.unwrap_or(false),
-            })
-        });
-    errors.finish(request)
+    json::read(body, Unknown::Rejected, |object, errors| {
+        let message = object.required("message", errors);
+        let message = message.and_then(|value| value.parsed(errors, EchoMessage::parse));
+        let echo_headers = object.optional("echo_headers");
+        let echo_headers = echo_headers.and_then(|value| value.boolean(errors));
+        Some(SandboxEchoRequest {
+            message: message?,
+            echo_headers: echo_headers.unwrap_or(false),
+        })
+    })
 }
 
 /// All values of a header as one text, bytes that are not UTF-8 replaced.

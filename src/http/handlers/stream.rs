@@ -17,17 +17,17 @@ use tokio::time::{Instant, timeout};
 
 use crate::domain::chat::Conversation;
 use crate::domain::decision::Decision;
-use crate::http::area::Area;
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::Reply;
+use crate::http::answer::sse::{self, NotSent, SseSink};
 use crate::http::context::RequestContext;
+use crate::http::endpoint::{catch_panic, panicked};
 use crate::http::log::milliseconds;
-use crate::http::panics::{catch_panic, panicked};
-use crate::http::problem::{Code, Problem};
-use crate::http::reply::Reply;
-use crate::http::sse::{self, NotSent, SseSink};
+use crate::http::request::head::Area;
 use crate::ports::{AnswerSink, ModelError, SinkClosed};
 use crate::usecases::ask_assistant::{self as usecase, Answered, Turn};
 
-use super::chat_wire::{self, chat_response, problem, reserve, set_cookie};
+use crate::http::handlers::chat_wire::{self, chat_response, problem, set_cookie, take_turn};
 
 /// Longer pieces are split, in bytes: so the length of the queue bounds its size.
 const PIECE_LEN_MAX: usize = 4096;
@@ -51,8 +51,8 @@ pub(super) async fn chat(
     context: RequestContext,
     conversation: Conversation,
 ) -> Result<Reply, Problem> {
-    let (share, turn) = reserve(&context, context.visitor()).await?;
-    let decision = turn.decision.clone();
+    let (share, turn) = take_turn(&context, context.visitor()).await?;
+    let decision = turn.charged.decision.clone();
     let cookie = set_cookie(&context, turn.visitor);
     let (events, stream) = sse::channel();
     let (begun, has_begun) = oneshot::channel();

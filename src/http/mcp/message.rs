@@ -6,9 +6,9 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-use crate::http::problem::Problem;
-use crate::http::reply::Reply;
-use crate::http::wire::{self, Errors, JsonObject, JsonValue};
+use crate::http::answer::problem::Problem;
+use crate::http::answer::reply::Reply;
+use crate::http::request::json::{self, Errors, JsonObject, JsonValue};
 use crate::site::tools::REVISIONS;
 
 /// The revision since which each message names its revision itself.
@@ -58,7 +58,7 @@ impl<'a> RpcMessage<'a> {
     /// # Errors
     /// [`RpcError`] when the body is not JSON or not one message.
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, RpcError> {
-        let value = wire::parse(body)
+        let value = json::parse(body)
             .map_err(|problem| RpcError::bad_request(PARSE_ERROR, problem.detail))?;
         let mut errors = Errors::default();
         let message = Self::read(value, &mut errors);

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use crate::domain::decision::Decision;
 use crate::site::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, Toolbox};
 
-use super::problem::{Code, Problem};
-use super::reply::{Reply, ReplyLog};
-use super::request_id::RequestId;
-use super::wire::{Errors, JsonObject, JsonValue};
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::{Reply, ReplyLog};
+use crate::http::request::json::{Errors, JsonObject, JsonValue};
+use crate::http::request::request_id::RequestId;
 
 use message::{RpcError, RpcMessage};
 
@@ -173,7 +173,7 @@ where
     if !arguments.starts_with('{') {
         return Err(RpcError::invalid_params("arguments has to be an object"));
     }
-    tool_run.log.tool = Some(tool.name());
+    tool_run.log.tool = Some(tool.as_str());
     let outcome = match run(tool, arguments.to_owned()).await {
         Ok(mut reply) => {
             tool_run.log.problem = reply.log.problem.take();

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Method, Request, StatusCode};
-use landing_api::adapters::memory::SeededEntropy;
-use landing_api::http::admin::page::{AdminPage, Sessions};
+use landing_api::operator::page::AdminPage;
+use landing_api::operator::sessions::Sessions;
 
 use landing_api::domain::email::EmailAddress;
 use serde_json::json;
 
 use crate::harness::{Call, Setup, TestApp};
+use crate::twins::SeededEntropy;
 
 /// The pages that a session shows, with what they are called in the menu.
 const MENU: [(&str, &str); 5] = [

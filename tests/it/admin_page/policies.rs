@@ -45,18 +45,25 @@ async fn the_busiest_identities_are_shown_and_reset() {
     assert!(shown.contains("keys-all</th><td role=\"cell\" data-name=\"Limit\">off</td>"));
 
     let done = desk
-        .confirm(&cookie, "/policies/reset", &format!("which={key}"))
+        .confirm(&cookie, "/policies/reset", &format!("client={key}"))
         .await;
     assert!(done.text.contains("<h1>Reset</h1>"), "{}", done.text);
     assert_eq!(desk.app.send(health()).await.status, 200);
-    let again = format!("which={}", "05".repeat(16));
+    let again = format!("client={}", "05".repeat(16));
     let again = desk.confirm(&cookie, "/policies/reset", &again).await;
     assert!(again.text.contains("<h1>Nothing to reset</h1>"));
     let all = desk
-        .confirm(&cookie, "/policies/reset", "which=default")
+        .confirm(&cookie, "/policies/reset", "policy=default")
         .await;
     assert!(all.text.contains("<h1>Reset</h1>"));
-    for bad in ["", "which=", "which=all", "which=ff", "which=%3Cb%3E"] {
+    for bad in [
+        "",
+        "policy=",
+        "policy=all",
+        "client=ff",
+        "client=%3Cb%3E",
+        "policy=%3Cb%3E",
+    ] {
         let path = format!("/policies/reset?{bad}");
         let asked = desk.send(Visit::get(&path).cookie(&cookie)).await;
         assert_eq!(asked.status, 400, "{bad}");

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use landing_api::usecases::contacts::IMPORT_ROWS;
+use landing_api::operator::import::IMPORT_ROWS;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::{Value, json};
 
@@ -317,19 +317,23 @@ fn a_service_of_another_version_is_named() {
     fs::write(dir.path().join("ledger.jsonl"), "").unwrap();
     for (answer, told) in [
         (
-            "HTTP/1.1 501 Not Implemented\r\nContent-Length: 34\r\n\r\n{\"error\":\"I do not know that one\"}",
+            "{\"failure\":{\"kind\":\"unknown\",\"text\":\"I do not know that one\"},\"passes_sign_ups_on\":false}\n\n",
             "I do not know that one",
         ),
         (
-            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+            "{\"failure\":null,\"passes_sign_ups_on\":false}\n{}\n\n",
             "missing field",
         ),
+        ("{}\n\n", "missing field"),
+        ("HTTP/1.1 200 OK\r\n\r\n", "expected value"),
     ] {
         let socket = dir.path().join("admin.sock");
         let _ = fs::remove_file(&socket);
         let listener = UnixListener::bind(&socket).unwrap();
         let ran = std::thread::scope(|scope| {
             scope.spawn(|| {
+                // The first connection only finds out whether somebody listens.
+                drop(listener.accept().unwrap());
                 let (mut stream, _) = listener.accept().unwrap();
                 let mut head = [0; 1024];
                 let _ = stream.read(&mut head).unwrap();

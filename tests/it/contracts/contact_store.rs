@@ -57,7 +57,7 @@ async fn a_new_address_is_created_once(store: &dyn ContactStore) {
     let address = email("ada@example.com");
     assert_eq!(store.find(&address).await, Ok(None));
     let first = origin(1, Some(2));
-    let created = store.subscribe(sign_up("ada@example.com", first, EARLY));
+    let created = store.keep(sign_up("ada@example.com", first, EARLY));
     assert_eq!(created.await, Ok(Subscription::Created));
     let mut kept = Contact {
         email: address.clone(),
@@ -69,14 +69,14 @@ async fn a_new_address_is_created_once(store: &dyn ContactStore) {
 
     // A repeat changes nothing but when the address was last seen, and by whom.
     let second = origin(3, None);
-    let again = store.subscribe(sign_up("ada@example.com", second, LATE));
+    let again = store.keep(sign_up("ada@example.com", second, LATE));
     assert_eq!(again.await, Ok(renewed(false)));
     kept.last_seen_at = LATE;
     kept.signers = signers(&[first, second]);
     assert_eq!(store.find(&address).await, Ok(Some(kept.clone())));
 
     // The clock may have been set back.
-    let again = store.subscribe(sign_up("ada@example.com", second, EARLY));
+    let again = store.keep(sign_up("ada@example.com", second, EARLY));
     assert_eq!(again.await, Ok(renewed(true)));
     kept.last_seen_at = EARLY;
     assert_eq!(store.find(&address).await, Ok(Some(kept)));
@@ -84,7 +84,7 @@ async fn a_new_address_is_created_once(store: &dyn ContactStore) {
 
 async fn addresses_are_told_apart(store: &dyn ContactStore) {
     for text in ["bob@example.com", "bo@example.com", "bob@example.co"] {
-        let created = store.subscribe(sign_up(text, origin(1, None), EARLY));
+        let created = store.keep(sign_up(text, origin(1, None), EARLY));
         assert_eq!(created.await, Ok(Subscription::Created), "{text}");
     }
     assert_eq!(store.find(&email("b@example.com")).await, Ok(None));
@@ -92,7 +92,7 @@ async fn addresses_are_told_apart(store: &dyn ContactStore) {
 
 async fn the_last_four_signers_are_remembered(store: &dyn ContactStore) {
     let address = email("dan@example.com");
-    let created = store.subscribe(sign_up("dan@example.com", origin(1, None), EARLY));
+    let created = store.keep(sign_up("dan@example.com", origin(1, None), EARLY));
     assert_eq!(created.await, Ok(Subscription::Created));
     for (seed, is_known, remembered) in [
         (1, true, &[1][..]),
@@ -105,7 +105,7 @@ async fn the_last_four_signers_are_remembered(store: &dyn ContactStore) {
         (2, false, &[1, 4, 5, 2]),
         (1, true, &[4, 5, 2, 1]),
     ] {
-        let again = store.subscribe(sign_up("dan@example.com", origin(seed, None), LATE));
+        let again = store.keep(sign_up("dan@example.com", origin(seed, None), LATE));
         assert_eq!(again.await, Ok(renewed(is_known)), "{remembered:?}");
         let kept = store.find(&address).await.unwrap().unwrap();
         let kept: Vec<_> = kept.signers.iter().copied().collect();
@@ -115,7 +115,7 @@ async fn the_last_four_signers_are_remembered(store: &dyn ContactStore) {
 }
 
 async fn a_signer_is_known_by_network_or_credential(store: &dyn ContactStore) {
-    let created = store.subscribe(sign_up("fay@example.com", origin(1, Some(2)), EARLY));
+    let created = store.keep(sign_up("fay@example.com", origin(1, Some(2)), EARLY));
     assert_eq!(created.await, Ok(Subscription::Created));
     for (origin, is_known) in [
         // A network and a credential are different things.
@@ -125,7 +125,7 @@ async fn a_signer_is_known_by_network_or_credential(store: &dyn ContactStore) {
         (origin(1, Some(6)), true),
         (origin(7, Some(5)), true),
     ] {
-        let again = store.subscribe(sign_up("fay@example.com", origin, LATE));
+        let again = store.keep(sign_up("fay@example.com", origin, LATE));
         assert_eq!(again.await, Ok(renewed(is_known)), "{origin:?}");
     }
 }
@@ -134,10 +134,10 @@ async fn a_forgotten_address_is_new_again(store: &dyn ContactStore) {
     let address = email("cy@example.com");
     assert_eq!(forget(store, &address).await, [false]);
     for round in 1..=2 {
-        let created = store.subscribe(sign_up("cy@example.com", origin(round, None), EARLY));
+        let created = store.keep(sign_up("cy@example.com", origin(round, None), EARLY));
         assert_eq!(created.await, Ok(Subscription::Created));
         // Who signed it up before is forgotten, too.
-        let again = store.subscribe(sign_up("cy@example.com", origin(9, None), LATE));
+        let again = store.keep(sign_up("cy@example.com", origin(9, None), LATE));
         assert_eq!(again.await, Ok(renewed(false)));
         assert_eq!(forget(store, &address).await, [true]);
         assert_eq!(store.find(&address).await, Ok(None));
@@ -174,7 +174,7 @@ async fn imported_contacts_have_no_origin_until_they_sign_up(store: &dyn Contact
     assert_eq!(store.find(&address).await, Ok(Some(kept.clone())));
     let signer = origin(1, Some(2));
     for by_same_client in [false, true] {
-        let again = store.subscribe(sign_up("gus@example.com", signer, LATE));
+        let again = store.keep(sign_up("gus@example.com", signer, LATE));
         assert_eq!(again.await, Ok(renewed(by_same_client)));
     }
     kept.last_seen_at = LATE;
@@ -184,7 +184,7 @@ async fn imported_contacts_have_no_origin_until_they_sign_up(store: &dyn Contact
 
 async fn an_import_leaves_what_is_known_and_what_was_forgotten(store: &dyn ContactStore) {
     let signer = origin(1, None);
-    let created = store.subscribe(sign_up("hal@example.com", signer, LATE));
+    let created = store.keep(sign_up("hal@example.com", signer, LATE));
     assert_eq!(created.await, Ok(Subscription::Created));
     let kept = store.find(&email("hal@example.com")).await.unwrap();
     for unforget in [false, true] {
@@ -205,7 +205,7 @@ async fn an_import_leaves_what_is_known_and_what_was_forgotten(store: &dyn Conta
         assert_eq!(import(store, text, false).await, ImportOutcome::Known);
         // A person may sign up again, and is known then.
         assert_eq!(forget(store, &email(text)).await, [true]);
-        let again = store.subscribe(sign_up(text, signer, LATE));
+        let again = store.keep(sign_up(text, signer, LATE));
         assert_eq!(again.await, Ok(Subscription::Created));
         assert_eq!(import(store, text, false).await, ImportOutcome::Known);
     }
@@ -235,11 +235,11 @@ async fn contacts_are_listed_as_they_are_in_the_order_of_their_addition(store: &
     }
     // Seen again, forgotten, and new again: only the last place counts.
     for text in [&added[0], &added[1]] {
-        let again = store.subscribe(sign_up(text, origin(1, None), LATE));
+        let again = store.keep(sign_up(text, origin(1, None), LATE));
         assert_eq!(again.await, Ok(renewed(false)));
     }
     assert_eq!(forget(store, &email(&added[1])).await, [true]);
-    let created = store.subscribe(sign_up(&added[1], origin(1, None), LATE));
+    let created = store.keep(sign_up(&added[1], origin(1, None), LATE));
     assert_eq!(created.await, Ok(Subscription::Created));
     let moved = added.remove(1);
     added.push(moved);
@@ -276,7 +276,7 @@ async fn a_list_is_bounded_by_the_time_of_sign_up(store: &dyn ContactStore) {
 async fn several_addresses_are_forgotten_together(store: &dyn ContactStore) {
     let names = ["kim", "nobody", "lee", "kim"].map(|name| email(&format!("{name}@example.com")));
     for text in ["kim@example.com", "lee@example.com"] {
-        let created = store.subscribe(sign_up(text, origin(1, None), EARLY));
+        let created = store.keep(sign_up(text, origin(1, None), EARLY));
         assert_eq!(created.await, Ok(Subscription::Created));
     }
     let erasure = store.forget(&names, LATE).await.unwrap();
@@ -299,7 +299,7 @@ async fn race(
         .map(|origin| {
             let store = Arc::clone(store);
             let sign_up = sign_up(text, origin, EARLY);
-            tokio::spawn(async move { store.subscribe(sign_up).await.unwrap() })
+            tokio::spawn(async move { store.keep(sign_up).await.unwrap() })
         })
         .collect();
     let mut ended = Vec::new();

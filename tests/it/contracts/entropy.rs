@@ -1,8 +1,9 @@
 //! What every [`Entropy`] must do.
 
-use landing_api::adapters::memory::SeededEntropy;
 use landing_api::adapters::system::SystemEntropy;
 use landing_api::ports::Entropy;
+
+use crate::twins::SeededEntropy;
 
 /// A random byte is 0 in all of these draws with a probability of 2^-128.
 const DRAWS: usize = 16;

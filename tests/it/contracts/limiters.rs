@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
-use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::ports::RateLimiter;
 use tempfile::TempDir;
 
-use crate::fixtures::{Delayed, START, policies};
+use crate::fixtures::{Delayed, START, limiter_in_memory, policies};
 
 /// Every adapter, and the directory that one of them needs. Charges must all have `quota`.
-pub(super) async fn limiters(quota: &str) -> (TempDir, [Arc<dyn RateLimiter>; 3]) {
+pub(super) async fn limiters(quota: &str) -> (TempDir, [Arc<dyn RateLimiter>; 2]) {
     let dir = tempfile::tempdir().unwrap();
     let store = Box::new(SledWindowStore::new(&dir.path().join("windows")));
     let sled = SledRateLimiter::without_thread(store, &policies(quota), START, WINDOWS_MAX);
-    let memory = MemoryRateLimiter::default();
-    let delayed = Delayed::<MemoryRateLimiter>::default();
-    (dir, [Arc::new(memory), Arc::new(delayed), Arc::new(sled)])
+    (
+        dir,
+        [Arc::new(Delayed(limiter_in_memory())), Arc::new(sled)],
+    )
 }

@@ -11,5 +11,5 @@ mod model_client;
 mod rate_limiter;
 mod refunds;
 mod revocation_list;
+mod sign_ups;
 mod stores;
-mod subscription_notifier;

@@ -1,6 +1,5 @@
 //! What every [`ModelClient`] must do.
 
-use landing_api::adapters::memory::{MemoryAnswerSink, ScriptedModelClient};
 use landing_api::adapters::model::openai::Roots;
 use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
 use landing_api::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
@@ -12,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::openai::settings;
 use crate::openai::upstream::{Script, Upstream, chunk};
 use crate::site::{facts, render};
+use crate::twins::{MemoryAnswerSink, ScriptedModelClient};
 
 /// The one place here that knows how a model is asked. The pieces together are the answer.
 async fn reply(model: &dyn ModelClient, conversation: &Conversation) -> Result<String, ModelError> {

@@ -4,10 +4,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use landing_api::adapters::memory::{
-    ManualClock, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient,
-    ScriptedSubscriptionNotifier, SeededEntropy,
-};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::domain::client::{Client, Network};
 use landing_api::domain::contact::RevealExisting;
@@ -17,16 +13,20 @@ use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
-    AnswerSink, ModelClient, ModelError, ModelPermit, NotifyError, NullSink, RateLimiter,
-    StoreError,
+    AnswerSink, ContactStore, LimiterError, ModelClient, ModelError, ModelPermit, NotifyError,
+    NullSink, RateLimiter, SignUps, StoreError,
 };
 use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError, ChatIdentity};
-use landing_api::usecases::issue_key::{IssueKeyError, issue_key};
+use landing_api::usecases::issue_key::{IssueError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
 
 use super::limiters::limiters;
-use crate::fixtures::{START, address, mac_key, policies, usage};
+use crate::fixtures::{FaultyRateLimiter, START, address, mac_key, policies, usage};
+use crate::twins::{
+    ManualClock, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient, ScriptedSignUps,
+    SeededEntropy,
+};
 
 const QUOTA: &str = "3/60s";
 const LIMIT: u32 = 3;
@@ -58,6 +58,14 @@ impl Desk {
             policies: &self.policies,
             key: &self.key,
             metrics: &self.metrics,
+        }
+    }
+
+    fn newsletter<'a>(&'a self, sign_ups: &'a dyn SignUps) -> Newsletter<'a> {
+        Newsletter {
+            sign_ups,
+            reveal: RevealExisting::SameClient,
+            origin_key: &self.key,
         }
     }
 
@@ -94,22 +102,24 @@ impl Desk {
         let conversation = Conversation::parse(vec![hello]).unwrap();
         let (meter, now) = (self.meter(limiter), START);
         let visitor = ChatIdentity::Visitor(QuotaToken::new([visitor; 16]));
-        let turn = ask_assistant::reserve(assistant, meter, now, &client(host), visitor).await?;
+        let turn = ask_assistant::begin_turn(assistant, meter, now, &client(host), visitor).await?;
         ask_assistant::answer(assistant, meter, turn, &conversation, &NullSink).await
     }
 
     /// A sign-up of `name` that the provider does not take.
     async fn sign_up(&self, limiter: &dyn RateLimiter, host: u8, name: &str) -> SubscribeError {
-        let notifier = ScriptedSubscriptionNotifier::default();
-        notifier.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
-        let newsletter = Newsletter::Provider {
-            notifier: &notifier,
-            entropy: &self.entropy,
-        };
+        let provider = ScriptedSignUps::default();
+        provider.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
         let meter = self.meter(limiter);
-        subscribe(newsletter, meter, START, &client(host), address(name))
-            .await
-            .unwrap_err()
+        subscribe(
+            self.newsletter(&provider),
+            meter,
+            START,
+            &client(host),
+            address(name),
+        )
+        .await
+        .unwrap_err()
     }
 }
 
@@ -285,18 +295,21 @@ async fn a_store_that_fails_costs_nobody_anything() {
         let desk = Desk::new();
         let contacts = MemoryContactStore::default();
         contacts.fail_with(Some(full()));
+        let contacts: Arc<dyn ContactStore> = Arc::new(contacts);
         let keys = MemoryKeyIssuer::default();
         keys.fail_with(Some(full()));
         for _ in 0..3 * LIMIT {
             // The disk may take its time.
             desk.clock.advance_ms(1000);
-            let newsletter = Newsletter::Contacts {
-                contacts: &contacts,
-                reveal: RevealExisting::SameClient,
-                origin_key: &desk.key,
-            };
             let (meter, client) = (desk.meter(&**limiter), client(1));
-            let signed_up = subscribe(newsletter, meter, START, &client, address("ada")).await;
+            let signed_up = subscribe(
+                desk.newsletter(&contacts),
+                meter,
+                START,
+                &client,
+                address("ada"),
+            )
+            .await;
             let Err(SubscribeError::Store(decision, _)) = signed_up else {
                 panic!("{signed_up:?}");
             };
@@ -308,12 +321,54 @@ async fn a_store_that_fails_costs_nobody_anything() {
                 assert_eq!(counted(&decision, policy), 0, "{policy:?}");
             }
             let issued = issue_key(&keys, &desk.entropy, meter, START, &client, 1000, None).await;
-            let Err(IssueKeyError::Store(decision, _)) = issued else {
+            let Err(IssueError::Store(decision, _)) = issued else {
                 panic!("{issued:?}");
             };
             for policy in [PolicyName::Keys, PolicyName::KeysAll] {
                 assert_eq!(counted(&decision, policy), 0, "{policy:?}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_refund_that_fails_hides_neither_the_error_nor_the_answer_of_the_fallback() {
+    let limiter = FaultyRateLimiter::new(|call| match call {
+        "refund" => Err(LimiterError("the engine is away".to_owned())),
+        _ => Ok(()),
+    });
+    let desk = Desk::new();
+    let refused = desk.sign_up(&limiter, 1, "ada").await;
+    let SubscribeError::Provider(decision, _) = refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(counted(&decision, PolicyName::Newsletter), 1);
+
+    let (contacts, keys) = (MemoryContactStore::default(), MemoryKeyIssuer::default());
+    contacts.fail_with(Some(full()));
+    keys.fail_with(Some(full()));
+    let contacts: Arc<dyn ContactStore> = Arc::new(contacts);
+    let (meter, client) = (desk.meter(&limiter), client(2));
+    let newsletter = desk.newsletter(&contacts);
+    let signed_up = subscribe(newsletter, meter, START, &client, address("ada")).await;
+    assert!(matches!(signed_up, Err(SubscribeError::Store(_, error)) if error == full()));
+    let issued = issue_key(&keys, &desk.entropy, meter, START, &client, 1000, None).await;
+    assert!(matches!(issued, Err(IssueError::Store(_, error)) if error == full()));
+
+    let failed = desk.chat(&limiter, 3, 3, not_started()).await;
+    let ChatError::Model {
+        decision, error, ..
+    } = failed
+    else {
+        panic!("{failed}");
+    };
+    assert_eq!(error, not_started());
+    assert_eq!(counted(&decision, PolicyName::Assistant), 1);
+    let pages = ScriptedModelClient::default();
+    let failing = ScriptedModelClient::new([Err(not_started())]);
+    let models: [&dyn ModelClient; 2] = [&failing, &FullModelClient];
+    for model in models {
+        let turn = desk.turn(&limiter, 4, 4, model, Some(&pages)).await;
+        assert_eq!(turn.unwrap().reply, "Hello, I am the scripted assistant.");
     }
 }

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use landing_api::adapters::counts::FileCountStore;
-use landing_api::adapters::memory::{
-    MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRevocationList,
-};
 use landing_api::domain::email::EmailAddress;
 use landing_api::ports::ContactStore;
 
 use super::{contact_store, count_store, key_issuer, revocation_list};
 use crate::fixtures::{Delayed, House, address};
+use crate::twins::{MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRevocationList};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_twin_in_memory_keeps_contacts() {

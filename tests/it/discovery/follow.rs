@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hyper::{Method, StatusCode};
-use landing_api::http::problem::Code;
+use landing_api::http::answer::problem::Code;
 
 use super::{DOCUMENTS, HTML, SKILL, app, app_at, get};
 use crate::harness::{Call, TestApp};

@@ -1,7 +1,7 @@
 //! The OAuth metadata: what RFC 9728, RFC 8414 and `OpenID` Connect Discovery demand of it, and that
 //! the documents agree.
 
-use landing_api::http::problem::Code;
+use landing_api::http::answer::problem::Code;
 use serde_json::{Value, json};
 
 use super::{app_at, get};

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use landing_api::adapters::data_dir::DataDir;
 use landing_api::adapters::ledger::LedgerStore;
-use landing_api::adapters::memory::SeededEntropy;
 use landing_api::adapters::open_error::OpenError;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::contents;
 use crate::fixtures::{House, Opened};
+use crate::twins::SeededEntropy;
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777

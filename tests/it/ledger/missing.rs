@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
 use landing_api::adapters::data_dir::DataDir;
-use landing_api::adapters::memory::SeededEntropy;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::contents;
 use crate::fixtures::{House, logged};
+use crate::twins::SeededEntropy;
 
 async fn stopped() -> House {
     let house = House::new();

@@ -1,7 +1,6 @@
 //! What follows from trusting the caller's clock: threads that arrive late, and a clock that is set
 //! back.
 
-use landing_api::adapters::memory::MemoryRateLimiter;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::RateLimiter;
@@ -9,11 +8,9 @@ use landing_api::ports::RateLimiter;
 use super::Data;
 use crate::fixtures::{START, acquire, charge, is_admitted, refund, usage};
 
-/// The engines that have no clock of their own.
 async fn check(quota: &str, suite: impl AsyncFn(&dyn RateLimiter)) {
     let data = Data::new();
     suite(&data.open(quota, START)).await;
-    suite(&MemoryRateLimiter::default()).await;
 }
 
 #[tokio::test]

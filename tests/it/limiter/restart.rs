@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::thread;
 
 use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
-use landing_api::adapters::memory::ManualClock;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{RateLimiter as _, WindowSet};
 
 use super::{Data, QUOTA, copy_dir, counted};
 use crate::fixtures::{START, acquire, admitted, charge, is_admitted, peek, policies, refund};
+use crate::twins::ManualClock;
 
 #[tokio::test]
 async fn a_restart_keeps_every_count() {

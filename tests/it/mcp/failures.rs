@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use landing_api::adapters::memory::{ScriptedModelClient, ScriptedSubscriptionNotifier};
 use landing_api::http::server::ServerLimits;
 use landing_api::ports::{ModelError, NotifyError, StoreError};
 use serde_json::{Value, json};
@@ -12,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::harness::{Call, PanickingModelClient, Setup, TestApp};
 use crate::transport::{Connection, waiting_turn};
+use crate::twins::{ScriptedModelClient, ScriptedSignUps};
 
 use super::tools::schemas;
 use super::{ask, call, failure, plain, result};
@@ -106,10 +106,10 @@ async fn check_over_http(app: &TestApp, tool: &str, arguments: &Value, words: &s
 
 #[tokio::test]
 async fn what_fails_behind_a_tool_is_told_without_its_cause() {
-    let notifier = Arc::new(ScriptedSubscriptionNotifier::default());
-    notifier.fail_with(Some(NotifyError::Failed("the secret cause".to_owned())));
+    let provider = Arc::new(ScriptedSignUps::default());
+    provider.fail_with(Some(NotifyError::Failed("the secret cause".to_owned())));
     let passing_on = Setup {
-        notifier: Some(notifier),
+        provider: Some(provider),
         ..Setup::default()
     }
     .start();

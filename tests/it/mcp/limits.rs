@@ -208,7 +208,7 @@ async fn minting_keys_buys_no_more_than_the_network_may_ask() {
 
 #[tokio::test]
 async fn a_question_the_model_fails_is_given_back() {
-    use landing_api::adapters::memory::ScriptedModelClient;
+    use crate::twins::ScriptedModelClient;
     use landing_api::ports::ModelError;
 
     let app = Setup {
@@ -229,7 +229,7 @@ async fn a_question_the_model_fails_is_given_back() {
 
 #[tokio::test]
 async fn a_question_that_a_fallback_answers_is_an_answer_and_given_back() {
-    use landing_api::adapters::memory::ScriptedModelClient;
+    use crate::twins::ScriptedModelClient;
     use landing_api::ports::ModelError;
 
     let away = ModelError::NotStarted("the secret cause".to_owned());

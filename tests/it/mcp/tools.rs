@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use jsonschema::Validator;
-use landing_api::adapters::memory::ScriptedSubscriptionNotifier;
 use landing_api::domain::contact::RevealExisting;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, Setup, TestApp};
+use crate::twins::ScriptedSignUps;
 
 use super::{ask, call, failure, given, listed, plain, raw};
 
@@ -86,7 +86,7 @@ async fn hints_say_what_a_tool_does_to_the_world() {
         (true, hints(false, false, true)),
     ] {
         let app = Setup {
-            notifier: passes_on.then(|| Arc::new(ScriptedSubscriptionNotifier::default()) as _),
+            provider: passes_on.then(|| Arc::new(ScriptedSignUps::default()) as _),
             ..Setup::default()
         }
         .start();

@@ -5,12 +5,12 @@ mod checks;
 use std::sync::Arc;
 
 use hyper::{Method, StatusCode};
-use landing_api::adapters::memory::ScriptedSubscriptionNotifier;
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::policy::PolicyName;
 use landing_api::ports::{ContactStore as _, StoreError};
 
 use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::twins::ScriptedSignUps;
 
 const PATH: &str = "/newsletter";
 const THANKS: &str = "/newsletter/thanks?lang=en";
@@ -146,7 +146,7 @@ async fn a_form_of_any_page_signs_an_address_up() {
 #[tokio::test]
 async fn the_thanks_say_whether_a_provider_asks_for_more() {
     let app = Setup {
-        notifier: Some(Arc::new(ScriptedSubscriptionNotifier::default())),
+        provider: Some(Arc::new(ScriptedSignUps::default())),
         ..Setup::default()
     }
     .start();

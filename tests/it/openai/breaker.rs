@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landing_api::adapters::memory::MemoryAnswerSink;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::ports::{ModelClient, NullSink};
 use serde_json::json;
 
 use crate::harness::Setup;
+use crate::twins::MemoryAnswerSink;
 
 use super::upstream::{Script, Step, Upstream, chunk};
 use super::{app, ask, client, question, settings};

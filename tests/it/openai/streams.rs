@@ -1,6 +1,5 @@
 //! Every form of a streamed answer, and of one that breaks.
 
-use landing_api::adapters::memory::MemoryAnswerSink;
 use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::ports::{ModelClient, ModelError};
 use serde_json::{Value, json};
@@ -10,6 +9,7 @@ use super::whole::Outcome::{Answer, Charge, Refund};
 use super::whole::{Outcome, check_cause, error};
 use super::{app_with, ask_for_stream, client, question, settings};
 use crate::streaming::{events, joined};
+use crate::twins::MemoryAnswerSink;
 
 /// Streamed answers: what is read before, and what comes of it.
 #[allow(clippy::too_many_lines, reason = "it is a table")]

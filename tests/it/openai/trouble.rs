@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hyper::StatusCode;
-use landing_api::adapters::memory::MemoryAnswerSink;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::http::server::ServerLimits;
@@ -20,6 +19,7 @@ use super::{address, app_with, ask, ask_for_stream, client, question, settings};
 use crate::harness::Setup;
 use crate::streaming::ask_on_the_wire;
 use crate::transport::{Connection, Server, hello};
+use crate::twins::MemoryAnswerSink;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hyper::Method;
-use landing_api::http::problem::{Code, ProblemKind};
+use landing_api::http::answer::problem::{Code, ProblemKind};
 use serde_json::Value;
 
 use super::contract::{CONTRACT, check_body, closed_validator, object, written};

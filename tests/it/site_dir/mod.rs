@@ -7,7 +7,7 @@ mod images;
 use hyper::StatusCode;
 use landing_api::adapters::model::PassageModelClient;
 use landing_api::adapters::model::openai::page_prompt;
-use landing_api::http::problem;
+use landing_api::http::answer::problem;
 use landing_api::site::{Site, SiteFile, SiteImage};
 
 use crate::assistant_pages::ask;

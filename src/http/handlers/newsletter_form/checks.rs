@@ -15,13 +15,13 @@ use crate::domain::proof_of_work::{
     ALGORITHM, Challenge, NUMBER_MAX, Proof, RANDOM_BYTES, Solution,
 };
 use crate::domain::time::Timestamp;
+use crate::http::answer::headers::NO_STORE;
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::Reply;
 use crate::http::context::RequestContext;
 use crate::http::endpoint::Endpoint;
-use crate::http::headers::NO_STORE;
-use crate::http::problem::{Code, Problem};
-use crate::http::reply::Reply;
 
-use super::fields::FormFields;
+use crate::http::handlers::newsletter_form::fields::FormFields;
 
 pub(crate) const CHALLENGE: Endpoint = Endpoint {
     name: "newsletter.challenge",

@@ -5,11 +5,11 @@ use hyper::header::CONTENT_TYPE;
 
 use crate::domain::email::EmailAddress;
 use crate::domain::language::Language;
+use crate::http::answer::problem::Problem;
 use crate::http::context::RequestContext;
-use crate::http::form::{self, FormParams};
-use crate::http::negotiate;
-use crate::http::problem::Problem;
-use crate::http::wire::Errors;
+use crate::http::request::form::{self, FormParams};
+use crate::http::request::json::Errors;
+use crate::http::request::negotiate;
 
 /// What was filled in. Unknown fields are ignored.
 #[derive(Debug, Default)]

@@ -15,11 +15,11 @@ use hyper::header::{HeaderValue, LOCATION};
 use crate::domain::decision::Decision;
 use crate::domain::language::Language;
 use crate::domain::proof_of_work::Proof;
+use crate::http::answer::page::WrittenPage;
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::Reply;
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{BodyRule, Endpoint};
-use crate::http::problem::{Code, Problem};
-use crate::http::reply::Reply;
-use crate::http::written_page::WrittenPage;
 use crate::usecases::subscribe::Subscribed;
 use crate::usecases::subscribe_by_form::{FormCharge, SubscribeByFormError, subscribe_by_form};
 

@@ -5,15 +5,15 @@ use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use serde::Serialize;
 
 use crate::domain::form_stamp::FormStamp;
+use crate::http::answer::documents::PAGE_POLICY;
+use crate::http::answer::page::WrittenPage;
+use crate::http::answer::problem::Problem;
+use crate::http::answer::reply::Reply;
 use crate::http::context::RequestContext;
-use crate::http::documents::PAGE_POLICY;
-use crate::http::problem::Problem;
-use crate::http::reply::Reply;
-use crate::http::written_page::WrittenPage;
 
-use super::checks::ChallengeJson;
-use super::fields::FormFields;
-use super::redirect::Target;
+use crate::http::handlers::newsletter_form::checks::ChallengeJson;
+use crate::http::handlers::newsletter_form::fields::FormFields;
+use crate::http::handlers::newsletter_form::redirect::Target;
 
 /// Where the form is, and is sent.
 pub(super) const PATH: &str = "/newsletter";

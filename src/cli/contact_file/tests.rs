@@ -1,0 +1,215 @@
+//! Reading files row by row.
+
+use super::*;
+use crate::domain::contact::ImportedContact;
+use crate::domain::time::Timestamp;
+
+const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+
+/// A file that arrives in pieces.
+struct Pieces<'a>(&'a [u8], usize);
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.1.min(self.0.len()).min(buffer.len());
+        let (piece, rest) = self.0.split_at(length);
+        buffer[..length].copy_from_slice(piece);
+        self.0 = rest;
+        Ok(length)
+    }
+}
+
+/// The rows of a file, each with its line, and the names of what is not read.
+type Found = (Vec<(u64, String)>, Vec<String>);
+
+/// What a file of `format` holds, whatever the pieces in which it arrives: for each row its line, and the
+/// address and time or why it is bad. Or the line of a bad header.
+fn read(format: FileFormat, file: &[u8]) -> Result<Found, u64> {
+    let mut found = Vec::new();
+    for size in [1, 3, 7, file.len().max(1)] {
+        let (sender, mut receiver) = mpsc::channel(file.len() + 1);
+        let source = Source::new(Pieces(file, size), Progress::of_bytes("", None), sender);
+        let ended = super::read(format, source);
+        let mut rows = Vec::new();
+        while let Ok(Ok(lines)) = receiver.try_recv() {
+            let lines = lines.split_inclusive(|byte| *byte == b'\n');
+            rows.extend(lines.map(line_of));
+        }
+        found.push(match ended {
+            Ok(ignored) => Ok((rows, ignored)),
+            Err(FileError::Header { line }) => Err(line),
+            Err(FileError::Io(error)) => panic!("{error}"),
+        });
+    }
+    let last = found.pop().unwrap();
+    assert!(found.iter().all(|it| *it == last), "{found:?} {last:?}");
+    last
+}
+
+fn line_of(line: &[u8]) -> (u64, String) {
+    let row: ImportRow<'_> = serde_json::from_slice(line).unwrap();
+    let contact = ImportedContact::parse(&row.email, row.subscribed_at.as_deref(), NOW);
+    let text = match (row.bad, contact) {
+        (Some(reason), _) => format!("bad: {reason}"),
+        (None, Err(error)) => format!("bad: {error}"),
+        (None, Ok(contact)) if contact.subscribed_at == NOW => contact.email.as_str().to_owned(),
+        (None, Ok(contact)) => {
+            let at = contact.subscribed_at.as_ms();
+            format!("{} {at}", contact.email.as_str())
+        }
+    };
+    (row.line, text)
+}
+
+#[track_caller]
+fn check(format: FileFormat, file: impl AsRef<[u8]>, rows: &[(u64, &str)]) {
+    let (found, _) = read(format, file.as_ref()).unwrap();
+    let found: Vec<_> = found.iter().map(|(line, text)| (*line, &**text)).collect();
+    assert_eq!(found, rows);
+}
+
+const EMAIL_REASON: &str = "bad: the address must be an e-mail address such as name@example.com";
+const TIME_REASON: &str =
+    "bad: the time of sign-up must be like 2026-01-31T12:00:00Z or 2026-01-31";
+const JSON_REASON: &str =
+    "bad: the line is no JSON object with a string email, and a string subscribed_at if any";
+
+#[test]
+fn csv_is_read_by_its_header() {
+    let csv = |file: &str, rows: &[(u64, &str)]| check(FileFormat::Csv, file, rows);
+    csv("", &[]);
+    csv("\r\n\n", &[]);
+    csv("email\n", &[]);
+    csv("email\na@b.example", &[(2, "a@b.example")]);
+    csv("email\r\na@b.example\r\n", &[(2, "a@b.example")]);
+    csv("email\ra@b.example\r", &[(1, "a@b.example")]);
+    csv(
+        "Name,E-Mail Address,Subscribed_At\nAda,A@b.example,1970-01-01T00:00:01Z\n,c@d.example,\n",
+        &[(2, "a@b.example 1000"), (3, "c@d.example")],
+    );
+    csv(
+        "email,note\n\n\"a@b.example\",\"two\nlines, \"\"quoted\"\"\"\n c@d.example ,x\n",
+        &[(3, "a@b.example"), (5, "c@d.example")],
+    );
+    csv(
+        "email,note,more\na@b.example\nb@b.example,x\n",
+        &[(2, "a@b.example"), (3, "b@b.example")],
+    );
+    csv("email\n'=a@b.example\n", &[(2, "=a@b.example")]);
+}
+
+#[test]
+fn csv_of_one_column_needs_no_header() {
+    let rows = [(1, "a@b.example"), (2, "c@d.example")];
+    check(FileFormat::Csv, "a@b.example\nc@d.example\n", &rows);
+    check(
+        FileFormat::Csv,
+        "\"a@b.example\"\n'c@d.example\n",
+        &[rows[0], (2, "'c@d.example")],
+    );
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_name() {
+    let rows = [(2, "a@b.example")];
+    check(FileFormat::Csv, "\u{feff}email,x\na@b.example,\n", &rows);
+    let line = "\u{feff}{\"email\":\"a@b.example\"}";
+    check(FileFormat::JsonLines, line, &[(1, "a@b.example")]);
+}
+
+#[test]
+fn bad_rows_of_csv_are_named_and_skipped() {
+    let mut file = b"email,subscribed_at\n".to_vec();
+    file.extend(b"nobody,\n,1970-01-01\na@b.example,yesterday\nb@b.example,1970-01-01,x\n");
+    file.extend(b"\xff@b.example,\n");
+    file.extend("x".repeat(70_000).as_bytes());
+    file.extend(b",\n");
+    file.extend(",".repeat(2000).as_bytes());
+    file.extend(b"\nc@d.example,\n\"never closed,\n");
+    let long = "bad: the row is longer than 64 KiB or has more than 1024 columns";
+    check(
+        FileFormat::Csv,
+        &file,
+        &[
+            (2, EMAIL_REASON),
+            (3, EMAIL_REASON),
+            (4, TIME_REASON),
+            (5, "bad: the row has 3 cells, and the header 2"),
+            (6, "bad: the row is not UTF-8"),
+            (7, long),
+            (8, long),
+            (9, "c@d.example"),
+            (10, EMAIL_REASON),
+        ],
+    );
+}
+
+#[test]
+fn without_a_column_of_addresses_nothing_is_read() {
+    for (file, line) in [
+        ("name,city\nAda,London\n", 1),
+        ("\n\nname\nAda\n", 3),
+        ("a@b.example,c@d.example\n", 1),
+        ("email;subscribed_at\n", 1),
+    ] {
+        let read = read(FileFormat::Csv, file.as_bytes());
+        assert_eq!(read, Err(line), "{file}");
+    }
+    let endless = [b"\"".as_slice(), &[b'x'; 200_000]].concat();
+    assert_eq!(read(FileFormat::Csv, &endless), Err(1));
+}
+
+#[test]
+fn json_lines_are_read() {
+    let long = format!("{{\"email\":\"{}\"}}\n", "x".repeat(70_000));
+    let file = [
+        "{\"email\":\"A@b.example\",\"subscribed_at\":\"1970-01-01T00:00:01Z\",\"x\":[1]}\r\n",
+        "\n",
+        "{\"email\":\"c\\u0040d.example\",\"subscribed_at\":null}\n",
+        "{\"email\":\"nobody\"}\n",
+        "{\"email\":7}\n",
+        "{}\n",
+        "[\"a@b.example\"]\n",
+        "{\"email\":\"a@b.example\"\n",
+        "{\"email\":\"a@b.example\",\"email\":\"c@d.example\"}\n",
+        "{\"email\":\"a@b.example\",\"subscribed_at\":\"1.1.1970\"}\n",
+        &long,
+        "{\"email\":\"'=a@b.example\"}",
+    ];
+    check(
+        FileFormat::JsonLines,
+        file.concat(),
+        &[
+            (1, "a@b.example 1000"),
+            (3, "c@d.example"),
+            (4, EMAIL_REASON),
+            (5, JSON_REASON),
+            (6, JSON_REASON),
+            (7, JSON_REASON),
+            (8, JSON_REASON),
+            (9, JSON_REASON),
+            (10, TIME_REASON),
+            (11, "bad: the line is longer than 64 KiB"),
+            (12, "'=a@b.example"),
+        ],
+    );
+}
+
+#[test]
+fn what_is_not_read_is_named() {
+    for (format, file, ignored) in [
+        (
+            FileFormat::Csv,
+            "name, email ,subscribed_at,City\n",
+            &["name", "City"][..],
+        ),
+        (FileFormat::Csv, "a@b.example\n", &[]),
+        (
+            FileFormat::JsonLines,
+            "{\"email\":\"a@b.example\",\"last_seen_at\":\"\"}\n{\"email\":\"a@b.example\",\"x\":1}\n",
+            &["last_seen_at"],
+        ),
+    ] {
+        assert_eq!(read(format, file.as_bytes()).unwrap().1, ignored);
+    }
+}

@@ -1,0 +1,51 @@
+//! What the compiler does not derive.
+
+/// An enum as a table of its values and their names: each is written once, and whoever needs all of them
+/// walks `ALL`.
+///
+/// ```text
+/// names! {
+///     /// What it is.
+///     pub enum Fruit {
+///         /// What this one is.
+///         Apple => "apple",
+///     }
+/// }
+/// ```
+macro_rules! names {
+    (
+        $(#[$of_set:meta])*
+        $visible:vis enum $set:ident { $($(#[$of_value:meta])* $value:ident => $name:literal,)+ }
+    ) => {
+        $(#[$of_set])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        $visible enum $set { $($(#[$of_value])* $value,)+ }
+
+        #[allow(dead_code, reason = "not every set needs all of it")]
+        impl $set {
+            /// All of them, in the order of the table.
+            $visible const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
+
+            $visible const fn as_str(self) -> &'static str {
+                match self { $(Self::$value => $name,)+ }
+            }
+
+            $visible fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|it| it.as_str() == name)
+            }
+        }
+    };
+}
+
+/// `Debug` of types that hold secrets or personal data: the type's name alone.
+macro_rules! hidden {
+    ($($of:ty),+) => {
+        $(impl std::fmt::Debug for $of {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(concat!(stringify!($of), "(..)"))
+            }
+        })+
+    };
+}
+
+pub(crate) use {hidden, names};

@@ -1,0 +1,132 @@
+//! CORS (Fetch standard, section 3.2): which pages of other origins may read the answers.
+//!
+//! Without allowed origins there are no CORS headers under `/api`, `/agent`, `/oauth2` and `/mcp`.
+//! With some, every answer there varies by `Origin`, and an allowed origin gets the headers that let
+//! its scripts read the answer, whatever its status: a page that cannot read a 429 cannot wait.
+//!
+//! A preflight is answered before anything is counted or read. One from an origin that is not
+//! allowed gets the same 204 without the headers: its browser refuses the page either way.
+//!
+//! Documents are the same for everybody, so any page may read them.
+
+use hyper::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_METHOD, HeaderValue, ORIGIN, VARY,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method};
+
+use crate::http::endpoint::Route;
+use crate::http::request::head::Area;
+
+pub use crate::http::request::allowed_origins::AllowedOrigins;
+
+/// What scripts of an allowed origin may read, beside the CORS-safelisted response headers: every
+/// header of an answer for programs but `Set-Cookie`, which no script may read.
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "allow, date, deprecation, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
+     ratelimit-reset, retry-after, service-api-version, sunset, vary, www-authenticate, \
+     x-accel-buffering, x-content-type-options, x-request-id",
+);
+
+/// The request headers that an operation reads and a script may set.
+const ACCEPTED: HeaderValue =
+    HeaderValue::from_static("accept, authorization, content-type, service-api-version, x-api-key");
+
+/// The same of the MCP endpoint.
+const ACCEPTED_BY_MCP: HeaderValue = HeaderValue::from_static(
+    "accept, authorization, content-type, mcp-method, mcp-name, mcp-protocol-version, x-api-key",
+);
+
+/// The request headers that choose a document's form, and that a script may set.
+const ACCEPTED_BY_DOCUMENTS: HeaderValue =
+    HeaderValue::from_static("accept, content-type, if-none-match, service-api-version");
+
+/// What scripts of any origin may read of an answer about a document, beside the CORS-safelisted
+/// response headers.
+const EXPOSED_BY_DOCUMENTS: HeaderValue = HeaderValue::from_static(
+    "allow, content-encoding, content-security-policy, cross-origin-opener-policy, date, etag, \
+     link, permissions-policy, ratelimit, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
+     ratelimit-reset, referrer-policy, retry-after, service-api-version, vary, www-authenticate, \
+     x-content-type-options, x-request-id",
+);
+
+/// How long a browser may remember a preflight's answer, in seconds. Chromium keeps none longer.
+const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
+
+impl AllowedOrigins {
+    /// The headers of the answer to a preflight. `None` if the request is no preflight, no origin is
+    /// allowed at all, or there is nothing at its path.
+    pub(crate) fn preflight(&self, parts: &Parts, route: Route) -> Option<HeaderMap> {
+        let Route::WrongMethod { allow, is_document } = route else {
+            return None;
+        };
+        if !is_preflight(parts) {
+            return None;
+        }
+        if is_document {
+            return Some(HeaderMap::from_iter([
+                (ACCESS_CONTROL_ALLOW_ORIGIN, ANY),
+                (
+                    ACCESS_CONTROL_ALLOW_METHODS,
+                    HeaderValue::from_static(allow),
+                ),
+                (ACCESS_CONTROL_ALLOW_HEADERS, ACCEPTED_BY_DOCUMENTS),
+                (ACCESS_CONTROL_MAX_AGE, MAX_AGE_S),
+            ]));
+        }
+        let area = Area::of(parts.uri.path());
+        if self.is_empty() || !area.is_for_programs() {
+            return None;
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            VARY,
+            HeaderValue::from_static(
+                "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+            ),
+        );
+        if let Some(origin) = self.origin_of(&parts.headers) {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
+            let methods = HeaderValue::from_static(allow);
+            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+            let accepted = match area {
+                Area::Mcp => ACCEPTED_BY_MCP,
+                Area::Api | Area::OAuth | Area::Site => ACCEPTED,
+            };
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, accepted);
+            headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
+        }
+        Some(headers)
+    }
+
+    /// Adds the headers of an answer for programs. `origin` is the request's allowed origin.
+    pub(crate) fn apply(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
+        if self.is_empty() {
+            return;
+        }
+        headers.append(VARY, HeaderValue::from_static("Origin"));
+        if let Some(origin) = origin {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        }
+    }
+}
+
+fn is_preflight(parts: &Parts) -> bool {
+    parts.method == Method::OPTIONS
+        && parts.headers.contains_key(ORIGIN)
+        && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// Lets any page read an answer about a document, whatever its status.
+pub(crate) fn open(headers: &mut HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, ANY);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_BY_DOCUMENTS);
+}
+
+const ANY: HeaderValue = HeaderValue::from_static("*");
+const TRUE: HeaderValue = HeaderValue::from_static("true");

@@ -1,0 +1,343 @@
+//! The site's documents as answers. Their headers are made once, at start.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+use hyper::body::Bytes;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    HeaderName, HeaderValue, IF_NONE_MATCH, LINK, REFERRER_POLICY, VARY,
+};
+use hyper::{HeaderMap, StatusCode, Uri};
+
+use crate::domain::language::Language;
+use crate::site::image::{FOLDER, SVG};
+use crate::site::{self, Document, Representation};
+
+use crate::http::answer::compression::{self, Coding};
+use crate::http::answer::headers::{NO_STORE, insert};
+use crate::http::answer::reply::{Reply, ReplyBody, whole};
+use crate::http::request::negotiate;
+
+/// What a browser may do with a page: show it with our stylesheet, script and icon, and have the
+/// script and forms talk to this origin. No string becomes HTML or code (Trusted Types).
+pub(crate) const PAGE_POLICY: &str = "default-src 'none'; connect-src 'self'; img-src 'self'; \
+     script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'self'; \
+     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The policy of an SVG of the operator's: where a browser opens it as a page, it runs no script.
+const SVG_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+
+/// What browsers are told about every page, beside its policy.
+pub(crate) const BROWSER_HEADERS: [(HeaderName, HeaderValue); 3] = [
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    ),
+];
+
+/// The URLs of documents that answers name.
+#[derive(Debug)]
+pub(crate) struct DocumentUrls {
+    pub(crate) documentation: String,
+    /// The `OpenAPI` description.
+    pub(crate) openapi: String,
+    /// The protected resource metadata (RFC 9728).
+    pub(crate) protected_resource: String,
+}
+
+impl DocumentUrls {
+    pub(crate) fn new(base_url: &str) -> Self {
+        Self {
+            documentation: format!("{base_url}/docs"),
+            openapi: format!("{base_url}/openapi.json"),
+            protected_resource: format!("{base_url}/.well-known/oauth-protected-resource"),
+        }
+    }
+}
+
+/// Every document, by its path.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    by_path: HashMap<String, Variants>,
+}
+
+/// A document.
+#[derive(Debug)]
+struct Variants {
+    forms: Vec<Variant>,
+    version: Option<String>,
+}
+
+/// A representation of a document with its headers.
+#[derive(Debug)]
+struct Variant {
+    media_type: &'static str,
+    /// Its language, if the document has one in each.
+    language: Option<Language>,
+    plain: Encoded,
+    /// The same in each coding that makes it shorter, once it has been compressed.
+    compressed: OnceLock<Vec<(Coding, Encoded)>>,
+    /// Those of the body as it is, without its tag.
+    headers: HeaderMap,
+    /// Those of a 304 (RFC 9110, section 15.4.5), without the tag.
+    headers_unchanged: HeaderMap,
+}
+
+/// A body as it is sent, and its entity tag.
+#[derive(Debug)]
+struct Encoded {
+    body: Bytes,
+    etag: String,
+}
+
+impl Documents {
+    /// Copies `documents`, so that the memory they were rendered in can be freed.
+    pub(crate) fn new(documents: &[Document]) -> Self {
+        let mut copies = HashSet::new();
+        let mut variants = |document: &Document| {
+            let variants = document.representations.iter();
+            let variants = variants.map(|variant| Variant::new(document, variant, &mut copies));
+            Variants {
+                forms: variants.collect(),
+                version: document.version.clone(),
+            }
+        };
+        Self {
+            by_path: documents
+                .iter()
+                .map(|document| (document.path.clone(), variants(document)))
+                .collect(),
+        }
+    }
+
+    /// Compresses every document, unless `is_stopping`. It takes seconds; until it is done, documents are
+    /// sent as they are.
+    pub(crate) fn compress(&self, is_stopping: impl Fn() -> bool) {
+        let mut done: HashMap<(Bytes, Coding), Option<Bytes>> = HashMap::new();
+        for variant in self.by_path.values().flat_map(|document| &document.forms) {
+            if is_stopping() {
+                return;
+            }
+            let compressed = Coding::ALL.into_iter().filter_map(|coding| {
+                let plain = &variant.plain.body;
+                let body = done
+                    .entry((plain.clone(), coding))
+                    .or_insert_with(|| compression::compress(plain, coding));
+                let etag = variant.plain.etag.trim_end_matches('"');
+                Some((
+                    coding,
+                    Encoded {
+                        body: body.clone()?,
+                        etag: format!("{etag}-{}\"", coding.name()),
+                    },
+                ))
+            });
+            if compression::is_worth(variant.media_type, variant.plain.body.len()) {
+                // It is set once: nobody else compresses.
+                let _ = variant.compressed.set(compressed.collect());
+            }
+        }
+    }
+
+    /// Whether `path`, matched exactly, is a document's.
+    pub(crate) fn contains(&self, path: &str) -> bool {
+        self.by_path.contains_key(path)
+    }
+
+    /// The document at `uri`, in the representation that these request headers prefer, or 304 if the
+    /// client has it. `None` if there is no such document.
+    pub(crate) fn answer(&self, uri: &Uri, request: &HeaderMap) -> Option<Reply> {
+        let Variants { forms, version } = self.by_path.get(uri.path())?;
+        let language = negotiate::language(uri, request);
+        let is_readable = |it: &&Variant| it.language.is_none_or(|it| it == language);
+        let forms = || forms.iter().filter(is_readable);
+        let media_types = forms().map(|variant| variant.media_type);
+        let variant = forms().nth(negotiate::choose(request, media_types))?;
+        let mut reply = variant.answer(request);
+        let named = uri.query().and_then(|query| query.strip_prefix("v="));
+        if let (Some(named), Some(version)) = (named, version)
+            && named != version
+        {
+            reply.headers.insert(CACHE_CONTROL, NO_STORE);
+        }
+        Some(reply)
+    }
+}
+
+/// A copy of `body`, shared by equal bodies.
+fn copied(body: &Bytes, copies: &mut HashSet<Bytes>) -> Bytes {
+    if let Some(copy) = copies.get(body) {
+        return copy.clone();
+    }
+    let copy = Bytes::copy_from_slice(body);
+    copies.insert(copy.clone());
+    copy
+}
+
+impl Variant {
+    fn new(
+        document: &Document,
+        representation: &Representation,
+        copies: &mut HashSet<Bytes>,
+    ) -> Self {
+        let mut headers_unchanged = HeaderMap::new();
+        let max_age_s = document.max_age_s;
+        insert(
+            &mut headers_unchanged,
+            CACHE_CONTROL,
+            &format!("public, max-age={max_age_s}"),
+        );
+        let vary = [
+            (document.is_negotiated, "Accept"),
+            (representation.language.is_some(), "Accept-Language"),
+            (
+                compression::is_worth(representation.media_type, representation.body.len()),
+                "Accept-Encoding",
+            ),
+        ];
+        let vary = vary
+            .into_iter()
+            .filter_map(|(is_so, name)| is_so.then_some(name));
+        let vary = vary.collect::<Vec<_>>().join(", ");
+        if !vary.is_empty() {
+            insert(&mut headers_unchanged, VARY, &vary);
+        }
+        if let Some(language) = representation.language {
+            let tag = HeaderValue::from_static(language.tag());
+            headers_unchanged.insert(CONTENT_LANGUAGE, tag);
+        }
+        if representation.media_type == site::HTML {
+            // The ETag does not cover these headers, so a 304 carries them.
+            let policy = HeaderValue::from_static(PAGE_POLICY);
+            headers_unchanged.insert(CONTENT_SECURITY_POLICY, policy);
+            headers_unchanged.extend(BROWSER_HEADERS);
+        }
+        if representation.media_type == SVG && document.path.starts_with(FOLDER) {
+            let policy = HeaderValue::from_static(SVG_POLICY);
+            headers_unchanged.insert(CONTENT_SECURITY_POLICY, policy);
+        }
+        let mut headers = headers_unchanged.clone();
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static(representation.media_type),
+        );
+        if let Some(link) = &document.link {
+            insert(&mut headers, LINK, link);
+        }
+        Self {
+            media_type: representation.media_type,
+            language: representation.language,
+            plain: Encoded {
+                body: copied(&representation.body, copies),
+                etag: representation.etag.clone(),
+            },
+            compressed: OnceLock::new(),
+            headers,
+            headers_unchanged,
+        }
+    }
+
+    /// The representation in the coding that the request prefers, or 304 if the client has it so.
+    fn answer(&self, request: &HeaderMap) -> Reply {
+        let compressed = self.compressed.get().map(Vec::as_slice).unwrap_or_default();
+        let coding = compression::choose(request, compressed.iter().map(|(coding, _)| *coding));
+        let chosen = compressed.iter().find(|(it, _)| Some(*it) == coding);
+        let encoded = chosen.map_or(&self.plain, |(_, encoded)| encoded);
+        if has(request, &encoded.etag) {
+            let mut headers = self.headers_unchanged.clone();
+            insert(&mut headers, ETAG, &encoded.etag);
+            return Reply::new(StatusCode::NOT_MODIFIED, headers, ReplyBody::default());
+        }
+        let mut headers = self.headers.clone();
+        insert(&mut headers, ETAG, &encoded.etag);
+        headers.extend(coding.map(|coding| (CONTENT_ENCODING, coding.header())));
+        Reply::new(StatusCode::OK, headers, whole(encoded.body.clone()))
+    }
+}
+
+/// Whether `If-None-Match` matches `etag` by weak comparison (RFC 9110, section 13.1.2). Parsing ends at
+/// the first malformed tag.
+fn has(request: &HeaderMap, etag: &str) -> bool {
+    request
+        .get_all(IF_NONE_MATCH)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.trim() == "*" || tags(value).any(|tag| tag == etag))
+}
+
+/// The opaque tags of a list of entity tags, quotes included.
+fn tags(list: &str) -> impl Iterator<Item = &str> {
+    let mut rest = list;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        let tag = rest.strip_prefix("W/").unwrap_or(rest);
+        // A tag may hold a comma, never a quote.
+        let (opaque, _) = tag.strip_prefix('"')?.split_once('"')?;
+        let (tag, after) = tag.split_at_checked(opaque.len() + 2)?;
+        rest = after;
+        Some(tag)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variants_that_are_alike_share_one_copy() {
+        let text = Bytes::from("# A page");
+        let mut copies = HashSet::new();
+        let copy = copied(&text, &mut copies);
+        assert_eq!(copy, text);
+        assert_ne!(copy.as_ptr(), text.as_ptr());
+        let twin = copied(&Bytes::from("# A page"), &mut copies);
+        assert_eq!(twin.as_ptr(), copy.as_ptr());
+        assert_eq!(copied(&Bytes::from("# Another"), &mut copies), "# Another");
+    }
+
+    #[test]
+    fn entity_tags_are_compared_weakly_one_by_one() {
+        for (lists, expected) in [
+            (&["\"a\""][..], true),
+            (&["W/\"a\""], true),
+            (&["\"b\", \"a\""], true),
+            (&["\"b\",W/\"a\" , \"c\""], true),
+            (&["\"b,\", \"a\""], true),
+            (&["\"b\"", "\"a\""], true),
+            (&["*"], true),
+            (&[" * "], true),
+            (&["\t,, \"a\","], true),
+            (&[], false),
+            (&[""], false),
+            (&["a"], false),
+            (&["\"a"], false),
+            (&["\"b\""], false),
+            (&["\"A\""], false),
+            (&["w/\"a\""], false),
+            (&["\", \"a\", \""], false),
+            (&["\"b, \"a\""], false),
+            (&["nonsense, \"a\""], false),
+            (&["\"*\""], false),
+        ] {
+            let mut request = HeaderMap::new();
+            for list in lists {
+                request.append(IF_NONE_MATCH, HeaderValue::from_static(list));
+            }
+            assert_eq!(has(&request, "\"a\""), expected, "{lists:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_no_text_names_nothing() {
+        let mut request = HeaderMap::new();
+        let value = HeaderValue::from_bytes(b"\"\xff\"").unwrap();
+        request.append(IF_NONE_MATCH, value);
+        assert!(!has(&request, "\"a\""));
+    }
+}

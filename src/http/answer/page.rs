@@ -1,0 +1,127 @@
+//! Pages that are rendered for one request, which caches may not keep: forms, and failures in words for
+//! whoever asks for HTML outside the API.
+
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, VARY,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
+use serde::Serialize;
+
+use crate::domain::decision::Decision;
+use crate::domain::language::Language;
+use crate::site::HTML;
+use crate::site::page_writer::PageWriter;
+
+use crate::http::answer::documents::{BROWSER_HEADERS, PAGE_POLICY};
+use crate::http::answer::headers::NO_STORE;
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::reply::{Reply, whole};
+use crate::http::request::head::Area;
+use crate::http::request::negotiate;
+use crate::http::request::request_id::RequestId;
+
+/// What is rendered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WrittenPage<'a, V> {
+    pub(crate) status: StatusCode,
+    pub(crate) language: Language,
+    /// The template of what stands in the frame.
+    pub(crate) layout: &'a str,
+    /// The key of the message that is its title.
+    pub(crate) title: &'a str,
+    /// Where the page can be read again, if it can.
+    pub(crate) path: Option<&'a str>,
+    /// What the layout uses.
+    pub(crate) values: V,
+}
+
+impl<V: Serialize> WrittenPage<'_, V> {
+    /// The page as an answer.
+    ///
+    /// # Errors
+    /// A problem when it cannot be rendered, which is a bug.
+    pub(crate) fn reply(&self, writer: &PageWriter) -> Result<Reply, Problem> {
+        let html = writer
+            .write(
+                self.language,
+                self.layout,
+                self.title,
+                self.path,
+                &self.values,
+            )
+            .map_err(|error| Problem::of(Code::InternalError).because(error))?;
+        let mut headers = HeaderMap::from_iter([
+            (CONTENT_TYPE, HeaderValue::from_static(HTML)),
+            (
+                CONTENT_LANGUAGE,
+                HeaderValue::from_static(self.language.tag()),
+            ),
+            (CACHE_CONTROL, NO_STORE),
+            (VARY, HeaderValue::from_static("Accept-Language")),
+            (
+                CONTENT_SECURITY_POLICY,
+                HeaderValue::from_static(PAGE_POLICY),
+            ),
+        ]);
+        headers.extend(BROWSER_HEADERS);
+        Ok(Reply::new(self.status, headers, whole(html.into())))
+    }
+}
+
+/// What the page of a failure says.
+#[derive(Debug, Serialize)]
+struct ErrorValues {
+    /// The keys of its messages.
+    title: &'static str,
+    text_key: &'static str,
+    /// After how many seconds to try again.
+    wait_s: u64,
+    id: String,
+}
+
+/// Whether a request wants a page rather than a problem: it names HTML, and likes JSON no better.
+pub(crate) fn is_page_wanted(request: &Parts) -> bool {
+    const OFFERED: [&str; 3] = ["application/problem+json", "application/json", "text/html"];
+    let is_for_people = Area::of(request.uri.path()) == Area::Site;
+    is_for_people && negotiate::choose(&request.headers, OFFERED.into_iter()) == 2
+}
+
+/// The page for `problem`, with the headers that the problem has. None if it cannot be rendered.
+pub(crate) fn failure_page(
+    writer: &PageWriter,
+    id: RequestId,
+    request: &Parts,
+    problem: &Problem,
+    decision: &Decision,
+) -> Option<Reply> {
+    let status = problem.code.kind().status;
+    let (title, text_key) = match status {
+        StatusCode::NOT_FOUND => ("error-not-found-title", "error-not-found"),
+        StatusCode::METHOD_NOT_ALLOWED => ("error-method-title", "error-method"),
+        StatusCode::TOO_MANY_REQUESTS => ("error-too-many-title", "error-too-many"),
+        status if status.is_server_error() => ("error-broken-title", "error-broken"),
+        _ => ("error-other-title", "error-other"),
+    };
+    let page = WrittenPage {
+        status,
+        language: negotiate::language(&request.uri, &request.headers),
+        layout: "parts/error.html",
+        title,
+        path: None,
+        values: ErrorValues {
+            title,
+            text_key,
+            wait_s: decision.binding().map_or(0, |standing| standing.reset_s()),
+            id: id.to_string(),
+        },
+    };
+    let mut reply = page.reply(writer).ok()?;
+    reply
+        .headers
+        .extend(problem.headers.iter().cloned().collect::<HeaderMap>());
+    reply
+        .headers
+        .insert(VARY, HeaderValue::from_static("Accept, Accept-Language"));
+    Some(reply)
+}

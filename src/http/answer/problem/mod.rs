@@ -1,0 +1,277 @@
+//! Problem details (RFC 9457): what the client learns about a failure.
+
+mod code;
+
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue};
+use serde::Serialize;
+
+use crate::domain::decision::Decision;
+use crate::ports::LimiterError;
+use crate::site::ProblemPage;
+
+use crate::http::request::head::Area;
+use crate::http::request::request_id::RequestId;
+
+pub use code::{Code, ProblemKind};
+
+/// The type that draft-ietf-httpapi-ratelimit-headers-11, section 5, registers for 429.
+const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+
+/// One thing wrong with a body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Invalid {
+    /// Where: a JSON Pointer as a URI fragment (RFC 6901, section 6), such as `#/messages/0/role`.
+    pub pointer: String,
+    /// What, in words.
+    pub detail: String,
+    /// What, for machines.
+    pub code: &'static str,
+}
+
+/// A request that failed.
+#[derive(Debug)]
+pub struct Problem {
+    pub(crate) code: Code,
+    pub(crate) detail: String,
+    pub(crate) errors: Vec<Invalid>,
+    /// The standings of the policies that the handler asked.
+    pub(crate) decision: Box<Decision>,
+    /// Headers of its own.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// The parameters of a 401's challenge after `resource_metadata`.
+    pub(crate) further_challenge: Option<&'static str>,
+    /// For the log only.
+    pub(crate) cause: Option<Box<str>>,
+}
+
+impl Problem {
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            decision: Box::default(),
+            headers: Vec::new(),
+            further_challenge: None,
+            cause: None,
+        }
+    }
+
+    /// A problem whose detail is the meaning of its code.
+    pub(crate) fn of(code: Code) -> Self {
+        Self::new(code, code.kind().meaning)
+    }
+
+    /// An invalid credential (RFC 6750, section 3.1).
+    pub(crate) fn invalid_token() -> Self {
+        Self::of(Code::InvalidToken).with_challenge("error=\"invalid_token\"")
+    }
+
+    pub(crate) fn invalid(errors: Vec<Invalid>) -> Self {
+        let detail = match errors.len() {
+            1 => "1 member is not valid.".to_owned(),
+            n => format!("{n} members are not valid."),
+        };
+        Self {
+            errors,
+            ..Self::new(Code::ValidationFailed, detail)
+        }
+    }
+
+    /// A refusal by the violated policies of `decision`.
+    pub(crate) fn refused(code: Code, decision: &Decision) -> Self {
+        let detail = decision.binding().map_or_else(String::new, |standing| {
+            format!(
+                "The policy \"{}\" allows {} in {} seconds {}. Wait {} seconds.",
+                standing.policy.as_str(),
+                standing.quota.count(),
+                standing.quota.window_s(),
+                standing.policy.counted_by().as_str(),
+                standing.reset_s()
+            )
+        });
+        Self::new(code, detail)
+    }
+
+    /// A refusal by another policy than the assistant's own.
+    pub(crate) fn rate_limited(decision: Decision) -> Self {
+        Self::refused(Code::RateLimited, &decision).with_decision(decision)
+    }
+
+    pub(crate) fn with_decision(mut self, decision: Decision) -> Self {
+        self.decision = Box::new(decision);
+        self
+    }
+
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub(crate) fn with_challenge(mut self, challenge: &'static str) -> Self {
+        self.further_challenge = Some(challenge);
+        self
+    }
+
+    /// The challenge of a 401. The URL of the `metadata` comes first (RFC 9728, section 5.1).
+    pub(crate) fn challenge(&self, metadata: &str) -> String {
+        let bearer = format!("Bearer resource_metadata=\"{metadata}\"");
+        match self.further_challenge {
+            Some(further) => format!("{bearer}, {further}"),
+            None => bearer,
+        }
+    }
+
+    pub(crate) fn because(mut self, cause: impl ToString) -> Self {
+        self.cause = Some(cause.to_string().into_boxed_str());
+        self
+    }
+
+    /// The problem as text, for the result of a tool.
+    pub(crate) fn words(&self, id: RequestId) -> String {
+        let kind = self.code.kind();
+        let mut lines = vec![format!("{}. {}", kind.title, self.detail)];
+        for error in &self.errors {
+            lines.push(format!(
+                "{}: {} ({})",
+                error.pointer, error.detail, error.code
+            ));
+        }
+        lines.push(kind.resolution.to_owned());
+        if self.decision.is_refused()
+            && let Some(standing) = self.decision.binding()
+        {
+            lines.push(format!("Retry-After: {}", standing.reset_s()));
+        }
+        lines.push(format!("code: {}", kind.name));
+        lines.push(format!("instance: urn:uuid:{id}"));
+        lines.join("\n")
+    }
+
+    /// The body on the wire, for the request `id` of a path in `area`.
+    pub(crate) fn body(
+        &self,
+        base_url: &str,
+        id: RequestId,
+        decision: &Decision,
+        area: Area,
+    ) -> Vec<u8> {
+        let kind = self.code.kind();
+        let is_refusal = kind.status == StatusCode::TOO_MANY_REQUESTS;
+        let details = ProblemDetails {
+            r#type: if is_refusal {
+                QUOTA_EXCEEDED.to_owned()
+            } else {
+                format!("{base_url}/problems/{}", kind.name)
+            },
+            title: kind.title,
+            status: kind.status.as_u16(),
+            detail: &self.detail,
+            code: kind.name,
+            resolution: kind.resolution,
+            instance: format!("urn:uuid:{id}"),
+            errors: &self.errors,
+            violated_policies: decision
+                .violated()
+                .map(|standing| standing.policy.as_str())
+                .collect(),
+            oauth: (area == Area::OAuth).then(|| OAuthMembers {
+                error: kind.oauth,
+                error_description: self.detail.chars().map(describable).collect(),
+            }),
+        };
+        serde_json::to_vec(&details).unwrap_or_default()
+    }
+}
+
+/// The page of every code.
+pub fn pages() -> Vec<ProblemPage> {
+    let page = |code: Code| {
+        let kind = code.kind();
+        ProblemPage {
+            code: kind.name,
+            status: kind.status.to_string(),
+            title: kind.title,
+            meaning: kind.meaning,
+            resolution: kind.resolution,
+        }
+    };
+    Code::ALL.into_iter().map(page).collect()
+}
+
+impl From<LimiterError> for Problem {
+    fn from(error: LimiterError) -> Self {
+        Self::of(Code::LimiterUnavailable).because(error)
+    }
+}
+
+#[derive(Serialize)]
+struct ProblemDetails<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    code: &'a str,
+    resolution: &'a str,
+    instance: String,
+    #[serde(skip_serializing_if = "<[Invalid]>::is_empty")]
+    errors: &'a [Invalid],
+    /// The draft's spelling, hyphen included.
+    #[serde(rename = "violated-policies", skip_serializing_if = "Vec::is_empty")]
+    violated_policies: Vec<&'a str>,
+    #[serde(flatten)]
+    oauth: Option<OAuthMembers>,
+}
+
+/// The members of RFC 6749, section 5.2, for OAuth clients and agents.
+#[derive(Serialize)]
+struct OAuthMembers {
+    error: &'static str,
+    error_description: String,
+}
+
+/// The characters that RFC 6749 has in a description: ASCII without quotation marks and backslashes.
+const fn describable(c: char) -> char {
+    match c {
+        '"' => '\'',
+        ' '..='~' if c != '\\' => c,
+        _ => '?',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::request::request_id::RequestIds;
+
+    /// `error` and `error_description` of an answer.
+    fn members(problem: &Problem) -> (String, String) {
+        let id = RequestIds::new([0; 16]).next();
+        let body = problem.body("", id, &Decision::default(), Area::OAuth);
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let member = |name: &str| body[name].as_str().unwrap().to_owned();
+        (member("error"), member("error_description"))
+    }
+
+    #[test]
+    fn descriptions_have_the_characters_that_clients_expect() {
+        let detail = "The \"agents\" policy: \\ é\n~";
+        let (error, description) = members(&Problem::new(Code::RateLimited, detail));
+        assert_eq!(error, "rate_limited");
+        assert_eq!(description, "The 'agents' policy: ? ??~");
+    }
+
+    #[test]
+    fn every_code_has_an_error() {
+        for code in Code::ALL {
+            let (error, description) = members(&Problem::of(code));
+            let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+            assert!(error.chars().all(is_name), "{code:?}");
+            assert!(!description.contains('?'), "{code:?}");
+            if code.kind().name.ends_with("_not_enabled") {
+                assert_eq!(error, code.kind().name);
+            }
+        }
+    }
+}

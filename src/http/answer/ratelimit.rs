@@ -1,0 +1,202 @@
+//! The rate-limit headers: three integers that every client understands, and the structured fields
+//! of draft-ietf-httpapi-ratelimit-headers-11.
+
+use hyper::header::{CACHE_CONTROL, HeaderName, RETRY_AFTER};
+use hyper::{HeaderMap, StatusCode};
+
+use crate::domain::decision::{Decision, Standing};
+
+use crate::http::answer::headers::{NO_STORE, insert};
+
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// Writes `decision` into `headers`; nothing when every policy is off. The numbers are those of the
+/// binding policy; `RateLimit-Policy` lists every policy that counted the request.
+///
+/// `Retry-After` equals `RateLimit-Reset` and comes with 429 only: a refused tool is an answer of
+/// another status. No cache may keep the numbers, which are one client's at one moment.
+pub fn write(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
+    let Some(binding) = decision.binding() else {
+        return;
+    };
+    let mut limit = itoa::Buffer::new();
+    let (mut remaining, mut reset_s) = (itoa::Buffer::new(), itoa::Buffer::new());
+    let remaining = remaining.format(binding.remaining());
+    let reset_s = reset_s.format(binding.reset_s());
+    insert(headers, LIMIT, limit.format(binding.quota.count()));
+    insert(headers, REMAINING, remaining);
+    insert(headers, RESET, reset_s);
+    let name = binding.policy.as_str();
+    let item = ["\"", name, "\";r=", remaining, ";t=", reset_s].concat();
+    insert(headers, RATE_LIMIT, &item);
+    insert(headers, RATE_LIMIT_POLICY, &policies(decision.standings()));
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        insert(headers, RETRY_AFTER, reset_s);
+    }
+}
+
+/// The value of `RateLimit-Policy`: a list of policies with the parameters `q` and `w`.
+fn policies(standings: &[Standing]) -> String {
+    let mut list = String::with_capacity(128);
+    for Standing { policy, quota, .. } in standings {
+        if !list.is_empty() {
+            list.push_str(", ");
+        }
+        let (mut count, mut window_s) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let (count, window_s) = (
+            count.format(quota.count()),
+            window_s.format(quota.window_s()),
+        );
+        for part in ["\"", policy.as_str(), "\";q=", count, ";w=", window_s] {
+            list.push_str(part);
+        }
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter;
+
+    use hyper::header::HeaderValue;
+
+    use super::*;
+    use crate::domain::decision::Standing;
+    use crate::domain::policy::{PolicyName, Quota};
+    use crate::domain::window::Usage;
+    use crate::usecases::admit::EVERY_REQUEST;
+
+    fn decision(is_violated: bool) -> Decision {
+        let mut decision = Decision::default();
+        for (policy, counted, reset_ms) in [
+            (PolicyName::Default, 5, 59_001),
+            (
+                PolicyName::Newsletter,
+                if is_violated { 8 } else { 1 },
+                899_999,
+            ),
+        ] {
+            decision.push(Standing {
+                policy,
+                quota: policy.default_quota(),
+                usage: Usage { counted, reset_ms },
+                is_violated: is_violated && policy == PolicyName::Newsletter,
+            });
+        }
+        decision
+    }
+
+    fn written(decision: &Decision, status: StatusCode) -> Vec<String> {
+        let mut headers = HeaderMap::new();
+        write(decision, status, &mut headers);
+        let line = |(name, value): (&HeaderName, &HeaderValue)| {
+            format!("{name}: {}", value.to_str().unwrap())
+        };
+        headers.iter().map(line).collect()
+    }
+
+    #[test]
+    fn headers_of_an_admission() {
+        assert_eq!(
+            written(&decision(false), StatusCode::OK),
+            [
+                "ratelimit-limit: 8",
+                "ratelimit-remaining: 7",
+                "ratelimit-reset: 900",
+                "ratelimit: \"newsletter\";r=7;t=900",
+                "ratelimit-policy: \"default\";q=600;w=60, \"newsletter\";q=8;w=900",
+                "cache-control: no-store",
+            ]
+        );
+    }
+
+    #[test]
+    fn headers_of_a_refusal() {
+        assert_eq!(
+            written(&decision(true), StatusCode::TOO_MANY_REQUESTS),
+            [
+                "ratelimit-limit: 8",
+                "ratelimit-remaining: 0",
+                "ratelimit-reset: 900",
+                "ratelimit: \"newsletter\";r=0;t=900",
+                "ratelimit-policy: \"default\";q=600;w=60, \"newsletter\";q=8;w=900",
+                "cache-control: no-store",
+                "retry-after: 900",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_door_alone_is_shown_with_the_quotas_that_it_has() {
+        let door = |quotas: [Quota; 2], counted: [u32; 2]| {
+            let mut decision = Decision::default();
+            for (policy, (quota, counted)) in iter::zip(EVERY_REQUEST, iter::zip(quotas, counted)) {
+                decision.push(Standing {
+                    policy,
+                    quota,
+                    usage: Usage {
+                        counted,
+                        reset_ms: 1000,
+                    },
+                    is_violated: false,
+                });
+            }
+            written(&decision, StatusCode::OK)
+        };
+        let usual = EVERY_REQUEST.map(PolicyName::default_quota);
+        for (quotas, counted, expected) in [
+            (
+                usual,
+                [1, 1],
+                [
+                    "ratelimit-limit: 600",
+                    "ratelimit: \"default\";r=599;t=1",
+                    "ratelimit-policy: \"default\";q=600;w=60, \"ip\";q=1800;w=60",
+                ],
+            ),
+            (
+                usual,
+                [1, 1799],
+                [
+                    "ratelimit-limit: 1800",
+                    "ratelimit: \"ip\";r=1;t=1",
+                    "ratelimit-policy: \"default\";q=600;w=60, \"ip\";q=1800;w=60",
+                ],
+            ),
+            (
+                [Quota::new(7, 60_000).unwrap(), usual[1]],
+                [1, 1],
+                [
+                    "ratelimit-limit: 7",
+                    "ratelimit: \"default\";r=6;t=1",
+                    "ratelimit-policy: \"default\";q=7;w=60, \"ip\";q=1800;w=60",
+                ],
+            ),
+        ] {
+            let written = door(quotas, counted);
+            for line in expected {
+                assert!(written.iter().any(|known| known == line), "{written:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_under_another_status_has_no_retry_after() {
+        let written = written(&decision(true), StatusCode::OK);
+        assert!(written.contains(&"ratelimit-remaining: 0".to_owned()));
+        assert!(!written.iter().any(|line| line.starts_with("retry-after")));
+    }
+
+    #[test]
+    fn nothing_is_written_when_every_policy_is_off() {
+        assert_eq!(
+            written(&Decision::default(), StatusCode::OK),
+            Vec::<String>::new()
+        );
+    }
+}

@@ -1,0 +1,374 @@
+//! Reading a request's body under its media type, its largest size, a deadline and a memory budget.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::HeaderMap;
+use hyper::body::{Body, Bytes};
+use hyper::header::CONTENT_TYPE;
+use hyper::http::request::Parts;
+use tokio::time::timeout;
+
+use crate::domain::client::Network;
+
+use crate::http::answer::cors::AllowedOrigins;
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::endpoint::BodyRule;
+use crate::http::server::shares::{Share, Shares};
+
+/// An error of a body or of what reads it.
+pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The memory of larger bodies that are being read, in bytes.
+const LARGE_BYTES: usize = 64 * 1024 * 1024;
+/// The memory of small bodies that are being read, and of all heads that wait for a body, in bytes. It
+/// is separate, so that slow large bodies cannot use it up.
+const SMALL_BYTES: usize = 32 * 1024 * 1024;
+/// The largest small body.
+const SMALL_BODY_MAX: usize = 8 * 1024;
+
+/// The memory of a request that waits for its body, without its head, in bytes.
+const WAITING_BYTES: usize = 4 * 1024;
+/// The memory of a header, without its name and value, in bytes.
+const HEADER_BYTES: usize = 128;
+
+/// Reads bodies within a common memory budget. Only bytes that have arrived count, not those that are
+/// announced.
+#[derive(Debug)]
+pub(crate) struct BodyReader {
+    deadline: Duration,
+    small: Arc<Shares>,
+    large: Arc<Shares>,
+}
+
+impl BodyReader {
+    /// A reader that gives each body `deadline` to arrive.
+    pub(crate) fn new(deadline: Duration) -> Self {
+        Self {
+            deadline,
+            small: Shares::new(SMALL_BYTES),
+            large: Shares::new(LARGE_BYTES),
+        }
+    }
+
+    /// The bytes that count now.
+    pub(crate) fn held(&self) -> usize {
+        self.small.held() + self.large.held()
+    }
+
+    /// Reads all of `body`, which comes from `network` after a head of [`head_bytes`].
+    ///
+    /// # Errors
+    /// A problem when it is larger than `bytes_max`, slower than the deadline, broken off, or over
+    /// budget.
+    pub(crate) async fn read(
+        &self,
+        network: Network,
+        head_bytes: usize,
+        body: impl Body<Data = Bytes, Error: Into<BodyError>>,
+        bytes_max: usize,
+    ) -> Result<Bytes, Problem> {
+        let mut memory = RequestMemory {
+            head_bytes,
+            small: self.small.of(network),
+            large: self.large.of(network),
+        };
+        let collected = timeout(self.deadline, collect(body, bytes_max, &mut memory)).await;
+        collected.unwrap_or_else(|_elapsed| {
+            let seconds = self.deadline.as_secs();
+            let detail = format!("The body did not arrive within {seconds} seconds.");
+            Err(Problem::new(Code::RequestTimeout, detail))
+        })
+    }
+}
+
+/// The memory that a request with this head takes while it waits for its body, in bytes.
+pub(crate) fn head_bytes(head: &Parts) -> usize {
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| HEADER_BYTES + name.as_str().len() + value.len());
+    let target = head.uri.path_and_query().map_or(0, |it| it.as_str().len());
+    WAITING_BYTES + target + headers.sum::<usize>()
+}
+
+/// The memory that one request holds.
+struct RequestMemory {
+    head_bytes: usize,
+    small: Share,
+    large: Share,
+}
+
+impl RequestMemory {
+    /// Takes memory for a body of `bytes`.
+    fn grow_to(&mut self, bytes: usize) -> Result<(), Problem> {
+        let grown = if bytes > SMALL_BODY_MAX {
+            self.large.grow_to(bytes)
+        } else {
+            self.small.grow_to(self.head_bytes + bytes)
+        };
+        grown.map_err(|cause| Problem::of(Code::Overloaded).because(cause))
+    }
+}
+
+/// Copies a body into one buffer, counted in `memory`. Frames are not kept: one of a byte would keep
+/// the whole read buffer alive.
+async fn collect(
+    body: impl Body<Data = Bytes, Error: Into<BodyError>>,
+    bytes_max: usize,
+    memory: &mut RequestMemory,
+) -> Result<Bytes, Problem> {
+    let too_large = || {
+        let detail = format!("The body is larger than {bytes_max} bytes.");
+        Problem::new(Code::PayloadTooLarge, detail)
+    };
+    let announced = body.size_hint();
+    // A body that is announced too large is not read.
+    if announced.lower() > bytes_max as u64 {
+        return Err(too_large());
+    }
+    memory.grow_to(0)?;
+    let mut body = pin!(body);
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|error| Problem::of(Code::MalformedBody).because(error.into()))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        let len = bytes.len() + data.len();
+        if len > bytes_max {
+            return Err(too_large());
+        }
+        if len > bytes.capacity() {
+            // Doubled, so that little is copied, but never beyond what may come.
+            let most = announced
+                .exact()
+                .and_then(|most| usize::try_from(most).ok());
+            let capacity = (2 * bytes.capacity())
+                .min(most.unwrap_or(bytes_max))
+                .max(len);
+            memory.grow_to(capacity)?;
+            bytes.reserve_exact(capacity - bytes.len());
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(Bytes::from(bytes))
+}
+
+/// Whether the headers let the body count as one of `media_types`.
+///
+/// No `Content-Type` at all does, unless the request comes from a page of an origin that is
+/// neither `own_origin` nor one of `allowed`: such a page could send it without a preflight (a
+/// CORS-safelisted request of the Fetch standard). An empty body needs no type, except from there.
+///
+/// # Errors
+/// A problem when the body is something else.
+pub(crate) fn check_media_type(
+    media_types: &[&str],
+    headers: &HeaderMap,
+    own_origin: &str,
+    allowed: &AllowedOrigins,
+    is_empty: bool,
+) -> Result<(), Problem> {
+    let is_ours = allowed.admits(headers, own_origin);
+    if is_ours && is_empty {
+        return Ok(());
+    }
+    let is_right = match headers.get(CONTENT_TYPE) {
+        Some(_) => media_types.iter().any(|it| is_of_type(headers, it)),
+        None => is_ours,
+    };
+    if is_right {
+        Ok(())
+    } else {
+        let detail = format!(
+            "The body has to come with Content-Type: {}.",
+            media_types.join(" or ")
+        );
+        Err(Problem::new(Code::UnsupportedMediaType, detail))
+    }
+}
+
+/// Whether the body is of the media type that `rule` refuses by name.
+///
+/// # Errors
+/// The problem of that media type.
+pub(crate) fn check_refused(rule: BodyRule, headers: &HeaderMap) -> Result<(), Problem> {
+    match rule.refused {
+        Some((media_type, code)) if is_of_type(headers, media_type) => Err(Problem::of(code)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether `Content-Type` is `media_type`, whatever its parameters.
+fn is_of_type(headers: &HeaderMap, media_type: &str) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|value| {
+        let essence = value.as_bytes().split(|&byte| byte == b';').next();
+        let essence = essence.unwrap_or_default().trim_ascii();
+        essence.eq_ignore_ascii_case(media_type.as_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use http_body_util::Full;
+    use hyper::body::Frame;
+    use hyper::header::{HeaderValue, ORIGIN};
+
+    use super::*;
+
+    /// Frames that come at once, and after them nothing, not even an end.
+    struct Unending(Vec<&'static [u8]>);
+
+    impl Body for Unending {
+        type Data = Bytes;
+        type Error = BodyError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+            match self.0.pop() {
+                Some(frame) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(frame))))),
+                None => Poll::Pending,
+            }
+        }
+    }
+
+    const NETWORK: Network = Network::V4([192, 0, 2, 1]);
+
+    /// One network may have 100 bytes of small bodies and 40,000 of large ones.
+    fn reader() -> BodyReader {
+        BodyReader {
+            deadline: Duration::from_secs(10),
+            small: Shares::new(800),
+            large: Shares::new(8 * 40_000),
+        }
+    }
+
+    async fn read(reader: &BodyReader, text: &'static str) -> Result<Bytes, Code> {
+        let body = Full::new(Bytes::from_static(text.as_bytes()));
+        let read = reader.read(NETWORK, 0, body, 80).await;
+        read.map_err(|problem| problem.code)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_takes_room_for_what_has_come_until_it_is_read() {
+        let reader = reader();
+        let sixty = "x".repeat(60).leak();
+        for frames in [vec![], vec![sixty.as_bytes()]] {
+            let is_room_left = frames.is_empty();
+            let slow = reader.read(NETWORK, 0, Unending(frames), 80);
+            let (slow, quick) = tokio::join!(slow, async {
+                tokio::task::yield_now().await;
+                read(&reader, sixty).await
+            });
+            assert_eq!(slow.unwrap_err().code, Code::RequestTimeout);
+            assert_eq!(quick.is_ok(), is_room_left);
+            assert!(is_room_left || quick == Err(Code::Overloaded));
+            assert_eq!(read(&reader, sixty).await.unwrap(), *sixty);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_in_many_frames_takes_no_more_than_it_may_need() {
+        let reader = reader();
+        // Twice 64 bytes would be more than there is, and than a body may have.
+        let frames = Unending(vec![b"x"; 80]);
+        let unended = reader.read(NETWORK, 0, frames, 80).await;
+        assert_eq!(unended.unwrap_err().code, Code::RequestTimeout);
+        let frames = Unending(vec![b"x"; 81]);
+        let large = reader.read(NETWORK, 0, frames, 80).await;
+        assert_eq!(large.unwrap_err().code, Code::PayloadTooLarge);
+        assert_eq!(read(&reader, "").await.unwrap(), "");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_takes_room_while_its_body_has_not_come() {
+        let reader = reader();
+        for (head_bytes, status) in [(40, None), (41, Some(Code::Overloaded))] {
+            let waiting = reader.read(NETWORK, 60, Unending(vec![]), 80);
+            let (waiting, other) = tokio::join!(waiting, async {
+                tokio::task::yield_now().await;
+                let empty = Full::new(Bytes::new());
+                reader.read(NETWORK, head_bytes, empty, 80).await
+            });
+            assert_eq!(waiting.unwrap_err().code, Code::RequestTimeout);
+            assert_eq!(other.err().map(|problem| problem.code), status);
+            assert_eq!(reader.held(), 0);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn small_bodies_have_room_while_large_ones_take_theirs() {
+        let reader = reader();
+        let large = "x".repeat(30_000).leak().as_bytes();
+        let slow = reader.read(NETWORK, 20, Unending(vec![large]), 40_000);
+        let (slow, (second, small)) = tokio::join!(slow, async {
+            tokio::task::yield_now().await;
+            let second = Full::new(Bytes::from_static(large));
+            let second = reader.read(NETWORK, 20, second, 40_000).await;
+            (second, read(&reader, "a small one").await)
+        });
+        assert_eq!(slow.unwrap_err().code, Code::RequestTimeout);
+        assert_eq!(second.unwrap_err().code, Code::Overloaded);
+        assert_eq!(small.unwrap(), "a small one");
+        assert_eq!(reader.held(), 0);
+    }
+
+    #[test]
+    fn a_head_weighs_what_it_takes() {
+        let request = hyper::Request::post("/chat?a=1").header("cookie", "x".repeat(1000));
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        assert_eq!(
+            head_bytes(&parts),
+            WAITING_BYTES + 9 + HEADER_BYTES + 6 + 1000
+        );
+    }
+
+    #[test]
+    fn media_types_and_origins() {
+        const OWN: &str = "https://example.com";
+        let allowed = AllowedOrigins::new(["https://shop.example".to_owned()]);
+        for (content_type, origin, is_json) in [
+            (Some("application/json"), None, true),
+            (Some("Application/JSON; charset=utf-8"), None, true),
+            (Some("application/json"), Some("https://evil.example"), true),
+            (Some("application/jsonp"), None, false),
+            (Some("application/problem+json"), None, false),
+            (Some("text/plain"), None, false),
+            (Some("application/x-www-form-urlencoded"), Some(OWN), false),
+            (Some(""), None, false),
+            (None, None, true),
+            (None, Some(OWN), true),
+            (None, Some("https://evil.example"), false),
+            (None, Some("null"), false),
+            (None, Some("https://shop.example"), true),
+            (None, Some("http://shop.example"), false),
+            (Some("text/plain"), Some("https://shop.example"), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(content_type) = content_type {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+            }
+            if let Some(origin) = origin {
+                headers.insert(ORIGIN, HeaderValue::from_static(origin));
+            }
+            let check = |is_empty| {
+                check_media_type(&["application/json"], &headers, OWN, &allowed, is_empty).is_ok()
+            };
+            assert_eq!(check(false), is_json, "{content_type:?} {origin:?}");
+            let is_ours =
+                origin.is_none_or(|origin| [OWN, "https://shop.example"].contains(&origin));
+            assert_eq!(
+                check(true),
+                is_json || is_ours,
+                "{content_type:?} {origin:?}"
+            );
+        }
+    }
+}

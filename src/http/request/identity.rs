@@ -1,0 +1,348 @@
+//! Who sends a request: the owner of its credential, and the visitor that its quota cookie names.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderName};
+
+use crate::domain::credential::Fingerprint;
+use crate::domain::quota_token::QuotaToken;
+use crate::domain::secret::TokenKey;
+use crate::domain::time::Timestamp;
+use crate::site::facts::quota_cookie_name;
+use crate::usecases::admit::{AuthenticateError, Credentials, authenticate};
+
+use crate::http::answer::problem::{Code, Problem};
+use crate::http::request::form;
+use crate::http::request::head::Area;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// The credential of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presented<'a> {
+    /// Nothing.
+    Nothing,
+    /// This text.
+    Credential(&'a str),
+    /// A malformed credential.
+    Garbage,
+}
+
+/// The owner of the request's credential. `None` if there is no credential, or an invalid one in an area
+/// that ignores those.
+///
+/// # Errors
+/// A problem when the area refuses the credential, or it cannot be looked up.
+pub(crate) async fn identify(
+    credentials: Credentials<'_>,
+    now: Timestamp,
+    headers: &HeaderMap,
+    area: Area,
+) -> Result<Option<Fingerprint>, Problem> {
+    let refusal = match presented(headers) {
+        Ok(Presented::Nothing) => return Ok(None),
+        Ok(Presented::Garbage) => Problem::invalid_token(),
+        Ok(Presented::Credential(presented)) => {
+            match authenticate(credentials, now, presented).await {
+                Ok(credential) => return Ok(Some(credential.fingerprint())),
+                Err(AuthenticateError::Invalid) => Problem::invalid_token(),
+                Err(AuthenticateError::Store(error)) => {
+                    return Err(error.into());
+                }
+            }
+        }
+        Err(conflict) => conflict,
+    };
+    if area.refuses_bad_credentials() {
+        Err(refusal)
+    } else {
+        Ok(None)
+    }
+}
+
+/// The credential in `Authorization: Bearer` (RFC 6750) or `X-API-Key`. Other schemes are ignored.
+///
+/// # Errors
+/// A problem when two different ones are presented.
+fn presented(headers: &HeaderMap) -> Result<Presented<'_>, Problem> {
+    let bearers = headers
+        .get_all(AUTHORIZATION)
+        .into_iter()
+        .filter_map(|value| of_scheme(b"bearer", value.as_bytes()));
+    let api_keys = headers
+        .get_all(&API_KEY)
+        .into_iter()
+        .map(|value| value.as_bytes());
+    let mut all = bearers
+        .chain(api_keys)
+        .map(|credential| match std::str::from_utf8(credential) {
+            Ok(text) if !text.is_empty() => Presented::Credential(text),
+            Ok(_) | Err(_) => Presented::Garbage,
+        });
+    let Some(first) = all.next() else {
+        return Ok(Presented::Nothing);
+    };
+    if all.any(|other| other != first) {
+        return Err(Problem::of(Code::ConflictingCredentials));
+    }
+    Ok(first)
+}
+
+/// What `Authorization: Basic` presents (RFC 7617).
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Basic {
+    /// Nothing: there is none.
+    Nothing,
+    /// A client id and its secret.
+    Client {
+        /// The part before the colon.
+        id: String,
+        /// The part behind it.
+        secret: String,
+    },
+    /// A malformed header.
+    Garbage,
+}
+
+/// The client in `Authorization: Basic`, as OAuth has it: id and secret are form-encoded before
+/// they are joined (RFC 6749, section 2.3.1).
+pub(crate) fn basic(headers: &HeaderMap) -> Basic {
+    let mut all = headers
+        .get_all(AUTHORIZATION)
+        .into_iter()
+        .filter_map(|value| of_scheme(b"basic", value.as_bytes()));
+    match (all.next(), all.next()) {
+        (None, _) => Basic::Nothing,
+        (Some(only), None) => client_of(only).unwrap_or(Basic::Garbage),
+        (Some(_), Some(_)) => Basic::Garbage,
+    }
+}
+
+fn client_of(encoded: &[u8]) -> Option<Basic> {
+    let pair = STANDARD.decode(encoded).ok()?;
+    let colon = pair.iter().position(|&byte| byte == b':')?;
+    let (id, secret) = pair.split_at(colon);
+    Some(Basic::Client {
+        id: form::decode(id)?,
+        secret: form::decode(secret.get(1..)?)?,
+    })
+}
+
+/// The rest of an `Authorization` value of `scheme`; `None` for another scheme. Scheme names ignore case
+/// (RFC 9110, section 11.1). A tab may follow as well as a space, so that no credential is overlooked.
+fn of_scheme<'a>(scheme: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
+    let (name, rest) = value.split_at_checked(scheme.len())?;
+    if !name.eq_ignore_ascii_case(scheme) {
+        return None;
+    }
+    match rest {
+        [] => Some(rest),
+        [b' ' | b'\t', ..] => Some(rest.trim_ascii()),
+        // The name of a longer scheme.
+        _ => None,
+    }
+}
+
+/// The quota cookie (RFC 6265): an id of the visitor, `HttpOnly`, never a count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuotaCookie {
+    is_https: bool,
+}
+
+impl QuotaCookie {
+    pub(crate) const fn new(is_https: bool) -> Self {
+        Self { is_https }
+    }
+
+    const fn name(self) -> &'static str {
+        quota_cookie_name(self.is_https)
+    }
+
+    /// The visitor's id: the first cookie of our name whose MAC is valid.
+    pub(crate) fn read(self, headers: &HeaderMap, key: &TokenKey) -> Option<QuotaToken> {
+        headers
+            .get_all(COOKIE)
+            .into_iter()
+            // Bytes: cookies of other sites on this host may hold anything.
+            .flat_map(|value| value.as_bytes().split(|&byte| byte == b';'))
+            .filter_map(|pair| pair.trim_ascii().strip_prefix(self.name().as_bytes()))
+            .filter_map(|rest| std::str::from_utf8(rest.strip_prefix(b"=")?).ok())
+            .find_map(|value| QuotaToken::decode(value, key))
+    }
+
+    /// The `Set-Cookie` value for `visitor`, valid for `max_age_s` seconds.
+    pub(crate) fn write(self, visitor: &QuotaToken, key: &TokenKey, max_age_s: u64) -> String {
+        let secure = if self.is_https { "; Secure" } else { "" };
+        format!(
+            "{}={}; Max-Age={max_age_s}; Path=/; HttpOnly; SameSite=Lax{secure}",
+            self.name(),
+            visitor.encode(key)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+    use crate::domain::secret::Secret;
+
+    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+        lines
+            .iter()
+            .map(|(name, value)| {
+                (
+                    HeaderName::try_from(*name).unwrap(),
+                    HeaderValue::from_bytes(value.as_bytes()).unwrap(),
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_credential_is_found_in_either_header() {
+        use Presented::{Credential, Garbage, Nothing};
+        for (lines, expected) in [
+            (vec![], Nothing),
+            (vec![("authorization", "Basic dTpw")], Nothing),
+            (vec![("authorization", "Bearertoken x")], Nothing),
+            (vec![("authorization", "Digest a=b")], Nothing),
+            (vec![("authorization", "Bearer abc")], Credential("abc")),
+            (vec![("authorization", "bEARER  abc")], Credential("abc")),
+            (vec![("authorization", "Bearer\tabc")], Credential("abc")),
+            (vec![("authorization", "Bearer \t abc")], Credential("abc")),
+            (vec![("x-api-key", "abc")], Credential("abc")),
+            (
+                vec![("authorization", "Basic dTpw"), ("x-api-key", "abc")],
+                Credential("abc"),
+            ),
+            (
+                vec![("authorization", "Bearer abc"), ("x-api-key", "abc")],
+                Credential("abc"),
+            ),
+            (vec![("authorization", "Bearer")], Garbage),
+            (vec![("authorization", "Bearer ")], Garbage),
+            (vec![("authorization", "Bearer\t")], Garbage),
+            (vec![("x-api-key", "")], Garbage),
+        ] {
+            assert_eq!(presented(&headers(&lines)).unwrap(), expected, "{lines:?}");
+        }
+        let mut bytes = HeaderMap::new();
+        bytes.insert("x-api-key", HeaderValue::from_bytes(b"\xff\xfe").unwrap());
+        assert_eq!(presented(&bytes).unwrap(), Garbage);
+    }
+
+    #[test]
+    fn two_different_credentials_are_a_problem() {
+        for lines in [
+            vec![("authorization", "Bearer abc"), ("x-api-key", "abd")],
+            vec![("x-api-key", "abc"), ("x-api-key", "abd")],
+            vec![("authorization", "Bearer abc"), ("authorization", "Bearer")],
+        ] {
+            let problem = presented(&headers(&lines)).unwrap_err();
+            assert_eq!(problem.code, Code::ConflictingCredentials, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_found_in_basic() {
+        let client = |id: &str, secret: &str| Basic::Client {
+            id: id.to_owned(),
+            secret: secret.to_owned(),
+        };
+        for (lines, expected) in [
+            (vec![], Basic::Nothing),
+            (vec![("authorization", "Bearer dTpw")], Basic::Nothing),
+            (vec![("authorization", "Basically dTpw")], Basic::Nothing),
+            (vec![("x-api-key", "dTpw")], Basic::Nothing),
+            // u:p, u:p:q, :, and %75+:%3a
+            (vec![("authorization", "Basic dTpw")], client("u", "p")),
+            (vec![("authorization", "bASIC  dTpw ")], client("u", "p")),
+            (vec![("authorization", "Basic\tdTpw")], client("u", "p")),
+            (
+                vec![("authorization", "Basic dTpwOnE=")],
+                client("u", "p:q"),
+            ),
+            (vec![("authorization", "Basic Og==")], client("", "")),
+            (
+                vec![("authorization", "Basic JTc1KzolM2E=")],
+                client("u ", ":"),
+            ),
+            (vec![("authorization", "Basic")], Basic::Garbage),
+            (vec![("authorization", "Basic dTpw=")], Basic::Garbage),
+            (vec![("authorization", "Basic d Tpw")], Basic::Garbage),
+            (vec![("authorization", "Basic u:p")], Basic::Garbage),
+            // up, u:%, and a byte that is no UTF-8
+            (vec![("authorization", "Basic dXA=")], Basic::Garbage),
+            (vec![("authorization", "Basic dTol")], Basic::Garbage),
+            (vec![("authorization", "Basic dTr/")], Basic::Garbage),
+            (
+                vec![
+                    ("authorization", "Basic dTpw"),
+                    ("authorization", "Basic dTpw"),
+                ],
+                Basic::Garbage,
+            ),
+        ] {
+            let found = basic(&headers(&lines));
+            assert!(found == expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_is_read_back_and_anything_else_is_a_stranger() {
+        let key = Secret::new([1; 32]).keys().quota_token;
+        let token = QuotaToken::new([2; 16]);
+        let other = QuotaToken::new([3; 16]);
+        let (good, second) = (token.encode(&key), other.encode(&key));
+        for (is_https, value, expected) in [
+            (false, format!("assistant={good}"), Some(token)),
+            (false, format!("a=b; assistant={good};c=d"), Some(token)),
+            (
+                false,
+                format!("assistant={good}; assistant={second}"),
+                Some(token),
+            ),
+            (
+                false,
+                format!("assistant=junk; assistant={good}"),
+                Some(token),
+            ),
+            (
+                false,
+                format!("name=José; assistant={good}; é"),
+                Some(token),
+            ),
+            (false, format!("assistant2={good}"), None),
+            (false, format!("Assistant={good}"), None),
+            (false, format!("__Host-assistant={good}"), None),
+            (true, format!("__Host-assistant={good}"), Some(token)),
+            (true, format!("assistant={good}"), None),
+            (false, "assistant=".to_owned(), None),
+            (false, ";;;===".to_owned(), None),
+            (false, "assistant=;".repeat(5000), None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(COOKIE, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+            let read = QuotaCookie::new(is_https).read(&headers, &key);
+            assert_eq!(read, expected, "{is_https} {value:.60}");
+        }
+    }
+
+    #[test]
+    fn the_cookie_is_out_of_reach_of_scripts_and_other_sites() {
+        let key = Secret::new([1; 32]).keys().quota_token;
+        let token = QuotaToken::new([2; 16]);
+        let value = token.encode(&key);
+        assert_eq!(
+            QuotaCookie::new(false).write(&token, &key, 60),
+            format!("assistant={value}; Max-Age=60; Path=/; HttpOnly; SameSite=Lax")
+        );
+        assert_eq!(
+            QuotaCookie::new(true).write(&token, &key, 60),
+            format!("__Host-assistant={value}; Max-Age=60; Path=/; HttpOnly; SameSite=Lax; Secure")
+        );
+    }
+}

@@ -1,0 +1,333 @@
+//! Reading JSON bodies member by member, so that one answer names every bad member.
+//!
+//! A body is split into its members, each kept as raw text; then each is read by its own rule. That
+//! finds duplicate members, tells `null` from absent, accepts numbers of any size, and never recurses
+//! into unknown members, however deeply they are nested.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::domain::text::TextError;
+
+use crate::http::answer::problem::{Code, Invalid, Problem};
+
+/// Most errors in one answer.
+const ERRORS_MAX: usize = 32;
+
+/// Most members of an object: the search for duplicates is quadratic.
+const MEMBERS_MAX: usize = 256;
+
+/// Longest member name that is repeated in an answer, in bytes.
+const NAMED_BYTES_MAX: usize = 64;
+
+/// A JSON value that is not parsed yet.
+#[derive(Debug)]
+pub(crate) struct JsonValue<'a> {
+    raw: &'a RawValue,
+    /// A JSON Pointer as a URI fragment (RFC 6901, section 6).
+    pointer: String,
+}
+
+/// A JSON object, split into its members.
+#[derive(Debug, Default)]
+pub(crate) struct JsonObject<'a> {
+    /// Those that were not taken yet.
+    members: Vec<(String, &'a RawValue)>,
+    pointer: String,
+}
+
+/// The errors found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Errors(Vec<Invalid>);
+
+/// Whether unknown members are errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    Rejected,
+    Ignored,
+}
+
+/// Why the domain refused a text. Its `Display` is the detail of the error.
+pub(crate) trait Invalidity: fmt::Display {
+    /// The code of the error.
+    fn code(&self) -> &'static str;
+}
+
+impl Invalidity for TextError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Empty | Self::TooLong { .. } => "length",
+            Self::Unprintable => "format",
+        }
+    }
+}
+
+/// Parses a body that has to be one JSON value.
+///
+/// # Errors
+/// A problem when it is not.
+pub(crate) fn parse(body: &[u8]) -> Result<JsonValue<'_>, Problem> {
+    if body.is_empty() {
+        return Err(Problem::new(
+            Code::MalformedJson,
+            "The request has no body; it has to be a JSON object.",
+        ));
+    }
+    let text = std::str::from_utf8(body).map_err(|error| {
+        let detail = format!("The body is not UTF-8 at byte {}.", error.valid_up_to());
+        Problem::new(Code::MalformedJson, detail)
+    })?;
+    let raw = serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let detail = format!("The body is not JSON at line {line}, column {column}.");
+        Problem::new(Code::MalformedJson, detail)
+    })?;
+    Ok(JsonValue {
+        raw,
+        pointer: "#".to_owned(),
+    })
+}
+
+/// Reads a body that has to be one object, whose members `read` takes.
+///
+/// # Errors
+/// A problem that names everything that is wrong.
+pub(crate) fn read<'a, T>(
+    body: &'a [u8],
+    unknown: Unknown,
+    read: impl FnOnce(&mut JsonObject<'a>, &mut Errors) -> Option<T>,
+) -> Result<T, Problem> {
+    let mut errors = Errors::default();
+    let found = parse(body)?.object(&mut errors).and_then(|mut object| {
+        let found = read(&mut object, &mut errors);
+        object.finish(unknown, &mut errors);
+        found
+    });
+    errors.finish(found)
+}
+
+/// Reads an object that has no members.
+pub(crate) fn read_no_members(json: &[u8]) -> Result<(), Problem> {
+    read(json, Unknown::Rejected, |_object, _errors| Some(()))
+}
+
+impl Errors {
+    /// Adds an error about the value at `pointer`.
+    pub(crate) fn push(&mut self, pointer: &str, code: &'static str, detail: impl Into<String>) {
+        if self.0.len() < ERRORS_MAX {
+            self.0.push(Invalid {
+                pointer: pointer.to_owned(),
+                detail: detail.into(),
+                code,
+            });
+        }
+    }
+
+    /// What was read, if there are no errors.
+    ///
+    /// # Errors
+    /// A problem that names every error.
+    pub(crate) fn finish<T>(self, read: Option<T>) -> Result<T, Problem> {
+        match read {
+            Some(read) if self.0.is_empty() => Ok(read),
+            _ => Err(Problem::invalid(self.0)),
+        }
+    }
+}
+
+impl<'a> JsonValue<'a> {
+    /// Its place in the body.
+    pub(crate) fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    /// The value as it was written.
+    pub(crate) fn raw(&self) -> &'a str {
+        self.raw.get()
+    }
+
+    /// The value as an object.
+    pub(crate) fn object(self, errors: &mut Errors) -> Option<JsonObject<'a>> {
+        if !self.raw.get().starts_with('{') {
+            errors.push(&self.pointer, "type", "must be an object");
+            return None;
+        }
+        // The syntax has been checked. Only a name may be no text.
+        let Ok(Members(all)) = serde_json::from_str(self.raw.get()) else {
+            let detail = "has a member whose name is half a surrogate pair";
+            errors.push(&self.pointer, "format", detail);
+            return None;
+        };
+        if all.len() > MEMBERS_MAX {
+            errors.push(&self.pointer, "length", "has too many members");
+            return None;
+        }
+        let mut members: Vec<(String, &RawValue)> = Vec::with_capacity(all.len());
+        for (name, raw) in all {
+            if members.iter().any(|(known, _)| *known == name) {
+                let pointer = member_pointer(&self.pointer, &name);
+                errors.push(&pointer, "duplicate_member", "occurs more than once");
+            } else {
+                members.push((name, raw));
+            }
+        }
+        Some(JsonObject {
+            members,
+            pointer: self.pointer,
+        })
+    }
+
+    /// The value as an array of `1..=items_max` items.
+    pub(crate) fn array(self, items_max: usize, errors: &mut Errors) -> Option<Vec<Self>> {
+        let Ok(items) = serde_json::from_str::<Vec<&'a RawValue>>(self.raw.get()) else {
+            errors.push(&self.pointer, "type", "must be an array");
+            return None;
+        };
+        if items.is_empty() || items.len() > items_max {
+            let detail = format!("must have 1 to {items_max} items");
+            errors.push(&self.pointer, "length", detail);
+            return None;
+        }
+        let item = |(index, raw)| Self {
+            raw,
+            pointer: format!("{}/{index}", self.pointer),
+        };
+        Some(items.into_iter().enumerate().map(item).collect())
+    }
+
+    /// The value as a string.
+    pub(crate) fn string(&self, errors: &mut Errors) -> Option<String> {
+        if !self.raw.get().starts_with('"') {
+            errors.push(&self.pointer, "type", "must be a string");
+            return None;
+        }
+        let text = serde_json::from_str(self.raw.get()).ok();
+        // The syntax has been checked. Only half of a surrogate pair is no text.
+        if text.is_none() {
+            let detail = "must be Unicode text, without half surrogate pairs";
+            errors.push(&self.pointer, "format", detail);
+        }
+        text
+    }
+
+    /// The value as a string that `parse` accepts.
+    pub(crate) fn parsed<T, E: Invalidity>(
+        &self,
+        errors: &mut Errors,
+        parse: impl FnOnce(String) -> Result<T, E>,
+    ) -> Option<T> {
+        parse(self.string(errors)?)
+            .map_err(|error| errors.push(&self.pointer, error.code(), error.to_string()))
+            .ok()
+    }
+
+    /// The value as a boolean.
+    pub(crate) fn boolean(&self, errors: &mut Errors) -> Option<bool> {
+        let read = serde_json::from_str(self.raw.get()).ok();
+        if read.is_none() {
+            errors.push(&self.pointer, "type", "must be true or false");
+        }
+        read
+    }
+
+    /// Checks that the value is a number of any size.
+    pub(crate) fn number(&self, errors: &mut Errors) {
+        let is_number = self
+            .raw
+            .get()
+            .starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        if !is_number {
+            errors.push(&self.pointer, "type", "must be a number");
+        }
+    }
+}
+
+impl<'a> JsonObject<'a> {
+    /// Takes the member `name`, which has to be present.
+    pub(crate) fn required(&mut self, name: &str, errors: &mut Errors) -> Option<JsonValue<'a>> {
+        let value = self.optional(name);
+        if value.is_none() {
+            let pointer = member_pointer(&self.pointer, name);
+            errors.push(&pointer, "required", "is required");
+        }
+        value
+    }
+
+    /// Takes the member `name`, if it is present. `null` is present.
+    pub(crate) fn optional(&mut self, name: &str) -> Option<JsonValue<'a>> {
+        let at = self.members.iter().position(|(known, _)| known == name)?;
+        let (_, raw) = self.members.remove(at);
+        Some(JsonValue {
+            raw,
+            pointer: member_pointer(&self.pointer, name),
+        })
+    }
+
+    /// Checks the members that were not taken.
+    pub(crate) fn finish(self, unknown: Unknown, errors: &mut Errors) {
+        if unknown == Unknown::Rejected {
+            for (name, _) in &self.members {
+                let pointer = member_pointer(&self.pointer, name);
+                errors.push(
+                    &pointer,
+                    "unknown_member",
+                    "is not a member of this request",
+                );
+            }
+        }
+    }
+}
+
+/// The pointer to a member of the object at `container`, or to the object itself if the name is too
+/// long to be repeated.
+fn member_pointer(container: &str, name: &str) -> String {
+    if name.len() > NAMED_BYTES_MAX {
+        return container.to_owned();
+    }
+    let mut pointer = format!("{container}/");
+    for byte in name.bytes() {
+        match byte {
+            // RFC 6901, section 3.
+            b'~' => pointer.push_str("~0"),
+            b'/' => pointer.push_str("~1"),
+            // What a URI fragment may hold unescaped (RFC 3986, section 3.5).
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'$' | b'@' => {
+                pointer.push(char::from(byte));
+            }
+            _ => pointer.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    pointer
+}
+
+/// All members of an object in order, duplicates included.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! One connection: HTTP/1.1 or HTTP/2, its timeouts, and its end.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
+use std::net::IpAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use crate::http::answer::reply::ReplyBody;
+use crate::http::server::activity::{ActiveBody, Activity, HALF_CLOSED_REST, ReceivedBody};
+use crate::http::server::limits::{CROWDED_KEEP_ALIVE, STOP_GRACE, ServerLimits};
+use crate::http::server::slots::Gauge;
+use crate::http::server::socket::Socket;
+use crate::http::service::LandingService;
+
+/// Most headers of a request.
+const HEADERS_MAX: usize = 100;
+
+/// The largest header list on HTTP/2, as RFC 9113, section 6.5.2 counts it. A byte on the wire can
+/// become a header of a hundred bytes in memory.
+const HEADER_LIST_MAX: u32 = 16 * 1024;
+
+/// How often, and after what pause, to peek for the rest of what may be HTTP/2's preface. Clients send
+/// its 24 bytes in one piece.
+const PREFACE_TRIES: u32 = 10;
+const PREFACE_PAUSE: Duration = Duration::from_millis(20);
+
+/// What ends a connection early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectionError {
+    #[error("socket: {0}")]
+    Io(#[from] io::Error),
+    #[error("http: {0}")]
+    Http(#[from] hyper::Error),
+    #[error("idle for too long")]
+    Idle,
+    #[error("the network has too many connections for HTTP/2")]
+    NoStreams,
+}
+
+/// What HTTP/1.1 and HTTP/2 do not have in common.
+struct Drive<S> {
+    shut_down: S,
+    keep_alive: Duration,
+    /// Whether an idle client is told of the end first, so that it knows what was not processed
+    /// (RFC 9113, section 6.8).
+    says_goodbye: bool,
+}
+
+pub(crate) struct Connection {
+    pub(crate) service: Arc<LandingService>,
+    pub(crate) peer: IpAddr,
+    pub(crate) limits: ServerLimits,
+    pub(crate) gauge: Gauge,
+    pub(crate) activity: Arc<Activity>,
+}
+
+impl Connection {
+    pub(crate) async fn serve(
+        self: Arc<Self>,
+        stream: TcpStream,
+        mut stopped: watch::Receiver<bool>,
+    ) -> Result<(), ConnectionError> {
+        // Nagle's algorithm would only delay answers, which are written whole.
+        stream.set_nodelay(true)?;
+        let is_http2 = tokio::select! {
+            first = speaks_http2(&stream) => first?,
+            () = self.first_byte_timeout() => return Err(ConnectionError::Idle),
+            // Accepted a moment before the stop, its request may be on the way.
+            () = stopped_for(&mut stopped, STOP_GRACE) => return Ok(()),
+        };
+        let this = Arc::clone(&self);
+        let answer = service_fn(move |request| Arc::clone(&this).answer(request));
+        let activity = (!is_http2).then(|| Arc::clone(&self.activity));
+        let io = TokioIo::new(Socket::new(stream, activity));
+        if is_http2 {
+            if self.limits.streams_max == 0 {
+                return Err(ConnectionError::NoStreams);
+            }
+            let connection = pin!(self.http2().serve_connection(io, answer));
+            let drive = Drive {
+                shut_down: http2::Connection::graceful_shutdown,
+                keep_alive: self.limits.idle_deadline,
+                says_goodbye: true,
+            };
+            self.drive(connection, drive, stopped).await
+        } else {
+            let connection = pin!(self.http1().serve_connection(io, answer));
+            let drive = Drive {
+                shut_down: http1::Connection::graceful_shutdown,
+                keep_alive: self.limits.head_deadline,
+                says_goodbye: false,
+            };
+            self.drive(connection, drive, stopped).await
+        }
+    }
+
+    /// Resolves when a connection that has sent nothing has to be closed.
+    async fn first_byte_timeout(&self) {
+        let mut remaining = self.limits.head_deadline;
+        while !remaining.is_zero() {
+            let step = remaining.min(CROWDED_KEEP_ALIVE);
+            sleep(step).await;
+            if self.gauge.is_crowded() {
+                return;
+            }
+            remaining -= step;
+        }
+    }
+
+    fn http1(&self) -> http1::Builder {
+        let mut builder = http1::Builder::new();
+        builder
+            // hyper would set a timer for each head; `drive` has one for the connection.
+            .header_read_timeout(None)
+            .max_headers(HEADERS_MAX)
+            .max_buf_size(self.limits.head_bytes_max)
+            .keep_alive(true)
+            // hyper would no longer notice clients that have gone; `Socket` lets them half-close.
+            .half_close(false);
+        builder
+    }
+
+    fn http2(&self) -> http2::Builder<TokioExecutor> {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(self.limits.streams_max)
+            .max_header_list_size(HEADER_LIST_MAX)
+            // Rapid reset (CVE-2023-44487).
+            .max_pending_accept_reset_streams(20)
+            .max_local_error_reset_streams(256)
+            // A client in the middle of a header block cannot answer a ping, so this is also the
+            // deadline of the block.
+            .keep_alive_interval(Some(Duration::from_secs(20)))
+            .keep_alive_timeout(Duration::from_secs(10));
+        builder
+    }
+
+    fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<ActiveBody>, Infallible>> {
+        // Counted now: on HTTP/2 the future may be polled later.
+        let in_flight = self.activity.begin();
+        async move {
+            let response = if request.headers().len() > HEADERS_MAX {
+                // The same answer as hyper's on HTTP/1.1, where hyper counts the headers.
+                let mut refusal = Response::new(ReplyBody::default());
+                *refusal.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+                refusal
+            } else {
+                let request = request.map(|body| ReceivedBody::new(body, &self.activity));
+                self.service.respond(self.peer, request).await
+            };
+            let response = response.map(|body| ActiveBody::new(body, &self.activity));
+            drop(in_flight);
+            Ok(response)
+        }
+    }
+
+    /// Runs the connection until it ends, is idle for too long, or has drained after the stop.
+    async fn drive<C: Future<Output = hyper::Result<()>>>(
+        &self,
+        mut connection: Pin<&mut C>,
+        drive: Drive<impl Fn(Pin<&mut C>)>,
+        mut stopped: watch::Receiver<bool>,
+    ) -> Result<(), ConnectionError> {
+        let mut keep_alive = drive.keep_alive;
+        let mut stop = pin!(stopped_for(&mut stopped, Duration::ZERO));
+        let (mut is_ending, mut is_half_closed) = (false, false);
+        // Not reset by each request: when it fires, the activity knows when the last one was.
+        let mut idle = pin!(sleep(keep_alive.min(CROWDED_KEEP_ALIVE)));
+        loop {
+            tokio::select! {
+                // The stop first: a connection that is always ready would hide it.
+                biased;
+                () = &mut stop, if !is_ending => {
+                    // A request that has arrived is read first: hyper closes a fresh connection at once.
+                    let ended = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context)));
+                    if let Poll::Ready(ended) = ended.await {
+                        return Ok(ended?);
+                    }
+                    is_ending = true;
+                }
+                () = &mut idle => {
+                    let keep_alive = if self.gauge.is_crowded() {
+                        keep_alive.min(CROWDED_KEEP_ALIVE)
+                    } else {
+                        keep_alive
+                    };
+                    match self.activity.next_look(keep_alive, self.limits.idle_deadline) {
+                        Some(next) => {
+                            idle.as_mut().reset(next.min(Instant::now() + CROWDED_KEEP_ALIVE));
+                            continue;
+                        }
+                        None if drive.says_goodbye && !is_ending => is_ending = true,
+                        None => return Err(ConnectionError::Idle),
+                    }
+                }
+                ended = &mut connection => return Ok(ended?),
+                // After the connection, which is what finds out.
+                () = self.half_closed(), if !is_half_closed => {
+                    is_half_closed = true;
+                    idle.as_mut().reset(Instant::now() + HALF_CLOSED_REST.min(keep_alive));
+                    continue;
+                }
+            }
+            (drive.shut_down)(connection.as_mut());
+            // A request whose head is not complete by then is not waited for.
+            keep_alive = STOP_GRACE;
+            idle.as_mut().reset(Instant::now() + keep_alive);
+        }
+    }
+
+    /// Resolves when the client was found to send no more. Polled whenever the connection is.
+    async fn half_closed(&self) {
+        poll_fn(|_context| {
+            if self.activity.is_half_closed() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+}
+
+/// Resolves when the service has been stopping for as long as `grace`.
+async fn stopped_for(stopped: &mut watch::Receiver<bool>, grace: Duration) {
+    // An error means that the sender is gone, which is a stop, too.
+    let _ = stopped.wait_for(|&stopped| stopped).await;
+    sleep(grace).await;
+}
+
+/// Whether the client starts with HTTP/2's preface (RFC 9113, section 3.4). No method begins with
+/// `PRI`, so three bytes decide. hyper-util's `auto` builder detects it too, but without a deadline.
+async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
+    const PREFACE: &[u8; 3] = b"PRI";
+    let mut first = [0; PREFACE.len()];
+    for _ in 0..PREFACE_TRIES {
+        let count = stream.peek(&mut first).await?;
+        let (seen, _) = first.split_at(count);
+        if count == 0 || count == PREFACE.len() || !PREFACE.starts_with(seen) {
+            return Ok(seen == PREFACE);
+        }
+        // Another peek would return the same bytes at once.
+        sleep(PREFACE_PAUSE).await;
+    }
+    // hyper waits for the rest of an HTTP/1.1 head.
+    Ok(false)
+}

@@ -1,0 +1,160 @@
+//! The socket of a connection, as hyper reads and writes it.
+//!
+//! Short answers leave as one buffer. hyper passes an answer's head and body as a list of buffers, and
+//! writing one buffer costs less than writing a list. hyper can join them itself, but then it also
+//! copies large bodies, and it releases a body before it is sent. [`crate::http::server::activity`] relies on the
+//! release after the sending.
+//!
+//! A client that shuts down its sending side and waits for its answer (a half-close) looks like one
+//! that has gone. hyper takes it for gone, or with `half_close` does not check whether it is there. So
+//! the socket holds the end of the client's data back while an answer is due, and the activity decides
+//! for how long.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use arrayvec::ArrayVec;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::http::server::activity::Activity;
+
+/// The largest list that is joined, in bytes. Copying more costs as much as it saves.
+const JOINED_MAX: usize = 4096;
+
+/// A socket that writes short lists of buffers as one buffer.
+#[derive(Debug)]
+pub(crate) struct Socket<T> {
+    stream: T,
+    /// Present if the end of what the client sends is held back while an answer is due.
+    activity: Option<Arc<Activity>>,
+}
+
+impl<T> Socket<T> {
+    pub(crate) fn new(stream: T, activity: Option<Arc<Activity>>) -> Self {
+        Self { stream, activity }
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Socket<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let filled = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        let is_end = buffer.filled().len() == filled && buffer.remaining() > 0;
+        match &self.activity {
+            // Once no answer is due, `poll_flush` wakes the reader.
+            Some(activity) if is_end && activity.holds_end() => Poll::Pending,
+            Some(_) | None => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Socket<T> {
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut joined = ArrayVec::<u8, JOINED_MAX>::new();
+        let mut join = |buffer: &IoSlice<'_>| joined.try_extend_from_slice(buffer).is_ok();
+        if buffers.iter().all(&mut join) {
+            Pin::new(&mut self.stream).poll_write(context, &joined)
+        } else {
+            Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, buffer)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // hyper calls this when all that it had is written.
+        if self.activity.as_ref().is_some_and(|it| it.releases_end()) {
+            context.waker().wake_by_ref();
+        }
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// Notes the buffers of every write, and takes all of them.
+    #[derive(Default)]
+    struct Sink(Vec<Vec<usize>>);
+
+    impl AsyncWrite for Sink {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            buffer: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.poll_write_vectored(context, &[IoSlice::new(buffer)])
+        }
+
+        fn poll_write_vectored(
+            mut self: Pin<&mut Self>,
+            _context: &mut Context<'_>,
+            buffers: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            let lengths: Vec<usize> = buffers.iter().map(|buffer| buffer.len()).collect();
+            let total = lengths.iter().sum();
+            self.0.push(lengths);
+            Poll::Ready(Ok(total))
+        }
+
+        fn is_write_vectored(&self) -> bool {
+            true
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[test]
+    fn short_lists_are_joined_and_long_ones_passed_on() {
+        for (lengths, written) in [
+            (vec![300, 120], vec![420]),
+            (vec![0, 0], vec![0]),
+            (vec![JOINED_MAX], vec![JOINED_MAX]),
+            (vec![1, JOINED_MAX - 1], vec![JOINED_MAX]),
+            (vec![1, JOINED_MAX], vec![1, JOINED_MAX]),
+            (vec![JOINED_MAX + 1, 0], vec![JOINED_MAX + 1, 0]),
+        ] {
+            let buffers: Vec<Vec<u8>> = lengths.iter().map(|&length| vec![7; length]).collect();
+            let list: Vec<IoSlice<'_>> = buffers.iter().map(|it| IoSlice::new(it)).collect();
+            let mut socket = Socket::new(Sink::default(), None);
+            let context = &mut Context::from_waker(Waker::noop());
+            let polled = Pin::new(&mut socket).poll_write_vectored(context, &list);
+            let total: usize = lengths.iter().sum();
+            assert!(matches!(polled, Poll::Ready(Ok(count)) if count == total));
+            assert_eq!(socket.stream.0, [written]);
+        }
+    }
+}

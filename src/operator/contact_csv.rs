@@ -1,0 +1,99 @@
+//! Contacts as CSV (RFC 4180).
+//!
+//! A spreadsheet runs a cell that begins with one of `=+-@`, a tab or a carriage return as a formula. Such
+//! a cell gets an apostrophe before it, and reading takes it off again. So that this is the identity, a
+//! cell that looks as if it had got one gets another.
+
+use std::io;
+
+use bytes::Bytes;
+use csv::{Terminator, WriterBuilder};
+
+use super::contacts::ContactRow;
+
+/// The columns of CSV, and the members of JSON Lines.
+pub const EMAIL: &str = "email";
+pub const SUBSCRIBED_AT: &str = "subscribed_at";
+const LAST_SEEN_AT: &str = "last_seen_at";
+
+/// What begins a formula.
+const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+/// What a file begins with.
+///
+/// # Errors
+/// Never, because memory takes everything.
+pub fn header() -> io::Result<Bytes> {
+    records([[EMAIL, SUBSCRIBED_AT, LAST_SEEN_AT]])
+}
+
+/// Contacts in JSON Lines as rows of CSV.
+///
+/// # Errors
+/// When a line is no contact.
+pub fn of_json_lines(lines: &[u8]) -> io::Result<Bytes> {
+    let lines = lines.split_inclusive(|byte| *byte == b'\n');
+    let rows = lines.map(|line| {
+        let row: ContactRow = serde_json::from_slice(line)?;
+        Ok([defused(row.email), row.subscribed_at, row.last_seen_at])
+    });
+    records(rows.collect::<io::Result<Vec<_>>>()?)
+}
+
+fn records<R>(rows: impl IntoIterator<Item = R>) -> io::Result<Bytes>
+where
+    R: IntoIterator<Item: AsRef<[u8]>>,
+{
+    let mut writer = WriterBuilder::new()
+        .terminator(Terminator::CRLF)
+        .from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(row)?;
+    }
+    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    Ok(bytes.into())
+}
+
+/// A cell that no spreadsheet runs.
+fn defused(cell: String) -> String {
+    if cell.trim_start_matches('\'').starts_with(FORMULA) {
+        format!("'{cell}")
+    } else {
+        cell
+    }
+}
+
+/// What [`defused`] was given.
+pub fn original(cell: &str) -> &str {
+    match cell.strip_prefix('\'') {
+        Some(rest) if rest.trim_start_matches('\'').starts_with(FORMULA) => rest,
+        Some(_) | None => cell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_are_defused_and_read_back() {
+        for (cell, written) in [
+            ("ada@example.com", "ada@example.com"),
+            ("=1+1@example.com", "'=1+1@example.com"),
+            ("+a@example.com", "'+a@example.com"),
+            ("-a", "'-a"),
+            ("@a", "'@a"),
+            ("\ta", "'\ta"),
+            ("\ra", "'\ra"),
+            ("'=a@example.com", "''=a@example.com"),
+            ("''+a", "'''+a"),
+            ("'o@example.com", "'o@example.com"),
+            ("'", "'"),
+            ("", ""),
+        ] {
+            let defused = defused(cell.to_owned());
+            assert_eq!(defused, written);
+            assert_eq!(original(&defused), cell);
+        }
+    }
+}

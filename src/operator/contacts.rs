@@ -1,0 +1,187 @@
+//! Contacts.
+
+use futures_util::StreamExt as _;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::contact::{Contact, Erasure};
+use crate::domain::email::EmailAddress;
+use crate::domain::time::{DAY_MS, Timestamp};
+
+use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
+
+pub static SHOW: Operation = Operation {
+    name: "contacts show",
+    handler: |request| Box::pin(show(request)),
+};
+
+pub static LIST: Operation = Operation {
+    name: "contacts list",
+    handler: |request| Box::pin(list(request)),
+};
+
+pub static COUNT: Operation = Operation {
+    name: "contacts count",
+    handler: |request| Box::pin(count(request)),
+};
+
+pub static FORGET: Operation = Operation {
+    name: "contacts forget",
+    handler: |request| Box::pin(forget(request)),
+};
+
+/// A contact. Times are in RFC 3339.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ContactRow {
+    pub email: String,
+    pub subscribed_at: String,
+    /// When it was last signed up again.
+    pub last_seen_at: String,
+}
+
+impl From<&Contact> for ContactRow {
+    fn from(contact: &Contact) -> Self {
+        Self {
+            email: contact.email.as_str().to_owned(),
+            subscribed_at: contact.subscribed_at.to_rfc3339(),
+            last_seen_at: contact.last_seen_at.to_rfc3339(),
+        }
+    }
+}
+
+/// Shows the contact with the address `email`.
+async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let [email] = emails(&request.params)?.try_into().map_err(|_emails| {
+        OperatorError::Input("one address is shown, not none and not several".to_owned())
+    })?;
+    match request.app.contacts.find(&email).await? {
+        Some(contact) => Answer::one(&ContactRow::from(&contact)),
+        None => {
+            let unknown = "no contact has this address".to_owned();
+            Err(OperatorError::NotFound(unknown))
+        }
+    }
+}
+
+/// Lists the contacts signed up from `since` on and before `until`, or in the last `days` days.
+async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let (since, until) = period(&request)?;
+    let pages = request.app.contacts.list(since, until).await?;
+    tracing::info!(command = LIST.name, "operator");
+    Answer::rows(pages, |contact| ContactRow::from(contact))
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ContactsCounted {
+    pub contacts: u64,
+}
+
+/// Counts the contacts that [`list`] lists.
+async fn count(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let (since, until) = period(&request)?;
+    let mut pages = request.app.contacts.list(since, until).await?;
+    let mut contacts = 0;
+    while let Some(page) = pages.next().await {
+        contacts += page?.len() as u64;
+    }
+    Answer::one(&ContactsCounted { contacts })
+}
+
+type Period = (Option<Timestamp>, Option<Timestamp>);
+
+fn period(request: &OperatorRequest) -> Result<Period, OperatorError> {
+    let params = &request.params;
+    // A choice of the admin page; another text is none of them.
+    if let Some(days) = params
+        .text("days")
+        .and_then(|days| days.parse::<u32>().ok())
+    {
+        let ms = u64::from(days) * DAY_MS;
+        let now = request.app.clock.now().as_ms();
+        return Ok((Some(Timestamp::from_ms(now.saturating_sub(ms))), None));
+    }
+    let parse = |text: &str| Timestamp::parse(text).ok_or("since and until must be times");
+    Ok((
+        params.parsed("since", parse)?,
+        params.parsed("until", parse)?,
+    ))
+}
+
+/// What became of a request to forget, for the records of whoever answers it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ErasureReport {
+    /// When it was done, in RFC 3339.
+    pub at: String,
+    /// The version of the service.
+    pub version: String,
+    pub addresses: Vec<ErasedAddress>,
+    /// Whether none of them is in any file any more.
+    pub is_complete: bool,
+    /// The files that held one and were written anew.
+    pub rewritten: Vec<String>,
+    /// The files that may still hold one.
+    pub remaining: Vec<KeptFile>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ErasedAddress {
+    pub email: String,
+    /// Whether there was a contact.
+    pub was_known: bool,
+}
+
+/// A file that may still hold an address.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KeptFile {
+    pub file: String,
+    /// Why, and what removes it.
+    pub reason: String,
+}
+
+impl ErasureReport {
+    fn new(emails: &[EmailAddress], erasure: Erasure, now: Timestamp) -> Self {
+        let is_complete = erasure.is_complete();
+        let addresses = emails.iter().zip(erasure.was_known);
+        let remaining = erasure.remaining.into_iter();
+        Self {
+            at: now.to_rfc3339(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            addresses: addresses
+                .map(|(email, was_known)| ErasedAddress {
+                    email: email.as_str().to_owned(),
+                    was_known,
+                })
+                .collect(),
+            is_complete,
+            rewritten: erasure.rewritten,
+            remaining: remaining
+                .map(|it| KeptFile {
+                    file: it.file,
+                    reason: it.reason,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Forgets the addresses `email`.
+async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let emails = emails(&request.params)?;
+    let now = request.app.clock.now();
+    let erasure = request.app.contacts.forget(&emails, now).await?;
+    let known = erasure.was_known.iter().filter(|it| **it).count();
+    tracing::info!(
+        command = FORGET.name,
+        contacts.known = known,
+        contacts.unknown = emails.len() - known,
+        complete = erasure.is_complete(),
+        "operator"
+    );
+    Answer::one(&ErasureReport::new(&emails, erasure, now))
+}
+
+fn emails(params: &Params) -> Result<Vec<EmailAddress>, OperatorError> {
+    let emails = params.texts("email").into_iter().map(EmailAddress::parse);
+    emails
+        .collect::<Result<_, _>>()
+        .map_err(|error| OperatorError::Input(format!("the address {error}")))
+}

@@ -1,0 +1,160 @@
+//! Importing contacts.
+
+use std::borrow::Cow;
+use std::mem;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::domain::contact::{ImportOutcome, ImportedContact};
+use crate::domain::time::Timestamp;
+
+use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+
+pub static IMPORT: Operation = Operation {
+    name: "contacts import",
+    handler: |request| Box::pin(import(request)),
+};
+
+/// How many rows are added at a time. Each batch is durable as a whole, and sign-ups wait for it, about a
+/// second. With 5,000 rows a million takes four times as long.
+pub const IMPORT_ROWS: usize = 100_000;
+
+/// How many bad rows are named.
+const NAMED_MAX: usize = 100;
+
+/// A row of a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ImportRow<'a> {
+    /// The line in which it begins.
+    pub line: u64,
+    #[serde(borrow, default)]
+    pub email: Cow<'a, str>,
+    /// In RFC 3339, or a date; now if there is none.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub subscribed_at: Option<Cow<'a, str>>,
+    /// Why the row cannot be read, without what is in it.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub bad: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct ImportReport {
+    /// Contacts that were added.
+    pub created: u64,
+    /// Rows of contacts that were there, which were left as they are.
+    pub known: u64,
+    /// Rows of addresses that were forgotten, and were left out.
+    pub forgotten: u64,
+    /// Rows that hold no contact.
+    pub bad: u64,
+    /// The first of them.
+    pub bad_rows: Vec<BadRow>,
+    /// The columns of the file that were not read. The command knows them.
+    pub ignored_columns: Vec<String>,
+}
+
+/// A row that holds no contact.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BadRow {
+    /// The line in which it begins.
+    pub line: u64,
+    /// Why, without what is in it.
+    pub reason: String,
+}
+
+/// Adds the contacts of the rows, each an [`ImportRow`]. Importing the same rows again changes nothing.
+/// Forgotten addresses are left out, unless `unforget`.
+async fn import(mut request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let mut import = Import {
+        now: request.app.clock.now(),
+        unforget: request.params.is_set("unforget"),
+        batch: Vec::with_capacity(IMPORT_ROWS),
+        report: ImportReport::default(),
+        app: Arc::clone(&request.app),
+    };
+    let ended = import.read(&mut request).await;
+    // A command that is still sending would not read the answer.
+    while let Some(Ok(_)) = request.rows.next().await {}
+    let report = import.report;
+    tracing::info!(
+        command = IMPORT.name,
+        contacts.created = report.created,
+        contacts.known = report.known,
+        contacts.forgotten = report.forgotten,
+        rows.bad = report.bad,
+        done = ended.is_ok(),
+        "operator"
+    );
+    match ended {
+        Ok(()) => Answer::one(&report),
+        Err(error) if report.created == 0 => Err(error),
+        Err(error) => Err(OperatorError::InPart(format!(
+            "{error}. {} contacts were added before; import the same file again, which goes on where this \
+             ended",
+            report.created
+        ))),
+    }
+}
+
+struct Import {
+    app: Arc<App>,
+    now: Timestamp,
+    unforget: bool,
+    batch: Vec<ImportedContact>,
+    report: ImportReport,
+}
+
+impl Import {
+    async fn read(&mut self, request: &mut OperatorRequest) -> Result<(), OperatorError> {
+        while let Some(lines) = request.rows.next().await {
+            let lines =
+                lines.map_err(|error| OperatorError::Input(format!("the file: {error}")))?;
+            for line in lines.split_inclusive(|byte| *byte == b'\n') {
+                let row: ImportRow<'_> = serde_json::from_slice(line)
+                    .map_err(|error| OperatorError::Input(format!("a row: {error}")))?;
+                self.take(row);
+                if self.batch.len() == IMPORT_ROWS {
+                    self.commit().await?;
+                }
+            }
+        }
+        self.commit().await
+    }
+
+    fn take(&mut self, row: ImportRow<'_>) {
+        let contact = match row.bad {
+            Some(reason) => Err(reason.into_owned()),
+            None => ImportedContact::parse(&row.email, row.subscribed_at.as_deref(), self.now)
+                .map_err(|error| error.to_string()),
+        };
+        match contact {
+            Ok(contact) => self.batch.push(contact),
+            Err(reason) => {
+                self.report.bad += 1;
+                if self.report.bad_rows.len() < NAMED_MAX {
+                    let line = row.line;
+                    self.report.bad_rows.push(BadRow { line, reason });
+                }
+            }
+        }
+    }
+
+    async fn commit(&mut self) -> Result<(), OperatorError> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let batch = mem::replace(&mut self.batch, Vec::with_capacity(IMPORT_ROWS));
+        for outcome in self.app.contacts.import(batch, self.unforget).await? {
+            let counted = match outcome {
+                ImportOutcome::Created => &mut self.report.created,
+                ImportOutcome::Known => &mut self.report.known,
+                ImportOutcome::Forgotten => &mut self.report.forgotten,
+            };
+            *counted += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! API keys.
+
+use futures_util::StreamExt as _;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::credential::{KeyName, KeyRecord, KeyState};
+use crate::domain::time::Timestamp;
+use crate::ports::{KeyIssuer, StoreError};
+use crate::usecases::revoke::revoke_key;
+
+use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+
+pub static LIST: Operation = Operation {
+    name: "keys list",
+    handler: |request| Box::pin(list(request)),
+};
+
+pub static CHECK: Operation = Operation {
+    name: "keys check",
+    handler: |request| Box::pin(check(request)),
+};
+
+pub static REVOKE: Operation = Operation {
+    name: "keys revoke",
+    handler: |request| Box::pin(revoke(request)),
+};
+
+/// A key. Times are in RFC 3339.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KeyRow {
+    pub id: String,
+    pub label: Option<String>,
+    /// `active`, `expired` or `revoked`.
+    pub state: String,
+    pub issued_at: String,
+    pub expires_at: String,
+    pub revoked_at: Option<String>,
+}
+
+impl KeyRow {
+    fn of(record: &KeyRecord, now: Timestamp) -> Self {
+        let state = match record.state(now) {
+            KeyState::Active => "active",
+            KeyState::Expired => "expired",
+            KeyState::Revoked => "revoked",
+        };
+        Self {
+            id: record.name(),
+            label: record.label.as_ref().map(|label| label.as_str().to_owned()),
+            state: state.to_owned(),
+            issued_at: record.issued_at.to_rfc3339(),
+            expires_at: record.expires_at.to_rfc3339(),
+            revoked_at: record.revoked_at.map(Timestamp::to_rfc3339),
+        }
+    }
+}
+
+async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let now = request.app.clock.now();
+    let pages = request.app.keys.list().await?;
+    tracing::info!(command = LIST.name, "operator");
+    Answer::rows(pages, move |record| KeyRow::of(record, now))
+}
+
+/// What is known of one name, or was done.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KeyAnswer {
+    /// The id that was named.
+    pub id: String,
+    /// `unknown` if there is no key. When asked: `active`, `expired` or `revoked`. When revoking:
+    /// `revoked`, `revoked before` or `expired before`.
+    pub result: String,
+    /// The key, if there is one, as it is now.
+    pub key: Option<KeyRow>,
+}
+
+impl KeyAnswer {
+    fn unknown(name: &KeyName) -> Self {
+        Self {
+            id: name.public(),
+            result: "unknown".to_owned(),
+            key: None,
+        }
+    }
+}
+
+/// Tells what is known of the keys `key`: ids or whole keys.
+async fn check(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let now = request.app.clock.now();
+    let mut answers = Vec::new();
+    for name in names(&request)? {
+        let found = find(&*request.app.keys, &name).await?;
+        answers.push(found.map_or_else(
+            || KeyAnswer::unknown(&name),
+            |record| {
+                let row = KeyRow::of(&record, now);
+                KeyAnswer {
+                    id: row.id.clone(),
+                    result: row.state.clone(),
+                    key: Some(row),
+                }
+            },
+        ));
+    }
+    Answer::one(&answers)
+}
+
+/// Revokes the keys `key`: ids or whole keys. Only an active key is revoked, others are left as they are.
+async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let keys = &*request.app.keys;
+    let now = request.app.clock.now();
+    let mut answers = Vec::new();
+    for name in names(&request)? {
+        let Some(mut record) = find(keys, &name).await? else {
+            answers.push(KeyAnswer::unknown(&name));
+            continue;
+        };
+        let result = revoke_key(keys, &mut record, now).await?.as_str();
+        let row = KeyRow::of(&record, now);
+        tracing::info!(command = REVOKE.name, key.id = row.id, result, "operator");
+        answers.push(KeyAnswer {
+            id: row.id.clone(),
+            result: result.to_owned(),
+            key: Some(row),
+        });
+    }
+    Answer::one(&answers)
+}
+
+fn names(request: &OperatorRequest) -> Result<Vec<KeyName>, OperatorError> {
+    let names = request.params.texts("key").into_iter().map(KeyName::parse);
+    names
+        .collect::<Result<_, _>>()
+        .map_err(|error| OperatorError::Input(error.to_string()))
+}
+
+/// The key that `name` is of. A key that is given whole is looked up; for anything else all keys may be
+/// read.
+async fn find(keys: &dyn KeyIssuer, name: &KeyName) -> Result<Option<KeyRecord>, StoreError> {
+    if let KeyName::Whole(key) = name {
+        return keys.find(&key.fingerprint()).await;
+    }
+    let mut pages = keys.list().await?;
+    while let Some(page) = pages.next().await {
+        let found = page?.into_iter().find(|record| name.is_of(record));
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,270 @@
+//! Rate limits: who uses them up, what somebody has left, and a fresh start.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::agent::{AccessToken, Registration};
+use crate::domain::client::{LimitKey, Network, Subject};
+use crate::domain::credential::{ApiKey, Fingerprint};
+use crate::domain::decision::Standing;
+use crate::domain::email::EmailAddress;
+use crate::domain::policy::{CountedBy, PolicyName};
+use crate::domain::secret::SecretKeys;
+use crate::domain::time::Timestamp;
+use crate::ports::{LimiterError, WindowSet};
+use crate::usecases::meter::Meter;
+
+use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
+
+pub static SHOW: Operation = Operation {
+    name: "limits show",
+    handler: |request| Box::pin(show(request)),
+};
+
+pub static RESET: Operation = Operation {
+    name: "limits reset",
+    handler: |request| Box::pin(reset(request)),
+};
+
+/// How many clients of each policy are shown unless `top` says it.
+const TOP: usize = 5;
+
+/// A policy, or what somebody has left of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PolicyRow {
+    pub policy: String,
+    /// Such as `8/15m`; none if it is off.
+    pub limit: Option<String>,
+    /// Whom it counts.
+    pub counts: String,
+    /// The busiest first.
+    pub clients: Vec<ClientRow>,
+}
+
+/// What a client has used of a policy.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ClientRow {
+    /// The client, as a keyed hash.
+    pub client: String,
+    pub used: u32,
+    pub remaining: u32,
+    /// Seconds until more is left; the window's length if nothing is used.
+    pub reset_s: u64,
+}
+
+impl PolicyRow {
+    fn new(policy: PolicyName, meter: &Meter<'_>) -> Self {
+        Self {
+            policy: policy.as_str().to_owned(),
+            limit: meter.policies.quota(policy).map(|quota| quota.to_string()),
+            counts: policy.counted_by().as_str().to_owned(),
+            clients: Vec::new(),
+        }
+    }
+}
+
+impl ClientRow {
+    fn new(key: LimitKey, standing: &Standing) -> Self {
+        Self {
+            client: key.to_hex(),
+            used: standing.used(),
+            remaining: standing.remaining(),
+            reset_s: standing.reset_s(),
+        }
+    }
+}
+
+/// Shows what one client has left, named by `ip`, `ip` and `email`, or `key`; or all policies with their
+/// `top` busiest clients, of which `policy` or the policy of `client` may be wanted alone.
+async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let (app, params) = (&request.app, &request.params);
+    let (meter, now) = (app.meter(), app.clock.now());
+    let email = email(params)?;
+    if let Some(identity) = ClientIdentity::of(params, email.as_ref(), &app.secrets)? {
+        return Answer::one(&left(meter, identity, now).await?);
+    }
+    let only = match (policy(params)?, client(params)?) {
+        (Some(policy), _) => Some(policy),
+        (None, Some(client)) => client.policy(),
+        (None, None) => None,
+    };
+    let top = params.number("top").unwrap_or(TOP);
+    let mut rows = Vec::new();
+    for policy in PolicyName::ALL {
+        if only.is_some_and(|only| only != policy) {
+            continue;
+        }
+        let mut row = PolicyRow::new(policy, &meter);
+        if let Some(quota) = meter.policies.quota(policy) {
+            let windows = meter.limiter.busiest(policy, quota, top, now).await?;
+            row.clients.extend(windows.iter().map(|window| {
+                let standing = Standing {
+                    policy,
+                    quota,
+                    usage: window.usage,
+                    is_violated: window.usage.counted >= quota.count(),
+                };
+                ClientRow::new(window.key, &standing)
+            }));
+        }
+        rows.push(row);
+    }
+    Answer::one(&rows)
+}
+
+/// What `identity` has left under each policy that counts it. Policies that are off are left out.
+async fn left(
+    meter: Meter<'_>,
+    identity: ClientIdentity<'_>,
+    now: Timestamp,
+) -> Result<Vec<PolicyRow>, LimiterError> {
+    let mut rows = Vec::new();
+    for (policy, subject) in identity.subjects() {
+        let network = match subject {
+            Subject::Network(network) | Subject::SignUp(network, _) => network,
+            Subject::Credential(_) | Subject::Visitor(_) | Subject::Everyone => Network::Unknown,
+        };
+        for charge in meter.charges(network, &[(policy, subject)]) {
+            let decision = meter.limiter.peek(&[charge], now).await?;
+            rows.extend(decision.standings().iter().map(|standing| PolicyRow {
+                clients: vec![ClientRow::new(charge.key, standing)],
+                ..PolicyRow::new(policy, &meter)
+            }));
+        }
+    }
+    Ok(rows)
+}
+
+/// In how many windows what was counted is forgotten.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LimitsReset {
+    pub windows: usize,
+}
+
+/// Forgets what was counted: of the client that `ip`, `ip` and `email`, or `key` name, under `policy` alone
+/// if it is given; of the hash `client`; of all clients under `policy`; or, with `all`, of everybody.
+async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let (app, params) = (&request.app, &request.params);
+    let policy = policy(params)?;
+    let email = email(params)?;
+    let identity = ClientIdentity::of(params, email.as_ref(), &app.secrets)?;
+    let windows = match (identity, client(params)?, policy) {
+        (Some(identity), None, only) => reset_identity(app.meter(), identity, only).await?,
+        (None, Some(client), None) => app.limiter.reset(WindowSet::Window(client)).await?,
+        (None, None, Some(policy)) => app.limiter.reset(WindowSet::Policy(policy)).await?,
+        (None, None, None) if params.is_set("all") => app.limiter.reset(WindowSet::All).await?,
+        _ => {
+            let whose = "say whose limits are to be reset".to_owned();
+            return Err(OperatorError::Input(whose));
+        }
+    };
+    tracing::info!(command = RESET.name, windows, "operator");
+    Answer::one(&LimitsReset { windows })
+}
+
+/// A window that `identity` shares with its neighbours, because the limiter is full, stays.
+async fn reset_identity(
+    meter: Meter<'_>,
+    identity: ClientIdentity<'_>,
+    only: Option<PolicyName>,
+) -> Result<usize, LimiterError> {
+    let mut count = 0;
+    for (policy, subject) in identity.subjects() {
+        if only.is_none_or(|only| only == policy) {
+            let key = LimitKey::new(meter.key, policy, subject);
+            count += meter.limiter.reset(WindowSet::Window(key)).await?;
+        }
+    }
+    Ok(count)
+}
+
+fn policy(params: &Params) -> Result<Option<PolicyName>, OperatorError> {
+    let parse = |name: &str| PolicyName::from_name(name).ok_or("no policy has this name");
+    params.parsed("policy", parse)
+}
+
+fn client(params: &Params) -> Result<Option<LimitKey>, OperatorError> {
+    let parse = |hash: &str| {
+        LimitKey::from_hex(hash).ok_or("--client must be a hash that limits show prints")
+    };
+    params.parsed("client", parse)
+}
+
+fn email(params: &Params) -> Result<Option<EmailAddress>, OperatorError> {
+    let parse =
+        |email: &str| EmailAddress::parse(email).map_err(|error| format!("the address {error}"));
+    params.parsed("email", parse)
+}
+
+/// Somebody whom policies count.
+enum ClientIdentity<'a> {
+    /// A network, as far as it presents no credential.
+    Network(Network),
+    /// An API key, or an agent.
+    Credential(Fingerprint),
+    /// An address that is signed up from a network.
+    SignUp(Network, &'a EmailAddress),
+}
+
+impl<'a> ClientIdentity<'a> {
+    fn of(
+        params: &Params,
+        email: Option<&'a EmailAddress>,
+        secrets: &SecretKeys,
+    ) -> Result<Option<Self>, OperatorError> {
+        let parse = |ip: &str| {
+            let ip = ip.parse::<IpAddr>();
+            ip.map_err(|_no_address| "ip must be an IP address")
+        };
+        if let Some(ip) = params.parsed("ip", parse)? {
+            let network = Network::from(ip);
+            return Ok(Some(match email {
+                Some(email) => Self::SignUp(network, email),
+                None => Self::Network(network),
+            }));
+        }
+        params.parsed("key", |key| {
+            Self::of_credential(key, secrets).ok_or(
+                "--key must be a whole API key, a token or a client id; the id of a key is not enough",
+            )
+        })
+    }
+
+    /// The API key, the token or the client id of an agent.
+    fn of_credential(text: &str, secrets: &SecretKeys) -> Option<Self> {
+        let fingerprint = match ApiKey::parse(text) {
+            Ok(key) => key.fingerprint(),
+            Err(_) => match AccessToken::decode(text, &secrets.access_token) {
+                Some(token) => token.registration().fingerprint(),
+                None => Registration::from_client_id(text)?.fingerprint(),
+            },
+        };
+        Some(Self::Credential(fingerprint))
+    }
+
+    /// The policies that count it, each with the subject that it counts. Visitors of the assistant are
+    /// counted by their cookies, which nobody can name.
+    fn subjects(&self) -> Vec<(PolicyName, Subject<'_>)> {
+        let subject = |policy: PolicyName| {
+            let subject = match (self, policy.counted_by()) {
+                (
+                    Self::Network(network),
+                    CountedBy::Client | CountedBy::Visitor | CountedBy::Network,
+                ) => Subject::Network(*network),
+                (Self::Network(network), CountedBy::EndSite) => {
+                    Subject::Network(network.end_site())
+                }
+                (Self::Credential(fingerprint), CountedBy::Client | CountedBy::Visitor) => {
+                    Subject::Credential(fingerprint)
+                }
+                (Self::SignUp(network, email), CountedBy::SignUp) => {
+                    Subject::SignUp(*network, email)
+                }
+                _ => return None,
+            };
+            Some((policy, subject))
+        };
+        PolicyName::ALL.into_iter().filter_map(subject).collect()
+    }
+}

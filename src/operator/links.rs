@@ -1,0 +1,33 @@
+//! Links to the admin page.
+
+use serde::{Deserialize, Serialize};
+
+use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+
+pub static LINK: Operation = Operation {
+    name: "admin link",
+    handler: |request| Box::pin(link(request)),
+};
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LinkRow {
+    /// A secret until it is used.
+    pub url: String,
+    /// In RFC 3339.
+    pub expires_at: String,
+}
+
+async fn link(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let sessions = request.sessions.ok_or_else(|| {
+        OperatorError::NotFound(
+            "there is no admin page: no service runs with --admin-listen on this data directory; start \
+             it with --admin-listen 127.0.0.1:9090, then ask for a link again"
+                .to_owned(),
+        )
+    })?;
+    let (url, expires_at) = sessions.new_link(request.app.clock.now())?;
+    Answer::one(&LinkRow {
+        url,
+        expires_at: expires_at.to_rfc3339(),
+    })
+}

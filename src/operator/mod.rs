@@ -1,0 +1,59 @@
+//! What the operator asks for: by command, over `admin.sock` or on a stopped data directory in the
+//! command's own process, and on the admin page.
+//!
+//! | Module | Holds |
+//! |---|---|
+//! | [`operation`] | a request, its answer, and how one fails |
+//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
+//! | [`socket`] | answers as JSON Lines, for commands |
+//! | [`page`] | answers as HTML, for browsers |
+//! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
+//!
+//! An operation is a row of [`OPERATIONS`] and works the same whoever asks. Only the operator can, so
+//! nothing here is counted, and failures say what went wrong.
+
+pub mod agents;
+pub mod contact_csv;
+pub mod contacts;
+pub mod exposition;
+pub mod import;
+pub mod keys;
+pub mod ledger;
+pub mod limits;
+pub mod links;
+pub mod operation;
+pub mod page;
+pub mod sessions;
+pub mod socket;
+pub mod status;
+
+use self::operation::{Answer, Operation, OperatorError, OperatorRequest};
+
+/// All operations.
+static OPERATIONS: [&Operation; 15] = [
+    &agents::LIST_REVOKED,
+    &agents::REVOKE,
+    &contacts::COUNT,
+    &contacts::FORGET,
+    &contacts::LIST,
+    &contacts::SHOW,
+    &import::IMPORT,
+    &keys::CHECK,
+    &keys::LIST,
+    &keys::REVOKE,
+    &ledger::COMPACT,
+    &limits::RESET,
+    &limits::SHOW,
+    &links::LINK,
+    &status::SHOW,
+];
+
+/// Runs the operation of this name.
+///
+/// # Errors
+/// [`OperatorError::Unknown`] if there is none, as when a command of another version asks.
+pub async fn operate(name: &str, request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let mut operations = OPERATIONS.into_iter();
+    let operation = operations.find(|it| it.name == name);
+    operation.ok_or(OperatorError::Unknown)?.run(request).await
+}

@@ -1,0 +1,180 @@
+//! An operation: what it is given, what it answers, and how it fails.
+
+use std::fmt::Display;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::ports::{EntropyError, LimiterError, PageStream, StoreError};
+
+use super::sessions::Sessions;
+
+type OperationFuture = Pin<Box<dyn Future<Output = Result<Answer, OperatorError>> + Send>>;
+
+/// Something that the operator can ask for: a constant beside its handler, and a row of
+/// [`super::OPERATIONS`].
+pub struct Operation {
+    /// The words of its command.
+    pub name: &'static str,
+    pub(super) handler: fn(OperatorRequest) -> OperationFuture,
+}
+
+impl Operation {
+    pub(super) async fn run(&self, request: OperatorRequest) -> Result<Answer, OperatorError> {
+        (self.handler)(request).await
+    }
+}
+
+/// Rows in JSON Lines: whole lines, as many at a time as is convenient.
+pub type Lines<E> = Pin<Box<dyn Stream<Item = Result<Bytes, E>> + Send>>;
+
+/// What an operation is given.
+pub struct OperatorRequest {
+    pub app: Arc<App>,
+    /// Those of the admin page, if there is one.
+    pub sessions: Option<Arc<Sessions>>,
+    pub params: Params,
+    /// What an import reads; nothing for all others.
+    pub rows: Lines<io::Error>,
+}
+
+impl OperatorRequest {
+    /// A request without rows.
+    pub fn new(app: Arc<App>, params: Params) -> Self {
+        Self {
+            app,
+            sessions: None,
+            params,
+            rows: stream::empty().boxed(),
+        }
+    }
+}
+
+/// What an operation answers, in JSON.
+pub enum Answer {
+    One(Value),
+    /// An error ends them before they are complete.
+    Rows(Lines<OperatorError>),
+}
+
+impl Answer {
+    /// # Errors
+    /// When the value has no form in JSON, which is a bug.
+    pub(super) fn one(value: &impl Serialize) -> Result<Self, OperatorError> {
+        let value = serde_json::to_value(value);
+        Ok(Self::One(value.map_err(io::Error::from)?))
+    }
+
+    /// Each value that a store lists, as `row` shows it.
+    pub(super) fn rows<T, R>(
+        pages: PageStream<T>,
+        row: impl Fn(&T) -> R + Send + 'static,
+    ) -> Result<Self, OperatorError>
+    where
+        T: Send + 'static,
+        R: Serialize,
+    {
+        let lines = pages.map(move |page| Ok(json_lines(page?.iter().map(&row))?));
+        Ok(Self::Rows(lines.boxed()))
+    }
+}
+
+/// Values in JSON Lines.
+pub(crate) fn json_lines<T: Serialize>(values: impl IntoIterator<Item = T>) -> io::Result<Bytes> {
+    let mut lines = Vec::new();
+    for value in values {
+        serde_json::to_writer(&mut lines, &value)?;
+        lines.push(b'\n');
+    }
+    Ok(lines.into())
+}
+
+/// Parameters: the members of a JSON object, or the fields of a form, each a string.
+#[derive(Clone, Debug, Default, Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Params(Value);
+
+impl Params {
+    /// Those of a query or a form. Of fields of one name the first counts.
+    pub(super) fn of_form(form: &str) -> Self {
+        let mut params = Map::new();
+        for (name, value) in url::form_urlencoded::parse(form.as_bytes()) {
+            params
+                .entry(name)
+                .or_insert_with(|| value.into_owned().into());
+        }
+        Self(params.into())
+    }
+
+    /// The text under `name`, if it is not empty.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// The texts under `name`: one, or a list of them.
+    pub(super) fn texts(&self, name: &str) -> Vec<&str> {
+        match self.0.get(name) {
+            Some(Value::Array(values)) => values.iter().filter_map(Value::as_str).collect(),
+            Some(value) => value.as_str().into_iter().collect(),
+            None => Vec::new(),
+        }
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<usize> {
+        usize::try_from(self.0.get(name)?.as_u64()?).ok()
+    }
+
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.0.get(name) == Some(&Value::Bool(true))
+    }
+
+    /// The text under `name`, read by `parse`, if there is one.
+    ///
+    /// # Errors
+    /// When `parse` refuses it.
+    pub(super) fn parsed<T, E: Display>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, OperatorError> {
+        let value = self.text(name).map(parse).transpose();
+        value.map_err(|error| OperatorError::Input(error.to_string()))
+    }
+}
+
+impl From<Value> for Params {
+    fn from(value: Value) -> Self {
+        Self(value)
+    }
+}
+
+/// Why an operation failed. The text is for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    #[error("this version of the service does not know the command")]
+    Unknown,
+    /// A parameter is wrong.
+    #[error("{0}")]
+    Input(String),
+    /// What it is about does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// It failed after a part was done.
+    #[error("{0}")]
+    InPart(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Limiter(#[from] LimiterError),
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+    /// A bug.
+    #[error("the answer cannot be written: {0}")]
+    Unwritable(#[from] io::Error),
+}

@@ -1,0 +1,219 @@
+//! Answers and failures of the admin page.
+
+use std::error::Error;
+
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body, Bytes};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Response, StatusCode};
+use minijinja::context;
+use minijinja::value::Value as Rendered;
+
+use crate::operator::operation::OperatorError;
+use crate::ports::EntropyError;
+
+/// The body of a request or an answer. An error ends it before it is complete.
+pub type PageBody = UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>;
+
+/// What a browser may do with a page: show it with our stylesheet and icon, and send its forms here. There
+/// is no script.
+const POLICY: &str = "default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; \
+     form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
+     trusted-types 'none'";
+
+/// Headers of every answer of the page.
+const HEADERS: [(HeaderName, &str); 7] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (REFERRER_POLICY, "no-referrer"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (CACHE_CONTROL, "no-store"),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    ),
+];
+
+/// Why a page is not shown, or a change is not made.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PageError {
+    #[error("the request does not name this machine as its host")]
+    OtherHost,
+    #[error("the request comes from a page elsewhere")]
+    OtherOrigin,
+    #[error("no session")]
+    NoSession,
+    #[error("no page here")]
+    NotFound,
+    /// The methods that there are.
+    #[error("It takes {0}")]
+    Method(&'static str),
+    #[error("the link is not good")]
+    BadLink,
+    #[error("the form is not one of this session's")]
+    FormToken,
+    /// The form did not arrive, with the status and the reason.
+    #[error("Nothing was done: {1}")]
+    Form(StatusCode, &'static str),
+    #[error(transparent)]
+    Operation(#[from] OperatorError),
+    #[error("the page cannot be made: {0}")]
+    Template(#[from] minijinja::Error),
+    #[error("the handler panicked")]
+    Panicked,
+}
+
+impl From<EntropyError> for PageError {
+    fn from(error: EntropyError) -> Self {
+        Self::Operation(error.into())
+    }
+}
+
+impl PageError {
+    pub(super) const fn status(&self) -> StatusCode {
+        match self {
+            Self::OtherHost => StatusCode::MISDIRECTED_REQUEST,
+            Self::OtherOrigin | Self::NoSession | Self::BadLink | Self::FormToken => {
+                StatusCode::FORBIDDEN
+            }
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Form(status, _) => *status,
+            Self::Operation(error) => match error {
+                OperatorError::Input(_) => StatusCode::BAD_REQUEST,
+                OperatorError::NotFound(_) => StatusCode::NOT_FOUND,
+                OperatorError::InPart(_) | OperatorError::Store(_) | OperatorError::Limiter(_) => {
+                    StatusCode::SERVICE_UNAVAILABLE
+                }
+                OperatorError::Unknown
+                | OperatorError::Entropy(_)
+                | OperatorError::Unwritable(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            },
+            Self::Template(_) | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// What the operator reads: the values of `message.html`.
+    pub(super) fn message(&self) -> Rendered {
+        const NEW_LINK: &str = "Run `landing-api admin link` on the machine of the service, with the \
+             --data-dir of the service, and open the link that it prints. A link is good once, for \
+             ten minutes.";
+        let is_outside = matches!(
+            self,
+            Self::OtherHost | Self::OtherOrigin | Self::NoSession | Self::BadLink
+        );
+        let own = format!("{self}.");
+        let (title, paragraphs) = match self {
+            Self::OtherHost => (
+                "This is not the address of the admin page",
+                vec![
+                    "Open it as 127.0.0.1 or localhost. From another machine, use an SSH tunnel, or a \
+                     proxy that sends the header Host: localhost.",
+                ],
+            ),
+            Self::OtherOrigin => (
+                "The request comes from another page",
+                vec!["Nothing was done. Only the admin page itself may send it."],
+            ),
+            Self::NoSession => (
+                "Sign in with a link",
+                vec![
+                    NEW_LINK,
+                    "Sessions end after twelve hours, when you sign out, and when the service restarts.",
+                ],
+            ),
+            Self::BadLink => (
+                "The link is not good any more",
+                vec![
+                    "A link opens the admin page once, within ten minutes, and not after a restart of \
+                     the service.",
+                    NEW_LINK,
+                ],
+            ),
+            Self::NotFound => ("There is no such page", Vec::new()),
+            Self::Method(_) => ("The page does not take this method", vec![&*own]),
+            Self::FormToken => (
+                "The form is out of date",
+                vec!["Nothing was done. Open the page anew and send its form again."],
+            ),
+            Self::Form(..) => ("The form did not arrive", vec![&*own]),
+            Self::Operation(OperatorError::Input(_) | OperatorError::NotFound(_)) => (
+                "Something is wrong with the form",
+                vec![&*own, "Nothing was done."],
+            ),
+            Self::Operation(_) | Self::Template(_) | Self::Panicked => (
+                "The service cannot do it now",
+                vec![&*own, "The log of the service says more."],
+            ),
+        };
+        let paragraphs: Vec<_> = paragraphs.into_iter().map(str::to_owned).collect();
+        context! { title, paragraphs, is_outside }
+    }
+}
+
+/// A body of these bytes.
+pub(in crate::operator) fn whole(bytes: impl Into<Bytes>) -> PageBody {
+    boxed(Full::new(bytes.into()))
+}
+
+/// `body`, whatever its type.
+pub(super) fn boxed<B>(body: B) -> PageBody
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Error + Send + Sync,
+{
+    body.map_err(Into::into).boxed_unsync()
+}
+
+/// A page.
+pub(super) fn html(status: StatusCode, html: String) -> Response<PageBody> {
+    let mut response = Response::new(whole(html));
+    *response.status_mut() = status;
+    let media_type = HeaderValue::from_static("text/html; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+/// A file that is part of the program.
+pub(super) fn asset(media_type: &'static str, text: &'static str) -> Response<PageBody> {
+    let mut response = Response::new(whole(text));
+    let media_type = HeaderValue::from_static(media_type);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+/// The way to another page, which is then asked for with GET.
+pub(super) fn see_other(path: &'static str) -> Response<PageBody> {
+    let mut response = Response::new(whole(""));
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    let path = HeaderValue::from_static(path);
+    response.headers_mut().insert(LOCATION, path);
+    response
+}
+
+/// Adds what every answer has.
+pub(super) fn finish(mut response: Response<PageBody>, is_head: bool) -> Response<PageBody> {
+    let headers = HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    response.headers_mut().extend(headers);
+    if is_head {
+        *response.body_mut() = whole("");
+    }
+    response
+}
+
+/// Adds the methods that a page takes.
+pub(super) fn allow(response: &mut Response<PageBody>, methods: &'static str) {
+    let methods = HeaderValue::from_static(methods);
+    response.headers_mut().insert(ALLOW, methods);
+}

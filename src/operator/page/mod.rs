@@ -1,0 +1,478 @@
+//! The admin page: what people see on `--admin-listen`. HTML made here, without a script.
+//!
+//! | Module | Holds |
+//! |---|---|
+//! | `web` | the listener, and its connections |
+//! | `views`, `numbers` | templates, numbers as people read them |
+//! | `answer` | answers and failures |
+//! | `origin` | which requests come from elsewhere |
+//! | `list` | a page of a long list, searched |
+//! | `overview`, `series`, `plot` | what was counted, as bar charts |
+//!
+//! A page is a row of [`PAGES`]: operations, and the template that shows what they answer. A change takes
+//! two steps: a page that says what will happen, and its form, which carries a token of the session.
+
+mod answer;
+mod list;
+mod numbers;
+mod origin;
+mod overview;
+mod plot;
+mod series;
+mod views;
+pub mod web;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited, StreamBody};
+use hyper::body::{Body, Frame};
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, COOKIE, HeaderValue, SET_COOKIE};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use minijinja::context;
+use minijinja::value::{Serde, Value as Rendered};
+use serde_json::Value;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+
+use crate::app::App;
+use crate::domain::time::Timestamp;
+
+use super::operation::{Answer, Lines, Operation, OperatorError, OperatorRequest, Params};
+use super::sessions::{SESSION_LIFETIME_S, Session, Sessions};
+use super::{agents, contact_csv, contacts, exposition, keys, limits, status};
+
+pub use self::answer::PageBody;
+use self::answer::PageError;
+pub(super) use self::answer::whole;
+use self::list::Search;
+use self::views::{ICON, STYLE, Views};
+
+/// The largest form, in bytes.
+const FORM_BYTES_MAX: usize = 16 * 1024;
+/// How long a form may take to arrive.
+const FORM_DEADLINE: Duration = Duration::from_secs(10);
+
+const COOKIE_NAME: &str = "landing-admin";
+
+struct Page {
+    path: &'static str,
+    view: View,
+}
+
+/// What a page shows, and what its form does.
+#[derive(Clone, Copy)]
+enum View {
+    Overview,
+    /// What operations answer, each under its name in the template.
+    Values(&'static str, &'static [(&'static str, &'static Operation)]),
+    /// A list, whose rows are searched in these members.
+    List(&'static str, &'static Operation, &'static [&'static str]),
+    /// All contacts as a file.
+    Export,
+    Change(&'static Change),
+    SignOut,
+}
+
+/// A change: a template that asks for a confirmation, and shows what was done.
+struct Change {
+    template: &'static str,
+    /// The parameters that name what is changed, at least one of them.
+    fields: &'static [&'static str],
+    /// Says what is known of it.
+    ask: &'static Operation,
+    /// What of that the template shows.
+    ///
+    /// # Errors
+    /// When there is nothing to be changed.
+    asked: fn(Result<Value, OperatorError>) -> Result<Value, OperatorError>,
+    change: &'static Operation,
+}
+
+static PAGES: [Page; 10] = [
+    page("/", View::Overview),
+    page(
+        "/contacts",
+        View::List("contacts.html", &contacts::LIST, &["email"]),
+    ),
+    page("/contacts/export", View::Export),
+    page("/contacts/erase", View::Change(&ERASE_CONTACT)),
+    page(
+        "/keys",
+        View::List("keys.html", &keys::LIST, &["id", "label"]),
+    ),
+    page("/keys/revoke", View::Change(&REVOKE_KEY)),
+    page(
+        "/policies",
+        View::Values(
+            "policies.html",
+            &[("limits", &limits::SHOW), ("status", &status::SHOW)],
+        ),
+    ),
+    page("/policies/reset", View::Change(&RESET_POLICY)),
+    page(
+        "/agents",
+        View::List("agents.html", &agents::LIST_REVOKED, &[]),
+    ),
+    page("/logout", View::SignOut),
+];
+
+const fn page(path: &'static str, view: View) -> Page {
+    Page { path, view }
+}
+
+static ERASE_CONTACT: Change = Change {
+    template: "contacts-erase.html",
+    fields: &["email"],
+    ask: &contacts::SHOW,
+    // An import leaves an erased address out, whether or not there was a contact.
+    asked: |found| match found {
+        Err(OperatorError::NotFound(_)) => Ok(Value::Null),
+        found => found,
+    },
+    change: &contacts::FORGET,
+};
+
+static REVOKE_KEY: Change = Change {
+    template: "keys-revoke.html",
+    fields: &["key"],
+    ask: &keys::CHECK,
+    asked: |found| match found? {
+        found if found.pointer("/0/key").is_none_or(Value::is_null) => {
+            Err(OperatorError::Input("There is no such key".to_owned()))
+        }
+        found => Ok(found),
+    },
+    change: &keys::REVOKE,
+};
+
+static RESET_POLICY: Change = Change {
+    template: "policies-reset.html",
+    fields: &["policy", "client"],
+    ask: &limits::SHOW,
+    asked: |found| found,
+    change: &limits::RESET,
+};
+
+type PageAnswer = Result<Response<PageBody>, PageError>;
+
+/// Answers the browsers of operators.
+pub struct AdminPage {
+    app: Arc<App>,
+    sessions: Arc<Sessions>,
+    views: Arc<Views>,
+    /// Changes that were begun.
+    changes: TaskTracker,
+}
+
+impl AdminPage {
+    /// The page over `app`, for the sessions of `sessions`.
+    ///
+    /// # Errors
+    /// When a template does not parse, which is a bug.
+    pub fn new(app: Arc<App>, sessions: Arc<Sessions>) -> Result<Self, minijinja::Error> {
+        Ok(Self {
+            app,
+            sessions,
+            views: Arc::new(Views::new()?),
+            changes: TaskTracker::new(),
+        })
+    }
+
+    /// Answers one request.
+    pub async fn respond<B>(&self, request: Request<B>) -> Response<PageBody>
+    where
+        B: Body<Data = Bytes, Error: Error + Send + Sync> + Send + 'static,
+    {
+        let (head, body) = request.map(answer::boxed).into_parts();
+        let is_head = head.method == Method::HEAD;
+        let now = self.app.clock.now();
+        let session = session_tokens(&head.headers).find_map(|it| self.sessions.find(it, now));
+        let answer = self.answer(&head, body, session.as_ref(), now).await;
+        let response = answer.unwrap_or_else(|error| self.failed(&error, session.as_ref()));
+        answer::finish(response, is_head)
+    }
+
+    /// Waits for the changes that were begun.
+    async fn wait_for_changes(&self) {
+        self.changes.close();
+        self.changes.wait().await;
+    }
+
+    async fn answer(
+        &self,
+        head: &Parts,
+        body: PageBody,
+        session: Option<&Session>,
+        now: Timestamp,
+    ) -> PageAnswer {
+        if !origin::is_local_host(&head.headers) {
+            return Err(PageError::OtherHost);
+        }
+        if !origin::is_own(head) {
+            return Err(PageError::OtherOrigin);
+        }
+        if let Some(answer) = exposition::respond(&self.app, head).await {
+            return Ok(answer);
+        }
+        let is_post = head.method == Method::POST;
+        let is_get = matches!(head.method, Method::GET | Method::HEAD);
+        let query = || Params::of_form(head.uri.query().unwrap_or_default());
+        match head.uri.path() {
+            "/style.css" if is_get => return Ok(answer::asset("text/css", STYLE)),
+            "/icon.svg" if is_get => return Ok(answer::asset("image/svg+xml", ICON)),
+            "/style.css" | "/icon.svg" => return Err(PageError::Method("GET, HEAD")),
+            "/login" if is_get => return self.show_login(&query(), now),
+            "/login" if is_post => return self.sign_in(&form(head, body).await?, now),
+            "/login" => return Err(PageError::Method("GET, HEAD, POST")),
+            _ => {}
+        }
+        let session = session.ok_or(PageError::NoSession)?;
+        let page = PAGES.iter().find(|page| page.path == head.uri.path());
+        let page = page.ok_or(PageError::NotFound)?;
+        let (shows, changes, methods) = match page.view {
+            View::Change(_) => (true, true, "GET, HEAD, POST"),
+            View::SignOut => (false, true, "POST"),
+            View::Overview | View::Values(..) | View::List(..) | View::Export => {
+                (true, false, "GET, HEAD")
+            }
+        };
+        let mut request = PageRequest {
+            app: Arc::clone(&self.app),
+            sessions: Arc::clone(&self.sessions),
+            session: session.clone(),
+            now,
+            params: Params::default(),
+            is_change: is_post,
+            page,
+            views: Arc::clone(&self.views),
+        };
+        if is_get && shows {
+            request.params = query();
+        } else if is_post && changes {
+            request.params = form(head, body).await?;
+            let token = request.params.text("form_token").unwrap_or_default();
+            if !session.is_form_token(token) {
+                return Err(PageError::FormToken);
+            }
+        } else {
+            return Err(PageError::Method(methods));
+        }
+        // Whatever becomes of the browser, a change that was begun is finished.
+        let handled = self.changes.spawn(request.answer()).await;
+        handled.unwrap_or(Err(PageError::Panicked))
+    }
+
+    /// The page that a link opens. It asks for a click, so that programs that only look at links do not use
+    /// them up.
+    fn show_login(&self, query: &Params, now: Timestamp) -> PageAnswer {
+        let link = query.text("link").unwrap_or_default();
+        if !self.sessions.has_link(link, now) {
+            return Err(PageError::BadLink);
+        }
+        let html = self.views.fill("login.html", "", None, context! { link })?;
+        Ok(answer::html(StatusCode::OK, html))
+    }
+
+    fn sign_in(&self, form: &Params, now: Timestamp) -> PageAnswer {
+        let link = form.text("link").unwrap_or_default();
+        let session = self.sessions.open(link, now)?.ok_or(PageError::BadLink)?;
+        tracing::info!(page = "login", "operator");
+        let mut response = answer::see_other("/");
+        set_cookie(&mut response, session.token(), SESSION_LIFETIME_S);
+        Ok(response)
+    }
+
+    /// The page that says why there is no other.
+    fn failed(&self, error: &PageError, session: Option<&Session>) -> Response<PageBody> {
+        let status = error.status();
+        if status.is_server_error() {
+            tracing::warn!(%error, "the admin page cannot be shown");
+        }
+        let html = self
+            .views
+            .fill("message.html", "", session, error.message());
+        let mut response = answer::html(status, html.unwrap_or_else(|error| error.to_string()));
+        if let PageError::Method(methods) = error {
+            answer::allow(&mut response, methods);
+        }
+        response
+    }
+}
+
+/// A request of a session.
+struct PageRequest {
+    app: Arc<App>,
+    sessions: Arc<Sessions>,
+    session: Session,
+    now: Timestamp,
+    /// The query, or the form.
+    params: Params,
+    is_change: bool,
+    page: &'static Page,
+    views: Arc<Views>,
+}
+
+impl PageRequest {
+    async fn answer(self) -> PageAnswer {
+        match self.page.view {
+            View::Overview => {
+                let status = self.ask(&status::SHOW).await?;
+                let counts = overview::values(&self.app, &self.params, self.now).await;
+                self.fill(
+                    "overview.html",
+                    context! { status => Serde(&status), ..counts },
+                )
+            }
+            View::Values(template, operations) => {
+                let mut values = serde_json::Map::new();
+                for (name, operation) in operations {
+                    values.insert((*name).to_owned(), self.ask(operation).await?);
+                }
+                self.fill(template, Rendered::from(Serde(&values)))
+            }
+            View::List(template, operation, searched) => {
+                let search = Search::new(&self.params, searched);
+                let picked = search.pick(self.list(operation).await?).await?;
+                let passes_on = self.app.settings.passes_sign_ups_on;
+                self.fill(template, context! { passes_on, ..search.values(&picked) })
+            }
+            View::Export => self.export().await,
+            View::Change(change) => self.change(change).await,
+            View::SignOut => {
+                self.sessions.close(&self.session, self.now);
+                let mut response = answer::see_other("/");
+                set_cookie(&mut response, "", 0);
+                Ok(response)
+            }
+        }
+    }
+
+    async fn run(&self, operation: &Operation) -> Result<Answer, OperatorError> {
+        let request = OperatorRequest::new(Arc::clone(&self.app), self.params.clone());
+        operation.run(request).await
+    }
+
+    /// What `operation` answers with one value.
+    async fn ask(&self, operation: &Operation) -> Result<Value, OperatorError> {
+        match self.run(operation).await? {
+            Answer::One(value) => Ok(value),
+            Answer::Rows(_) => Err(OperatorError::Unknown),
+        }
+    }
+
+    /// What `operation` answers with rows.
+    async fn list(&self, operation: &Operation) -> Result<Lines<OperatorError>, OperatorError> {
+        match self.run(operation).await? {
+            Answer::Rows(lines) => Ok(lines),
+            Answer::One(_) => Err(OperatorError::Unknown),
+        }
+    }
+
+    /// Asks for a confirmation, or changes what was confirmed.
+    async fn change(&self, change: &Change) -> PageAnswer {
+        let named = change.fields.iter();
+        let named = named.filter_map(|name| Some((*name, self.params.text(name)?)));
+        let fields: Vec<_> = named.collect();
+        if fields.is_empty() {
+            let what = format!("The form must name one of: {}", change.fields.join(", "));
+            return Err(OperatorError::Input(what).into());
+        }
+        let (asked, done) = if self.is_change {
+            (Value::Null, self.ask(change.change).await?)
+        } else {
+            ((change.asked)(self.ask(change.ask).await)?, Value::Null)
+        };
+        self.fill(
+            change.template,
+            context! { fields => Serde(&fields), asked => Serde(&asked), done => Serde(&done) },
+        )
+    }
+
+    async fn export(&self) -> PageAnswer {
+        let is_csv = match self.params.text("format") {
+            Some("csv") => true,
+            Some("jsonl") => false,
+            _ => {
+                let wrong = "The format must be csv or jsonl".to_owned();
+                return Err(OperatorError::Input(wrong).into());
+            }
+        };
+        let lines = self.list(&contacts::LIST).await?;
+        let (media_type, disposition, pieces) = if is_csv {
+            let header = stream::once(async { Ok(contact_csv::header()?) });
+            let rows = lines.map(|lines| Ok(contact_csv::of_json_lines(&lines?)?));
+            let disposition = "attachment; filename=\"contacts.csv\"";
+            (
+                "text/csv; charset=utf-8",
+                disposition,
+                header.chain(rows).boxed(),
+            )
+        } else {
+            let disposition = "attachment; filename=\"contacts.jsonl\"";
+            ("application/jsonl", disposition, lines)
+        };
+        let frames = pieces.map_ok(Frame::data).map_err(|error: OperatorError| {
+            tracing::error!(%error, "an answer to the operator was broken off");
+            error.into()
+        });
+        let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static(disposition));
+        Ok(response)
+    }
+
+    /// The page, with `values` and what every template knows.
+    fn fill(&self, template: &str, values: Rendered) -> PageAnswer {
+        let path = self.page.path;
+        let values = context! { path, params => Serde(&self.params), ..values };
+        let html = self
+            .views
+            .fill(template, path, Some(&self.session), values)?;
+        Ok(answer::html(StatusCode::OK, html))
+    }
+}
+
+fn set_cookie(response: &mut Response<PageBody>, value: &str, max_age_s: u64) {
+    let cookie =
+        format!("{COOKIE_NAME}={value}; Max-Age={max_age_s}; Path=/; HttpOnly; SameSite=Strict");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+}
+
+/// The values of the session's cookie. Another service on this host may have set one, too.
+fn session_tokens(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    headers
+        .get_all(COOKIE)
+        .into_iter()
+        .flat_map(|value| value.as_bytes().split(|&byte| byte == b';'))
+        .filter_map(|pair| std::str::from_utf8(pair.trim_ascii()).ok())
+        .filter_map(|pair| pair.strip_prefix(COOKIE_NAME)?.strip_prefix('='))
+}
+
+/// Reads a form.
+async fn form(head: &Parts, body: PageBody) -> Result<Params, PageError> {
+    let refused = |status, reason| Err(PageError::Form(status, reason));
+    let no_form = || refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is no form");
+    let media_type = head.headers.get(CONTENT_TYPE);
+    if media_type.is_none_or(|it| it != "application/x-www-form-urlencoded") {
+        return no_form();
+    }
+    let collected = Limited::new(body, FORM_BYTES_MAX).collect().boxed();
+    match timeout(FORM_DEADLINE, collected).await {
+        Ok(Ok(body)) => match std::str::from_utf8(&body.to_bytes()) {
+            Ok(form) => Ok(Params::of_form(form)),
+            Err(_not_utf8) => no_form(),
+        },
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            refused(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large")
+        }
+        Ok(Err(_)) | Err(_) => refused(StatusCode::REQUEST_TIMEOUT, "the body did not arrive"),
+    }
+}

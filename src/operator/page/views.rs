@@ -1,0 +1,99 @@
+//! The templates of the admin page.
+
+use crate::operator::sessions::Session;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Value;
+use minijinja::{Environment, Error, UndefinedBehavior, context};
+
+use super::numbers;
+
+macro_rules! source {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../../data/admin/", $name)))
+    };
+}
+
+const SOURCES: [(&str, &str); 13] = [
+    source!("frame.html"),
+    source!("parts.html"),
+    source!("login.html"),
+    source!("overview.html"),
+    source!("contacts.html"),
+    source!("keys.html"),
+    source!("agents.html"),
+    source!("policies.html"),
+    source!("change.html"),
+    source!("contacts-erase.html"),
+    source!("keys-revoke.html"),
+    source!("policies-reset.html"),
+    source!("message.html"),
+];
+
+/// The public pages' stylesheet, and what it lacks.
+pub(super) const STYLE: &str = concat!(
+    include_str!("../../../data/style.css"),
+    include_str!("../../../data/admin/style.css")
+);
+pub(super) const ICON: &str = include_str!("../../../data/icon.svg");
+
+/// The pages, in the order of the menu: path and name.
+const MENU: [(&str, &str); 5] = [
+    ("/", "Overview"),
+    ("/contacts", "Contacts"),
+    ("/keys", "Keys"),
+    ("/policies", "Limits"),
+    ("/agents", "Agents"),
+];
+
+/// The templates, parsed.
+#[derive(Debug)]
+pub(super) struct Views(Environment<'static>);
+
+impl Views {
+    /// Parses the templates.
+    ///
+    /// # Errors
+    /// When one of them does not parse, which is a bug.
+    pub(super) fn new() -> Result<Self, Error> {
+        let mut environment = Environment::new();
+        let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
+        environment.set_syntax(syntax?);
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // All names end in `.html`, so that every value is escaped.
+        for (name, source) in SOURCES {
+            environment.add_template(name, source)?;
+        }
+        environment.add_filter("grouped", numbers::grouped);
+        environment.add_filter("size", numbers::bytes);
+        environment.add_filter("span", numbers::span);
+        environment.add_filter("minute", minute);
+        Ok(Self(environment))
+    }
+
+    /// The page at `here`, for a session or for nobody in particular.
+    ///
+    /// # Errors
+    /// When the template cannot be filled in, which is a bug.
+    pub(super) fn fill(
+        &self,
+        name: &str,
+        here: &str,
+        session: Option<&Session>,
+        values: Value,
+    ) -> Result<String, Error> {
+        let frame = context! {
+            here,
+            menu => MENU.map(|(path, name)| [path, name]).to_vec(),
+            version => env!("CARGO_PKG_VERSION"),
+            form_token => session.map(Session::form_token),
+        };
+        let template = self.0.get_template(name)?;
+        template.render(context! { ..values, ..frame })
+    }
+}
+
+/// An instant in RFC 3339 to the minute, as in `2026-11-21 12:00`.
+fn minute(rfc3339: &str) -> String {
+    let minute = rfc3339.get(..16).unwrap_or_default();
+    minute.replace('T', " ")
+}

@@ -1,0 +1,274 @@
+//! Who may use the admin page: links, each good for one sign-in, and the sessions that they become.
+//!
+//! Both are in memory alone, as hashes, so they end with the process.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::domain::time::Timestamp;
+use crate::ports::{Entropy, EntropyError};
+
+/// How long a link is good.
+const LINK_LIFETIME_MS: u64 = 10 * 60 * 1000;
+/// How long a session lasts.
+pub(crate) const SESSION_LIFETIME_S: u64 = 12 * 60 * 60;
+
+/// Most links, and most sessions, at a time. The oldest one makes room for another.
+const LINKS_MAX: usize = 16;
+const SESSIONS_MAX: usize = 64;
+
+/// The random bytes of a token.
+const TOKEN_BYTES: usize = 32;
+
+const FORM_TOKEN: &str = "landing-api 2026-11 admin form token";
+
+/// The links and sessions.
+pub struct Sessions {
+    entropy: Arc<dyn Entropy>,
+    /// Where the page listens.
+    address: SocketAddr,
+    tokens: Mutex<Tokens>,
+}
+
+#[derive(Default)]
+struct Tokens {
+    links: TokenList<LINKS_MAX>,
+    sessions: TokenList<SESSIONS_MAX>,
+}
+
+/// A session that is open, by its token.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Session(String);
+
+impl Sessions {
+    /// No links and no sessions, for the page at `address`.
+    pub fn new(entropy: Arc<dyn Entropy>, address: SocketAddr) -> Self {
+        Self {
+            entropy,
+            address,
+            tokens: Mutex::default(),
+        }
+    }
+
+    /// The URL of a new link, which is a secret until it is used, and when it ends.
+    ///
+    /// # Errors
+    /// [`EntropyError`] when there are no random bytes.
+    pub fn new_link(&self, now: Timestamp) -> Result<(String, Timestamp), EntropyError> {
+        let token = self.new_token()?;
+        let expires_at = now.plus_ms(LINK_LIFETIME_MS);
+        self.tokens().links.add(&token, expires_at, now);
+        let url = format!("http://{}/login?link={token}", self.address);
+        Ok((url, expires_at))
+    }
+
+    /// Whether a link with this token is good. It stays so.
+    pub(crate) fn has_link(&self, token: &str, now: Timestamp) -> bool {
+        self.tokens().links.contains(token, now)
+    }
+
+    /// Opens a session with a link, which is good no longer. `None` if it was not.
+    ///
+    /// # Errors
+    /// [`EntropyError`] when there are no random bytes; the link stays good.
+    pub(crate) fn open(&self, link: &str, now: Timestamp) -> Result<Option<Session>, EntropyError> {
+        let session = self.new_token()?;
+        let mut tokens = self.tokens();
+        if !tokens.links.remove(link, now) {
+            return Ok(None);
+        }
+        let expires_at = now.plus_ms(SESSION_LIFETIME_S * 1000);
+        tokens.sessions.add(&session, expires_at, now);
+        Ok(Some(Session(session)))
+    }
+
+    /// The open session with this token.
+    pub(crate) fn find(&self, token: &str, now: Timestamp) -> Option<Session> {
+        let is_open = self.tokens().sessions.contains(token, now);
+        is_open.then(|| Session(token.to_owned()))
+    }
+
+    /// Ends a session.
+    pub(crate) fn close(&self, session: &Session, now: Timestamp) {
+        self.tokens().sessions.remove(&session.0, now);
+    }
+
+    fn new_token(&self) -> Result<String, EntropyError> {
+        let mut bytes = [0; TOKEN_BYTES];
+        self.entropy.fill(&mut bytes)?;
+        Ok(URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    fn tokens(&self) -> MutexGuard<'_, Tokens> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sessions(..)")
+    }
+}
+
+impl Session {
+    /// The value of the cookie.
+    pub(crate) fn token(&self) -> &str {
+        &self.0
+    }
+
+    /// What the forms of the session's pages carry. Nobody can derive it who does not have the cookie, and
+    /// the cookie cannot be derived from it.
+    pub(crate) fn form_token(&self) -> String {
+        self.form_hash().to_hex().to_string()
+    }
+
+    /// Whether `token` is [`Session::form_token`].
+    pub(crate) fn is_form_token(&self, token: &str) -> bool {
+        // Hashes are compared in constant time.
+        blake3::Hash::from_hex(token).is_ok_and(|given| given == self.form_hash())
+    }
+
+    fn form_hash(&self) -> blake3::Hash {
+        blake3::Hash::from_bytes(blake3::derive_key(FORM_TOKEN, self.0.as_bytes()))
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Session(..)")
+    }
+}
+
+/// Hashes of at most `MAX` tokens, with the instant from which each is good no longer.
+#[derive(Default)]
+struct TokenList<const MAX: usize>(Vec<(blake3::Hash, Timestamp)>);
+
+impl<const MAX: usize> TokenList<MAX> {
+    fn add(&mut self, token: &str, expires_at: Timestamp, now: Timestamp) {
+        self.0.retain(|(_, expires_at)| now < *expires_at);
+        if self.0.len() == MAX {
+            self.0.remove(0);
+        }
+        self.0.push((hash(token), expires_at));
+    }
+
+    fn contains(&self, token: &str, now: Timestamp) -> bool {
+        let hash = hash(token);
+        let mut tokens = self.0.iter();
+        tokens.any(|(known, expires_at)| *known == hash && now < *expires_at)
+    }
+
+    /// Whether it was there and good.
+    fn remove(&mut self, token: &str, now: Timestamp) -> bool {
+        let was_good = self.contains(token, now);
+        let hash = hash(token);
+        self.0.retain(|(known, _)| *known != hash);
+        was_good
+    }
+}
+
+fn hash(token: &str) -> blake3::Hash {
+    blake3::hash(token.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);
+
+    /// Another byte for every draw.
+    struct Counting(Mutex<u8>);
+
+    impl Entropy for Counting {
+        fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
+            let mut next = self.0.lock().unwrap();
+            *next += 1;
+            bytes.fill(*next);
+            Ok(())
+        }
+    }
+
+    fn sessions() -> Sessions {
+        let address = "[::1]:9090".parse().unwrap();
+        Sessions::new(Arc::new(Counting(Mutex::new(0))), address)
+    }
+
+    /// The token of a new link.
+    fn new_link(sessions: &Sessions) -> String {
+        let (url, expires_at) = sessions.new_link(NOW).unwrap();
+        assert_eq!(expires_at, NOW.plus_ms(600_000));
+        let token = url.strip_prefix("http://[::1]:9090/login?link=");
+        token.unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_link_opens_one_session() {
+        let sessions = sessions();
+        let link = new_link(&sessions);
+        assert_eq!(link.len(), 43);
+        assert!(sessions.has_link(&link, NOW));
+        assert!(sessions.has_link(&link, NOW));
+        let session = sessions.open(&link, NOW).unwrap().unwrap();
+        assert_eq!(sessions.find(session.token(), NOW), Some(session));
+        assert!(!sessions.has_link(&link, NOW));
+        assert_eq!(sessions.open(&link, NOW).unwrap(), None);
+        // A link is no session, and neither is anything else.
+        for stranger in [&*link, "", "x"] {
+            assert_eq!(sessions.find(stranger, NOW), None);
+            assert_eq!(sessions.open(stranger, NOW).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn links_and_sessions_expire() {
+        let sessions = sessions();
+        let link = new_link(&sessions);
+        let late = NOW.plus_ms(LINK_LIFETIME_MS);
+        assert!(!sessions.has_link(&link, late));
+        assert_eq!(sessions.open(&link, late).unwrap(), None);
+
+        let link = new_link(&sessions);
+        let last = NOW.plus_ms(LINK_LIFETIME_MS - 1);
+        let session = sessions.open(&link, last).unwrap().unwrap();
+        let end = last.plus_ms(SESSION_LIFETIME_S * 1000 - 1);
+        assert!(sessions.find(session.token(), end).is_some());
+        assert_eq!(sessions.find(session.token(), end.plus_ms(1)), None);
+    }
+
+    #[test]
+    fn a_session_ends_when_it_is_closed() {
+        let sessions = sessions();
+        let [one, other] = [(); 2].map(|()| {
+            let link = new_link(&sessions);
+            sessions.open(&link, NOW).unwrap().unwrap()
+        });
+        sessions.close(&one, NOW);
+        assert_eq!(sessions.find(one.token(), NOW), None);
+        assert!(sessions.find(other.token(), NOW).is_some());
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let sessions = sessions();
+        let links: Vec<_> = (0..=LINKS_MAX).map(|_| new_link(&sessions)).collect();
+        assert!(!sessions.has_link(&links[0], NOW));
+        assert!(sessions.has_link(&links[1], NOW));
+        assert!(sessions.has_link(&links[LINKS_MAX], NOW));
+    }
+
+    #[test]
+    fn a_form_token_is_that_of_its_session_alone() {
+        let (one, other) = (Session("a".to_owned()), Session("b".to_owned()));
+        let token = one.form_token();
+        assert!(one.is_form_token(&token));
+        assert!(!other.is_form_token(&token));
+        for bad in ["", "a", &token[1..], &format!("{token}0"), &"é".repeat(32)] {
+            assert!(!one.is_form_token(bad), "{bad}");
+        }
+    }
+}

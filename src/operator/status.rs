@@ -1,0 +1,264 @@
+//! The service as a whole.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::app::App;
+use crate::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts};
+use crate::domain::time::Timestamp;
+use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
+use crate::metrics::{Counter, StatusClass};
+use crate::ports::{LimiterStats, StoreError};
+
+use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
+
+pub static SHOW: Operation = Operation {
+    name: "status",
+    handler: |request| Box::pin(show(request)),
+};
+
+/// How many hours `status` shows.
+const HOURS: u64 = 24;
+
+/// What is known of a service at one instant. `status`, the overview and `/metrics` read it.
+#[derive(Debug)]
+pub(super) struct Status {
+    pub(super) app: Arc<App>,
+    now: Timestamp,
+    /// Whether the stores take changes, and the limiter can decide.
+    pub(super) takes_writes: bool,
+    pub(super) limiter: Option<LimiterStats>,
+    pub(super) process: Option<ProcessUsage>,
+    pub(super) disk: Option<DiskSpace>,
+}
+
+impl Status {
+    pub(super) async fn of(app: &Arc<App>) -> Self {
+        Self {
+            now: app.clock.now(),
+            takes_writes: app.takes_writes().await,
+            limiter: app.limiter.stats(),
+            process: process_usage(),
+            disk: app.metrics.disk_space(),
+            app: Arc::clone(app),
+        }
+    }
+
+    fn service(&self) -> ServiceStatus {
+        let metrics = &self.app.metrics;
+        let requests = StatusClass::ALL.map(|class| {
+            let endpoints = metrics.endpoints().iter();
+            let count = endpoints.map(|it| it.requests(class)).sum();
+            CountRow::new(class.as_str(), count)
+        });
+        let policies = metrics.policies().map(|(policy, it)| DecisionRow {
+            policy: policy.as_str().to_owned(),
+            admitted: it.admitted.get(),
+            refused: it.refused.get(),
+            refunded: it.refunded.get(),
+        });
+        let policies: Vec<_> = policies.collect();
+        let refusals = policies.iter().filter(|row| row.refused > 0);
+        let engines = metrics.engines().map(|(name, health)| EngineRow {
+            name: name.to_owned(),
+            is_away: health.is_away(),
+            losses: health.losses.get(),
+        });
+        let turns = metrics.model.by_outcome();
+        let (process, disk, limiter) = (&self.process, &self.disk, &self.limiter);
+        ServiceStatus {
+            started_at: process.map(|it| it.started_at.to_rfc3339()),
+            uptime_s: process.map(|it| self.now.ms_since(it.started_at) / 1000),
+            takes_writes: self.takes_writes,
+            requests: requests.into(),
+            refusals: refusals
+                .map(|row| CountRow::new(&row.policy, row.refused))
+                .collect(),
+            windows: limiter.map(|it| it.windows),
+            engines: engines.collect(),
+            memory_bytes: process.map(|it| it.resident_bytes),
+            last_error: metrics.last_error().map(|error| LastErrorRow {
+                at: error.at.to_rfc3339(),
+                text: error.text,
+            }),
+            policies,
+            chat_turns: turns.map(CountRow::of).collect(),
+            is_model_paused: self.app.model.is_paused(),
+            open_files: process.map(|it| it.open_files),
+            open_files_max: process.and_then(|it| it.open_files_max),
+            disk_free_bytes: disk.map(|it| it.free_bytes),
+            disk_bytes: disk.map(|it| it.size_bytes),
+            // A node whose record is elsewhere has none.
+            ledger_bytes: Some(metrics.ledger.bytes()).filter(|bytes| *bytes > 0),
+            windows_max: limiter.map(|it| it.windows_max),
+            windows_bytes: limiter.map(|it| it.disk_bytes),
+        }
+    }
+}
+
+/// The state of a service, as `status --json` prints it. Times are in RFC 3339.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// Whether a service runs. If not, the command has opened the data directory itself.
+    pub is_running: bool,
+    /// The version of the service.
+    pub version: String,
+    /// What of a running service is known.
+    pub service: Option<ServiceStatus>,
+    /// The last 24 hours, oldest first. The last one is not over. None if they cannot be read.
+    pub hours: Vec<HourRow>,
+    /// The sizes of what the data directory holds.
+    pub files: Vec<FileSize>,
+}
+
+/// The state of a running service. Counts are since the start; what is `None` is unknown.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ServiceStatus {
+    pub started_at: Option<String>,
+    pub uptime_s: Option<u64>,
+    /// Whether the stores take changes.
+    pub takes_writes: bool,
+    /// Requests by class of status; `none` if the client hung up.
+    pub requests: Vec<CountRow>,
+    /// Refusals by policy. Policies without any are left out.
+    pub refusals: Vec<CountRow>,
+    /// The limiter's windows in memory.
+    pub windows: Option<usize>,
+    /// The engines that all nodes share.
+    pub engines: Vec<EngineRow>,
+    /// Memory in RAM.
+    pub memory_bytes: Option<u64>,
+    /// The newest warning or error in the log.
+    pub last_error: Option<LastErrorRow>,
+    pub policies: Vec<DecisionRow>,
+    /// Chat turns by how they ended.
+    pub chat_turns: Vec<CountRow>,
+    /// Whether the model is left alone after failures.
+    pub is_model_paused: bool,
+    pub open_files: Option<u64>,
+    pub open_files_max: Option<u64>,
+    pub disk_free_bytes: Option<u64>,
+    pub disk_bytes: Option<u64>,
+    pub ledger_bytes: Option<u64>,
+    pub windows_max: Option<usize>,
+    /// What the windows take on disk.
+    pub windows_bytes: Option<u64>,
+}
+
+/// An engine that all nodes share.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct EngineRow {
+    /// `store` or `limits`.
+    pub name: String,
+    /// Whether it does not answer.
+    pub is_away: bool,
+    /// How often it stopped to answer.
+    pub losses: u64,
+}
+
+/// A number and what it counts.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CountRow {
+    pub name: String,
+    pub count: u64,
+}
+
+impl CountRow {
+    fn new(name: &str, count: u64) -> Self {
+        let name = name.to_owned();
+        Self { name, count }
+    }
+
+    fn of((name, counter): (&str, &Counter)) -> Self {
+        Self::new(name, counter.get())
+    }
+}
+
+/// What was decided under a policy.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DecisionRow {
+    pub policy: String,
+    pub admitted: u64,
+    pub refused: u64,
+    pub refunded: u64,
+}
+
+/// What happened in an hour.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct HourRow {
+    /// The hour of UTC, such as `2026-11-23T01`.
+    pub hour: String,
+    /// Sign-ups of new addresses.
+    pub sign_ups: u64,
+    /// Chat turns that were answered.
+    pub chats: u64,
+    pub requests: u64,
+}
+
+impl HourRow {
+    fn new(hour: Hour, counts: &Counts) -> Self {
+        Self {
+            hour: hour.name(),
+            sign_ups: counts.get(Counted::SignUps),
+            chats: counts.get(Counted::Chats),
+            requests: counts.get(Counted::Requests),
+        }
+    }
+}
+
+/// The size of a file or a directory.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct FileSize {
+    /// Its name in the data directory.
+    pub name: String,
+    pub bytes: u64,
+}
+
+/// A line of the log.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LastErrorRow {
+    pub at: String,
+    pub text: String,
+}
+
+/// Tells the status. The command adds the sizes of files, and whether a service runs.
+async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let status = Status::of(&request.app).await;
+    let this_hour = Hour::of(status.now);
+    let counted = hours(&request.app, this_hour.minus(HOURS - 1), status.now).await;
+    // While the store is away, all else is worth knowing.
+    let rows = counted.map(|counted| {
+        let hours = (0..HOURS).rev().map(|ago| this_hour.minus(ago));
+        let row = |hour| {
+            let found = counted.iter().find(|it| it.hour == hour);
+            HourRow::new(hour, &found.map(|it| it.counts).unwrap_or_default())
+        };
+        hours.map(row).collect()
+    });
+    Answer::one(&StatusReport {
+        is_running: true,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        service: Some(status.service()),
+        hours: rows.unwrap_or_default(),
+        files: Vec::new(),
+    })
+}
+
+/// The hours from `since` to `now` in which something was counted, oldest first, with what happened in the
+/// last minute, which is not kept yet.
+pub(super) async fn hours(
+    app: &App,
+    since: Hour,
+    now: Timestamp,
+) -> Result<Vec<HourlyCounts>, StoreError> {
+    let hour = Hour::of(now);
+    let mut hours = app.counts.list(since, hour.next()).await?;
+    let new = app.metrics.not_yet_counted();
+    match hours.last_mut() {
+        Some(last) if last.hour == hour => last.counts.add_all(&new),
+        Some(_) | None if new == Counts::default() => {}
+        Some(_) | None => hours.push(HourlyCounts { hour, counts: new }),
+    }
+    Ok(hours)
+}

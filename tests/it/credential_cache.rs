@@ -1,0 +1,234 @@
+//! The cache of look-ups over the stores of a network.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use landing_api::adapters::credential_cache::CredentialCache;
+use landing_api::domain::agent::Registration;
+use landing_api::domain::credential::{Fingerprint, KeyRecord};
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
+use tokio::sync::Semaphore;
+
+use crate::twins::{ManualClock, MemoryKeyIssuer, MemoryRevocationList};
+
+const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
+
+/// A node, and the stores that it shares with others.
+struct Node {
+    keys: Arc<MemoryKeyIssuer>,
+    revocations: Arc<MemoryRevocationList>,
+    clock: Arc<ManualClock>,
+    cache: CredentialCache,
+}
+
+impl Node {
+    fn new() -> Self {
+        let keys = Arc::new(MemoryKeyIssuer::default());
+        let revocations = Arc::new(MemoryRevocationList::default());
+        let clock = Arc::new(ManualClock::new(START));
+        let fresh = Duration::from_secs(5);
+        let cache = CredentialCache::new(keys.clone(), revocations.clone(), clock.clone(), fresh);
+        Self {
+            keys,
+            revocations,
+            clock,
+            cache,
+        }
+    }
+
+    fn fail(&self, failure: Option<StoreError>) {
+        self.keys.fail_with(failure.clone());
+        self.revocations.fail_with(failure);
+    }
+
+    /// Whether the key is found, and whether it is revoked.
+    async fn key(&self) -> Result<Option<bool>, StoreError> {
+        let found = self.cache.find(&key().fingerprint).await?;
+        Ok(found.map(|key| key.revoked_at.is_some()))
+    }
+
+    async fn is_revoked(&self) -> Result<bool, StoreError> {
+        self.cache.is_revoked(&registration()).await
+    }
+}
+
+fn key() -> KeyRecord {
+    KeyRecord {
+        fingerprint: Fingerprint::from_bytes([1; 32]),
+        id: None,
+        label: None,
+        issued_at: START,
+        expires_at: START.plus_ms(1_000_000),
+        revoked_at: None,
+    }
+}
+
+fn registration() -> Registration {
+    Registration::new([1; 16], START)
+}
+
+fn away() -> StoreError {
+    StoreError::Unavailable("away".to_owned())
+}
+
+#[tokio::test]
+async fn what_is_revoked_elsewhere_is_refused_after_five_seconds() {
+    let node = Node::new();
+    node.keys.issue(key()).await.unwrap();
+    assert_eq!(node.key().await, Ok(Some(false)));
+    assert_eq!(node.is_revoked().await, Ok(false));
+    node.keys.revoke(&key().fingerprint, START).await.unwrap();
+    let revoked = node.revocations.revoke(&registration(), START).await;
+    assert_eq!(revoked, Ok(true));
+    node.clock.advance_ms(4_999);
+    assert_eq!(node.key().await, Ok(Some(false)));
+    assert_eq!(node.is_revoked().await, Ok(false));
+    node.clock.advance_ms(1);
+    assert_eq!(node.key().await, Ok(Some(true)));
+    assert_eq!(node.is_revoked().await, Ok(true));
+}
+
+#[tokio::test]
+async fn what_is_revoked_here_is_refused_at_once() {
+    let node = Node::new();
+    node.cache.issue(key()).await.unwrap();
+    assert_eq!(node.key().await, Ok(Some(false)));
+    assert_eq!(node.is_revoked().await, Ok(false));
+    let revoked = KeyIssuer::revoke(&node.cache, &key().fingerprint, START).await;
+    assert_eq!(revoked, Ok(true));
+    assert_eq!(node.key().await, Ok(Some(true)));
+    let revoked = RevocationList::revoke(&node.cache, &registration(), START).await;
+    assert_eq!(revoked, Ok(true));
+    assert_eq!(node.is_revoked().await, Ok(true));
+}
+
+#[tokio::test]
+async fn a_key_that_is_not_known_is_asked_for_each_time() {
+    let node = Node::new();
+    assert_eq!(node.key().await, Ok(None));
+    node.keys.issue(key()).await.unwrap();
+    assert_eq!(node.key().await, Ok(Some(false)));
+}
+
+#[tokio::test]
+async fn while_the_store_is_away_answers_are_used_for_a_minute() {
+    let node = Node::new();
+    node.keys.issue(key()).await.unwrap();
+    assert_eq!(node.key().await, Ok(Some(false)));
+    assert_eq!(node.is_revoked().await, Ok(false));
+    node.fail(Some(away()));
+    for _ in 0..6 {
+        assert_eq!(node.key().await, Ok(Some(false)));
+        assert_eq!(node.is_revoked().await, Ok(false));
+        node.clock.advance_ms(10_000);
+    }
+    assert_eq!(node.key().await, Ok(Some(false)));
+    node.clock.advance_ms(5_000);
+    assert_eq!(node.key().await, Err(away()));
+    assert_eq!(node.is_revoked().await, Err(away()));
+    node.fail(None);
+    assert_eq!(node.key().await, Ok(Some(false)));
+    // Other failures are no outage.
+    node.fail(Some(StoreError::Overloaded));
+    node.clock.advance_ms(5_000);
+    assert_eq!(node.key().await, Err(StoreError::Overloaded));
+    // What was never seen is not known.
+    node.fail(Some(away()));
+    let other = Registration::new([2; 16], START);
+    assert_eq!(node.cache.is_revoked(&other).await, Err(away()));
+}
+
+#[tokio::test]
+async fn an_answer_in_vain_is_not_asked_for_again_at_once() {
+    let node = Node::new();
+    node.keys.issue(key()).await.unwrap();
+    assert_eq!(node.key().await, Ok(Some(false)));
+    node.fail(Some(away()));
+    node.clock.advance_ms(5_000);
+    assert_eq!(node.key().await, Ok(Some(false)));
+    node.fail(None);
+    node.keys.revoke(&key().fingerprint, START).await.unwrap();
+    node.clock.advance_ms(4_999);
+    assert_eq!(node.key().await, Ok(Some(false)));
+    node.clock.advance_ms(1);
+    assert_eq!(node.key().await, Ok(Some(true)));
+}
+
+#[tokio::test]
+async fn an_answer_in_vain_makes_none_good_for_longer() {
+    let node = Node::new();
+    node.keys.issue(key()).await.unwrap();
+    assert_eq!(node.key().await, Ok(Some(false)));
+    node.fail(Some(away()));
+    node.clock.advance_ms(59_000);
+    assert_eq!(node.key().await, Ok(Some(false)));
+    node.clock.advance_ms(1_001);
+    assert_eq!(node.key().await, Err(away()));
+}
+
+#[tokio::test]
+async fn a_clock_that_was_set_back_keeps_no_answer() {
+    let node = Node::new();
+    node.keys.issue(key()).await.unwrap();
+    assert_eq!(node.key().await, Ok(Some(false)));
+    node.clock.set(Timestamp::from_ms(START.as_ms() - 1));
+    node.keys.revoke(&key().fingerprint, START).await.unwrap();
+    assert_eq!(node.key().await, Ok(Some(true)));
+    node.clock.set(Timestamp::from_ms(START.as_ms() - 2));
+    node.fail(Some(away()));
+    assert_eq!(node.key().await, Err(away()));
+}
+
+/// Its answers are on their way until they may arrive.
+struct SlowKeyIssuer {
+    keys: MemoryKeyIssuer,
+    may_arrive: Semaphore,
+}
+
+#[async_trait]
+impl KeyIssuer for SlowKeyIssuer {
+    async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
+        self.keys.issue(record).await
+    }
+
+    async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
+        let found = self.keys.find(fingerprint).await;
+        self.may_arrive.acquire().await.unwrap().forget();
+        found
+    }
+
+    async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
+        self.keys.list().await
+    }
+
+    async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
+        self.keys.revoke(fingerprint, now).await
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.keys.check().await
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_a_revocation_overtook_is_not_remembered() {
+    let keys = Arc::new(SlowKeyIssuer {
+        keys: MemoryKeyIssuer::default(),
+        may_arrive: Semaphore::new(0),
+    });
+    let revocations = Arc::new(MemoryRevocationList::default());
+    let clock = Arc::new(ManualClock::new(START));
+    let cache = CredentialCache::new(keys.clone(), revocations, clock, Duration::from_secs(5));
+    keys.issue(key()).await.unwrap();
+    let print = key().fingerprint;
+    let mut slow = Box::pin(cache.find(&print));
+    assert!(futures_util::poll!(&mut slow).is_pending());
+    let revoked = KeyIssuer::revoke(&cache, &print, START).await;
+    assert_eq!(revoked, Ok(true));
+    keys.may_arrive.add_permits(2);
+    assert_eq!(slow.await, Ok(Some(key())));
+    let found = cache.find(&print).await.unwrap().unwrap();
+    assert_eq!(found.revoked_at, Some(START));
+}

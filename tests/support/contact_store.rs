@@ -1,0 +1,149 @@
+//! Contacts in a map.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+
+use landing_api::domain::contact::{
+    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Signers, Subscription,
+};
+use landing_api::domain::email::EmailAddress;
+use landing_api::domain::time::Timestamp;
+use landing_api::ports::{ContactStore, ContactStream, StoreError};
+
+use super::fault::Fault;
+use super::{lock, pages};
+
+/// Contacts in a map. It can be set to fail.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryContactStore {
+    contacts: Mutex<Contacts>,
+    fault: Fault,
+}
+
+#[derive(Debug, Default)]
+struct Contacts {
+    /// By address, each with its place in the order in which they were added.
+    kept: BTreeMap<String, (u64, Contact)>,
+    forgotten: BTreeSet<String>,
+    /// How many were ever added.
+    added: u64,
+}
+
+impl Contacts {
+    fn add(&mut self, contact: Contact) {
+        self.added += 1;
+        let email = contact.email.as_str().to_owned();
+        self.forgotten.remove(&email);
+        self.kept.insert(email, (self.added, contact));
+    }
+
+    fn import(&mut self, row: ImportedContact, unforget: bool) -> ImportOutcome {
+        if self.kept.contains_key(row.email.as_str()) {
+            return ImportOutcome::Known;
+        }
+        if !unforget && self.forgotten.contains(row.email.as_str()) {
+            return ImportOutcome::Forgotten;
+        }
+        self.add(Contact {
+            email: row.email,
+            signers: Signers::default(),
+            subscribed_at: row.subscribed_at,
+            last_seen_at: row.subscribed_at,
+        });
+        ImportOutcome::Created
+    }
+
+    fn forget(&mut self, email: &EmailAddress) -> bool {
+        self.forgotten.insert(email.as_str().to_owned());
+        self.kept.remove(email.as_str()).is_some()
+    }
+}
+
+impl MemoryContactStore {
+    /// From now on every call fails with `failure`, or works again.
+    pub(crate) fn fail_with(&self, failure: Option<StoreError>) {
+        self.fault.set(failure);
+    }
+
+    /// How many contacts there are.
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.contacts).kept.len()
+    }
+
+    /// Whether there is no contact.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[async_trait]
+impl ContactStore for MemoryContactStore {
+    async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
+        self.fault.check()?;
+        let mut contacts = lock(&self.contacts);
+        if let Some((_, contact)) = contacts.kept.get_mut(sign_up.email.as_str()) {
+            contact.last_seen_at = sign_up.at;
+            let by_same_client = contact.signers.renew(sign_up.origin);
+            return Ok(Subscription::Renewed { by_same_client });
+        }
+        let contact = Contact {
+            email: sign_up.email,
+            signers: Signers::from_iter([sign_up.origin]),
+            subscribed_at: sign_up.at,
+            last_seen_at: sign_up.at,
+        };
+        contacts.add(contact);
+        Ok(Subscription::Created)
+    }
+
+    async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
+        self.fault.check()?;
+        let found = lock(&self.contacts).kept.get(email.as_str()).cloned();
+        Ok(found.map(|(_, contact)| contact))
+    }
+
+    async fn list(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<ContactStream, StoreError> {
+        self.fault.check()?;
+        let mut kept: Vec<_> = lock(&self.contacts).kept.values().cloned().collect();
+        kept.sort_by_key(|(place, _)| *place);
+        let contacts = kept.into_iter().map(|(_, contact)| contact);
+        Ok(pages(contacts.filter(|contact| {
+            let at = contact.subscribed_at;
+            since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
+        })))
+    }
+
+    async fn import(
+        &self,
+        rows: Vec<ImportedContact>,
+        unforget: bool,
+    ) -> Result<Vec<ImportOutcome>, StoreError> {
+        self.fault.check()?;
+        let mut contacts = lock(&self.contacts);
+        let rows = rows.into_iter();
+        Ok(rows.map(|row| contacts.import(row, unforget)).collect())
+    }
+
+    async fn forget(
+        &self,
+        emails: &[EmailAddress],
+        _now: Timestamp,
+    ) -> Result<Erasure, StoreError> {
+        self.fault.check()?;
+        let mut contacts = lock(&self.contacts);
+        Ok(Erasure {
+            was_known: emails.iter().map(|email| contacts.forget(email)).collect(),
+            ..Erasure::default()
+        })
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        self.fault.check()
+    }
+}

@@ -1,0 +1,44 @@
+//! An implementation of the ports in plain collections, for tests. Nothing outlives the process.
+
+mod clock;
+mod contact_store;
+mod count_store;
+mod entropy;
+mod fault;
+mod key_issuer;
+mod model_client;
+mod revocation_list;
+mod sign_ups;
+mod store_maintenance;
+
+use std::sync::{Mutex, MutexGuard};
+
+use futures_util::stream;
+use landing_api::ports::PageStream;
+
+pub(crate) use clock::ManualClock;
+pub(crate) use contact_store::MemoryContactStore;
+pub(crate) use count_store::MemoryCountStore;
+pub(crate) use entropy::SeededEntropy;
+pub(crate) use key_issuer::MemoryKeyIssuer;
+pub(crate) use model_client::{MemoryAnswerSink, ScriptedModelClient};
+pub(crate) use revocation_list::MemoryRevocationList;
+pub(crate) use sign_ups::ScriptedSignUps;
+pub(crate) use store_maintenance::MemoryStoreMaintenance;
+
+/// How many values a page of these stores has.
+const PAGE_LEN: usize = 100;
+
+/// What a store lists.
+fn pages<T: Send + 'static>(values: impl IntoIterator<Item = T>) -> PageStream<T> {
+    let mut pages = Vec::new();
+    let mut values = values.into_iter().peekable();
+    while values.peek().is_some() {
+        pages.push(Ok(values.by_ref().take(PAGE_LEN).collect()));
+    }
+    Box::pin(stream::iter(pages))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap()
+}
