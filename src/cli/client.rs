@@ -144,9 +144,12 @@ async fn ask_service(
         params: params.into(),
     };
     let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);
-    let written = write_message(&mut writer, &head, rows).await;
-    // The service waits for the rest of a request that is not whole.
-    written.map_err(|error| broken_off(&error))?;
+    match write_message(&mut writer, &head, rows).await {
+        // What it needs no more of the request to answer, the service answers at once.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        // It waits for the rest of a request that is not whole.
+        written => written.map_err(|error| broken_off(&error))?,
+    }
     let head = read_head::<AnswerHead>(&mut reader).await;
     let head = head.map_err(|error| {
         if error.kind() == io::ErrorKind::InvalidData {

@@ -96,7 +96,9 @@ impl ContactFile {
         let end = FileEnd::default();
         let ended = Arc::clone(&end);
         spawn_blocking(move || {
-            let read = read(format, Source::new(inner, progress, sender.clone()));
+            let inner = without_byte_order_mark(inner).map_err(FileError::Io);
+            let read =
+                inner.and_then(|inner| read(format, Source::new(inner, progress, sender.clone())));
             let read = read.map_err(|error| match error {
                 FileError::Io(error) => unreadable(error),
                 FileError::Header { .. } => CommandError::Input(error.to_string()),
@@ -207,6 +209,17 @@ impl<R: Read> Read for Source<R> {
         }
         Ok(length)
     }
+}
+
+/// The file without the byte order mark that spreadsheets begin UTF-8 with. csv knows it only if it arrives
+/// with what follows.
+fn without_byte_order_mark(mut file: impl Read) -> io::Result<impl Read> {
+    let mut head = Vec::new();
+    file.by_ref().take(3).read_to_end(&mut head)?;
+    if head == b"\xef\xbb\xbf" {
+        head.clear();
+    }
+    Ok(io::Cursor::new(head).chain(file))
 }
 
 /// Reads the rows of a file. Returns the names of the columns or members that are not read.
@@ -345,8 +358,7 @@ fn read_json_lines<R: Read>(source: Source<R>) -> io::Result<Vec<String>> {
             break;
         }
         number += 1;
-        let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line);
-        let text = text.trim_ascii();
+        let text = line.trim_ascii();
         if text.is_empty() {
             continue;
         }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use hyper::body::{Body, Bytes};
 use hyper::header::{CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
-use hyper::{HeaderMap, Request, Response, StatusCode, Version};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 
 use crate::app::App;
 use crate::usecases::admit;
@@ -32,6 +32,7 @@ use crate::http::handlers::health::HEALTH;
 use crate::http::log::{LogLine, PREFLIGHT};
 use crate::http::request::body::{self, BodyError};
 use crate::http::request::identity;
+use crate::http::request::request_id::RequestId;
 use crate::http::request::version;
 use crate::http::service::LandingService;
 
@@ -42,12 +43,20 @@ impl LandingService {
         peer: IpAddr,
         request: Request<impl Body<Data = Bytes, Error: Into<BodyError>>>,
     ) -> Response<ReplyBody> {
+        let id = self.ids.next();
+        let is_head = request.method() == Method::HEAD;
         // Boxed, because hyper moves a request's future before it polls it.
-        Box::pin(self.exchange(peer, request)).await
+        let exchange = Box::pin(self.exchange(id, peer, request));
+        catch_panic(exchange).await.unwrap_or_else(|panic| {
+            let cause = panicked(&*panic).cause.unwrap_or_default();
+            tracing::error!(request.id = %id, %cause, "a request was not answered as it should be");
+            self.renderer.fault(id, is_head)
+        })
     }
 
     async fn exchange(
         &self,
+        id: RequestId,
         peer: IpAddr,
         request: Request<impl Body<Data = Bytes, Error: Into<BodyError>>>,
     ) -> Response<ReplyBody> {
@@ -56,7 +65,7 @@ impl LandingService {
         let is_document = |path: &str| self.state.documents.contains(path);
         let route = endpoints::find(self.endpoints, &parts.method, parts.uri.path(), is_document);
         let (state, origins) = (Arc::clone(&self.state), self.origins.clone());
-        let mut context = RequestContext::new(state, self.ids.next(), parts, client_ip, origins);
+        let mut context = RequestContext::new(state, id, parts, client_ip, origins);
         let mut log_line = LogLine::begin(&self.log_throttle, self.app(), &context, route);
         if context.head.is_ok()
             && let Some(headers) = self.origins.preflight(&context.parts, route)
@@ -69,7 +78,8 @@ impl LandingService {
         let is_probe = route.name() == HEALTH.name;
         self.proxy_warnings
             .observe(peer, client_ip.forwarding, is_probe);
-        // The panics of spawned handlers are caught by their `JoinHandle`.
+        // Caught here, a panic leaves the decision in the answer. Those of spawned handlers are caught by
+        // their `JoinHandle`.
         let answer = catch_panic(self.answer(&mut context, route, body)).await;
         let mut outcome = answer.unwrap_or_else(|panic| Err(panicked(&*panic)));
         let mut response = self.renderer.render(&mut context, &mut outcome);

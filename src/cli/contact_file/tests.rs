@@ -28,7 +28,8 @@ fn read(format: FileFormat, file: &[u8]) -> Result<Found, u64> {
     let mut found = Vec::new();
     for size in [1, 3, 7, file.len().max(1)] {
         let (sender, mut receiver) = mpsc::channel(file.len() + 1);
-        let source = Source::new(Pieces(file, size), Progress::of_bytes("", None), sender);
+        let pieces = without_byte_order_mark(Pieces(file, size)).unwrap();
+        let source = Source::new(pieces, Progress::of_bytes("", None), sender);
         let ended = super::read(format, source);
         let mut rows = Vec::new();
         while let Ok(Ok(lines)) = receiver.try_recv() {

@@ -7,18 +7,21 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Response, StatusCode};
 
+use crate::domain::decision::Decision;
 use crate::site::page_writer::PageWriter;
 
 use crate::http::answer::documents::DocumentUrls;
 use crate::http::answer::headers::{NO_STORE, X_REQUEST_ID, insert};
 use crate::http::answer::page::{failure_page, is_page_wanted};
-use crate::http::answer::problem::Problem;
+use crate::http::answer::problem::{Code, Problem};
 use crate::http::answer::ratelimit;
 use crate::http::answer::reply::{Reply, ReplyBody, whole};
 use crate::http::context::RequestContext;
 use crate::http::request::head::Area;
+use crate::http::request::request_id::RequestId;
 
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 /// Tells nginx not to buffer a stream.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -90,6 +93,19 @@ impl Renderer {
         let body = whole(Bytes::from(body));
         write(context, (status, headers, body))
     }
+
+    /// The answer to a request of which nothing else is left.
+    pub(crate) fn fault(&self, id: RequestId, is_head: bool) -> Response<ReplyBody> {
+        let problem = Problem::of(Code::InternalError);
+        let headers = HeaderMap::from_iter([
+            (CONTENT_TYPE, PROBLEM_JSON),
+            (X_REQUEST_ID, id.to_header()),
+            (X_CONTENT_TYPE_OPTIONS, NOSNIFF),
+        ]);
+        let body = problem.body(&self.base_url, id, &Decision::default(), Area::Site);
+        let body = whole(if is_head { Bytes::new() } else { body.into() });
+        response(problem.code.kind().status, headers, body)
+    }
 }
 
 /// Adds what every answer has.
@@ -100,7 +116,7 @@ fn write(
     let (area, decision) = (context.area, &context.decision);
     let is_head = context.parts.method == hyper::Method::HEAD;
     headers.insert(X_REQUEST_ID, context.id.to_header());
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     if area.is_for_programs() || decision.is_refused() {
         ratelimit::write(decision, status, &mut headers);
     }

@@ -1,39 +1,37 @@
-//! The idle deadline of a connection: when it last made progress, and what it is doing.
+//! The idle deadline of a connection: when it last made progress, and what it waits for.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::{Body, Buf, Bytes, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::time::Instant;
 
 use crate::http::answer::reply::ReplyBody;
 use crate::http::answer::sse::BrokenOff;
 use crate::http::request::body::BodyError;
 
-/// How many bytes of an unfinished answer count as progress. A client that reads byte by byte makes
-/// none.
-const PROGRESS_BYTES: usize = 4096;
+/// How many bytes a write has to send to count as progress. The frames of HTTP/2 that answer a ping or change
+/// a setting have fewer.
+const PROGRESS_BYTES: usize = 64;
 
 /// How long the answer to a client that has half-closed may make no progress. Such a client may have
 /// gone: only a write to it shows that.
 pub(crate) const HALF_CLOSED_REST: Duration = Duration::from_secs(4);
 
-/// The counters of one connection, and the time of its last progress. Progress is a request answered, an
-/// answer or one of its events sent, or [`PROGRESS_BYTES`] of answers sent.
+/// What a connection waits for, and the time of its last progress. Progress is a request answered, or
+/// [`PROGRESS_BYTES`] sent.
 #[derive(Debug)]
 pub(crate) struct Activity {
     opened: Instant,
     /// Milliseconds after `opened`.
     last_ms: AtomicU64,
-    /// Requests without an answer yet.
-    in_flight: AtomicUsize,
-    /// Bodies and pieces of bodies that have not been sent.
-    unsent: AtomicUsize,
-    /// Bytes sent since the last progress, of pieces that are partly sent.
-    sent_bytes: AtomicUsize,
+    /// Requests without an answer yet, and answers whose next part is not there yet.
+    waiting: AtomicUsize,
+    /// Whether the socket takes no more: the client does not read.
+    is_blocked: AtomicBool,
     /// When the client was found to send no more while an answer was due to it, in milliseconds after
     /// `opened`; `u64::MAX` until then.
     half_closed_ms: AtomicU64,
@@ -44,9 +42,8 @@ impl Activity {
         Arc::new(Self {
             opened: Instant::now(),
             last_ms: AtomicU64::new(0),
-            in_flight: AtomicUsize::new(0),
-            unsent: AtomicUsize::new(0),
-            sent_bytes: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            is_blocked: AtomicBool::new(false),
             half_closed_ms: AtomicU64::new(u64::MAX),
         })
     }
@@ -64,29 +61,32 @@ impl Activity {
         self.half_closed_ms.load(Ordering::Relaxed) != u64::MAX
     }
 
-    fn sent(&self, bytes: usize) {
-        if self.sent_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes >= PROGRESS_BYTES {
-            self.sent_bytes.store(0, Ordering::Relaxed);
+    /// Called after each write to the socket with what it returned.
+    pub(crate) fn wrote<E>(&self, polled: &Poll<Result<usize, E>>) {
+        self.is_blocked
+            .store(polled.is_pending(), Ordering::Relaxed);
+        if matches!(polled, Poll::Ready(Ok(PROGRESS_BYTES..))) {
             self.touch();
         }
     }
 
     /// Counts a request until the guard is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> ActivityGuard {
-        ActivityGuard::new(self, |activity| &activity.in_flight)
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        ActivityGuard(Arc::clone(self))
     }
 
     fn is_waiting(&self) -> bool {
-        self.in_flight.load(Ordering::Acquire) > 0
+        self.waiting.load(Ordering::Acquire) > 0
     }
 
-    fn is_sending(&self) -> bool {
-        self.unsent.load(Ordering::Acquire) > 0
+    fn is_blocked(&self) -> bool {
+        self.is_blocked.load(Ordering::Relaxed)
     }
 
-    /// Called when the client sends no more. Whether an answer is due, until whose end that is not told.
+    /// Called when the client sends no more. Whether an answer is due, until whose end hyper is not told.
     pub(crate) fn holds_end(&self) -> bool {
-        let is_due = self.is_waiting() || self.is_sending();
+        let is_due = self.is_waiting() || self.is_blocked();
         if is_due {
             self.half_closed_ms
                 .fetch_min(self.age_ms(), Ordering::Relaxed);
@@ -96,21 +96,21 @@ impl Activity {
 
     /// Whether the answer is sent that an end was held back for.
     pub(crate) fn releases_end(&self) -> bool {
-        self.is_half_closed() && !self.is_waiting() && !self.is_sending()
+        self.is_half_closed() && !self.is_waiting() && !self.is_blocked()
     }
 
-    /// When to check again. `rest` is the deadline between two requests, `stall` that while an answer is
-    /// being sent. `None` once it has passed.
+    /// When to check again. `rest` is the deadline between two requests, `stall` that while the client does
+    /// not read what it is sent. `None` once it has passed.
     pub(crate) fn next_look(&self, rest: Duration, stall: Duration) -> Option<Instant> {
         let now = Instant::now();
         let mut last_ms = self.last_ms.load(Ordering::Relaxed);
         let allowed = if self.is_half_closed() {
             last_ms = last_ms.max(self.half_closed_ms.load(Ordering::Relaxed));
             HALF_CLOSED_REST.min(rest)
+        } else if self.is_blocked() {
+            stall
         } else if self.is_waiting() {
             return Some(now + rest);
-        } else if self.is_sending() {
-            stall
         } else {
             rest
         };
@@ -120,25 +120,14 @@ impl Activity {
     }
 }
 
-/// A guard that decrements its counter when dropped.
+/// The connection waits for the service until this is dropped.
 #[derive(Debug)]
-pub(crate) struct ActivityGuard {
-    activity: Arc<Activity>,
-    counter: fn(&Activity) -> &AtomicUsize,
-}
-
-impl ActivityGuard {
-    fn new(activity: &Arc<Activity>, counter: fn(&Activity) -> &AtomicUsize) -> Self {
-        counter(activity).fetch_add(1, Ordering::Relaxed);
-        let activity = Arc::clone(activity);
-        Self { activity, counter }
-    }
-}
+pub(crate) struct ActivityGuard(Arc<Activity>);
 
 impl Drop for ActivityGuard {
     fn drop(&mut self) {
-        self.activity.touch();
-        (self.counter)(&self.activity).fetch_sub(1, Ordering::Release);
+        self.0.touch();
+        self.0.waiting.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -184,41 +173,40 @@ impl Body for ReceivedBody {
     }
 }
 
-/// The body of an answer, counted as unsent.
+/// The body of an answer. While its next part is not there, the connection waits for the service.
 pub(crate) struct ActiveBody {
     body: ReplyBody,
-    /// Handed to the last piece.
-    unsent: Option<ActivityGuard>,
+    activity: Arc<Activity>,
+    waiting: Option<ActivityGuard>,
 }
 
 impl ActiveBody {
-    pub(crate) fn new(body: ReplyBody, activity: &Arc<Activity>) -> Self {
-        let unsent = Some(ActivityGuard::new(activity, |activity| &activity.unsent));
-        Self { body, unsent }
+    /// `waiting` counts the request until now.
+    pub(crate) fn new(body: ReplyBody, waiting: ActivityGuard) -> Self {
+        Self {
+            body,
+            activity: Arc::clone(&waiting.0),
+            waiting: Some(waiting),
+        }
     }
 }
 
 impl Body for ActiveBody {
-    type Data = Piece;
+    type Data = Bytes;
     type Error = BrokenOff;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Piece>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         let this = self.get_mut();
-        let frame = Pin::new(&mut this.body).poll_frame(context);
-        let is_last = this.body.is_end_stream();
-        frame.map_ok(|frame| {
-            frame.map_data(|bytes| Piece {
-                bytes,
-                unsent: match &this.unsent {
-                    Some(_) if is_last => this.unsent.take(),
-                    Some(unsent) => Some(ActivityGuard::new(&unsent.activity, unsent.counter)),
-                    None => None,
-                },
-            })
-        })
+        let polled = Pin::new(&mut this.body).poll_frame(context);
+        if polled.is_ready() {
+            this.waiting = None;
+        } else {
+            this.waiting.get_or_insert_with(|| this.activity.begin());
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
@@ -230,36 +218,13 @@ impl Body for ActiveBody {
     }
 }
 
-/// A piece of an answer. hyper holds it until it is sent. On HTTP/2 the client's flow control can delay
-/// that beyond the end of the body.
-pub(crate) struct Piece {
-    bytes: Bytes,
-    unsent: Option<ActivityGuard>,
-}
-
-impl Buf for Piece {
-    fn remaining(&self) -> usize {
-        self.bytes.remaining()
-    }
-
-    fn chunk(&self) -> &[u8] {
-        self.bytes.chunk()
-    }
-
-    fn advance(&mut self, count: usize) {
-        self.bytes.advance(count);
-        if self.bytes.has_remaining()
-            && let Some(unsent) = &self.unsent
-        {
-            unsent.activity.sent(count);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
     use std::task::Waker;
 
+    use futures_util::{StreamExt as _, stream};
+    use http_body_util::{BodyExt as _, StreamBody};
     use tokio::time::advance;
 
     use super::*;
@@ -269,22 +234,25 @@ mod tests {
     const STALL: Duration = Duration::from_secs(75);
     const PAUSE: Duration = Duration::from_secs(7);
 
-    fn piece(activity: &Arc<Activity>) -> Piece {
-        let text = Bytes::from_static(&[b'x'; 3 * PROGRESS_BYTES]);
-        let mut body = ActiveBody::new(whole(text), activity);
-        let polled = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
-        let Poll::Ready(Some(Ok(frame))) = polled else {
-            panic!("a whole body is there at once");
-        };
-        frame.into_data().ok().unwrap()
+    fn sent(activity: &Activity, count: usize) {
+        activity.wrote(&Poll::Ready(Ok::<_, Infallible>(count)));
+    }
+
+    fn blocked(activity: &Activity) {
+        activity.wrote(&Poll::<Result<usize, Infallible>>::Pending);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_idle_since_its_last_answer_was_sent() {
         let activity = Activity::new();
-        let piece = piece(&activity);
+        let request = activity.begin();
+        advance(10 * STALL).await;
+        let mut body = ActiveBody::new(whole(Bytes::from_static(b"whole")), request);
+        assert_eq!(activity.next_look(REST, STALL), Some(Instant::now() + REST));
+        let polled = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_ready());
         advance(PAUSE).await;
-        drop(piece);
+        sent(&activity, PROGRESS_BYTES);
         let end = Instant::now() + REST;
         assert_eq!(activity.next_look(REST, STALL), Some(end));
         advance(PAUSE).await;
@@ -294,40 +262,30 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_has_longer_and_each_part_that_is_sent_counts() {
+    async fn a_client_that_does_not_read_has_longer_and_each_write_counts() {
         let activity = Activity::new();
-        let mut piece = piece(&activity);
-        advance(STALL - PAUSE).await;
-        assert_eq!(
-            activity.next_look(REST, STALL),
-            Some(Instant::now() + PAUSE)
-        );
-        piece.advance(PROGRESS_BYTES);
-        advance(STALL - PAUSE).await;
-        assert_eq!(
-            activity.next_look(REST, STALL),
-            Some(Instant::now() + PAUSE)
-        );
-        advance(PAUSE).await;
+        for _ in 0..3 {
+            blocked(&activity);
+            advance(STALL - PAUSE).await;
+            let end = Instant::now() + PAUSE;
+            assert_eq!(activity.next_look(REST, STALL), Some(end));
+            sent(&activity, PROGRESS_BYTES);
+        }
+        blocked(&activity);
+        // Another request of the same client changes nothing.
+        let _request = activity.begin();
+        advance(STALL).await;
         assert_eq!(activity.next_look(REST, STALL), None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_few_bytes_now_and_then_are_no_progress() {
+    async fn frames_that_keep_a_connection_alive_are_no_progress() {
         let activity = Activity::new();
-        let mut piece = piece(&activity);
-        let began = Instant::now();
-        for _ in 0..10 {
-            advance(STALL / 10).await;
-            assert!(activity.next_look(REST, STALL).is_some() || began.elapsed() >= STALL);
-            piece.advance(1);
+        for _ in 0..3 {
+            advance(REST / 3).await;
+            sent(&activity, PROGRESS_BYTES - 1);
         }
         assert_eq!(activity.next_look(REST, STALL), None);
-        // Many pieces that together are enough are.
-        for _ in 10..PROGRESS_BYTES {
-            piece.advance(1);
-        }
-        assert_eq!(activity.next_look(REST, STALL), Some(Instant::now() + REST));
     }
 
     #[tokio::test(start_paused = true)]
@@ -343,28 +301,38 @@ mod tests {
         assert!(activity.holds_end());
         assert_eq!(activity.next_look(REST, STALL), Some(end));
         // The answer begins, and goes on.
-        let mut piece = piece(&activity);
         drop(request);
         for _ in 0..2 {
+            sent(&activity, PROGRESS_BYTES);
+            blocked(&activity);
             let end = Instant::now() + HALF_CLOSED_REST;
             assert_eq!(activity.next_look(REST, STALL), Some(end));
             advance(Duration::from_secs(3)).await;
-            piece.advance(PROGRESS_BYTES);
         }
         assert!(activity.holds_end() && !activity.releases_end());
         advance(HALF_CLOSED_REST).await;
         assert_eq!(activity.next_look(REST, STALL), None);
-        drop(piece);
+        sent(&activity, PROGRESS_BYTES);
         assert!(!activity.holds_end() && activity.releases_end());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_in_flight_may_take_any_time() {
+    async fn what_the_service_has_not_made_yet_may_take_any_time() {
         let activity = Activity::new();
         let request = activity.begin();
         advance(10 * STALL).await;
         assert_eq!(activity.next_look(REST, STALL), Some(Instant::now() + REST));
-        drop(request);
+        // A part of the answer, then none for long.
+        let parts = stream::iter([Ok(Frame::data(Bytes::from_static(b"part")))]);
+        let body = StreamBody::new(parts.chain(stream::pending()));
+        let mut body = ActiveBody::new(body.boxed_unsync(), request);
+        let context = &mut Context::from_waker(Waker::noop());
+        assert!(Pin::new(&mut body).poll_frame(context).is_ready());
+        assert!(!activity.is_waiting());
+        assert!(Pin::new(&mut body).poll_frame(context).is_pending());
+        advance(10 * STALL).await;
         assert_eq!(activity.next_look(REST, STALL), Some(Instant::now() + REST));
+        drop(body);
+        assert!(!activity.is_waiting());
     }
 }

@@ -83,8 +83,7 @@ impl Connection {
         };
         let this = Arc::clone(&self);
         let answer = service_fn(move |request| Arc::clone(&this).answer(request));
-        let activity = (!is_http2).then(|| Arc::clone(&self.activity));
-        let io = TokioIo::new(Socket::new(stream, activity));
+        let io = TokioIo::new(Socket::new(stream, Arc::clone(&self.activity), !is_http2));
         if is_http2 {
             if self.limits.streams_max == 0 {
                 return Err(ConnectionError::NoStreams);
@@ -154,7 +153,7 @@ impl Connection {
         request: Request<Incoming>,
     ) -> impl Future<Output = Result<Response<ActiveBody>, Infallible>> {
         // Counted now: on HTTP/2 the future may be polled later.
-        let in_flight = self.activity.begin();
+        let waiting = self.activity.begin();
         async move {
             let response = if request.headers().len() > HEADERS_MAX {
                 // The same answer as hyper's on HTTP/1.1, where hyper counts the headers.
@@ -165,9 +164,7 @@ impl Connection {
                 let request = request.map(|body| ReceivedBody::new(body, &self.activity));
                 self.service.respond(self.peer, request).await
             };
-            let response = response.map(|body| ActiveBody::new(body, &self.activity));
-            drop(in_flight);
-            Ok(response)
+            Ok(response.map(|body| ActiveBody::new(body, waiting)))
         }
     }
 

@@ -2,8 +2,7 @@
 //!
 //! Short answers leave as one buffer. hyper passes an answer's head and body as a list of buffers, and
 //! writing one buffer costs less than writing a list. hyper can join them itself, but then it also
-//! copies large bodies, and it releases a body before it is sent. [`crate::http::server::activity`] relies on the
-//! release after the sending.
+//! copies large bodies.
 //!
 //! A client that shuts down its sending side and waits for its answer (a half-close) looks like one
 //! that has gone. hyper takes it for gone, or with `half_close` does not check whether it is there. So
@@ -27,13 +26,18 @@ const JOINED_MAX: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Socket<T> {
     stream: T,
-    /// Present if the end of what the client sends is held back while an answer is due.
-    activity: Option<Arc<Activity>>,
+    activity: Arc<Activity>,
+    /// Whether the end of what the client sends is held back while an answer is due.
+    holds_end: bool,
 }
 
 impl<T> Socket<T> {
-    pub(crate) fn new(stream: T, activity: Option<Arc<Activity>>) -> Self {
-        Self { stream, activity }
+    pub(crate) fn new(stream: T, activity: Arc<Activity>, holds_end: bool) -> Self {
+        Self {
+            stream,
+            activity,
+            holds_end,
+        }
     }
 }
 
@@ -46,11 +50,11 @@ impl<T: AsyncRead + Unpin> AsyncRead for Socket<T> {
         let filled = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         let is_end = buffer.filled().len() == filled && buffer.remaining() > 0;
-        match &self.activity {
+        if is_end && self.holds_end && self.activity.holds_end() {
             // Once no answer is due, `poll_flush` wakes the reader.
-            Some(activity) if is_end && activity.holds_end() => Poll::Pending,
-            Some(_) | None => Poll::Ready(Ok(())),
+            return Poll::Pending;
         }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -63,10 +67,11 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Socket<T> {
         let mut joined = ArrayVec::<u8, JOINED_MAX>::new();
         let mut join = |buffer: &IoSlice<'_>| joined.try_extend_from_slice(buffer).is_ok();
         if buffers.iter().all(&mut join) {
-            Pin::new(&mut self.stream).poll_write(context, &joined)
-        } else {
-            Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+            return self.poll_write(context, &joined);
         }
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(context, buffers);
+        self.activity.wrote(&polled);
+        polled
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -78,12 +83,14 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Socket<T> {
         context: &mut Context<'_>,
         buffer: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, buffer)
+        let polled = Pin::new(&mut self.stream).poll_write(context, buffer);
+        self.activity.wrote(&polled);
+        polled
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         // hyper calls this when all that it had is written.
-        if self.activity.as_ref().is_some_and(|it| it.releases_end()) {
+        if self.holds_end && self.activity.releases_end() {
             context.waker().wake_by_ref();
         }
         Pin::new(&mut self.stream).poll_flush(context)
@@ -149,7 +156,7 @@ mod tests {
         ] {
             let buffers: Vec<Vec<u8>> = lengths.iter().map(|&length| vec![7; length]).collect();
             let list: Vec<IoSlice<'_>> = buffers.iter().map(|it| IoSlice::new(it)).collect();
-            let mut socket = Socket::new(Sink::default(), None);
+            let mut socket = Socket::new(Sink::default(), Activity::new(), false);
             let context = &mut Context::from_waker(Waker::noop());
             let polled = Pin::new(&mut socket).poll_write_vectored(context, &list);
             let total: usize = lengths.iter().sum();
