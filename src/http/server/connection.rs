@@ -191,19 +191,26 @@ impl Connection {
                         return Ok(ended?);
                     }
                     is_ending = true;
+                    // On HTTP/2, hyper ends the connection with the last answer.
+                    if !drive.says_goodbye {
+                        keep_alive = STOP_GRACE;
+                    }
                 }
                 () = &mut idle => {
-                    let keep_alive = if self.gauge.is_crowded() {
+                    let rest = if self.gauge.is_crowded() {
                         keep_alive.min(CROWDED_KEEP_ALIVE)
                     } else {
                         keep_alive
                     };
-                    match self.activity.next_look(keep_alive, self.limits.idle_deadline) {
+                    match self.activity.next_look(rest, self.limits.idle_deadline) {
                         Some(next) => {
                             idle.as_mut().reset(next.min(Instant::now() + CROWDED_KEEP_ALIVE));
                             continue;
                         }
-                        None if drive.says_goodbye && !is_ending => is_ending = true,
+                        None if drive.says_goodbye && !is_ending => {
+                            is_ending = true;
+                            keep_alive = STOP_GRACE;
+                        }
                         None => return Err(ConnectionError::Idle),
                     }
                 }
@@ -217,7 +224,6 @@ impl Connection {
             }
             (drive.shut_down)(connection.as_mut());
             // A request whose head is not complete by then is not waited for.
-            keep_alive = STOP_GRACE;
             idle.as_mut().reset(Instant::now() + keep_alive);
         }
     }
