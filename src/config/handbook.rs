@@ -28,6 +28,8 @@ pub enum Topic {
     Benchmarks,
     /// The source, and its checks
     Architecture,
+    /// An endpoint, an error code, a policy, a flag, a command
+    HowToAdd,
 }
 
 impl Topic {

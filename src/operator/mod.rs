@@ -30,7 +30,7 @@ pub mod status;
 use self::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
 /// All operations.
-static OPERATIONS: [&Operation; 15] = [
+static OPERATIONS: &[&Operation] = &[
     &agents::LIST_REVOKED,
     &agents::REVOKE,
     &contacts::COUNT,
@@ -53,7 +53,6 @@ static OPERATIONS: [&Operation; 15] = [
 /// # Errors
 /// [`OperatorError::Unknown`] if there is none, as when a command of another version asks.
 pub async fn operate(name: &str, request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let mut operations = OPERATIONS.into_iter();
-    let operation = operations.find(|it| it.name == name);
+    let operation = OPERATIONS.iter().find(|it| it.name == name);
     operation.ok_or(OperatorError::Unknown)?.run(request).await
 }

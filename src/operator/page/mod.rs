@@ -93,7 +93,7 @@ struct Change {
     change: &'static Operation,
 }
 
-static PAGES: [Page; 10] = [
+static PAGES: &[Page] = &[
     page("/", View::Overview),
     page(
         "/contacts",

@@ -13,7 +13,7 @@ macro_rules! source {
     };
 }
 
-const SOURCES: [(&str, &str); 13] = [
+const SOURCES: &[(&str, &str)] = &[
     source!("frame.html"),
     source!("parts.html"),
     source!("login.html"),
@@ -37,7 +37,7 @@ pub(super) const STYLE: &str = concat!(
 pub(super) const ICON: &str = include_str!("../../../data/icon.svg");
 
 /// The pages, in the order of the menu: path and name.
-const MENU: [(&str, &str); 5] = [
+const MENU: &[(&str, &str)] = &[
     ("/", "Overview"),
     ("/contacts", "Contacts"),
     ("/keys", "Keys"),
@@ -83,7 +83,7 @@ impl Views {
     ) -> Result<String, Error> {
         let frame = context! {
             here,
-            menu => MENU.map(|(path, name)| [path, name]).to_vec(),
+            menu => MENU.iter().map(|(path, name)| [*path, *name]).collect::<Vec<_>>(),
             version => env!("CARGO_PKG_VERSION"),
             form_token => session.map(Session::form_token),
         };
