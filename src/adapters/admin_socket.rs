@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::PRIVATE_FILE;
 
-const NAME: &str = "admin.sock";
+pub(super) const NAME: &str = "admin.sock";
 
 /// A listening socket, whose file is removed on drop.
 #[derive(Debug)]

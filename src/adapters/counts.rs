@@ -1,25 +1,23 @@
-//! [`CountStore`] over a file a month, and the task that fills it.
+//! [`CountStore`] over a file, and the task that fills it.
 //!
-//! A file's first line names its columns, every other line is an hour:
+//! A line is an hour and what is added to its counts, without those that are 0:
 //!
 //! ```text
-//! ["hour","requests","client_errors",...]
-//! ["2026-11-23T01",5120,17,...]
+//! {"hour":"2026-11-23T01","counts":{"requests":5120,"client_errors":17}}
 //! ```
 //!
-//! Hours without a count have no line. 400 days of a busy site take 500 kB. The file of a month is written
-//! anew for each change, beside its place, and renamed. A file or a line that cannot be read is set aside.
+//! A minute in which something was counted appends a line. Now and then the file is written anew, beside its
+//! place, with one line an hour: 400 days of a busy site take 2 MB.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -28,7 +26,7 @@ use crate::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOU
 use crate::metrics::Metrics;
 use crate::ports::{Clock, CountStore, StoreError};
 
-use super::files::{PRIVATE_DIRECTORY, is_full, is_irregular, numbered, write_whole};
+use super::files::{is_full, is_irregular, numbered, write_whole};
 use super::mutex::lock;
 
 /// A process that is killed loses what was counted since the last time.
@@ -37,45 +35,54 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// How long the last counts may take to be kept.
 const FINISH_DEADLINE: Duration = Duration::from_secs(1);
 
-/// A file of ours is a tenth of this.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// How many lines are appended before the file is written anew.
+const APPENDED_MAX: usize = 10_000;
 
-/// The end of a file's name behind its month.
-const SUFFIX: &str = ".jsonl";
+/// A file of ours is a fifth of this.
+pub(super) const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// Hourly counts in a directory.
+/// Hourly counts in a file.
 #[derive(Clone, Debug)]
-pub struct FileCountStore(Arc<Months>);
+pub struct FileCountStore(Arc<CountFile>);
 
 #[derive(Debug)]
-struct Months {
-    dir: PathBuf,
+struct CountFile {
+    path: PathBuf,
     hours: Mutex<BTreeMap<Hour, Counts>>,
-    /// Held while a file is written.
-    writing: Mutex<()>,
+    /// How many lines may be appended, none if the file's end is not known to be whole. Held while the file
+    /// is written.
+    appends_left: Mutex<usize>,
+}
+
+/// A line of the file. Counts of a later version are passed over.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CountLine {
+    hour: String,
+    counts: BTreeMap<String, u64>,
 }
 
 impl FileCountStore {
-    /// The counts in `dir`, which is made when there is something to keep. What cannot be read is set aside
-    /// with a warning.
-    pub fn open(dir: &Path) -> Self {
-        let mut months = Months {
-            dir: dir.to_owned(),
+    /// The counts in the file at `path`, which is made when there is something to keep. A file that cannot
+    /// be read whole is set aside with a warning.
+    pub fn open(path: &Path) -> Self {
+        let mut file = CountFile {
+            path: path.to_owned(),
             hours: Mutex::default(),
-            writing: Mutex::default(),
+            appends_left: Mutex::default(),
         };
-        if let Err(error) = months.load() {
-            tracing::warn!(%error, dir = %dir.display(), "hourly counts cannot be read");
+        if let Err(error) = file.load() {
+            tracing::warn!(%error, path = %path.display(), "hourly counts cannot be read");
         }
-        Self(Arc::new(months))
+        Self(Arc::new(file))
     }
 }
 
 #[async_trait]
 impl CountStore for FileCountStore {
     async fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
-        let (months, counts) = (Arc::clone(&self.0), *counts);
-        let added = spawn_blocking(move || months.add(hour, &counts)).await;
+        let (file, counts) = (Arc::clone(&self.0), *counts);
+        let added = spawn_blocking(move || file.add(hour, &counts)).await;
         added.map_err(|error| StoreError::Unavailable(format!("counts: {error}")))?
     }
 
@@ -90,189 +97,114 @@ impl CountStore for FileCountStore {
     }
 }
 
-impl Months {
-    /// Reads all files.
+impl CountFile {
     fn load(&mut self) -> io::Result<()> {
-        let entries = match fs::read_dir(&self.dir) {
+        let mut bad_lines = 0_usize;
+        match read(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            entries => entries?,
-        };
-        for entry in entries {
-            let name = entry?.file_name();
-            let Some(month) = name.to_str().and_then(|name| name.strip_suffix(SUFFIX)) else {
-                continue;
-            };
-            if let Err(error) = self.load_month(month) {
-                tracing::warn!(%error, month, "hourly counts of a month cannot be read");
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => bad_lines = 1,
+            Err(error) => return Err(error),
+            Ok(text) => {
+                let mut hours = lock(&self.hours);
+                for line in text.split_inclusive('\n') {
+                    match parse(line) {
+                        Some((hour, counts)) => hours.entry(hour).or_default().add_all(&counts),
+                        None => bad_lines += 1,
+                    }
+                }
+                *lock(&self.appends_left) = APPENDED_MAX.saturating_sub(text.lines().count());
+            }
+        }
+        if bad_lines > 0 {
+            *lock(&self.appends_left) = 0;
+            let kept = numbered(&self.path, "bad");
+            fs::rename(&self.path, &kept)?;
+            tracing::warn!(
+                bad_lines,
+                kept = %kept.display(),
+                "hourly counts were set aside; what can be read of them is kept"
+            );
+            let hours = lock(&self.hours);
+            if !hours.is_empty() {
+                write_whole(&self.path, text(hours.iter())?.as_bytes())?;
             }
         }
         Ok(())
     }
 
-    fn load_month(&mut self, month: &str) -> io::Result<()> {
-        let path = self.path(month);
-        let read = read(&path)?;
-        let (hours, bad_lines) = read.as_deref().map_or((None, 0), |text| parse(month, text));
-        let has_hours = hours.is_some();
-        lock(&self.hours).extend(hours.unwrap_or_default());
-        if has_hours && bad_lines == 0 {
-            return Ok(());
-        }
-        let kept = numbered(&path, "bad");
-        fs::rename(&path, &kept)?;
-        tracing::warn!(
-            bad_lines,
-            kept = %kept.display(),
-            "hourly counts of a month were set aside; what can be read of them is kept"
-        );
-        match has_hours {
-            true => write_whole(&path, self.text(month, None).as_bytes()),
-            false => Ok(()),
-        }
-    }
-
-    /// Writes the month with the new counts, and only then takes them for counted.
+    /// Writes the new counts, and only then takes them for counted.
     fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
-        let _writing = lock(&self.writing);
-        let mut sum = *counts;
-        if let Some(before) = lock(&self.hours).get(&hour) {
-            sum.add_all(before);
-        }
-        let name = hour.name();
-        let Some((month, _)) = name.split_at_checked(MONTH_LEN) else {
-            return Err(StoreError::Unavailable("counts: no such hour".to_owned()));
+        let mut appends_left = lock(&self.appends_left);
+        let written = if *appends_left > 0 {
+            self.append((&hour, counts)).map(|()| *appends_left - 1)
+        } else {
+            self.replace(hour, counts).map(|()| APPENDED_MAX)
         };
-        // Without its parents: somebody may have moved the data directory away, and move it back.
-        let made = match DirBuilder::new().mode(PRIVATE_DIRECTORY).create(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            made => made,
-        };
-        let written = made.and_then(|()| {
-            let text = self.text(month, Some((hour, sum)));
-            write_whole(&self.path(month), text.as_bytes())
-        });
+        *appends_left = *written.as_ref().unwrap_or(&0);
         written.map_err(|error| {
             let reason = format!("counts: {error}");
-            match is_full(&error) {
-                true => StoreError::Full(reason),
-                false => StoreError::Unavailable(reason),
+            if is_full(&error) {
+                StoreError::Full(reason)
+            } else {
+                StoreError::Unavailable(reason)
             }
         })?;
-        lock(&self.hours).insert(hour, sum);
-        self.drop_old(hour.minus(KEPT_HOURS));
+        let mut hours = lock(&self.hours);
+        hours.entry(hour).or_default().add_all(counts);
+        *hours = hours.split_off(&hour.minus(KEPT_HOURS).next());
         Ok(())
     }
 
-    /// Drops the hours up to `last`, and the files of months that have no others.
-    fn drop_old(&self, last: Hour) {
-        let mut hours = lock(&self.hours);
-        let mut old = Vec::new();
-        while let Some(entry) = hours.first_entry().filter(|entry| *entry.key() <= last) {
-            old.push(month_of(*entry.key()));
-            entry.remove();
-        }
-        old.dedup();
-        let first = hours.first_key_value().map(|(hour, _)| month_of(*hour));
-        drop(hours);
-        for month in old
-            .into_iter()
-            .filter(|month| Some(month) != first.as_ref())
-        {
-            // A file that stays is read and dropped again by the next start.
-            if let Err(error) = fs::remove_file(self.path(&month)) {
-                tracing::warn!(%error, month, "old hourly counts cannot be removed");
-            }
-        }
+    /// Appends a line to the file, which is there.
+    fn append(&self, counts: (&Hour, &Counts)) -> io::Result<()> {
+        let mut file = File::options().append(true).open(&self.path)?;
+        file.write_all(text([counts])?.as_bytes())?;
+        file.sync_data()
     }
 
-    fn path(&self, month: &str) -> PathBuf {
-        self.dir.join(format!("{month}{SUFFIX}"))
-    }
-
-    /// The file of a month, with one hour as it will be.
-    fn text(&self, month: &str, changed: Option<(Hour, Counts)>) -> String {
-        let hours = lock(&self.hours);
-        let mut of_month: BTreeMap<_, _> = hours
-            .iter()
-            .filter(|(hour, _)| month_of(**hour) == month)
-            .map(|(hour, counts)| (*hour, *counts))
-            .collect();
-        of_month.extend(changed);
-        let columns = Counted::ALL.map(|counted| json!(counted.as_str()));
-        let mut text = line(json!("hour"), columns);
-        for (hour, counts) in of_month {
-            text += &line(
-                json!(hour.name()),
-                counts.iter().map(|(_, number)| json!(number)),
-            );
-        }
-        text
+    /// Writes the file anew. Its directory is not made: somebody may have moved the data directory away,
+    /// and move it back.
+    fn replace(&self, hour: Hour, counts: &Counts) -> io::Result<()> {
+        let mut hours = lock(&self.hours).clone();
+        hours.entry(hour).or_default().add_all(counts);
+        write_whole(&self.path, text(&hours)?.as_bytes())
     }
 }
 
-const MONTH_LEN: usize = "2026-11".len();
-
-fn month_of(hour: Hour) -> String {
-    let mut name = hour.name();
-    name.truncate(MONTH_LEN);
-    name
-}
-
-fn line(first: Value, others: impl IntoIterator<Item = Value>) -> String {
-    let values: Vec<_> = [first].into_iter().chain(others).collect();
-    format!("{}\n", Value::Array(values))
-}
-
-/// The text of a file; `None` if it is none of ours.
-fn read(path: &Path) -> io::Result<Option<String>> {
+/// The text of a file, unless it is none of ours.
+fn read(path: &Path) -> io::Result<String> {
     if is_irregular(path) || fs::metadata(path)?.len() > FILE_BYTES_MAX {
-        return Ok(None);
+        return Err(io::ErrorKind::InvalidData.into());
     }
-    Ok(String::from_utf8(fs::read(path)?).ok())
+    fs::read_to_string(path)
 }
 
-/// The hours of a month's file and the number of lines that cannot be read. No hours if the first line does
-/// not name columns.
-fn parse(month: &str, text: &str) -> (Option<BTreeMap<Hour, Counts>>, usize) {
-    let mut lines = text.lines();
-    let Some(columns) = lines.next().and_then(parse_columns) else {
-        return (None, 0);
-    };
-    let (mut hours, mut bad_lines) = (BTreeMap::new(), 0);
-    for line in lines {
-        match parse_hour(&columns, line) {
-            Some((hour, counts)) if month_of(hour) == month && !hours.contains_key(&hour) => {
-                hours.insert(hour, counts);
-            }
-            Some(_) | None => bad_lines += 1,
-        }
+/// A line for each of these.
+fn text<'a>(counts: impl IntoIterator<Item = (&'a Hour, &'a Counts)>) -> io::Result<String> {
+    let mut text = String::new();
+    for (hour, counts) in counts {
+        let counted = counts.iter().filter(|(_, number)| *number > 0);
+        let line = CountLine {
+            hour: hour.name(),
+            counts: counted
+                .map(|(it, number)| (it.as_str().to_owned(), number))
+                .collect(),
+        };
+        text += &serde_json::to_string(&line)?;
+        text.push('\n');
     }
-    (Some(hours), bad_lines)
+    Ok(text)
 }
 
-/// What each column counts, if that is known: a later version may count more.
-fn parse_columns(line: &str) -> Option<Vec<Option<Counted>>> {
-    let names: Vec<String> = serde_json::from_str(line).ok()?;
-    let (first, others) = names.split_first()?;
-    let columns = others.iter().map(|name| Counted::from_name(name));
-    (first == "hour").then(|| columns.collect())
-}
-
-fn parse_hour(columns: &[Option<Counted>], line: &str) -> Option<(Hour, Counts)> {
-    let values: Vec<Value> = serde_json::from_str(line).ok()?;
-    let (hour, numbers) = values.split_first()?;
-    let hour = Hour::from_name(hour.as_str()?)?;
-    if numbers.len() != columns.len() {
-        return None;
-    }
+fn parse(line: &str) -> Option<(Hour, Counts)> {
+    let line: CountLine = serde_json::from_str(line.strip_suffix('\n')?).ok()?;
     let mut counts = Counts::default();
-    for (column, number) in columns.iter().zip(numbers) {
-        let number = number.as_u64()?;
-        if let Some(counted) = column {
-            counts.add(*counted, number);
+    for (name, number) in line.counts {
+        if let Some(counted) = Counted::from_name(&name) {
+            counts.add(counted, number);
         }
     }
-    Some((hour, counts))
+    Some((Hour::from_name(&line.hour)?, counts))
 }
 
 /// The task that keeps hourly counts.

@@ -11,11 +11,13 @@ use std::time::Duration;
 use crate::domain::secret::Secret;
 use crate::ports::Entropy;
 
+use super::admin_socket;
+use super::counts;
 use super::files::{
     Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, is_irregular, remove_for_good,
     sync_parent, write_whole,
 };
-use super::ledger::record::{self, LEDGER, Preview, old_journal, preview};
+use super::ledger::record::{self, LEDGER, Preview, preview};
 use super::open_error::OpenError;
 use super::system::{SystemEntropy, user_id};
 
@@ -30,12 +32,76 @@ pub(super) const INDEX: &str = "index";
 /// Where a backup is unpacked before it is put in place.
 pub(super) const RESTORING: &str = "restoring";
 const WINDOWS: &str = "windows";
-const COUNTS: &str = "counts";
+const COUNTS: &str = "counts.jsonl";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 pub(super) const ACCEPT_DAMAGE: &str = "accept-damage";
 const ACCEPT_EMPTY: &str = "accept-empty";
 
 const ACCEPTANCES: [&str; 3] = [ACCEPT_NEW_SECRET, ACCEPT_DAMAGE, ACCEPT_EMPTY];
+
+/// A file or directory in a data directory.
+pub(super) struct DirEntry {
+    pub(super) name: &'static str,
+    /// Whether a start is refused if it is there and no regular file.
+    must_be_file: bool,
+    /// Whether `status` tells its size.
+    is_measured: bool,
+    /// The largest size in bytes that a backup takes; `None` if no backup takes it.
+    pub(super) backup_bytes_max: Option<u64>,
+}
+
+/// What the service keeps in a data directory: backups, restores, sizes and checks walk it. What replaces an
+/// entry or was set aside has its name with another ending.
+static ENTRIES: &[DirEntry] = &[
+    entry(LOCK).file(),
+    entry(LEDGER).file().measured().backed_up(u64::MAX),
+    entry(SECRET).file().backed_up(32),
+    entry(INDEX).measured(),
+    entry(WINDOWS).measured(),
+    entry(COUNTS).measured().backed_up(counts::FILE_BYTES_MAX),
+    entry(RESTORING),
+    entry(admin_socket::NAME),
+    entry(ACCEPT_NEW_SECRET).file(),
+    entry(ACCEPT_DAMAGE).file(),
+    entry(ACCEPT_EMPTY).file(),
+];
+
+const fn entry(name: &'static str) -> DirEntry {
+    DirEntry {
+        name,
+        must_be_file: false,
+        is_measured: false,
+        backup_bytes_max: None,
+    }
+}
+
+impl DirEntry {
+    const fn file(mut self) -> Self {
+        self.must_be_file = true;
+        self
+    }
+
+    const fn measured(mut self) -> Self {
+        self.is_measured = true;
+        self
+    }
+
+    const fn backed_up(mut self, bytes_max: u64) -> Self {
+        self.backup_bytes_max = Some(bytes_max);
+        self
+    }
+}
+
+/// The files that a backup takes.
+pub(super) fn backup_entries() -> impl Iterator<Item = &'static DirEntry> {
+    let entries = ENTRIES.iter();
+    entries.filter(|entry| entry.backup_bytes_max.is_some())
+}
+
+/// The names of all that the service keeps in a data directory.
+pub fn entry_names() -> impl Iterator<Item = &'static str> {
+    ENTRIES.iter().map(|entry| entry.name)
+}
 
 /// A locked data directory with its secret.
 #[derive(Debug)]
@@ -100,7 +166,7 @@ impl DataDir {
         self.path.join(WINDOWS)
     }
 
-    /// The directory of the hourly counts.
+    /// The file of the hourly counts.
     pub fn counts(&self) -> PathBuf {
         self.path.join(COUNTS)
     }
@@ -222,9 +288,9 @@ impl NodeDir {
 /// When something cannot be looked at.
 pub fn sizes(path: &Path) -> io::Result<Vec<(String, u64)>> {
     let mut sizes = Vec::new();
-    for name in [LEDGER, INDEX, WINDOWS, COUNTS] {
-        match size(&path.join(name)) {
-            Ok(bytes) => sizes.push((name.to_owned(), bytes)),
+    for entry in ENTRIES.iter().filter(|entry| entry.is_measured) {
+        match size(&path.join(entry.name)) {
+            Ok(bytes) => sizes.push((entry.name.to_owned(), bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -257,7 +323,6 @@ fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
         directory.join(RESTORING),
         directory.join(SECRET),
         directory.join(INDEX),
-        old_journal(&ledger),
     ];
     let evidence = traces.into_iter().find(|it| it.symlink_metadata().is_ok());
     match evidence {
@@ -281,12 +346,9 @@ fn refuse_irregular(directory: &Path) -> Result<(), OpenError> {
         let error = io::ErrorKind::NotADirectory.into();
         return Err(OpenError::io("open", directory)(error));
     }
-    let ledger = directory.join(LEDGER);
-    let secret = directory.join(SECRET);
-    let lock = directory.join(LOCK);
-    let mut paths = vec![lock, secret, old_journal(&ledger), ledger];
-    paths.extend(ACCEPTANCES.map(|name| directory.join(name)));
-    match paths.into_iter().find(|path| is_irregular(path)) {
+    let files = ENTRIES.iter().filter(|entry| entry.must_be_file);
+    let mut paths = files.map(|entry| directory.join(entry.name));
+    match paths.find(|path| is_irregular(path)) {
         Some(path) => Err(OpenError::Irregular(path)),
         None => Ok(()),
     }
@@ -326,8 +388,7 @@ pub(super) fn create_private(path: &Path) -> io::Result<()> {
 }
 
 /// Locks the directory and the file `lock` in it. The directory, because `lock` can be removed and
-/// created again; the file, because earlier versions lock only that, and because some file systems
-/// cannot lock directories.
+/// created again; the file, because some file systems cannot lock directories.
 pub(super) fn lock(path: &Path) -> Result<[File; 2], OpenError> {
     let directory = File::open(path).map_err(OpenError::io("open", path))?;
     match take(&directory) {

@@ -100,19 +100,19 @@ pub enum OpenError {
     /// No random bytes to make a secret of.
     #[error("cannot make a secret: {0}")]
     Entropy(#[from] EntropyError),
-    /// The ledger was written by a later version.
+    /// The ledger was written by another version.
     #[error(
-        "{} has format {format}, but this version reads up to format {newest}: start the version that wrote it, or a newer one; to go \
-         back to this version, restore a backup that it made",
+        "{} has format {format}, but this version reads format {own}: start the version that wrote it, or \
+         restore a backup that this version made",
         path.display()
     )]
-    NewerFormat {
+    ForeignFormat {
         /// The ledger's path.
         path: PathBuf,
         /// Its format.
         format: u64,
-        /// The newest format that this version reads.
-        newest: u64,
+        /// The format that this version reads.
+        own: u64,
     },
     /// The ledger lost something that was acknowledged.
     #[error(

@@ -55,7 +55,7 @@ pub(super) async fn restore(args: RestoreArgs, data_dir: &Path) -> Result<Done, 
     };
     let fields = [
         ("Entries", grouped(restored.entries)),
-        ("Months of counts", restored.months.to_string()),
+        ("Files", restored.files.join(", ")),
     ];
     print(form, &restored, &fields)
 }

@@ -16,10 +16,6 @@ const PREFIX: &str = "lak_";
 const RANDOM_LEN: usize = 30;
 const CHECK_LEN: usize = 6;
 const KEY_LEN: usize = PREFIX.len() + RANDOM_LEN + CHECK_LEN;
-/// How many characters of a fingerprint name a key without an id.
-const NAME_DIGITS: usize = 12;
-/// What the name of a key without an id begins with.
-const NAME_PREFIX: &str = "fp:";
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// An API key with valid form and check digits. It may be unknown, expired or revoked.
@@ -121,13 +117,6 @@ impl Fingerprint {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
-
-    /// What people see instead of a public id: `fp:` and the first 12 hexadecimal digits.
-    pub fn name(&self) -> String {
-        let digits = blake3::Hash::from_bytes(self.0).to_hex();
-        let first = digits.chars().take(NAME_DIGITS);
-        NAME_PREFIX.chars().chain(first).collect()
-    }
 }
 
 impl fmt::Debug for Fingerprint {
@@ -164,51 +153,42 @@ impl fmt::Display for KeyId {
 /// What an operator names a key by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyName {
-    /// Its public id, or [`Fingerprint::name`]. If several keys happen to have the same id, it is the name
-    /// of the first.
-    Public(String),
+    /// Its public id. If several keys happen to have the same one, it names the first.
+    Public(KeyId),
     /// The key itself.
     Whole(ApiKey),
 }
 
 /// The text names no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "not a key: give the 8 characters after lak_, fp: with 12 hexadecimal digits, or the whole key"
-)]
+#[error("not a key: give the 8 characters after lak_, or the whole key")]
 pub struct KeyNameError;
 
 impl KeyName {
-    /// Reads an id, `fp:` with 12 digits, or a whole key.
+    /// Reads an id or a whole key.
     ///
     /// # Errors
-    /// [`KeyNameError`] when it is none of them.
+    /// [`KeyNameError`] when it is neither.
     pub fn parse(text: &str) -> Result<Self, KeyNameError> {
         if let Ok(key) = ApiKey::parse(text) {
             return Ok(Self::Whole(key));
         }
-        let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        let digits = text.strip_prefix(NAME_PREFIX);
-        if digits.is_some_and(|it| it.len() == NAME_DIGITS && it.bytes().all(is_hex)) {
-            return Ok(Self::Public(text.to_owned()));
-        }
-        let id = KeyId::parse(text).ok_or(KeyNameError)?;
-        Ok(Self::Public(id.to_string()))
+        KeyId::parse(text).map(Self::Public).ok_or(KeyNameError)
     }
 
     /// Whether it names this key.
     pub fn is_of(&self, record: &KeyRecord) -> bool {
         match self {
-            Self::Public(name) => record.name() == *name || record.fingerprint.name() == *name,
+            Self::Public(id) => record.id == *id,
             Self::Whole(key) => record.fingerprint == key.fingerprint(),
         }
     }
 
-    /// The name as it may be shown.
-    pub fn public(&self) -> String {
+    /// The key's public id.
+    pub fn id(&self) -> KeyId {
         match self {
-            Self::Public(name) => name.clone(),
-            Self::Whole(key) => key.id().to_string(),
+            Self::Public(id) => *id,
+            Self::Whole(key) => key.id(),
         }
     }
 }
@@ -218,8 +198,8 @@ impl KeyName {
 pub struct KeyRecord {
     /// Identifies the key.
     pub fingerprint: Fingerprint,
-    /// Its public id. Keys that were issued by earlier versions have none.
-    pub id: Option<KeyId>,
+    /// Its public id.
+    pub id: KeyId,
     /// The caller's name for it.
     pub label: Option<Label>,
     /// When it was issued.
@@ -231,12 +211,6 @@ pub struct KeyRecord {
 }
 
 impl KeyRecord {
-    /// What people see: the public id, or `fp:` and 12 digits of the fingerprint.
-    pub fn name(&self) -> String {
-        self.id
-            .map_or_else(|| self.fingerprint.name(), |id| id.to_string())
-    }
-
     /// What has become of the key at `now`. A revoked key stays revoked after it has expired.
     pub fn state(&self, now: Timestamp) -> KeyState {
         match self.revoked_at {
@@ -361,10 +335,10 @@ mod tests {
         assert_eq!(unbiased(255), None);
     }
 
-    fn record(key: &ApiKey, id: Option<KeyId>) -> KeyRecord {
+    fn record(key: &ApiKey) -> KeyRecord {
         KeyRecord {
             fingerprint: key.fingerprint(),
-            id,
+            id: key.id(),
             label: None,
             issued_at: Timestamp::from_ms(0),
             expires_at: Timestamp::from_ms(1),
@@ -373,22 +347,17 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_named_by_its_id_its_fingerprint_or_itself() {
+    fn a_key_is_named_by_its_id_or_itself() {
         let (key, other) = (key(5), key(6));
         assert_eq!(key.id().to_string(), key.expose()[4..12]);
-        let (new, old) = (record(&key, Some(key.id())), record(&key, None));
-        let others = record(&other, Some(other.id()));
-        assert_eq!(new.name(), key.expose()[4..12]);
-        assert_eq!(old.name(), key.fingerprint().name());
-        for (text, names_new, names_old) in [
-            (new.name(), true, false),
-            (key.expose()[..12].to_owned(), true, false),
-            (old.name(), true, true),
-            (key.expose().to_owned(), true, true),
+        for text in [
+            key.id().to_string(),
+            key.expose()[..12].to_owned(),
+            key.expose().to_owned(),
         ] {
             let name = KeyName::parse(&text).unwrap();
-            assert_eq!((name.is_of(&new), name.is_of(&old)), (names_new, names_old));
-            assert!(!name.is_of(&others));
+            assert!(name.is_of(&record(&key)) && !name.is_of(&record(&other)));
+            assert_eq!(name.id(), key.id());
         }
     }
 
@@ -401,11 +370,7 @@ mod tests {
             "1234567",
             "123456789",
             "1234 678",
-            "fp:",
-            "fp:0123456789a",
-            "fp:0123456789abc",
             "fp:0123456789AB",
-            "fp:0123456789ag",
             "ééééé",
             &key[..39],
             &key.to_uppercase(),

@@ -60,7 +60,7 @@ impl EmailAddress {
         Ok(Self(address))
     }
 
-    /// A stored address. An earlier version may have parsed it by other rules.
+    /// A stored address, which was parsed before it was stored.
     pub const fn from_stored(address: String) -> Self {
         Self(address)
     }

@@ -1,71 +1,33 @@
 //! How much happened in each hour.
 
+use super::macros::names;
 use super::time::Timestamp;
 
-/// What is counted by the hour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Counted {
-    /// Requests that were answered.
-    Requests = 0,
-    /// Those answered with an error of the client, refusals among them.
-    ClientErrors = 1,
-    /// Those answered with an error of the service.
-    ServerErrors = 2,
-    /// Charges that a policy refused.
-    Refusals = 3,
-    /// Sign-ups of new addresses, or those that a provider took.
-    SignUps = 4,
-    /// Sign-ups of addresses that were signed up already.
-    Renewals = 5,
-    /// Keys that were issued.
-    Keys = 6,
-    /// Agents that were registered.
-    Agents = 7,
-    /// Chat turns that were answered.
-    Chats = 8,
-    /// Chat turns without an answer.
-    FailedChats = 9,
-    /// Charges that were refunded.
-    Refunds = 10,
-}
-
-impl Counted {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
-        Self::Requests,
-        Self::ClientErrors,
-        Self::ServerErrors,
-        Self::Refusals,
-        Self::SignUps,
-        Self::Renewals,
-        Self::Keys,
-        Self::Agents,
-        Self::Chats,
-        Self::FailedChats,
-        Self::Refunds,
-    ];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Requests => "requests",
-            Self::ClientErrors => "client_errors",
-            Self::ServerErrors => "server_errors",
-            Self::Refusals => "refusals",
-            Self::SignUps => "sign_ups",
-            Self::Renewals => "renewals",
-            Self::Keys => "keys",
-            Self::Agents => "agents",
-            Self::Chats => "chats",
-            Self::FailedChats => "failed_chats",
-            Self::Refunds => "refunds",
-        }
-    }
-
-    /// The one with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == name)
+names! {
+    /// What is counted by the hour.
+    pub enum Counted {
+        /// Requests that were answered.
+        Requests => "requests",
+        /// Those answered with an error of the client, refusals among them.
+        ClientErrors => "client_errors",
+        /// Those answered with an error of the service.
+        ServerErrors => "server_errors",
+        /// Charges that a policy refused.
+        Refusals => "refusals",
+        /// Sign-ups of new addresses, or those that a provider took.
+        SignUps => "sign_ups",
+        /// Sign-ups of addresses that were signed up already.
+        Renewals => "renewals",
+        /// Keys that were issued.
+        Keys => "keys",
+        /// Agents that were registered.
+        Agents => "agents",
+        /// Chat turns that were answered.
+        Chats => "chats",
+        /// Chat turns without an answer.
+        FailedChats => "failed_chats",
+        /// Charges that were refunded.
+        Refunds => "refunds",
     }
 }
 
@@ -136,9 +98,9 @@ impl Hour {
     /// Its date and hour, such as `2026-11-23T01`. The first 7 characters are its month. Empty beyond
     /// the year 9999.
     pub fn name(self) -> String {
-        let mut name = self.start().to_rfc3339();
-        name.truncate("2026-11-23T01".len());
-        name
+        let start = self.start().to_rfc3339();
+        let hour = start.split_once(':').map(|(hour, _minutes)| hour);
+        hour.unwrap_or_default().to_owned()
     }
 
     /// When it began.
@@ -152,7 +114,7 @@ impl Hour {
         Self(self.0.saturating_add(1))
     }
 
-    /// The hour so many hours before.
+    /// The hour that was this many `hours` before.
     #[must_use]
     pub const fn minus(self, hours: u64) -> Self {
         Self(self.0.saturating_sub(hours))

@@ -28,9 +28,9 @@ struct AgentRow {
 impl From<&RevokedRegistration> for AgentRow {
     fn from(revoked: &RevokedRegistration) -> Self {
         Self {
-            client_id: revoked.name(),
+            client_id: revoked.registration.client_id(),
             revoked_at: revoked.revoked_at.to_rfc3339(),
-            expires_at: revoked.expires_at.to_rfc3339(),
+            expires_at: revoked.registration.expires_at().to_rfc3339(),
         }
     }
 }

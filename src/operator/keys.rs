@@ -45,7 +45,7 @@ impl KeyRow {
             KeyState::Revoked => "revoked",
         };
         Self {
-            id: record.name(),
+            id: record.id.to_string(),
             label: record.label.as_ref().map(|label| label.as_str().to_owned()),
             state: state.to_owned(),
             issued_at: record.issued_at.to_rfc3339(),
@@ -77,7 +77,7 @@ pub struct KeyAnswer {
 impl KeyAnswer {
     fn unknown(name: &KeyName) -> Self {
         Self {
-            id: name.public(),
+            id: name.id().to_string(),
             result: "unknown".to_owned(),
             key: None,
         }

@@ -53,7 +53,7 @@ pub async fn issue_key(
     };
     let record = KeyRecord {
         fingerprint: key.fingerprint(),
-        id: Some(key.id()),
+        id: key.id(),
         label,
         issued_at: now,
         expires_at: now.plus_ms(lifetime_ms),

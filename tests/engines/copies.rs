@@ -29,23 +29,16 @@ fn contacts() -> Vec<Contact> {
 fn keys() -> [KeyRecord; 3] {
     let mut keys = [1, 2, 3].map(|seed| key_record(seed, Some("build")));
     keys[0].revoked_at = Some(START);
-    // As earlier versions issued them.
-    keys[1].id = None;
     keys[2].label = None;
     keys
 }
 
 fn revocations() -> [RevokedRegistration; 2] {
     let revoked = |seed| RevokedRegistration {
-        fingerprint: registration(seed).fingerprint(),
-        registration: Some(registration(seed)),
+        registration: registration(seed),
         revoked_at: START,
-        expires_at: registration(seed).expires_at(),
     };
-    let mut revoked = [2, 1].map(revoked);
-    // As earlier versions recorded it.
-    revoked[0].registration = None;
-    revoked
+    [2, 1].map(revoked)
 }
 
 #[tokio::test]

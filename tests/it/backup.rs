@@ -18,7 +18,7 @@ use tar::{Archive, Builder, EntryType, Header};
 use crate::fixtures::{House, Opened, START, imported, key_record, listed, sign_up};
 use crate::ledger::contents;
 
-const MONTH: &str = "counts/2026-11.jsonl";
+const COUNTS: &str = "counts.jsonl";
 
 async fn furnished(house: &House) -> Opened {
     let opened = house.open();
@@ -26,9 +26,8 @@ async fn furnished(house: &House) -> Opened {
         opened.sign_up(name).await.unwrap();
     }
     opened.store.issue(key_record(1, None)).await.unwrap();
-    fs::create_dir(house.file("counts")).unwrap();
-    fs::write(house.file(MONTH), "[\"hour\"]\n").unwrap();
-    fs::write(house.file("counts/notes.txt"), "private").unwrap();
+    fs::write(house.file(COUNTS), "{}\n").unwrap();
+    fs::write(house.file("notes.txt"), "private").unwrap();
     opened
 }
 
@@ -118,22 +117,22 @@ async fn a_backup_of_a_running_service_is_restored_with_everything_in_it() {
     let archive = backup(&house);
     opened.sign_up("later").await.unwrap();
     let names: Vec<_> = files(&archive).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["ledger.jsonl", "secret", MONTH, "SHA256SUMS"]);
+    assert_eq!(names, ["ledger.jsonl", "secret", COUNTS, "SHA256SUMS"]);
 
     let other = House::new();
     let restored = restore(&other.path, &archive[..]).unwrap();
-    assert_eq!((restored.entries, restored.months), (4, 1));
+    assert_eq!(restored.entries, 4);
+    assert_eq!(restored.files, [COUNTS, "ledger.jsonl", "secret"]);
     for (path, mode) in [
         (other.path.clone(), 0o700),
-        (other.file("counts"), 0o700),
         (other.file("ledger.jsonl"), 0o600),
         (other.file("secret"), 0o600),
-        (other.file(MONTH), 0o600),
+        (other.file(COUNTS), 0o600),
     ] {
         let found = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(found, mode, "{}", path.display());
     }
-    assert_eq!(fs::read(other.file(MONTH)).unwrap(), b"[\"hour\"]\n");
+    assert_eq!(fs::read(other.file(COUNTS)).unwrap(), b"{}\n");
     assert!(!other.file("restoring").exists());
     let copy = other.open();
     copy.assert_has(&["ada", "bob"], &["later"]).await;
@@ -159,13 +158,10 @@ async fn an_archive_packed_by_hand_is_taken_and_one_of_a_stopped_directory_is_th
     assert_eq!(files(&backup(&house)), files(&archive));
 
     let mut builder = Builder::new(Vec::new());
-    for (name, kind) in [
-        ("./", EntryType::Directory),
-        ("./counts/", EntryType::Directory),
-    ] {
-        let mut header = header(kind, 0);
-        builder.append_data(&mut header, name, io::empty()).unwrap();
-    }
+    let mut directory = header(EntryType::Directory, 0);
+    builder
+        .append_data(&mut directory, "./", io::empty())
+        .unwrap();
     for (name, content) in files(&archive).into_iter().rev() {
         let mut header = header(EntryType::Regular, content.len());
         let name = format!("./{name}");
@@ -306,15 +302,18 @@ async fn foreign_files_links_and_doubles_in_an_archive_are_refused() {
         ("/tmp/evil", "does not belong"),
         ("counts/../../evil", "does not belong"),
         ("index/1/db", "does not belong"),
-        ("counts/2026-1x.jsonl", "does not belong"),
+        ("counts", "does not belong"),
+        ("windows", "does not belong"),
         ("a\nb", "does not belong"),
         ("ledger.jsonl", "twice"),
-        ("counts/2026-10.jsonl", "does not name"),
     ] {
         check_refused(&whole.with(name, b"x"), reason);
     }
-    let large = vec![b' '; 1024 * 1024 + 1];
-    check_refused(&whole.with("counts/2026-10.jsonl", &large), "too large");
+    let others = whole.without(COUNTS);
+    let unnamed = Contents(summed(others.0.clone())).with(COUNTS, b"x");
+    check_refused(&unnamed, "does not name");
+    let large = vec![b' '; 32 * 1024 * 1024 + 1];
+    check_refused(&others.with(COUNTS, &large), "too large");
     for kind in [
         EntryType::Symlink,
         EntryType::Link,
@@ -465,12 +464,11 @@ async fn a_restore_that_is_killed_leaves_a_directory_that_does_not_start() {
         });
         placed.collect()
     };
-    left.push(place(&[MONTH]));
-    left.push(place(&[MONTH, "secret"]));
+    left.push(place(&[COUNTS]));
+    left.push(place(&[COUNTS, "secret"]));
     for files in left {
         let other = House::new();
-        fs::create_dir_all(other.file("restoring/counts")).unwrap();
-        fs::create_dir_all(other.file("counts")).unwrap();
+        fs::create_dir_all(other.file("restoring")).unwrap();
         for (path, content) in files {
             let name = path.strip_prefix(&target.path).unwrap();
             let path = other.path.join(name);

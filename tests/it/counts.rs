@@ -24,33 +24,33 @@ use crate::twins::{ManualClock, MemoryCountStore};
 /// When a minute's counts have been kept.
 const MINUTE: Duration = Duration::from_millis(60_010);
 
-/// A directory of counts for each test.
+/// A directory for each test, with a file of counts in it.
 struct Files {
-    _root: TempDir,
-    dir: PathBuf,
+    root: TempDir,
+    path: PathBuf,
 }
 
 impl Files {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let dir = root.path().join("counts");
-        Self { _root: root, dir }
+        let path = root.path().join("counts.jsonl");
+        Self { root, path }
     }
 
     fn open(&self) -> FileCountStore {
-        FileCountStore::open(&self.dir)
+        FileCountStore::open(&self.path)
     }
 
     fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.dir).unwrap();
+        let entries = fs::read_dir(&self.root).unwrap();
         let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
         let mut names: Vec<_> = entries.map(|it| name(it).into_string().unwrap()).collect();
         names.sort();
         names
     }
 
-    fn november(&self) -> PathBuf {
-        self.dir.join("2026-11.jsonl")
+    fn text(&self) -> String {
+        fs::read_to_string(&self.path).unwrap()
     }
 }
 
@@ -66,98 +66,98 @@ async fn all(store: &dyn CountStore) -> Vec<HourlyCounts> {
 async fn a_restart_finds_what_was_counted() {
     let files = Files::new();
     let store = files.open();
-    store.add(Hour::of(NOW), &counts(3)).await.unwrap();
-    store
-        .add(Hour::of(NOW).minus(24 * 25), &counts(4))
-        .await
-        .unwrap();
-    store.add(Hour::of(NOW).minus(1), &counts(0)).await.unwrap();
-    assert_eq!(files.names(), ["2026-10.jsonl", "2026-11.jsonl"]);
+    let now = Hour::of(NOW);
+    for (hour, number) in [
+        (now, 3),
+        (now.minus(24 * 25), 4),
+        (now.minus(1), 0),
+        (now, 5),
+    ] {
+        store.add(hour, &counts(number)).await.unwrap();
+    }
     let before = all(&store).await;
     assert_eq!(before.len(), 3);
+    let mut sum = counts(3);
+    sum.add_all(&counts(5));
+    assert_eq!(before[2].counts, sum);
     drop(store);
     let (store, log) = logged(|| files.open());
     assert_eq!(all(&store).await, before);
     assert_eq!(log, "");
+    assert_eq!(files.text().lines().count(), 4);
 }
 
 #[tokio::test]
-async fn four_hundred_days_of_a_busy_site_are_half_a_megabyte() {
+async fn the_file_is_written_anew_now_and_then_and_without_what_is_too_old() {
+    let files = Files::new();
+    let now = Hour::of(NOW);
+    // A minute a line, for a week.
+    let line = format!(
+        "{{\"hour\":\"{}\",\"counts\":{{\"keys\":1}}}}\n",
+        now.name()
+    );
+    let old = line.replace(&now.name(), &now.minus(KEPT_HOURS + 1).name());
+    fs::write(&files.path, old + &line.repeat(9_998)).unwrap();
+    let (store, log) = logged(|| files.open());
+    assert_eq!(log, "");
+    let mut one = Counts::default();
+    one.add(Counted::Keys, 1);
+    store.add(now, &one).await.unwrap();
+    assert_eq!(files.text().lines().count(), 10_000);
+    store.add(now, &one).await.unwrap();
+    assert_eq!(files.text(), line.replace(":1}", ":10000}"));
+    assert_eq!(all(&files.open()).await, all(&store).await);
+    store.add(now, &one).await.unwrap();
+    assert_eq!(files.text().lines().count(), 2);
+}
+
+#[tokio::test]
+async fn four_hundred_days_of_a_busy_site_are_two_megabytes() {
     let files = Files::new();
     let mut busy = Counts::default();
-    for (counted, number) in [
-        (Counted::Requests, 120_000),
-        (Counted::ClientErrors, 4000),
-        (Counted::ServerErrors, 10),
-        (Counted::Refusals, 2500),
-        (Counted::SignUps, 300),
-        (Counted::Renewals, 60),
-        (Counted::Keys, 40),
-        (Counted::Agents, 20),
-        (Counted::Chats, 200),
-        (Counted::FailedChats, 5),
-        (Counted::Refunds, 9),
-    ] {
-        busy.add(counted, number);
+    for counted in Counted::ALL {
+        busy.add(counted, 12_000);
     }
-    let hours = (0..KEPT_HOURS).map(|before| Hour::of(NOW).minus(before));
-    let mut lines = std::collections::BTreeMap::<String, String>::new();
-    for hour in hours {
-        let numbers: Vec<_> = busy.iter().map(|(_, number)| number.to_string()).collect();
-        let name = hour.name();
-        let line = format!("[\"{name}\",{}]\n", numbers.join(","));
-        *lines.entry(name[..7].to_owned()).or_default() += &line;
-    }
-    let names = Counted::ALL.map(|it| format!("\"{}\"", it.as_str()));
-    fs::create_dir(&files.dir).unwrap();
-    for (month, text) in lines {
-        let text = format!("[\"hour\",{}]\n{text}", names.join(","));
-        fs::write(files.dir.join(month + ".jsonl"), text).unwrap();
-    }
+    let store = files.open();
+    store.add(Hour::of(NOW), &busy).await.unwrap();
+    let hours = (0..KEPT_HOURS).map(|before| Hour::of(NOW).minus(before).name());
+    let one = files.text();
+    let text: String = hours
+        .map(|name| one.replace(&Hour::of(NOW).name(), &name))
+        .collect();
+    assert!(
+        (1_500_000..2_500_000).contains(&text.len()),
+        "{}",
+        text.len()
+    );
+    fs::write(&files.path, &text).unwrap();
     let (store, log) = logged(|| files.open());
     assert_eq!((all(&store).await.len(), log.as_str()), (9600, ""));
     let next = Hour::of(NOW.plus_ms(3_600_000));
     store.add(next, &busy).await.unwrap();
     assert_eq!(all(&store).await.len(), 9600);
-    let size = |name: &String| fs::metadata(files.dir.join(name)).unwrap().len();
-    let bytes: u64 = files.names().iter().map(size).sum();
-    assert!((400_000..600_000).contains(&bytes), "{bytes}");
-}
-
-#[tokio::test]
-async fn months_that_are_too_old_are_removed() {
-    let files = Files::new();
-    let store = files.open();
-    let old = Hour::of(NOW).minus(KEPT_HOURS + 24 * 40);
-    store.add(old, &counts(1)).await.unwrap();
-    assert_eq!(files.names().len(), 1);
-    store.add(Hour::of(NOW), &counts(1)).await.unwrap();
-    assert_eq!(files.names(), ["2026-11.jsonl"]);
-    drop(store);
-    assert_eq!(all(&files.open()).await.len(), 1);
 }
 
 #[tokio::test]
 async fn bad_lines_are_set_aside_and_the_others_kept() {
     let good = counts(3);
     for bad in [
-        "",
-        "{}",
-        "[]",
-        "nonsense",
-        "[\"2026-11-21T13\"]",
-        "[\"2026-11-21T13\",1,2,3,4,5,6,7,8,9,10,-11]",
-        "[\"2026-11-21T13\",1,2,3,4,5,6,7,8,9,10,11,12]",
-        "[\"2026-11-21T25\",1,2,3,4,5,6,7,8,9,10,11]",
-        // Another month's, and an hour that is there.
-        "[\"2026-10-21T13\",1,2,3,4,5,6,7,8,9,10,11]",
-        "[\"2026-11-21T12\",1,2,3,4,5,6,7,8,9,10,11]",
+        "\n",
+        "{}\n",
+        "[]\n",
+        "nonsense\n",
+        "{\"hour\":\"2026-11-21T13\"}\n",
+        "{\"hour\":\"2026-11-21T13\",\"counts\":{\"keys\":-1}}\n",
+        "{\"hour\":\"2026-11-21T13\",\"counts\":{\"keys\":1},\"more\":1}\n",
+        "{\"hour\":\"2026-11-21T25\",\"counts\":{\"keys\":1}}\n",
+        // The end of a write that was broken off.
+        "{\"hour\":\"2026-11-21T13\",\"counts\":{\"keys\":1}}",
     ] {
         let files = Files::new();
         files.open().add(Hour::of(NOW), &good).await.unwrap();
-        let whole = fs::read_to_string(files.november()).unwrap();
-        let damaged = format!("{whole}{bad}\n");
-        fs::write(files.november(), &damaged).unwrap();
+        let whole = files.text();
+        let damaged = format!("{whole}{bad}");
+        fs::write(&files.path, &damaged).unwrap();
         let (store, log) = logged(|| files.open());
         assert!(
             log.contains("WARN") && log.contains("bad_lines=1"),
@@ -165,10 +165,9 @@ async fn bad_lines_are_set_aside_and_the_others_kept() {
         );
         let found = all(&store).await;
         assert_eq!((found.len(), found[0].counts), (1, good), "{bad}");
-        assert_eq!(files.names(), ["2026-11.bad.1", "2026-11.jsonl"], "{bad}");
-        let kept = fs::read_to_string(files.dir.join("2026-11.bad.1")).unwrap();
-        assert_eq!(kept, damaged);
-        assert_eq!(fs::read_to_string(files.november()).unwrap(), whole);
+        assert_eq!(files.names(), ["counts.bad.1", "counts.jsonl"], "{bad}");
+        let kept = fs::read_to_string(files.path.with_extension("bad.1")).unwrap();
+        assert_eq!((kept, files.text()), (damaged, whole), "{bad}");
         let (_, log) = logged(|| files.open());
         assert_eq!(log, "", "{bad}");
     }
@@ -177,39 +176,32 @@ async fn bad_lines_are_set_aside_and_the_others_kept() {
 #[tokio::test]
 async fn a_file_that_is_none_of_ours_is_set_aside() {
     type Make = fn(&Path);
-    let makes: [Make; 6] = [
-        |path| fs::write(path, "").unwrap(),
-        |path| fs::write(path, "[\"day\",\"requests\"]\n").unwrap(),
+    let makes: [Make; 5] = [
+        |path| fs::write(path, "[\"hour\",\"requests\"]\n").unwrap(),
         |path| fs::write(path, [0xff; 100]).unwrap(),
-        |path| fs::write(path, "\n".repeat(2_000_000)).unwrap(),
+        |path| fs::write(path, "\n".repeat(40_000_000)).unwrap(),
         |path| fs::create_dir(path).unwrap(),
         make_fifo,
     ];
     for make in makes {
         let files = Files::new();
-        fs::create_dir(&files.dir).unwrap();
-        make(&files.november());
-        fs::write(files.dir.join("notes.txt"), "mine").unwrap();
+        make(&files.path);
         let (store, log) = logged(|| files.open());
         assert!(
-            log.contains("WARN") && log.contains("2026-11.bad.1"),
+            log.contains("WARN") && log.contains("counts.bad.1"),
             "{log}"
         );
         assert_eq!(all(&store).await, []);
         store.add(Hour::of(NOW), &counts(1)).await.unwrap();
-        assert_eq!(
-            files.names(),
-            ["2026-11.bad.1", "2026-11.jsonl", "notes.txt"]
-        );
+        assert_eq!(files.names(), ["counts.bad.1", "counts.jsonl"]);
     }
 }
 
 #[tokio::test]
-async fn columns_of_a_later_version_are_passed_over() {
+async fn counts_of_a_later_version_are_passed_over() {
     let files = Files::new();
-    fs::create_dir(&files.dir).unwrap();
-    let text = "[\"hour\",\"tokens\",\"keys\"]\n[\"2026-11-21T12\",7,5]\n";
-    fs::write(files.november(), text).unwrap();
+    let text = "{\"hour\":\"2026-11-21T12\",\"counts\":{\"tokens\":7,\"keys\":5}}\n";
+    fs::write(&files.path, text).unwrap();
     let (store, log) = logged(|| files.open());
     let found = all(&store).await;
     assert_eq!(found[0].counts.get(Counted::Keys), 5);
@@ -222,22 +214,32 @@ async fn columns_of_a_later_version_are_passed_over() {
 #[tokio::test]
 async fn what_cannot_be_written_is_not_counted_yet() {
     let files = Files::new();
-    fs::write(&files.dir, "in the way").unwrap();
-    let (store, log) = logged(|| files.open());
-    assert!(log.contains("WARN"), "{log}");
-    let refused = store.add(Hour::of(NOW), &counts(1)).await;
-    assert!(
-        matches!(refused, Err(StoreError::Unavailable(_))),
-        "{refused:?}"
-    );
-    assert_eq!(all(&store).await, []);
-    fs::remove_file(&files.dir).unwrap();
-    store.add(Hour::of(NOW), &counts(1)).await.unwrap();
-    assert_eq!(all(&store).await.len(), 1);
+    let store = files.open();
+    let now = Hour::of(NOW);
+    for is_begun in [false, true] {
+        let before = all(&store).await;
+        let aside = files.path.with_extension("aside");
+        if is_begun {
+            fs::rename(&files.path, &aside).unwrap();
+        }
+        fs::create_dir(&files.path).unwrap();
+        let refused = store.add(now, &counts(1)).await;
+        assert!(
+            matches!(refused, Err(StoreError::Unavailable(_))),
+            "{refused:?}"
+        );
+        assert_eq!(all(&store).await, before);
+        fs::remove_dir(&files.path).unwrap();
+        store.add(now, &counts(1)).await.unwrap();
+    }
+    // Both were counted, though the file was not there for the second.
+    let mut sum = counts(1);
+    sum.add_all(&counts(1));
+    assert_eq!(all(&files.open()).await[0].counts, sum);
     // A data directory that was moved away is not begun anew in its place.
-    let moved = files.dir.with_file_name("data");
-    let store = FileCountStore::open(&moved.join("counts"));
-    let refused = store.add(Hour::of(NOW), &counts(1)).await;
+    let moved = files.root.path().join("data");
+    let store = FileCountStore::open(&moved.join("counts.jsonl"));
+    let refused = store.add(now, &counts(1)).await;
     assert!(refused.is_err() && !moved.exists());
 }
 
@@ -320,7 +322,7 @@ async fn the_program_keeps_its_counts_at_a_stop() {
         program.sign_up("ada@example.com");
         let (status, log) = program.stop(Signal::TERM);
         assert_eq!(status, Some(0), "{log}");
-        let found = all(&FileCountStore::open(&path.join("counts"))).await;
+        let found = all(&FileCountStore::open(&path.join("counts.jsonl"))).await;
         let sum = |counted| found.iter().map(|it| it.counts.get(counted)).sum::<u64>();
         assert_eq!(
             (sum(Counted::SignUps), sum(Counted::Renewals)),

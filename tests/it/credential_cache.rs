@@ -11,6 +11,7 @@ use landing_api::domain::time::Timestamp;
 use landing_api::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 use tokio::sync::Semaphore;
 
+use crate::fixtures::key_record;
 use crate::twins::{ManualClock, MemoryKeyIssuer, MemoryRevocationList};
 
 const START: Timestamp = Timestamp::from_ms(1_800_000_000_000);
@@ -56,12 +57,9 @@ impl Node {
 
 fn key() -> KeyRecord {
     KeyRecord {
-        fingerprint: Fingerprint::from_bytes([1; 32]),
-        id: None,
-        label: None,
         issued_at: START,
         expires_at: START.plus_ms(1_000_000),
-        revoked_at: None,
+        ..key_record(1, None)
     }
 }
 

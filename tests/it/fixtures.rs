@@ -247,7 +247,7 @@ pub(crate) async fn listed<T>(pages: Result<PageStream<T>, StoreError>) -> Vec<T
 pub(crate) fn key_record(seed: u8, label: Option<&str>) -> KeyRecord {
     KeyRecord {
         fingerprint: Fingerprint::from_bytes([seed; 32]),
-        id: KeyId::parse(&format!("Key{seed:05}")),
+        id: KeyId::parse(&format!("Key{seed:05}")).unwrap(),
         label: label.map(|label| Label::parse(label.to_owned()).unwrap()),
         issued_at: Timestamp::from_ms(1_000),
         expires_at: Timestamp::from_ms(1_002_000),

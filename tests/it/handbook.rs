@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use clap::error::ErrorKind;
 use landing_api::config::Invocation;
+use landing_api::config::Topic;
 use landing_api::domain::policy::PolicyName;
 use landing_api::site::tools::Tool;
 
@@ -20,7 +21,12 @@ fn files() -> Vec<PathBuf> {
             files.push(path);
         }
     }
-    assert_eq!(files.len(), 12, "{files:?}");
+    let topics = Topic::list().count();
+    assert_eq!(
+        files.len(),
+        1 + topics,
+        "{files:?}: name each in src/config/handbook.rs"
+    );
     files
 }
 

@@ -68,5 +68,6 @@ mod systemd;
 mod transport;
 #[path = "../support/mod.rs"]
 mod twins;
+mod upgrade;
 mod versions;
 mod window;

@@ -167,7 +167,7 @@ fn mint(seed: u8) -> ApiKey {
 fn record(key: &ApiKey) -> KeyRecord {
     KeyRecord {
         fingerprint: key.fingerprint(),
-        id: Some(key.id()),
+        id: key.id(),
         ..key_record(0, None)
     }
 }

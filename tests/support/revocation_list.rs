@@ -34,14 +34,11 @@ impl RevocationList for MemoryRevocationList {
     ) -> Result<bool, StoreError> {
         self.fault.check()?;
         let mut revoked = lock(&self.revoked);
-        let fingerprint = registration.fingerprint();
-        let is_new = revoked.iter().all(|it| it.fingerprint != fingerprint);
+        let is_new = revoked.iter().all(|it| it.registration != *registration);
         if is_new {
             revoked.push(RevokedRegistration {
-                fingerprint,
-                registration: Some(*registration),
+                registration: *registration,
                 revoked_at: now,
-                expires_at: registration.expires_at(),
             });
         }
         Ok(is_new)
@@ -49,9 +46,8 @@ impl RevocationList for MemoryRevocationList {
 
     async fn is_revoked(&self, registration: &Registration) -> Result<bool, StoreError> {
         self.fault.check()?;
-        let fingerprint = registration.fingerprint();
         let revoked = lock(&self.revoked);
-        Ok(revoked.iter().any(|it| it.fingerprint == fingerprint))
+        Ok(revoked.iter().any(|it| it.registration == *registration))
     }
 
     async fn list(&self) -> Result<PageStream<RevokedRegistration>, StoreError> {

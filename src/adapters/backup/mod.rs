@@ -4,14 +4,13 @@
 //! |---|---|
 //! | `ledger.jsonl` | the ledger up to its last whole batch |
 //! | `secret` | the secret that the ledger's hashes were made with |
-//! | `counts/2026-11.jsonl` | the hourly counts, a file a month |
+//! | `counts.jsonl` | the hourly counts |
 //! | `SHA256SUMS` | the digests of the others, for `sha256sum -c` |
 //!
 //! The index and the limiter's windows are not in it: the first is made from the ledger, the others are
 //! worth nothing later. `write` takes a consistent copy while a service runs, because the ledger only grows.
 
 mod error;
-mod layout;
 mod ledger_secret;
 mod restore;
 mod write;

@@ -12,7 +12,9 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, Entry, EntryType};
 
-use crate::adapters::data_dir::{INDEX, RESTORING, SECRET, create_private, lock, refuse_foreign};
+use crate::adapters::data_dir::{
+    INDEX, RESTORING, SECRET, backup_entries, create_private, lock, refuse_foreign,
+};
 use crate::adapters::files::{
     BUFFER_BYTES, Files as _, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles,
 };
@@ -21,19 +23,19 @@ use crate::adapters::ledger::refusal;
 use crate::adapters::sled_db::remove;
 
 use super::error::BackupError;
-use super::layout::{COUNTS, COUNTS_BYTES_MAX, SUMS, is_month};
 use super::ledger_secret::read_secret;
+use super::write::SUMS;
 
-/// The digests of a hundred years take less.
-const SUMS_BYTES_MAX: u64 = 256 * 1024;
+/// The digests take a hundredth of this.
+const SUMS_BYTES_MAX: u64 = 64 * 1024;
 
 /// What was restored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Restored {
     /// The ledger's entries.
     pub entries: u64,
-    /// The months with counts.
-    pub months: usize,
+    /// The files that were in the archive.
+    pub files: Vec<String>,
 }
 
 /// Restores the archive that `archive` reads into the data directory at `path`, which may be missing and
@@ -61,7 +63,7 @@ pub fn restore(path: &Path, archive: impl Read) -> Result<Restored, BackupError>
             put_in_place(path, &staging, &names)?;
             Ok(Restored {
                 entries: verified.sequence,
-                months: names.len().saturating_sub(2),
+                files: names.into_iter().collect(),
             })
         });
     let removed = remove(&staging).map_err(BackupError::io("remove", &staging));
@@ -74,10 +76,8 @@ pub fn restore(path: &Path, archive: impl Read) -> Result<Restored, BackupError>
 /// Unpacks the archive into the new directory `staging`, and returns the names of its files once their
 /// digests are right.
 fn unpack(archive: impl Read, staging: &Path) -> Result<BTreeSet<String>, BackupError> {
-    for directory in [staging.to_path_buf(), staging.join(COUNTS)] {
-        let created = DirBuilder::new().mode(PRIVATE_DIRECTORY).create(&directory);
-        created.map_err(BackupError::io("create", &directory))?;
-    }
+    let created = DirBuilder::new().mode(PRIVATE_DIRECTORY).create(staging);
+    created.map_err(BackupError::io("create", staging))?;
     let mut archive = Archive::new(archive);
     let (mut digests, mut sums) = (BTreeMap::new(), None);
     for entry in archive.entries().map_err(unreadable)? {
@@ -136,24 +136,25 @@ fn unpack(archive: impl Read, staging: &Path) -> Result<BTreeSet<String>, Backup
     Ok(digests.into_keys().collect())
 }
 
-/// The name of a file that belongs into a data directory. `None` for the directories that tar adds when
+/// The name of a file that belongs into a data directory. `None` for the directory that tar adds when
 /// somebody packs an archive by hand.
 fn name_of<R: Read>(entry: &Entry<'_, R>) -> Result<Option<String>, BackupError> {
     let path = entry.path_bytes();
     let name = String::from_utf8_lossy(&path).into_owned();
     let name = name.strip_prefix("./").unwrap_or(&name);
     let kind = entry.header().entry_type();
-    if kind == EntryType::Directory && ["", COUNTS, "counts/"].contains(&name) {
+    if kind == EntryType::Directory && name.is_empty() {
         return Ok(None);
     }
-    let month = name.strip_prefix("counts/");
-    let size_max = match name {
-        LEDGER => u64::MAX,
-        SECRET => 32,
-        SUMS => SUMS_BYTES_MAX,
-        _ if month.is_some_and(is_month) => COUNTS_BYTES_MAX,
+    let size_max = if name == SUMS {
+        Some(SUMS_BYTES_MAX)
+    } else {
+        let mut entries = backup_entries();
+        entries.find_map(|entry| entry.backup_bytes_max.filter(|_| entry.name == name))
+    };
+    let Some(size_max) = size_max else {
         // The name may be anything, also control characters.
-        _ => return Err(bad(format!("{name:?} does not belong into a backup"))),
+        return Err(bad(format!("{name:?} does not belong into a backup")));
     };
     if kind != EntryType::Regular {
         return Err(bad(format!("{name} is no regular file")));
@@ -209,7 +210,7 @@ fn parse_sums(text: &str) -> Result<BTreeMap<String, String>, BackupError> {
 fn check(staging: &Path) -> Result<Verified, BackupError> {
     let verified = verify(&staging.join(LEDGER), None).map_err(|flaw| match flaw {
         Flaw::Damaged { .. } => bad(format!("its ledger is damaged: {flaw}")),
-        Flaw::Io(_) | Flaw::Newer(_) => refusal(staging, flaw).into(),
+        Flaw::Io(_) | Flaw::Foreign(_) => refusal(staging, flaw).into(),
     })?;
     if verified.torn.is_some() {
         return Err(bad("its ledger ends in an unfinished batch"));
@@ -220,13 +221,10 @@ fn check(staging: &Path) -> Result<Verified, BackupError> {
 
 /// Renames the files to their places, the ledger last, and makes that durable.
 fn put_in_place(path: &Path, staging: &Path, names: &BTreeSet<String>) -> Result<(), BackupError> {
-    sync(&staging.join(COUNTS))?;
     sync(staging)?;
     // An index is of another ledger, and so is the mark of its last clean stop.
     let index = path.join(INDEX);
     remove(&index).map_err(BackupError::io("remove", &index))?;
-    let counts = path.join(COUNTS);
-    create_private(&counts).map_err(BackupError::io("create", &counts))?;
     let others = names
         .iter()
         .map(String::as_str)
@@ -234,7 +232,6 @@ fn put_in_place(path: &Path, staging: &Path, names: &BTreeSet<String>) -> Result
     for name in others {
         rename(&staging.join(name), &path.join(name))?;
     }
-    sync(&counts)?;
     sync(path)?;
     rename(&staging.join(LEDGER), &path.join(LEDGER))?;
     sync(path)

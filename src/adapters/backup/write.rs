@@ -9,18 +9,20 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
-use crate::adapters::data_dir::SECRET;
+use crate::adapters::data_dir::{SECRET, backup_entries};
 use crate::adapters::files::{PRIVATE_FILE, is_irregular, sync_parent};
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
 use crate::adapters::ledger::refusal;
 
 use super::error::BackupError;
-use super::layout::{COUNTS, COUNTS_BYTES_MAX, SUMS, is_month};
 use super::ledger_secret::read_secret;
 
 /// How often the ledger is read when it seems damaged: a running service may just have cut a failed write
 /// off.
 const READINGS_MAX: u32 = 3;
+
+/// The digests of the other files.
+pub(super) const SUMS: &str = "SHA256SUMS";
 
 /// What an archive has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +60,16 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
     archive
         .add(SECRET, 32, Cursor::new(secret))
         .map_err(unwritten)?;
-    for (name, content) in counts(path)? {
-        let length = content.len() as u64;
-        archive
-            .add(&name, length, Cursor::new(content))
-            .map_err(unwritten)?;
+    for entry in backup_entries().filter(|entry| ![LEDGER, SECRET].contains(&entry.name)) {
+        let path = path.join(entry.name);
+        let found = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
+        if found.is_some_and(|found| Some(found.len()) <= entry.backup_bytes_max) {
+            let content = fs::read(&path).map_err(BackupError::io("read", &path))?;
+            let length = content.len() as u64;
+            archive
+                .add(entry.name, length, Cursor::new(content))
+                .map_err(unwritten)?;
+        }
     }
     archive.finish().map_err(unwritten).map(|bytes| Written {
         entries: verified.sequence,
@@ -121,32 +128,6 @@ fn open_ledger(path: &Path) -> Result<(File, Verified), BackupError> {
             Err(flaw) => return Err(refusal(path, flaw).into()),
         }
     }
-}
-
-/// The months of counts in the data directory at `path`, each with its name in the archive.
-fn counts(path: &Path) -> Result<Vec<(String, Vec<u8>)>, BackupError> {
-    let dir = path.join(COUNTS);
-    let entries = match fs::read_dir(&dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(BackupError::io("read", &dir))?,
-    };
-    let mut counts = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(BackupError::io("read", &dir))?;
-        let (path, name) = (entry.path(), entry.file_name());
-        let name = name.to_str().filter(|name| is_month(name));
-        let is_file = entry
-            .metadata()
-            .is_ok_and(|it| it.is_file() && it.len() <= COUNTS_BYTES_MAX);
-        if let Some(name) = name
-            && is_file
-        {
-            let content = fs::read(&path).map_err(BackupError::io("read", &path))?;
-            counts.push((format!("{COUNTS}/{name}"), content));
-        }
-    }
-    counts.sort();
-    Ok(counts)
 }
 
 /// A tar, and the digests of what is in it.

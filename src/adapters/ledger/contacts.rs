@@ -160,8 +160,7 @@ fn signers(kept: &Kept<Event>) -> Signers {
         });
     }
     let last = match &kept.last {
-        // Before format 3 only the first was recorded.
-        Some(Event::ContactSeen { signers, .. }) if !signers.is_empty() => signers,
+        Some(Event::ContactSeen { signers, .. }) => signers,
         _ => first.as_slice(),
     };
     last.iter().copied().map(Into::into).collect()

@@ -60,7 +60,7 @@ fn key_record(kept: Kept<Event>) -> Option<KeyRecord> {
     };
     Some(KeyRecord {
         fingerprint: Fingerprint::from_bytes(key.0),
-        id: id.as_deref().and_then(KeyId::parse),
+        id: KeyId::parse(&id)?,
         // Every recorded label was parsed when the key was issued.
         label: label.and_then(|label| Label::parse(label).ok()),
         issued_at: at,
@@ -99,20 +99,12 @@ impl RevocationList for LedgerStore {
 
 /// Builds the revoked registration from its kept event.
 fn revoked_registration(kept: Kept<Event>) -> Option<RevokedRegistration> {
-    let Event::TokenRevoked {
-        registration,
-        client_id,
-        at,
-        expires_at,
-    } = kept.first
-    else {
+    let Event::TokenRevoked { client_id, at, .. } = kept.first else {
         return None;
     };
     Some(RevokedRegistration {
-        fingerprint: Fingerprint::from_bytes(registration.0),
-        registration: client_id.as_deref().and_then(Registration::from_client_id),
+        registration: Registration::from_client_id(&client_id)?,
         revoked_at: at,
-        expires_at,
     })
 }
 

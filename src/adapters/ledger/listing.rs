@@ -58,7 +58,7 @@ impl LedgerStore {
                 return EventReader::new(file).map_err(unreadable);
             }
             // A compaction is under way, or an empty change makes the writer repair what it can.
-            self.commit(|_draft| Ok(())).await?;
+            self.repair().await?;
         }
         Err(self.shared.unavailable())
     }

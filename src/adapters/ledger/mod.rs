@@ -23,8 +23,7 @@
 //! | a bad line, and no line of a later batch | it was never acknowledged: truncated, with a warning |
 //! | a bad line, and lines of later batches | damage: the start is refused, with the lines and what to do; once accepted, all good lines are kept |
 //! | an unfinished compaction | removed; the ledger is complete without it |
-//! | a journal of an earlier version | its lines are written to the ledger, and it is removed |
-//! | an earlier format, a new secret, a forgotten address | the ledger is compacted |
+//! | a new secret, a forgotten address | the ledger is compacted |
 //! | an erasure that was not finished | the address is blanked in the kept files, and the index is made again |
 //! | the marker of a clean stop that fits ledger and index | the index is used |
 //! | anything else | the index is made again from the ledger |

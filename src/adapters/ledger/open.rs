@@ -112,16 +112,14 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     Ok(writer)
 }
 
-/// Compacts the ledger if it has an earlier format, another secret, or addresses that were forgotten.
+/// Compacts the ledger if it has another secret, or addresses that were forgotten.
 /// Returns whether it is free of these now.
 fn compact(writer: &mut LedgerWriter, secret: &str, has_forgotten: bool) -> Result<bool, Flaw> {
     let path = writer.ledger.path();
     if has_forgotten {
         erasure::blank_kept(path, &erasure::forgotten(path)?);
     }
-    let head = writer.ledger.head();
-    // A line of a later format in a file of an earlier one would count as damage.
-    let is_needed = head.secret != secret || head.format < FORMAT;
+    let is_needed = writer.ledger.head().secret != secret;
     if !is_needed && !has_forgotten {
         return Ok(true);
     }
@@ -160,14 +158,12 @@ fn open_ledger(
     // A compaction may have been interrupted.
     let unfinished = record::unfinished(&path);
     remove_for_good(&unfinished).map_err(OpenError::io("remove", &unfinished))?;
-    record::take_over(files.as_ref(), &path)
-        .map_err(OpenError::io("take over the journal of", &path))?;
     let marker = clean_stop::read(&index_root);
     // Once an empty ledger is accepted, the marker is that of another ledger.
     let is_empty_accepted = exists(&data_dir.accept_empty())?;
     let clean_stop = marker.as_ref().ok();
     let required = clean_stop.filter(|_| !is_empty_accepted);
-    let required = required.and_then(CleanStop::required_state);
+    let required = required.map(|clean_stop| &clean_stop.stamp);
     let synced = clean_stop.map(|clean_stop| &clean_stop.stamp);
     let opened = match verify_and_open(files, &path, required, synced) {
         Err(Flaw::Io(error)) => {
@@ -278,10 +274,10 @@ pub(in crate::adapters) fn refusal(directory: &Path, flaw: Flaw) -> OpenError {
     let path: PathBuf = directory.join(LEDGER);
     match flaw {
         Flaw::Io(error) => OpenError::io("read or write", &path)(error),
-        Flaw::Newer(format) => OpenError::NewerFormat {
+        Flaw::Foreign(format) => OpenError::ForeignFormat {
             path,
             format,
-            newest: FORMAT,
+            own: FORMAT,
         },
         Flaw::Damaged { line, reason } => OpenError::Damaged {
             line,

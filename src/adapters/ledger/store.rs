@@ -88,8 +88,14 @@ impl LedgerStore {
         if self.shared.is_sound() && (was_checked || self.is_in_place()) {
             return Ok(());
         }
-        // An empty change makes the writer repair what it can.
-        self.commit(|_draft| Ok(())).await
+        let repaired = self.repair().await;
+        repaired.inspect_err(|error| self.shared.count_failure(error))
+    }
+
+    /// Has the writer repair what it can: cut a failed write off, build an index, or read the credentials.
+    /// It does so before each batch, and an empty one is enough.
+    pub(super) async fn repair(&self) -> Result<(), StoreError> {
+        self.queue.commit(&self.shared, |_draft| Ok(())).await
     }
 
     fn is_in_place(&self) -> bool {
@@ -125,11 +131,10 @@ impl LedgerStore {
             Some(Err(error)) => self.shared.fail_index(&error),
             None => {}
         }
-        // An empty change makes the writer build an index, or read the credentials.
-        let made = self.queue.commit(&self.shared, |_draft| Ok(())).await;
+        let repaired = self.repair().await;
         let found = match self.shared.find(identity) {
             Some(found) => found.map_err(StoreError::from),
-            None => Err(made.err().unwrap_or_else(|| self.shared.unavailable())),
+            None => Err(repaired.err().unwrap_or_else(|| self.shared.unavailable())),
         };
         found.inspect_err(|error| self.shared.count_failure(error))
     }

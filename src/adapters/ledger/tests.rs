@@ -15,13 +15,13 @@ use crate::adapters::data_dir::DataDir;
 use crate::adapters::system::SystemEntropy;
 use crate::domain::agent::Registration;
 use crate::domain::contact::{Origin, OriginHash, SignUp, Signers, Subscription};
-use crate::domain::credential::{Fingerprint, KeyRecord};
+use crate::domain::credential::{Fingerprint, KeyId, KeyRecord};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, KeyIssuer, RevocationList, StoreError, StoreMaintenance};
 
 use super::index::{CredentialMap, IndexError};
-use super::record::{CRC_OPEN, Event, LEDGER};
+use super::record::{Event, LEDGER};
 use super::store::LedgerStore;
 
 const NOW: Timestamp = Timestamp::from_ms(1_000);
@@ -94,7 +94,7 @@ fn seal_last_line(path: &Path, text: &str) {
     let ledger = fs::read_to_string(path).unwrap();
     let (before, last) = ledger.trim_end().rsplit_once('\n').unwrap();
     assert_eq!(last.len(), text.len());
-    let members = &text[CRC_OPEN.len() + 9..];
+    let members = &text["{\"crc\":\"".len() + 9..];
     let crc = crc32fast::hash(members.as_bytes());
     fs::write(
         path,
@@ -109,7 +109,7 @@ async fn credentials_are_looked_up_without_an_index_until_there_is_one() {
     let store = open(&root).await;
     let key = |seed: u8, expires_at| KeyRecord {
         fingerprint: Fingerprint::from_bytes([seed; 32]),
-        id: None,
+        id: KeyId::parse("Key00001").unwrap(),
         label: None,
         issued_at: NOW,
         expires_at,

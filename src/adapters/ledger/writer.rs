@@ -214,7 +214,7 @@ impl LedgerWriter {
         let compacted = match compacted {
             Ok(compacted) => compacted.map_err(|flaw| match flaw {
                 Flaw::Io(error) => ledger_failed(error),
-                Flaw::Newer(_) | Flaw::Damaged { .. } => {
+                Flaw::Foreign(_) | Flaw::Damaged { .. } => {
                     StoreError::Unavailable(format!("ledger: {flaw}"))
                 }
             }),

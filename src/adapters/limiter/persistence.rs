@@ -18,8 +18,7 @@ use super::record;
 /// The marker of a clean stop.
 const CLEAN: &str = "clean";
 
-/// An entry that every store has: a store without it has lost its content. For
-/// [`record::decode_batch`] it is an empty batch.
+/// An entry that every store has: a store without it has lost its content.
 const FIRST_ENTRY: (&[u8], &[u8]) = (b"first", &[record::VERSION]);
 
 /// A window's current version; none to remove it.
@@ -27,9 +26,7 @@ pub type Change = (LimitKey, Option<Window>);
 
 /// Keeps windows across restarts. Used by one thread.
 pub trait WindowStore: Send {
-    /// Passes every stored window to `keep`. Called once, before anything else. A window may be
-    /// passed several times: each version replaces the one before, and an empty one removes it.
-    /// Unreadable values are skipped with a warning.
+    /// Passes every stored window to `keep`. Called once, before anything else. Unreadable values are skipped with a warning.
     ///
     /// # Errors
     /// [`WindowStoreError`] when the store cannot be read. It was set aside if it is damaged, and the
@@ -193,13 +190,11 @@ impl WindowStore for SledWindowStore {
             let mut unreadable = 0_usize;
             for entry in db.iter() {
                 let (key, value) = entry?;
-                let read = match <[u8; 16]>::try_from(&*key) {
-                    Ok(key) => {
-                        record::decode(&value).map(|window| keep(LimitKey::from_bytes(key), window))
-                    }
-                    Err(_) => record::decode_batch(&value, keep),
-                };
-                unreadable += usize::from(read.is_none());
+                let key_bytes = <[u8; 16]>::try_from(&*key);
+                match (key_bytes, record::decode(&value)) {
+                    (Ok(key), Some(window)) => keep(LimitKey::from_bytes(key), window),
+                    _ => unreadable += usize::from(*key != *FIRST_ENTRY.0),
+                }
             }
             if unreadable > 0 {
                 tracing::warn!(
@@ -247,12 +242,9 @@ impl WindowStore for SledWindowStore {
             return filled;
         }
         // Without this file, which is removed in one step, the directory does not count.
-        // An earlier version renamed it before it was removed.
-        let done = self.beside(".done");
         attempt("cannot remove", &old, || {
             sled_db::remove(&old_db)?;
-            sled_db::remove(&old)?;
-            Ok(sled_db::remove(&done)?)
+            Ok(sled_db::remove(&old)?)
         })
     }
 

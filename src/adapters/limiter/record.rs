@@ -3,7 +3,6 @@
 //!
 //! The quota is not stored: the one in force when the window is read decides what has expired.
 
-use crate::domain::client::LimitKey;
 use crate::domain::time::Timestamp;
 use crate::domain::window::{Bucket, Window};
 
@@ -41,27 +40,6 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Window> {
     }
     let window = Window::from_buckets(buckets);
     window.newest().is_some().then_some(window)
-}
-
-/// Reads an entry of the previous version of this store, which kept batches of changes: a version
-/// byte, then for each change a limiter key, one more than the length of a record, and the record.
-/// Length 0 is a removal. Passes each change to `keep`, in order, an empty window for a removal.
-/// Returns none if the batch breaks off.
-pub(super) fn decode_batch(bytes: &[u8], keep: &mut dyn FnMut(LimitKey, Window)) -> Option<()> {
-    let (&VERSION, mut rest) = bytes.split_first()? else {
-        return None;
-    };
-    while !rest.is_empty() {
-        let (key, record);
-        (key, rest) = rest.split_first_chunk()?;
-        let length = usize::try_from(take_number(&mut rest)?).ok()?;
-        (record, rest) = rest.split_at_checked(length.saturating_sub(1))?;
-        keep(
-            LimitKey::from_bytes(*key),
-            decode(record).unwrap_or_default(),
-        );
-    }
-    Some(())
 }
 
 fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
@@ -109,25 +87,6 @@ mod tests {
         Window::from_buckets([bucket(1_800_000_000_000, 2), bucket(1_800_000_000_005, 1)])
     }
 
-    fn batch(changes: &[(u8, &[u8])]) -> Vec<u8> {
-        let mut bytes = vec![VERSION];
-        for (key, record) in changes {
-            bytes.extend([*key; 16]);
-            let is_there = usize::from(!record.is_empty());
-            bytes.push(u8::try_from(record.len() + is_there).unwrap());
-            bytes.extend(*record);
-        }
-        bytes
-    }
-
-    fn read_batch(batch: &[u8]) -> (Vec<(u8, Window)>, bool) {
-        let mut changes = Vec::new();
-        let whole = decode_batch(batch, &mut |key, window| {
-            changes.push((key.as_bytes()[0], window));
-        });
-        (changes, whole.is_some())
-    }
-
     proptest! {
         #[test]
         fn a_window_is_read_as_it_was_written(
@@ -146,7 +105,6 @@ mod tests {
                 *version = VERSION;
             }
             let _ = decode(&bytes);
-            let _ = read_batch(&bytes);
         }
     }
 
@@ -177,22 +135,5 @@ mod tests {
         push_number(&mut overflowing, u64::MAX);
         overflowing.extend([1, 1, 1]);
         check(&overflowing, "an instant past the end of time");
-    }
-
-    #[test]
-    fn a_batch_is_read_in_order_up_to_where_it_breaks_off() {
-        assert_eq!(read_batch(&batch(&[])), (vec![], true));
-        let bytes = batch(&[(1, &RECORD), (2, &[]), (1, b"garbage"), (3, &RECORD)]);
-        let mut changes = vec![
-            (1, window()),
-            (2, Window::default()),
-            (1, Window::default()),
-            (3, window()),
-        ];
-        assert_eq!(read_batch(&bytes), (changes.clone(), true));
-        changes.pop();
-        assert_eq!(read_batch(&bytes[..bytes.len() - 1]), (changes, false));
-        assert_eq!(read_batch(&[]), (vec![], false));
-        assert_eq!(read_batch(&[VERSION + 1]), (vec![], false));
     }
 }

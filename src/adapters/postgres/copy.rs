@@ -11,7 +11,6 @@ use crate::ports::StoreError;
 
 use super::contacts::REMEMBER;
 use super::counts::columns;
-use super::credentials::label_column;
 use super::dedicated::DedicatedConnection;
 use super::link::Parameters;
 use super::store::PostgresStore;
@@ -87,8 +86,8 @@ impl PostgresStore {
     /// Copies keys, in their order.
     pub async fn copy_keys(&self, keys: &[KeyRecord]) -> Result<(), StoreError> {
         let prints = column_of(keys, |it| &it.fingerprint.as_bytes()[..]);
-        let ids = column_of(keys, |it| it.id.map(|id| id.to_string()));
-        let labels = column_of(keys, |it| it.label.as_ref().map(label_column));
+        let ids = column_of(keys, |it| it.id.to_string());
+        let labels = column_of(keys, |it| it.label.as_ref().map(|label| label.as_str()));
         let issued = column_of(keys, |it| instant(it.issued_at));
         let expire = column_of(keys, |it| instant(it.expires_at));
         let revoked = column_of(keys, |it| it.revoked_at.map(instant));
@@ -108,10 +107,11 @@ impl PostgresStore {
         &self,
         revoked: &[RevokedRegistration],
     ) -> Result<(), StoreError> {
-        let prints = column_of(revoked, |it| &it.fingerprint.as_bytes()[..]);
-        let client_ids = column_of(revoked, |it| it.registration.map(|it| it.client_id()));
+        let prints = column_of(revoked, |it| it.registration.fingerprint());
+        let prints = column_of(&prints, |it| &it.as_bytes()[..]);
+        let client_ids = column_of(revoked, |it| it.registration.client_id());
         let since = column_of(revoked, |it| instant(it.revoked_at));
-        let until = column_of(revoked, |it| instant(it.expires_at));
+        let until = column_of(revoked, |it| instant(it.registration.expires_at()));
         let parameters: Parameters<'_> = &[
             (&prints, Type::BYTEA_ARRAY),
             (&client_ids, Type::TEXT_ARRAY),

@@ -12,7 +12,9 @@ use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::link::Parameters;
 use super::store::PostgresStore;
-use super::values::{column, fingerprint_column, instant, instant_column, settings, timestamp};
+use super::values::{
+    column, fingerprint_column, instant, instant_column, settings, timestamp, unexpected,
+};
 
 const ISSUE: &str = concat!(
     settings!(),
@@ -43,7 +45,7 @@ const REVOKE_REGISTRATION: &str = concat!(
 
 const IS_REVOKED: &str = "SELECT true FROM revocation WHERE fingerprint = $1";
 
-const LIST_REVOCATIONS: &str = "SELECT place, fingerprint, client_id, revoked_at, expires_at \
+const LIST_REVOCATIONS: &str = "SELECT place, client_id, revoked_at \
      FROM revocation WHERE place > $1";
 
 #[async_trait]
@@ -51,8 +53,8 @@ impl KeyIssuer for PostgresStore {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
         let parameters: Parameters<'_> = &[
             (&&record.fingerprint.as_bytes()[..], Type::BYTEA),
-            (&record.id.map(|id| id.to_string()), Type::TEXT),
-            (&record.label.as_ref().map(label_column), Type::TEXT),
+            (&record.id.to_string(), Type::TEXT),
+            (&record.label.as_ref().map(Label::as_str), Type::TEXT),
             (&instant(record.issued_at), Type::TIMESTAMPTZ),
             (&instant(record.expires_at), Type::TIMESTAMPTZ),
             (&record.revoked_at.map(instant), Type::TIMESTAMPTZ),
@@ -118,18 +120,13 @@ impl RevocationList for PostgresStore {
     }
 }
 
-/// A label as a column, which cannot hold the character NUL. Earlier versions took it.
-pub(super) fn label_column(label: &Label) -> String {
-    label.as_str().replace('\0', "")
-}
-
 fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
-    let id: Option<String> = column(row, 2)?;
+    let id: String = column(row, 2)?;
     let label: Option<String> = column(row, 3)?;
     let revoked_at: Option<_> = column(row, 6)?;
     Ok(KeyRecord {
         fingerprint: fingerprint_column(row, 1)?,
-        id: id.as_deref().and_then(KeyId::parse),
+        id: KeyId::parse(&id).ok_or_else(unexpected)?,
         // Every label was parsed when the key was issued.
         label: label.and_then(|label| Label::parse(label).ok()),
         issued_at: instant_column(row, 4)?,
@@ -139,11 +136,9 @@ fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
 }
 
 fn revoked_registration(row: &Row) -> Result<RevokedRegistration, StoreError> {
-    let client_id: Option<String> = column(row, 2)?;
+    let client_id: String = column(row, 1)?;
     Ok(RevokedRegistration {
-        fingerprint: fingerprint_column(row, 1)?,
-        registration: client_id.as_deref().and_then(Registration::from_client_id),
-        revoked_at: instant_column(row, 3)?,
-        expires_at: instant_column(row, 4)?,
+        registration: Registration::from_client_id(&client_id).ok_or_else(unexpected)?,
+        revoked_at: instant_column(row, 2)?,
     })
 }

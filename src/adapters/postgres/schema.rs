@@ -36,7 +36,7 @@ pub(super) const STEPS: [&str; 1] = [
      CREATE TABLE api_key (
          fingerprint bytea PRIMARY KEY,
          place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
-         key_id text,
+         key_id text NOT NULL,
          label text,
          issued_at timestamptz NOT NULL,
          expires_at timestamptz NOT NULL,
@@ -47,7 +47,7 @@ pub(super) const STEPS: [&str; 1] = [
          fingerprint bytea PRIMARY KEY,
          place bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
          id uuid NOT NULL,
-         client_id text,
+         client_id text NOT NULL,
          revoked_at timestamptz NOT NULL,
          expires_at timestamptz NOT NULL
      );

@@ -92,7 +92,8 @@ pub(super) fn fingerprint_column(row: &Row, index: usize) -> Result<Fingerprint,
     Ok(Fingerprint::from_bytes(bytes))
 }
 
-fn unexpected() -> StoreError {
+/// A value that this program does not write.
+pub(super) fn unexpected() -> StoreError {
     StoreError::Unavailable("the database holds a value of another program".to_owned())
 }
 

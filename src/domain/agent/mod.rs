@@ -129,22 +129,9 @@ impl fmt::Debug for Registration {
 /// A revoked registration, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevokedRegistration {
-    /// Identifies the registration.
-    pub fingerprint: Fingerprint,
-    /// The registration. Earlier versions recorded only the fingerprint.
-    pub registration: Option<Registration>,
-    /// When it was revoked.
+    /// Once it has expired, the revocation does not matter.
+    pub registration: Registration,
     pub revoked_at: Timestamp,
-    /// From this instant on the revocation does not matter.
-    pub expires_at: Timestamp,
-}
-
-impl RevokedRegistration {
-    /// What people see: the client id, or `fp:` and 12 digits of the fingerprint.
-    pub fn name(&self) -> String {
-        self.registration
-            .map_or_else(|| self.fingerprint.name(), |it| it.client_id())
-    }
 }
 
 /// What an agent presents with a request.

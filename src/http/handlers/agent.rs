@@ -106,7 +106,7 @@ async fn revoke(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
     let token = errors.finish(token)?;
     match revoke_credential(context.app().credentials(), context.now, token).await? {
         Revoked::Key(record) => {
-            tracing::info!(request.id = %context.id, key.id = record.name(), "a key was revoked");
+            tracing::info!(request.id = %context.id, key.id = record.id.to_string(), "a key was revoked");
         }
         Revoked::Agent(registration) => {
             let client_id = registration.client_id();

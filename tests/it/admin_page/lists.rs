@@ -160,7 +160,7 @@ async fn issue(desk: &Desk, label: Option<&str>) -> ApiKey {
     let key = ApiKey::mint(|bytes| desk.app.app.entropy.fill(bytes)).unwrap();
     let record = KeyRecord {
         fingerprint: key.fingerprint(),
-        id: Some(key.id()),
+        id: key.id(),
         label: label.map(|label| Label::parse(label.to_owned()).unwrap()),
         issued_at: NOW,
         expires_at: NOW.plus_ms(1000),

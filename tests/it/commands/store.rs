@@ -43,7 +43,7 @@ fn a_backup_of_a_running_service_is_restored_elsewhere() {
     let other = dir.path().join("other");
     let ran = run(&["restore", tar], &other);
     assert_eq!(ran.status, Some(0), "{ran:?}");
-    assert!(ran.out.starts_with("Entries           2\n"), "{ran:?}");
+    assert!(ran.out.starts_with("Entries  2\nFiles    "), "{ran:?}");
     let service = Program::start(&mut command(&other));
     assert_eq!(service.health(&key), 200);
     assert_eq!(run(&["contacts", "count"], &other).out, "1\n");

@@ -4,13 +4,15 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use landing_api::adapters::data_dir::DataDir;
+use landing_api::adapters::data_dir::{DataDir, entry_names};
 use landing_api::adapters::ledger::LedgerStore;
 use landing_api::adapters::open_error::OpenError;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::Signal;
 
 use super::contents;
 use crate::fixtures::{House, Opened};
+use crate::program::{Program, command};
 use crate::twins::SeededEntropy;
 
 fn mode(path: &Path) -> u32 {
@@ -103,17 +105,37 @@ async fn a_path_that_cannot_be_a_directory_is_one_clear_line() {
 fn what_cannot_be_looked_at_is_not_taken_for_missing() {
     let house = House::new();
     house.open().stop();
-    let [ledger, journal] = ["ledger.jsonl", "ledger.journal"].map(|name| house.file(name));
-    // A link to itself: the system answers with an error that is not "not found".
-    symlink(&journal, &journal).unwrap();
-    let refusal = house.refusal();
-    assert!(refusal.contains("take over the journal"), "{refusal}");
-    fs::remove_file(&journal).unwrap();
-
+    let ledger = house.file("ledger.jsonl");
     let data_dir = DataDir::open(&house.path, &SeededEntropy::default()).unwrap();
     fs::remove_file(&ledger).unwrap();
+    // A link to itself: the system answers with an error that is not "not found".
     symlink(&ledger, &ledger).unwrap();
     let opened = LedgerStore::open(&data_dir);
     assert!(matches!(opened, Err(OpenError::Io { .. })), "{opened:?}");
     assert!(ledger.is_symlink());
+}
+
+#[test]
+fn all_that_a_service_leaves_is_an_entry_of_the_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let program = Program::start(&mut command(&path));
+    program.sign_up("ada@example.com");
+    // What is there while it runs, and what a stop leaves.
+    let mut found: Vec<_> = contents_of(&path);
+    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+    found.extend(contents_of(&path));
+    for name in found {
+        assert!(
+            entry_names().any(|entry| entry == name),
+            "{name}: add it to ENTRIES in src/adapters/data_dir.rs"
+        );
+    }
+}
+
+/// The names in a directory.
+fn contents_of(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path).unwrap();
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
+    entries.map(|it| name(it).into_string().unwrap()).collect()
 }

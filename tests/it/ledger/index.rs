@@ -178,15 +178,3 @@ async fn a_marker_with_any_byte_changed_holds_no_ledger_up() {
         opened.stop();
     }
 }
-
-#[tokio::test]
-async fn the_marker_of_the_version_before_is_used() {
-    let house = House::new();
-    stopped_with_contacts(&house).await;
-    let marker = house.file("index/clean");
-    let text = fs::read_to_string(&marker).unwrap();
-    // It had no checksum, and no newline.
-    let members = &text.trim_end()["{\"crc\":\"01234567\",".len()..];
-    fs::write(&marker, format!("{{{members}")).unwrap();
-    check(&house, false).await;
-}

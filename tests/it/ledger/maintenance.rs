@@ -72,7 +72,7 @@ async fn damage_is_told_with_its_lines_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_directory_without_a_ledger_or_with_a_newer_one_is_refused() {
+async fn a_directory_without_a_ledger_or_with_one_of_another_format_is_refused() {
     let house = House::new();
     for path in [house.path.clone(), house.path.join("missing")] {
         let refused = verify_ledger(&path);
@@ -87,14 +87,25 @@ async fn a_directory_without_a_ledger_or_with_a_newer_one_is_refused() {
         );
     }
     house.open().stop();
-    let text = house.ledger_text().replace("\"format\":4", "\"format\":5");
-    house.write_ledger(super::sealed(&text).as_bytes());
-    for refused in [
-        verify_ledger(&house.path).map(drop),
-        repair_ledger(&house.path).map(drop),
-    ] {
-        let is_newer = matches!(refused, Err(OpenError::NewerFormat { format: 5, .. }));
-        assert!(is_newer, "{refused:?}");
+    let own = house.ledger_text();
+    for found in [1, 3, 5] {
+        let text = own.replace("\"format\":4", &format!("\"format\":{found}"));
+        house.write_ledger(super::sealed(&text).as_bytes());
+        for refused in [
+            verify_ledger(&house.path).map(drop),
+            repair_ledger(&house.path).map(drop),
+        ] {
+            let is_foreign =
+                matches!(refused, Err(OpenError::ForeignFormat { format, .. }) if format == found);
+            assert!(is_foreign, "{refused:?}");
+        }
+        let refusal = house.refusal();
+        let expected = format!("has format {found}, but this version reads format 4: ");
+        assert!(
+            refusal.contains(&expected) && !refusal.contains('\n'),
+            "{refusal}"
+        );
+        assert_eq!(house.ledger_text(), super::sealed(&text));
     }
 }
 

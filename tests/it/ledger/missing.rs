@@ -113,7 +113,6 @@ async fn what_is_no_regular_file_is_refused_at_once() {
         "ledger.jsonl",
         "secret",
         "lock",
-        "ledger.journal",
         "accept-damage",
         "accept-empty",
         "accept-new-secret",

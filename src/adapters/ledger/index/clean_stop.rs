@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::adapters::files::{
     Files as _, SystemFiles, is_irregular, remove_for_good, sync_parent, write_whole,
 };
-use crate::adapters::ledger::record::{CRC_OPEN, Stamp, checked, seal};
+use crate::adapters::ledger::record::{Stamp, checked, seal};
 use crate::adapters::sled_db::{checksum, files};
 
 const MARKER: &str = "clean";
@@ -28,9 +28,6 @@ pub(crate) struct CleanStop {
     directory: PathBuf,
     /// CRC-32 of its files.
     checksum: u32,
-    /// Whether the marker has a checksum that matches. Earlier versions wrote none.
-    #[serde(skip)]
-    is_sealed: bool,
 }
 
 /// Syncs the index that was closed in `directory` and marks it as that of `stamp`.
@@ -48,7 +45,6 @@ pub(crate) fn write(root: &Path, directory: &Path, stamp: Stamp) -> io::Result<(
             .unwrap_or(directory)
             .to_path_buf(),
         checksum: checksum(directory, &files)?,
-        is_sealed: true,
     };
     let mut bytes = Vec::new();
     seal(&mut bytes, &marker)?;
@@ -72,23 +68,11 @@ pub(crate) fn read(root: &Path) -> Result<CleanStop, String> {
 
 fn parse(bytes: &[u8]) -> Result<CleanStop, String> {
     let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let is_sealed = checked(line).is_some();
-    if !is_sealed && line.starts_with(CRC_OPEN) {
-        return Err("it is not as it was written".to_owned());
-    }
-    let marker = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    Ok(CleanStop {
-        is_sealed,
-        ..marker
-    })
+    checked(line).ok_or("it is not as it was written")?;
+    serde_json::from_slice(line).map_err(|error| error.to_string())
 }
 
 impl CleanStop {
-    /// The state that the ledger must have reached, if the marker has a checksum.
-    pub(crate) fn required_state(&self) -> Option<&Stamp> {
-        self.is_sealed.then_some(&self.stamp)
-    }
-
     /// The directory of the index, if its files have not changed. Removes the marker, which is valid for
     /// one start.
     pub(crate) fn redeem(self, root: &Path) -> Result<PathBuf, String> {

@@ -25,13 +25,12 @@ pub(crate) enum Event {
     ContactSeen {
         email: String,
         /// The last clients, including this one and the first, so that the lines before this one are
-        /// not needed. Since format 3.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        /// not needed.
         signers: Vec<Signer>,
         #[serde(with = "milliseconds")]
         at: Timestamp,
     },
-    /// A contact from elsewhere, whose clients are unknown. Since format 4.
+    /// A contact from elsewhere, whose clients are unknown.
     ContactImported {
         email: String,
         /// When it was signed up there, which the clock here knows nothing about.
@@ -43,19 +42,18 @@ pub(crate) enum Event {
         #[serde(with = "milliseconds")]
         at: Timestamp,
     },
-    /// What remains of a forgotten address. Since format 4.
+    /// What remains of a forgotten address.
     TombstoneSet {
         address: Hex<16>,
         #[serde(with = "milliseconds")]
         at: Timestamp,
     },
-    /// The forgotten address was signed up or imported again. Since format 4.
+    /// The forgotten address was signed up or imported again.
     TombstoneRemoved { address: Hex<16> },
     KeyIssued {
         key: Hex<32>,
-        /// The key's public id. Since format 4.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<String>,
+        /// The key's public id.
+        id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
         #[serde(with = "milliseconds")]
@@ -68,12 +66,11 @@ pub(crate) enum Event {
         #[serde(with = "milliseconds")]
         at: Timestamp,
     },
-    /// An agent's registration with all its tokens. Since format 2.
+    /// An agent's registration with all its tokens.
     TokenRevoked {
         registration: Hex<32>,
-        /// The registration's public name. Since format 4.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        client_id: Option<String>,
+        /// The registration's public name.
+        client_id: String,
         #[serde(with = "milliseconds")]
         at: Timestamp,
         /// When the registration expires: from then on the revocation does not matter.
@@ -121,7 +118,7 @@ impl Event {
     pub(crate) fn issued(record: &KeyRecord) -> Self {
         Self::KeyIssued {
             key: Hex(*record.fingerprint.as_bytes()),
-            id: record.id.map(|id| id.to_string()),
+            id: record.id.to_string(),
             label: record.label.as_ref().map(|label| label.as_str().to_owned()),
             at: record.issued_at,
             expires_at: record.expires_at,
@@ -138,7 +135,7 @@ impl Event {
     pub(crate) fn token_revoked(registration: &Registration, at: Timestamp) -> Self {
         Self::TokenRevoked {
             registration: Hex(*registration.fingerprint().as_bytes()),
-            client_id: Some(registration.client_id()),
+            client_id: registration.client_id(),
             at,
             expires_at: registration.expires_at(),
         }
@@ -304,7 +301,7 @@ impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
     }
 }
 
-/// A hash of a client. Before format 3 all 16 bytes of it were written.
+/// A hash of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShortHash(OriginHash);
 
@@ -316,31 +313,13 @@ impl Serialize for ShortHash {
 
 impl<'de> Deserialize<'de> for ShortHash {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <&str>::deserialize(deserializer)?;
-        let short = Hex::<8>::parse(text).map(|it| OriginHash::from_bytes(it.0));
-        let hash = short.or_else(|| Hex::<16>::parse(text).map(|it| it.0.into()));
-        hash.map(Self)
-            .ok_or_else(|| serde::de::Error::custom("expected 16 or 32 hexadecimal digits"))
+        Hex::deserialize(deserializer).map(|it| Self(OriginHash::from_bytes(it.0)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_hash_of_an_earlier_format_is_shortened_as_a_new_one_is() {
-        let whole = *b"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f";
-        let new = ShortHash(OriginHash::from(whole));
-        for text in [
-            r#""000102030405060708090a0b0c0d0e0f""#,
-            r#""0001020304050607""#,
-        ] {
-            assert_eq!(serde_json::from_str::<ShortHash>(text).unwrap(), new);
-        }
-        let written = serde_json::to_string(&new).unwrap();
-        assert_eq!(written, r#""0001020304050607""#);
-    }
 
     #[test]
     fn signers_that_this_version_does_not_know_are_refused() {

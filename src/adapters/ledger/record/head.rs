@@ -6,12 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::line;
 
-/// The newest format that is read, and the only one that is written. Each extends the one before:
-///
-/// 1. contacts and keys;
-/// 2. revoked tokens;
-/// 3. the last signers of a contact, and shorter hashes of them;
-/// 4. imported contacts, tombstones of forgotten addresses, public ids of keys and registrations.
+/// The only format that is read and written.
 pub(crate) const FORMAT: u64 = 4;
 
 /// What a ledger states about itself.
@@ -31,8 +26,8 @@ pub(crate) struct Head {
 /// Why a line is not a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeadFlaw {
-    /// Its format, this one, is newer than this version.
-    Newer(u64),
+    /// Its format is this one.
+    Foreign(u64),
     /// It is not as it was written.
     Damaged,
 }
@@ -45,12 +40,12 @@ impl Head {
             format: u64,
         }
         let is_sealed = line::checked(line).is_some();
-        // A later format may have another checksum. One that looks like ours has to match.
+        // Another format may have another checksum. One that looks like ours has to match.
         if let Ok(Format { format }) = serde_json::from_slice(line)
-            && format > FORMAT
+            && format != FORMAT
             && (is_sealed || !line.starts_with(line::CRC_OPEN))
         {
-            return Err(HeadFlaw::Newer(format));
+            return Err(HeadFlaw::Foreign(format));
         }
         let head = serde_json::from_slice(line).ok();
         head.filter(|_| is_sealed).ok_or(HeadFlaw::Damaged)

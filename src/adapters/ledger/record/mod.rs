@@ -2,7 +2,7 @@
 //! index.
 //!
 //! ```text
-//! {"crc":"2ba8f468","format":2,"generation":1,"base":0,"secret":"df014e887a4e46dc"}
+//! {"crc":"2ba8f468","format":4,"generation":1,"base":0,"secret":"df014e887a4e46dc"}
 //! {"crc":"ad89dd7b","seq":1,"batch":1,"left":0,"event":{"contact_subscribed":{...}}}
 //! ```
 //!
@@ -20,7 +20,6 @@
 //! | `event_reader` | reads the events of a verified ledger |
 //! | `file` | appends batches, and truncates what was never acknowledged |
 //! | `compaction` | writes a generation without the lines that no longer count |
-//! | `old_journal` | takes over the journal of earlier versions |
 
 mod compaction;
 mod event;
@@ -29,7 +28,6 @@ mod file;
 mod fold;
 mod head;
 mod line;
-mod old_journal;
 mod reader;
 
 pub(crate) use compaction::{compact, create, short_hash};
@@ -38,8 +36,7 @@ pub(crate) use event_reader::{EventReader, each_event};
 pub(crate) use file::{Ledger, PROBE, append_whole, unfinished};
 pub(crate) use fold::{Entry, Kept, fold};
 pub(crate) use head::FORMAT;
-pub(crate) use line::{CRC_OPEN, checked, seal};
-pub(crate) use old_journal::{old_journal, take_over};
+pub(crate) use line::{checked, seal};
 pub(crate) use reader::{Flaw, Preview, Stamp, Verified, bad_lines, preview, verify, verify_file};
 
 /// The ledger's name in the data directory.

@@ -34,8 +34,8 @@ pub(super) fn may_be_superfluous(event: &[u8]) -> bool {
 pub(crate) enum Flaw {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("format {0} is newer than this version")]
-    Newer(u64),
+    #[error("format {0} is not this version's")]
+    Foreign(u64),
     #[error("line {line}: {reason}")]
     Damaged { line: u64, reason: String },
 }
@@ -281,7 +281,7 @@ pub(crate) fn preview(path: &Path) -> io::Result<Option<Preview>> {
     let head = match reader.head() {
         Ok((head, _found)) => Some(head),
         Err(Flaw::Io(error)) => return Err(error),
-        Err(Flaw::Newer(_) | Flaw::Damaged { .. }) => None,
+        Err(Flaw::Foreign(_) | Flaw::Damaged { .. }) => None,
     };
     Ok(Some(Preview {
         format: head.as_ref().map(|head| head.format),
@@ -338,17 +338,12 @@ impl Reader {
         }
     }
 
-    /// The bytes last read, without their newline.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.buffer
-    }
-
-    /// Offset of their end.
+    /// Offset of the end of the line last read.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Their line's number; the head is line 1.
+    /// Its number; the head is line 1.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -362,7 +357,7 @@ impl Reader {
     pub(super) fn head(&mut self) -> Result<(Head, Found), Flaw> {
         let found = self.next()?;
         match Head::parse(&self.buffer) {
-            Err(HeadFlaw::Newer(format)) => Err(Flaw::Newer(format)),
+            Err(HeadFlaw::Foreign(format)) => Err(Flaw::Foreign(format)),
             Ok(head) => Ok((head, found)),
             Err(HeadFlaw::Damaged) => Err(Flaw::Damaged {
                 line: 1,
