@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::adapters::files::{BUFFER_BYTES, parent};
 
 /// What such files are called: `ledger.`, one of these, a number.
-const KINDS: [&str; 3] = ["cut", "damaged", "journal"];
+const KINDS: [&str; 2] = ["cut", "damaged"];
 
 /// The longest spelling of an address: every character as `\u0000`.
 const WORD_BYTES_MAX: usize = 6 * 254;
