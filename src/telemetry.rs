@@ -4,11 +4,12 @@
 //! is dropped and counted. So a reader of standard error that has stopped reading blocks neither a
 //! request nor a stop. Panics are logged, too: the standard hook would block on such a reader.
 
+use parking_lot::Mutex;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::{Debug, Write as _};
 use std::io::{self, BufWriter, IsTerminal as _, Stderr, Write, stderr};
 use std::panic::{self, PanicHookInfo};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -47,7 +48,7 @@ impl Log {
 type DroppedLines = Arc<Mutex<Option<ErrorCounter>>>;
 
 fn dropped_lines(counter: &DroppedLines) -> usize {
-    let counter = counter.lock().unwrap_or_else(PoisonError::into_inner);
+    let counter = counter.lock();
     counter.as_ref().map_or(0, ErrorCounter::dropped_lines)
 }
 
@@ -166,7 +167,7 @@ pub fn init(
             dropped_reported: 0,
         });
     let dropped = queue.error_counter();
-    *counter.lock().unwrap_or_else(PoisonError::into_inner) = Some(dropped.clone());
+    *counter.lock() = Some(dropped.clone());
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
         .with_target("landing_api", level);

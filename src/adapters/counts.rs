@@ -9,11 +9,12 @@
 //! A minute in which something was counted appends a line. Now and then the file is written anew, beside its
 //! place, with one line an hour: 400 days of a busy site take 2 MB.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -27,7 +28,6 @@ use crate::metrics::Metrics;
 use crate::ports::{Clock, CountStore, StoreError};
 
 use super::files::{is_full, is_irregular, numbered, write_whole};
-use super::mutex::lock;
 
 /// A process that is killed loses what was counted since the last time.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -90,7 +90,7 @@ impl CountStore for FileCountStore {
         if since >= until {
             return Ok(Vec::new());
         }
-        let hours = lock(&self.0.hours);
+        let hours = self.0.hours.lock();
         let within = hours.range(since..until);
         let listed = within.map(|(&hour, &counts)| HourlyCounts { hour, counts });
         Ok(listed.collect())
@@ -105,18 +105,18 @@ impl CountFile {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => bad_lines = 1,
             Err(error) => return Err(error),
             Ok(text) => {
-                let mut hours = lock(&self.hours);
+                let mut hours = self.hours.lock();
                 for line in text.split_inclusive('\n') {
                     match parse(line) {
                         Some((hour, counts)) => hours.entry(hour).or_default().add_all(&counts),
                         None => bad_lines += 1,
                     }
                 }
-                *lock(&self.appends_left) = APPENDED_MAX.saturating_sub(text.lines().count());
+                *self.appends_left.lock() = APPENDED_MAX.saturating_sub(text.lines().count());
             }
         }
         if bad_lines > 0 {
-            *lock(&self.appends_left) = 0;
+            *self.appends_left.lock() = 0;
             let kept = numbered(&self.path, "bad");
             fs::rename(&self.path, &kept)?;
             tracing::warn!(
@@ -124,7 +124,7 @@ impl CountFile {
                 kept = %kept.display(),
                 "hourly counts were set aside; what can be read of them is kept"
             );
-            let hours = lock(&self.hours);
+            let hours = self.hours.lock();
             if !hours.is_empty() {
                 write_whole(&self.path, text(hours.iter())?.as_bytes())?;
             }
@@ -134,7 +134,7 @@ impl CountFile {
 
     /// Writes the new counts, and only then takes them for counted.
     fn add(&self, hour: Hour, counts: &Counts) -> Result<(), StoreError> {
-        let mut appends_left = lock(&self.appends_left);
+        let mut appends_left = self.appends_left.lock();
         let written = if *appends_left > 0 {
             self.append((&hour, counts)).map(|()| *appends_left - 1)
         } else {
@@ -149,7 +149,7 @@ impl CountFile {
                 StoreError::Unavailable(reason)
             }
         })?;
-        let mut hours = lock(&self.hours);
+        let mut hours = self.hours.lock();
         hours.entry(hour).or_default().add_all(counts);
         *hours = hours.split_off(&hour.minus(KEPT_HOURS).next());
         Ok(())
@@ -165,7 +165,7 @@ impl CountFile {
     /// Writes the file anew. Its directory is not made: somebody may have moved the data directory away,
     /// and move it back.
     fn replace(&self, hour: Hour, counts: &Counts) -> io::Result<()> {
-        let mut hours = lock(&self.hours).clone();
+        let mut hours = self.hours.lock().clone();
         hours.entry(hour).or_default().add_all(counts);
         write_whole(&self.path, text(&hours)?.as_bytes())
     }

@@ -3,8 +3,9 @@
 //! A key or a registration that was revoked at another node is refused here after the time that an answer is
 //! fresh. While the store is away, answers are used for longer. What is revoked here is refused here at once.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,8 +14,6 @@ use crate::domain::agent::{Registration, RevokedRegistration};
 use crate::domain::credential::{Fingerprint, KeyRecord};
 use crate::domain::time::Timestamp;
 use crate::ports::{Clock, KeyIssuer, PageStream, RevocationList, StoreError};
-
-use super::mutex::lock;
 
 /// How old an answer may be while the store is away.
 const STALE_MS_MAX: u64 = 60_000;
@@ -59,7 +58,7 @@ impl CredentialCache {
         ask: impl Future<Output = Result<V, StoreError>>,
         is_worth_it: fn(&V) -> bool,
     ) -> Result<V, StoreError> {
-        let (remembered, changes) = lock(known).find(&fingerprint);
+        let (remembered, changes) = known.lock().find(&fingerprint);
         let now = self.clock.now();
         if let Some(answer) = &remembered
             && answer.asked_at <= now
@@ -76,7 +75,7 @@ impl CredentialCache {
                         given_at: now,
                         asked_at: now,
                     };
-                    lock(known).remember(fingerprint, answer, changes);
+                    known.lock().remember(fingerprint, answer, changes);
                 }
                 Ok(value)
             }
@@ -89,7 +88,7 @@ impl CredentialCache {
                     asked_at: now,
                     ..answer
                 };
-                lock(known).remember(fingerprint, answer, changes);
+                known.lock().remember(fingerprint, answer, changes);
                 Ok(value)
             }
             (Err(error), _) => Err(error),
@@ -102,7 +101,7 @@ impl KeyIssuer for CredentialCache {
     async fn issue(&self, record: KeyRecord) -> Result<(), StoreError> {
         let fingerprint = record.fingerprint;
         let issued = self.keys.issue(record).await;
-        lock(&self.known_keys).forget(&fingerprint);
+        self.known_keys.lock().forget(&fingerprint);
         issued
     }
 
@@ -121,7 +120,7 @@ impl KeyIssuer for CredentialCache {
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError> {
         let revoked = self.keys.revoke(fingerprint, now).await;
         // After an error, too: it may have been revoked.
-        lock(&self.known_keys).forget(fingerprint);
+        self.known_keys.lock().forget(fingerprint);
         revoked
     }
 
@@ -139,7 +138,9 @@ impl RevocationList for CredentialCache {
     ) -> Result<bool, StoreError> {
         let revoked = self.revocations.revoke(registration, now).await;
         // After an error, too: it may have been revoked.
-        lock(&self.known_revocations).forget(&registration.fingerprint());
+        self.known_revocations
+            .lock()
+            .forget(&registration.fingerprint());
         revoked
     }
 

@@ -19,7 +19,6 @@
 //! | [`data_dir`] | the data directory: lock and secret; that of a node, which has only the lock |
 //! | [`files`] | file operations, replaceable for fault injection |
 //! | [`open_error`] | why a data directory cannot be opened |
-//! | `mutex` | locking without poisoning |
 //! | `sled_db` | opening and closing sled, with its panics as errors |
 //! | [`threads`] | whether the system grants enough threads, and work with a deadline |
 //! | [`listener`] | the public listener |
@@ -42,7 +41,6 @@ pub mod ledger;
 pub mod limiter;
 pub mod listener;
 pub mod model;
-pub(crate) mod mutex;
 pub mod open_error;
 pub mod operator_file;
 pub mod outbound;

@@ -1,14 +1,13 @@
 //! Threads: whether the system grants enough of them, and work that must not block its caller for ever.
 
+use parking_lot::Mutex;
 use std::io;
 use std::num::NonZero;
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use tokio::time::Instant;
-
-use super::mutex::lock;
 
 /// Threads beyond those of the runtime, which has one for each core: 8 of sled, one each for the log,
 /// the ledger and the limiter, two that close the stores, and some for name look-ups.
@@ -45,8 +44,8 @@ pub fn check_threads() -> io::Result<()> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let count = cores + THREADS_RESERVED;
     let gate = Mutex::new(());
-    let wait = || drop(lock(&gate));
-    let closed = lock(&gate);
+    let wait = || drop(gate.lock());
+    let closed = gate.lock();
     let started = thread::scope(|scope| {
         // The threads end when this guard is dropped, also after an error.
         let _closed = closed;

@@ -1,11 +1,12 @@
 //! Reads contacts from a file, CSV or JSON Lines, as the rows of an import. What cannot be read is named by
 //! its line.
 
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use csv::{ByteRecord, ReaderBuilder};
@@ -15,7 +16,6 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-use crate::adapters::mutex::lock;
 use crate::adapters::part_file;
 use crate::operator::contact_csv::{EMAIL, SUBSCRIBED_AT, original};
 use crate::operator::import::ImportRow;
@@ -104,7 +104,7 @@ impl ContactFile {
                 FileError::Header { .. } => CommandError::Input(error.to_string()),
             });
             let is_whole = read.is_ok();
-            *lock(&ended) = Some(read);
+            *ended.lock() = Some(read);
             if !is_whole {
                 // What was read so far is no whole file. Fails only if nobody reads it.
                 let _ = sender.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
@@ -131,7 +131,7 @@ impl ContactFileEnd {
         self,
         answered: Result<T, CommandError>,
     ) -> Result<(T, Vec<String>), CommandError> {
-        let ignored = lock(&self.0).take().transpose()?;
+        let ignored = self.0.lock().take().transpose()?;
         Ok((answered?, ignored.unwrap_or_default()))
     }
 }

@@ -7,9 +7,9 @@
 mod histogram;
 pub mod process;
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::domain::decision::Decision;
@@ -345,32 +345,22 @@ impl Metrics {
 
     /// The newest line of level WARN or ERROR.
     pub fn last_error(&self) -> Option<LastError> {
-        let last = self.last_error.lock();
-        last.unwrap_or_else(PoisonError::into_inner).clone()
+        self.last_error.lock().clone()
     }
 
     /// Replaces it.
     pub fn set_last_error(&self, error: LastError) {
-        let mut last = self
-            .last_error
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *last = Some(error);
+        *self.last_error.lock() = Some(error);
     }
 
     /// What the hourly counts do not have yet.
     pub fn not_yet_counted(&self) -> Counts {
-        self.totals().since(&self.counted_by_hour())
+        self.totals().since(&self.counted_by_hour.lock())
     }
 
     /// Records that the hourly counts have `counts`, too.
     pub fn set_counted(&self, counts: &Counts) {
-        self.counted_by_hour().add_all(counts);
-    }
-
-    fn counted_by_hour(&self) -> MutexGuard<'_, Counts> {
-        let counted = self.counted_by_hour.lock();
-        counted.unwrap_or_else(PoisonError::into_inner)
+        self.counted_by_hour.lock().add_all(counts);
     }
 
     /// The numbers that are also counted by the hour.

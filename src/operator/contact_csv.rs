@@ -63,7 +63,7 @@ fn defused(cell: String) -> String {
     }
 }
 
-/// What [`defused`] was given.
+/// What `defused` was given.
 pub fn original(cell: &str) -> &str {
     match cell.strip_prefix('\'') {
         Some(rest) if rest.trim_start_matches('\'').starts_with(FORMULA) => rest,

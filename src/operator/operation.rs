@@ -18,7 +18,7 @@ use super::sessions::Sessions;
 type OperationFuture = Pin<Box<dyn Future<Output = Result<Answer, OperatorError>> + Send>>;
 
 /// Something that the operator can ask for: a constant beside its handler, and a row of
-/// [`super::OPERATIONS`].
+/// `OPERATIONS`.
 pub struct Operation {
     /// The words of its command.
     pub name: &'static str,

@@ -2,9 +2,10 @@
 //!
 //! Both are in memory alone, as hashes, so they end with the process.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -61,14 +62,14 @@ impl Sessions {
     pub fn new_link(&self, now: Timestamp) -> Result<(String, Timestamp), EntropyError> {
         let token = self.new_token()?;
         let expires_at = now.plus_ms(LINK_LIFETIME_MS);
-        self.tokens().links.add(&token, expires_at, now);
+        self.tokens.lock().links.add(&token, expires_at, now);
         let url = format!("http://{}/login?link={token}", self.address);
         Ok((url, expires_at))
     }
 
     /// Whether a link with this token is good. It stays so.
     pub(crate) fn has_link(&self, token: &str, now: Timestamp) -> bool {
-        self.tokens().links.contains(token, now)
+        self.tokens.lock().links.contains(token, now)
     }
 
     /// Opens a session with a link, which is good no longer. `None` if it was not.
@@ -77,7 +78,7 @@ impl Sessions {
     /// [`EntropyError`] when there are no random bytes; the link stays good.
     pub(crate) fn open(&self, link: &str, now: Timestamp) -> Result<Option<Session>, EntropyError> {
         let session = self.new_token()?;
-        let mut tokens = self.tokens();
+        let mut tokens = self.tokens.lock();
         if !tokens.links.remove(link, now) {
             return Ok(None);
         }
@@ -88,23 +89,19 @@ impl Sessions {
 
     /// The open session with this token.
     pub(crate) fn find(&self, token: &str, now: Timestamp) -> Option<Session> {
-        let is_open = self.tokens().sessions.contains(token, now);
+        let is_open = self.tokens.lock().sessions.contains(token, now);
         is_open.then(|| Session(token.to_owned()))
     }
 
     /// Ends a session.
     pub(crate) fn close(&self, session: &Session, now: Timestamp) {
-        self.tokens().sessions.remove(&session.0, now);
+        self.tokens.lock().sessions.remove(&session.0, now);
     }
 
     fn new_token(&self) -> Result<String, EntropyError> {
         let mut bytes = [0; TOKEN_BYTES];
         self.entropy.fill(&mut bytes)?;
         Ok(URL_SAFE_NO_PAD.encode(bytes))
-    }
-
-    fn tokens(&self) -> MutexGuard<'_, Tokens> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -186,7 +183,7 @@ mod tests {
 
     impl Entropy for Counting {
         fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
-            let mut next = self.0.lock().unwrap();
+            let mut next = self.0.lock();
             *next += 1;
             bytes.fill(*next);
             Ok(())

@@ -1,13 +1,12 @@
 //! The bounded queue of changes and tasks, and the one thread that does them.
 
+use parking_lot::Mutex;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::adapters::mutex::lock;
 use crate::ports::StoreError;
 
 use super::draft::Draft;
@@ -86,13 +85,13 @@ impl CommitQueue {
     /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if that
     /// was done before.
     pub(super) fn close(&self) -> Option<LedgerWriter> {
-        drop(lock(&self.sender).take());
-        let thread = lock(&self.thread).take()?;
+        drop(self.sender.lock().take());
+        let thread = self.thread.lock().take()?;
         thread.join().ok()
     }
 
     fn send(&self, waiting: Waiting) -> Result<(), StoreError> {
-        let sender = lock(&self.sender);
+        let sender = self.sender.lock();
         let Some(sender) = sender.as_ref() else {
             return Err(StoreError::Unavailable("the store is closed".to_owned()));
         };

@@ -1,13 +1,13 @@
 //! What readers share with the writer.
 
+use parking_lot::{Mutex, RwLock};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::adapters::files::FileId;
-use crate::adapters::mutex::lock;
 use crate::ports::StoreError;
 
 use super::index::{CredentialMap, Index, IndexError};
@@ -55,41 +55,41 @@ struct Outage {
 impl SharedState {
     /// Whether changes can be kept, as far as is known.
     pub(super) fn is_sound(&self) -> bool {
-        let inner = self.read();
+        let inner = self.inner.read();
         matches!(inner.lookups, Lookups::Index(_)) && inner.write_error.is_none()
     }
 
     /// The ledger's file.
     pub(super) fn file(&self) -> Option<FileId> {
-        self.read().file
+        self.inner.read().file
     }
 
     pub(super) fn set_file(&self, file: Option<FileId>) {
-        self.write().file = file;
+        self.inner.write().file = file;
     }
 
     pub(super) fn index(&self) -> Option<Arc<Index>> {
-        match &self.read().lookups {
+        match &self.inner.read().lookups {
             Lookups::Index(index) => Some(Arc::clone(index)),
             Lookups::Nowhere | Lookups::Credentials(_) => None,
         }
     }
 
     pub(super) fn set_index(&self, index: Arc<Index>) {
-        self.write().lookups = Lookups::Index(index);
+        self.inner.write().lookups = Lookups::Index(index);
     }
 
     pub(super) fn has_credentials(&self) -> bool {
-        matches!(self.read().lookups, Lookups::Credentials(_))
+        matches!(self.inner.read().lookups, Lookups::Credentials(_))
     }
 
     /// Sets where credentials are looked up until there is an index.
     pub(super) fn set_credentials(&self, credentials: CredentialMap) {
-        self.write().lookups = Lookups::Credentials(Arc::new(credentials));
+        self.inner.write().lookups = Lookups::Credentials(Arc::new(credentials));
     }
 
     pub(super) fn take_index(&self) -> Option<Arc<Index>> {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         match std::mem::take(&mut inner.lookups) {
             Lookups::Index(index) => Some(index),
             Lookups::Nowhere | Lookups::Credentials(_) => None,
@@ -115,7 +115,7 @@ impl SharedState {
         &self,
         identity: &Identity,
     ) -> Option<Result<Option<Kept<Event>>, IndexError>> {
-        let lookups = self.read().lookups.clone();
+        let lookups = self.inner.read().lookups.clone();
         match lookups {
             Lookups::Index(index) => Some(index.find_events(identity)),
             Lookups::Credentials(credentials) if identity.is_credential() => {
@@ -127,7 +127,7 @@ impl SharedState {
 
     /// Sets why writes fail, or that they work.
     pub(super) fn set_write_error(&self, write_error: Option<StoreError>) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let before = std::mem::replace(&mut inner.write_error, write_error);
         // Logged at once, because the operator has to act.
         if let Some(reason @ StoreError::Displaced(_)) = &inner.write_error
@@ -137,7 +137,7 @@ impl SharedState {
         }
         drop(inner);
         if before.is_some() && self.is_sound() {
-            let mut outage = lock(&self.outage);
+            let mut outage = self.outage.lock();
             if std::mem::take(&mut outage.is_announced) {
                 let failures = std::mem::take(&mut outage.failures);
                 tracing::info!(store.failures = failures, "the store works again");
@@ -147,7 +147,7 @@ impl SharedState {
 
     /// Counts a request that failed with `error`. Logs failures once a minute.
     pub(super) fn count_failure(&self, error: &StoreError) {
-        let mut outage = lock(&self.outage);
+        let mut outage = self.outage.lock();
         outage.failures += 1;
         let is_due = |at: Instant| at.elapsed() >= WARNING_INTERVAL;
         if outage.logged_at.is_none_or(is_due) {
@@ -163,16 +163,8 @@ impl SharedState {
 
     /// The error when a change was given up or there is nowhere to look.
     pub(super) fn unavailable(&self) -> StoreError {
-        let write_error = self.read().write_error.clone();
+        let write_error = self.inner.read().write_error.clone();
         write_error.unwrap_or_else(|| StoreError::Unavailable("the change was given up".to_owned()))
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Inner> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
-        self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

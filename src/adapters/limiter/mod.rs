@@ -21,18 +21,18 @@ mod shard;
 mod table;
 mod writer;
 
+use parking_lot::Mutex;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::task::yield_now;
 
-use crate::adapters::mutex::lock;
 use crate::domain::decision::Decision;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::time::Timestamp;
@@ -86,10 +86,10 @@ impl SledRateLimiter {
             .name("limiter-writer".to_owned())
             .spawn(move || {
                 while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    lock(&writer).tick(clock.now());
+                    writer.lock().tick(clock.now());
                 }
             })?;
-        *lock(&self.thread) = Some((stop, thread));
+        *self.thread.lock() = Some((stop, thread));
         Ok(())
     }
 
@@ -127,20 +127,20 @@ impl SledRateLimiter {
     /// Writes all changes and sweeps a part of the table. The limiter's thread does this every
     /// 100 ms.
     pub fn tick(&self, now: Timestamp) {
-        lock(&self.writer).tick(now);
+        self.writer.lock().tick(now);
     }
 
     /// Stops the thread, writes all changes and closes the store. Decisions continue, but are no
     /// longer stored. Closing twice is allowed.
     pub fn close(&self) {
-        let thread = lock(&self.thread).take();
+        let thread = self.thread.lock().take();
         if let Some((stop, thread)) = thread {
             drop(stop);
             if thread.join().is_err() {
                 tracing::error!("the limiter's writer panicked");
             }
         }
-        lock(&self.writer).close();
+        self.writer.lock().close();
     }
 
     /// The number of windows in memory.
@@ -155,7 +155,7 @@ impl SledRateLimiter {
 
     /// The number of windows in the store; 0 once it is closed. Slow: counts them.
     pub fn stored(&self) -> usize {
-        lock(&self.writer).stored_count()
+        self.writer.lock().stored_count()
     }
 }
 

@@ -9,12 +9,11 @@
 //! the limit are reserved for that; then all newcomers share one. Concurrent requests may each exceed
 //! these bounds by their own charges.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 use arrayvec::ArrayVec;
 
-use crate::adapters::mutex::lock;
 use crate::domain::client::LimitKey;
 use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
 use crate::domain::time::Timestamp;
@@ -194,7 +193,7 @@ impl Table {
             .shards
             .get(index)
             .expect("there is a shard for every index");
-        lock(shard)
+        shard.lock()
     }
 }
 

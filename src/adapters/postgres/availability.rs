@@ -1,11 +1,11 @@
 //! Whether the database answers.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::adapters::mutex::lock;
 use crate::metrics::Metrics;
 use crate::ports::StoreError;
 
@@ -29,7 +29,7 @@ impl Availability {
 
     /// The connection was lost. A new one may be there in a moment.
     pub(super) fn lost(&self) {
-        lock(&self.lost_at).get_or_insert_with(Instant::now);
+        self.lost_at.lock().get_or_insert_with(Instant::now);
     }
 
     /// There is no new one.
@@ -45,7 +45,7 @@ impl Availability {
 
     /// The database takes writes.
     pub(super) fn restored(&self) {
-        let lost_at = lock(&self.lost_at).take();
+        let lost_at = self.lost_at.lock().take();
         if self.metrics.store_engine.set_away(false) {
             let away_ms = lost_at.map(|it| it.elapsed().as_millis());
             tracing::info!(away_ms, "the database is back");
@@ -53,7 +53,7 @@ impl Availability {
     }
 
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let away = lock(&self.lost_at).map(|it| it.elapsed());
+        let away = self.lost_at.lock().map(|it| it.elapsed());
         match away.filter(|away| *away >= PATIENCE) {
             Some(away) => {
                 let text = format!("the database has been away for {} s", away.as_secs());

@@ -6,14 +6,13 @@
 //! after a lost connection, which may charge twice, it does not recover from a primary that hangs, and all
 //! others wait while it is replaced.
 
-use std::sync::{Arc, Mutex, Weak};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use redis::{Cmd, Value, cmd, from_redis_value_ref};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{sleep, timeout};
-
-use crate::adapters::mutex::lock;
 
 use super::address::NodeAddress;
 use super::link::{ANSWER_DEADLINE, Access, CallFailure, ServerLink, call_once};
@@ -88,7 +87,7 @@ impl Cluster {
     }
 
     fn map(&self) -> SlotMap {
-        Arc::clone(&lock(&self.map))
+        Arc::clone(&self.map.lock())
     }
 
     /// Asks who has which slots, unless `seen` is the map no more, and opens and closes links accordingly.
@@ -111,7 +110,7 @@ impl Cluster {
             links.push(Arc::clone(&link));
             map.push((first, last, link));
         }
-        *lock(&self.map) = Arc::new(map);
+        *self.map.lock() = Arc::new(map);
     }
 
     async fn ask_for_slots(&self, links: &[Arc<ServerLink>]) -> Option<Vec<Range<NodeAddress>>> {

@@ -5,9 +5,10 @@
 //! is down: calls fail at once, and each second the server is connected to anew, by its name, which may
 //! have come to mean another one. The link is up again when that server has decided something.
 
+use parking_lot::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -24,7 +25,6 @@ use tokio::task::AbortHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsConnector;
 
-use crate::adapters::mutex::lock;
 use crate::domain::time::Timestamp;
 use crate::ports::LimiterError;
 
@@ -181,7 +181,7 @@ impl ServerLink {
     }
 
     fn connection(&self) -> Reached {
-        lock(&self.connected).clone()
+        self.connected.lock().clone()
     }
 
     /// Draws the consequences of an answer, or of none, for the connection.
@@ -214,7 +214,7 @@ impl ServerLink {
 
     /// Gives up `connection`, unless it has been replaced.
     fn lose(&self, connection: &Arc<ServerConnection>, why: String) {
-        let mut connected = lock(&self.connected);
+        let mut connected = self.connected.lock();
         if connected
             .as_ref()
             .is_ok_and(|current| Arc::ptr_eq(current, connection))
@@ -233,7 +233,7 @@ impl ServerLink {
             return;
         }
         let connected = self.connect_and_decide(&call).await;
-        *lock(&self.connected) = connected;
+        *self.connected.lock() = connected;
     }
 
     async fn connect_and_decide(&self, call: &ScriptCall<'_>) -> Reached {

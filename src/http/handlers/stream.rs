@@ -8,7 +8,7 @@
 //!
 //! The request's log line is written with the head. Another line says how the stream ended.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use async_trait::async_trait;
 use serde::Serialize;
@@ -144,12 +144,7 @@ struct DeltaSink {
 impl DeltaSink {
     /// Releases the head, or a problem in its place. Returns the problem if the head has been sent.
     fn begin(&self, beginning: Beginning) -> Option<Problem> {
-        let begun = self
-            .begun
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        match begun {
+        match self.begun.lock().take() {
             // Fails only if the client has hung up.
             Some(begun) => {
                 let _ = begun.send(beginning);

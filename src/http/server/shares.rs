@@ -4,9 +4,10 @@
 //! A network is an IPv4 address or an IPv6 /56. Nothing waits for permits: a holder of some that waited
 //! for more could deadlock.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::domain::client::Network;
 
@@ -70,26 +71,21 @@ impl Shares {
 
     /// The number of permits that `network` holds.
     pub(crate) fn held_by(&self, network: Network) -> usize {
-        let held = self.lock();
+        let held = self.held.lock();
         let permits = held.by_network.get(&network.end_site());
         permits.copied().unwrap_or(0)
     }
 
     /// The number of permits that are held.
     pub(crate) fn held(&self) -> usize {
-        self.lock().permits
+        self.held.lock().permits
     }
 
     /// The network that holds most permits, and their number. Looks at all networks.
     pub(crate) fn busiest(&self) -> Option<(Network, usize)> {
-        let held = self.lock();
+        let held = self.held.lock();
         let busiest = held.by_network.iter().max_by_key(|&(_, permits)| *permits);
         busiest.map(|(network, permits)| (*network, *permits))
-    }
-
-    /// Ignores poisoning: no panic can come between two changes.
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,7 +112,7 @@ impl Share {
         if more == 0 {
             return Ok(());
         }
-        let mut held = self.shares.lock();
+        let mut held = self.shares.held.lock();
         let of_network = held.by_network.get(&self.network).copied();
         let of_network = of_network.unwrap_or(0).saturating_add(more);
         let of_all = held.permits.saturating_add(more);
@@ -138,7 +134,7 @@ impl Drop for Share {
         if self.permits == 0 {
             return;
         }
-        let mut held = self.shares.lock();
+        let mut held = self.shares.held.lock();
         held.permits -= self.permits;
         if let Entry::Occupied(mut of_network) = held.by_network.entry(self.network) {
             *of_network.get_mut() -= self.permits;
@@ -230,11 +226,11 @@ mod tests {
                 prop_assert!(sums.iter().all(|&sum| sum <= PERMITS / 8), "{sums:?}");
                 prop_assert_eq!(shares.held(), sums.iter().sum::<usize>());
                 let networks = sums.iter().filter(|&&sum| sum > 0).count();
-                prop_assert_eq!(shares.lock().by_network.len(), networks);
+                prop_assert_eq!(shares.held.lock().by_network.len(), networks);
             }
             drop(held);
             prop_assert_eq!(shares.held(), 0);
-            prop_assert!(shares.lock().by_network.is_empty());
+            prop_assert!(shares.held.lock().by_network.is_empty());
         }
     }
 }

@@ -9,7 +9,7 @@
 //! | `list` | a page of a long list, searched |
 //! | `overview`, `series`, `plot` | what was counted, as bar charts |
 //!
-//! A page is a row of [`PAGES`]: operations, and the template that shows what they answer. A change takes
+//! A page is a row of `PAGES`: operations, and the template that shows what they answer. A change takes
 //! two steps: a page that says what will happen, and its form, which carries a token of the session.
 
 mod answer;

@@ -1,12 +1,10 @@
 //! A circuit breaker: after repeated failures the upstream is not asked for a while, so that
 //! visitors do not each wait for the same failure.
 
-use std::sync::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
-
-use crate::adapters::mutex::lock;
 
 /// Consecutive failures that open the breaker.
 const FAILURES_MAX: u32 = 5;
@@ -47,14 +45,14 @@ impl BreakerState {
 impl Breaker {
     /// Whether the breaker is open.
     pub(super) fn is_open(&self) -> bool {
-        let until = self.lock().open_until;
+        let until = self.0.lock().open_until;
         until.is_some_and(|until| Instant::now() < until)
     }
 
     /// Lets a turn ask the upstream, unless the breaker is open. The first turn after a pause is the
     /// probe: it keeps the breaker open for others until its verdict, or for another pause.
     pub(super) fn admit(&self) -> Option<Pass<'_>> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let probe_until = match state.open_until {
             Some(until) if Instant::now() < until => return None,
             Some(_) => {
@@ -68,10 +66,6 @@ impl Breaker {
             probe_until,
             successes: state.successes,
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BreakerState> {
-        lock(&self.0)
     }
 }
 
@@ -88,7 +82,7 @@ pub(super) struct Pass<'a> {
 impl Pass<'_> {
     /// Records what the turn has found out so far; may be called again.
     pub(super) fn report(&self, verdict: Verdict) {
-        let mut state = self.breaker.lock();
+        let mut state = self.breaker.0.lock();
         match verdict {
             Verdict::Alive => {
                 state.failures = 0;
