@@ -1,83 +1,164 @@
 //! The log: one line an event on standard error, as text or JSON.
 //!
-//! A thread of its own writes. Lines wait for it in a bounded queue; a line that finds the queue full
-//! is dropped and counted. So a reader of standard error that has stopped reading blocks neither a
-//! request nor a stop. Panics are logged, too: the standard hook would block on such a reader.
+//! Lines are appended to a buffer, which a thread of its own writes some times a second, and at once if a line
+//! warns. A line that finds the buffer full is dropped and counted. So a reader of standard error that has
+//! stopped reading blocks neither a request nor a stop. Panics are logged, too: the standard hook would block on
+//! such a reader.
 
-use parking_lot::Mutex;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::{Debug, Write as _};
-use std::io::{self, BufWriter, IsTerminal as _, Stderr, Write, stderr};
+use std::io::{self, IsTerminal as _, Write, stderr};
 use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
-use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, fmt, registry};
 
-/// Capacity of the queue, in lines.
-const QUEUE_LINES: usize = 8192;
+/// The most that waits to be written.
+const BUFFER_BYTES_MAX: usize = 1024 * 1024;
 
-/// Lines are gathered up to this size when the queue holds several.
-const WRITE_BYTES: usize = 64 * 1024;
+/// How long lines are gathered. A process that is killed loses them.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How long the end waits for the reader of standard error.
+const END_GRACE: Duration = Duration::from_secs(1);
 
 /// The longest text of a line that is passed on, in characters.
 const WARNING_CHARS_MAX: usize = 400;
 
-/// The running log. Dropping it writes the lines in the queue, and waits about a second for the reader of
-/// standard error. If the queue is still full then, `tracing_appender` says so on standard output.
-#[derive(Debug)]
-#[must_use = "lines in the queue are written when it is dropped"]
-pub struct Log {
-    dropped: ErrorCounter,
-    _writer: WorkerGuard,
-}
+/// The running log. Dropping it writes what is in the buffer, and waits a second at most for the reader of
+/// standard error.
+#[must_use = "lines in the buffer are written when it is dropped"]
+pub struct Log(LogBuffer);
 
 impl Log {
-    /// Number of lines dropped so far because the queue was full.
+    /// Number of lines dropped so far because the buffer was full.
     pub fn dropped_lines(&self) -> usize {
-        self.dropped.dropped_lines()
+        self.0.0.lines.lock().dropped
     }
 }
 
-/// The queue's counter, once there is a queue.
-type DroppedLines = Arc<Mutex<Option<ErrorCounter>>>;
-
-fn dropped_lines(counter: &DroppedLines) -> usize {
-    let counter = counter.lock();
-    counter.as_ref().map_or(0, ErrorCounter::dropped_lines)
+impl Drop for Log {
+    fn drop(&mut self) {
+        let mut lines = self.0.0.lines.lock();
+        lines.is_urgent = true;
+        lines.is_ending = true;
+        self.0.0.changed.notify_all();
+        let is_written = |lines: &mut Lines| !lines.is_written;
+        self.0
+            .0
+            .changed
+            .wait_while_for(&mut lines, is_written, END_GRACE);
+    }
 }
 
-/// Standard error, for the thread that writes.
+/// The lines that wait, for all who log and the thread that writes.
+#[derive(Clone, Default)]
+struct LogBuffer(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    lines: Mutex<Lines>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
 struct Lines {
-    out: BufWriter<Stderr>,
-    dropped: DroppedLines,
-    dropped_reported: usize,
+    bytes: Vec<u8>,
+    /// How many were dropped since the start.
+    dropped: usize,
+    /// Whether one of them is not to wait.
+    is_urgent: bool,
+    is_ending: bool,
+    /// Whether the last ones have been written.
+    is_written: bool,
 }
 
-impl Write for Lines {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.out.write(line)
+impl LogBuffer {
+    fn push(&self, line: &[u8], is_urgent: bool) {
+        let mut lines = self.0.lines.lock();
+        if lines.bytes.len() + line.len() > BUFFER_BYTES_MAX {
+            lines.dropped += 1;
+            return;
+        }
+        if lines.bytes.is_empty() || is_urgent && !lines.is_urgent {
+            self.0.changed.notify_all();
+        }
+        lines.bytes.extend_from_slice(line);
+        lines.is_urgent |= is_urgent;
     }
 
-    /// Called when the queue is empty, so that it has room for a line about the dropped ones.
-    fn flush(&mut self) -> io::Result<()> {
-        let dropped = dropped_lines(&self.dropped);
-        if dropped > self.dropped_reported {
-            tracing::warn!(
-                log.dropped = dropped,
-                "log lines were dropped, as standard error was not read: this many since the start"
-            );
-            // If the number has changed, that line may have been dropped.
-            if dropped_lines(&self.dropped) == dropped {
-                self.dropped_reported = dropped;
+    /// Writes lines to `out` until the end.
+    fn write(&self, mut out: impl Write) {
+        let (mut bytes, mut dropped_reported) = (Vec::new(), 0);
+        loop {
+            let mut lines = self.0.lines.lock();
+            let nothing = |lines: &mut Lines| lines.bytes.is_empty() && !lines.is_ending;
+            self.0.changed.wait_while(&mut lines, nothing);
+            let may_wait = |lines: &mut Lines| !lines.is_urgent;
+            self.0.changed.wait_while_for(&mut lines, may_wait, PAUSE);
+            std::mem::swap(&mut bytes, &mut lines.bytes);
+            lines.is_urgent = lines.is_ending;
+            let (dropped, is_ending) = (lines.dropped, lines.is_ending);
+            drop(lines);
+            // There is no other place to report a failure.
+            let _ = out.write_all(&bytes);
+            bytes.clear();
+            if dropped > dropped_reported {
+                dropped_reported = dropped;
+                tracing::warn!(
+                    log.dropped = dropped,
+                    "log lines were dropped, as standard error was not read: this many since the start"
+                );
+            } else if is_ending {
+                self.0.lines.lock().is_written = true;
+                self.0.changed.notify_all();
+                return;
             }
         }
-        self.out.flush()
+    }
+}
+
+/// Where the lines of one event go.
+struct LineWriter<'a> {
+    buffer: &'a LogBuffer,
+    is_urgent: bool,
+}
+
+impl<'a> MakeWriter<'a> for LogBuffer {
+    type Writer = LineWriter<'a>;
+
+    fn make_writer(&'a self) -> LineWriter<'a> {
+        LineWriter {
+            buffer: self,
+            is_urgent: true,
+        }
+    }
+
+    fn make_writer_for(&'a self, event: &Metadata<'_>) -> LineWriter<'a> {
+        LineWriter {
+            buffer: self,
+            is_urgent: *event.level() <= Level::WARN,
+        }
+    }
+}
+
+impl Write for LineWriter<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.buffer.push(line, self.is_urgent);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -156,23 +237,17 @@ pub fn init(
     is_json: bool,
     on_warning: impl Fn(String) + Send + Sync + 'static,
 ) -> Log {
-    let counter = DroppedLines::default();
-    let (queue, writer) = NonBlockingBuilder::default()
-        .lossy(true)
-        .buffered_lines_limit(QUEUE_LINES)
-        .thread_name("log")
-        .finish(Lines {
-            out: BufWriter::with_capacity(WRITE_BYTES, stderr()),
-            dropped: Arc::clone(&counter),
-            dropped_reported: 0,
-        });
-    let dropped = queue.error_counter();
-    *counter.lock() = Some(dropped.clone());
+    let buffer = LogBuffer::default();
+    let writer = buffer.clone();
+    let thread = thread::Builder::new().name("log".to_owned());
+    // The service has checked that there can be threads.
+    let spawned = thread.spawn(move || writer.write(stderr()));
+    buffer.0.lines.lock().is_written = spawned.is_err();
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
         .with_target("landing_api", level);
     let lines = fmt::layer()
-        .with_writer(queue)
+        .with_writer(buffer.clone())
         .with_target(false)
         // They would be printed with `eprintln!`, which panics when standard error is closed.
         .log_internal_errors(false);
@@ -186,10 +261,7 @@ pub fn init(
     if layers.with(filter).try_init().is_ok() {
         panic::set_hook(Box::new(log_panic));
     }
-    Log {
-        dropped,
-        _writer: writer,
-    }
+    Log(buffer)
 }
 
 #[cfg(test)]

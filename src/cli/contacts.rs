@@ -20,7 +20,7 @@ use super::client::Client;
 use super::contact_file::{ContactFile, FileFormat};
 use super::list::{Cell, ListColumn, list};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, note, text};
+use super::output::{Output, grouped, note, show, text};
 use super::progress::Progress;
 use super::source::read_lines;
 
@@ -41,29 +41,22 @@ pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Don
         }
         ContactsCommand::Count(args) => {
             let counted: ContactsCounted = client.one(&COUNT, period(args.period)).await?;
-            let mut output = Output::new(args.form);
-            if output.is_json {
-                output.json(&counted)?;
-            } else {
-                output.line(&counted.contacts.to_string())?;
-            }
-            output.flush()?;
-            Ok(Done::Whole)
+            show(args.form, &counted, |output| {
+                output.line(&counted.contacts.to_string())
+            })
         }
         ContactsCommand::Export(args) => export(&args, client).await,
         ContactsCommand::Import(args) => import(&args, client).await,
         ContactsCommand::Show(args) => {
             let params = json!({"email": args.email.as_str()});
             let contact: ContactRow = client.one(&SHOW, params).await?;
-            Output::new(args.form).record(
-                &contact,
-                &[
+            show(args.form, &contact, |output| {
+                output.fields(&[
                     ("Address", &contact.email),
                     ("Signed up", &contact.subscribed_at),
                     ("Last seen", &contact.last_seen_at),
-                ],
-            )?;
-            Ok(Done::Whole)
+                ])
+            })
         }
         ContactsCommand::Forget(args) => forget(args, client).await,
     }
@@ -126,13 +119,7 @@ async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError
     for name in &report.ignored_columns {
         note(&format!("not read: {}", name.escape_debug()));
     }
-    let mut output = Output::new(args.form);
-    if output.is_json {
-        output.json(&report)?;
-    } else {
-        print_import(&mut output, &report)?;
-    }
-    output.flush()?;
+    show(args.form, &report, |output| print_import(output, &report))?;
     Ok(match report.bad {
         0 => Done::Whole,
         _ => Done::InPart,
@@ -170,13 +157,7 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     }
     let emails: Vec<_> = emails.iter().map(EmailAddress::as_str).collect();
     let report: ErasureReport = client.one(&FORGET, json!({"email": emails})).await?;
-    let mut output = Output::new(args.form);
-    if output.is_json {
-        output.json(&report)?;
-    } else {
-        print_erasure(&mut output, &report)?;
-    }
-    output.flush()?;
+    show(args.form, &report, |output| print_erasure(output, &report))?;
     let all_known = report.addresses.iter().all(|it| it.was_known);
     Ok(if all_known && report.is_complete {
         Done::Whole

@@ -12,7 +12,7 @@ use crate::operator::operation::Operation;
 use super::client::Client;
 use super::list::{Cell, ListColumn, list};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, short_minute, text};
+use super::output::{Output, short_minute, show, text};
 use super::source::read_lines;
 
 const KEY_COLUMNS: [ListColumn; 5] = [
@@ -117,8 +117,7 @@ pub(super) async fn run_agents(
                 ("Client id", &*revoked.client_id),
                 ("Result", &*revoked.result),
             ];
-            Output::new(form).record(&revoked, &fields)?;
-            Ok(Done::Whole)
+            show(form, &revoked, |output| output.fields(&fields))
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::operator::limits::{LimitsReset, PolicyRow, RESET, SHOW};
 
 use super::client::Client;
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, note, number, text};
+use super::output::{self, Output, grouped, note, number, text};
 use super::source::read_lines;
 
 /// Runs one of them.
@@ -29,16 +29,13 @@ async fn show(args: ShowLimits, client: &Client) -> Result<Done, CommandError> {
              of the service's flags",
         );
     }
-    let mut output = Output::new(args.form);
-    if output.is_json {
-        output.json(&rows)?;
-    } else if is_about_one {
-        print_clients(&mut output, &rows, true)?;
-    } else {
-        print_policies(&mut output, &rows)?;
-    }
-    output.flush()?;
-    Ok(Done::Whole)
+    output::show(args.form, &rows, |output| {
+        if is_about_one {
+            print_clients(output, &rows, true)
+        } else {
+            print_policies(output, &rows)
+        }
+    })
 }
 
 fn print_policies(output: &mut Output, rows: &[PolicyRow]) -> Result<(), CommandError> {
@@ -103,8 +100,9 @@ async fn reset(args: ResetLimits, client: &Client) -> Result<Done, CommandError>
     ]);
     let done: LimitsReset = client.one(&RESET, params.into()).await?;
     let windows = grouped(done.windows as u64);
-    Output::new(args.form).record(&done, &[("Windows forgotten", &windows)])?;
-    Ok(Done::Whole)
+    output::show(args.form, &done, |output| {
+        output.fields(&[("Windows forgotten", &windows)])
+    })
 }
 
 /// The parameters that name a client.

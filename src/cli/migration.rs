@@ -22,7 +22,7 @@ use crate::ports::{
 use crate::wiring::engines;
 
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, number, text};
+use super::output::{Output, grouped, number, show, text};
 use super::progress::Progress;
 use super::signals::StopSignals;
 
@@ -54,8 +54,7 @@ pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, Comma
         ("Tables now", &format!("version {after}")),
         ("Secret", secret),
     ];
-    Output::new(form).record(&value, &fields)?;
-    Ok(Done::Whole)
+    show(form, &value, |output| output.fields(&fields))
 }
 
 /// Copies what the data directory keeps to the database.

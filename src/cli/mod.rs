@@ -51,44 +51,32 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
     let dir = args.and_then(|args| args.data_dir.as_deref());
     match command {
         Command::Status(form) => {
-            with_client(args, false, async |client| {
-                status::run(form, dir, client).await
-            })
-            .await
+            let work = async |client: &Client| status::run(form, dir, client).await;
+            with_client(args, work).await
         }
         Command::Backup(backup) => store::back_up(backup, ledger_dir(dir)?).await,
         Command::Restore(restore) => store::restore(restore, ledger_dir(dir)?).await,
         Command::Ledger(LedgerCommand::Verify(form)) => store::verify(form, ledger_dir(dir)?).await,
         Command::Ledger(LedgerCommand::Repair(form)) => store::repair(form, ledger_dir(dir)?).await,
         Command::Ledger(LedgerCommand::Compact(form)) => {
-            with_client(args, false, async |client| {
-                store::compact(form, client).await
-            })
-            .await
+            with_client(args, async |client| store::compact(form, client).await).await
         }
         Command::Contacts(command) => {
-            with_client(args, false, async |client| {
-                contacts::run(command, client).await
-            })
-            .await
+            with_client(args, async |client| contacts::run(command, client).await).await
         }
         Command::Keys(command) => {
-            with_client(args, false, async |client| keys::run(command, client).await).await
+            with_client(args, async |client| keys::run(command, client).await).await
         }
         Command::Agents(command) => {
-            with_client(args, false, async |client| {
-                keys::run_agents(command, client).await
-            })
-            .await
+            with_client(args, async |client| keys::run_agents(command, client).await).await
         }
         Command::Limits(command) => {
-            with_client(args, true, async |client| {
-                limits::run(command, client).await
-            })
-            .await
+            // On a stopped directory the limiter's windows are opened, too.
+            let client = Client::open(known(args)?, true).await?;
+            work_with(client, async |client| limits::run(command, client).await).await
         }
         Command::Admin(AdminCommand::Link(form)) => {
-            with_client(args, false, async |client| admin::link(form, client).await).await
+            with_client(args, async |client| admin::link(form, client).await).await
         }
         Command::Migrate(form) => migration::migrate(form, known(args)?).await,
         Command::Move(form) => migration::move_to_store(form, known(args)?).await,
@@ -119,14 +107,19 @@ fn ledger_dir(dir: Option<&Path>) -> Result<&Path, CommandError> {
     })
 }
 
-/// Does `work` with what answers commands; if `has_windows`, the limiter's windows are there on
-/// a stopped directory, too.
+/// Does `work` with what answers commands.
 async fn with_client(
     args: Option<&Args>,
-    has_windows: bool,
     work: impl AsyncFnOnce(&Client) -> Result<Done, CommandError>,
 ) -> Result<Done, CommandError> {
-    let client = Client::open(known(args)?, has_windows).await?;
+    work_with(Client::open(known(args)?, false).await?, work).await
+}
+
+/// Does `work` with `client`, and closes that.
+async fn work_with(
+    client: Client,
+    work: impl AsyncFnOnce(&Client) -> Result<Done, CommandError>,
+) -> Result<Done, CommandError> {
     let interrupted = async {
         StopSignals::new()?.next().await;
         Err(CommandError::Interrupted)

@@ -50,19 +50,6 @@ impl Output {
         }
     }
 
-    /// Prints one thing: `value` as JSON, or `lines`, each a name and its value.
-    pub(super) fn record(
-        &mut self,
-        value: &impl Serialize,
-        lines: &[(&str, &str)],
-    ) -> Result<(), CommandError> {
-        match self.is_json {
-            true => self.json(value)?,
-            false => self.fields(lines)?,
-        }
-        self.flush()
-    }
-
     /// Prints a line of JSON.
     pub(super) fn json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
         let mut line = serde_json::to_vec(value).map_err(io::Error::from)?;
@@ -141,6 +128,22 @@ impl Output {
     pub(super) fn flush(&mut self) -> Result<(), CommandError> {
         self.out.flush().map_err(unwritten)
     }
+}
+
+/// Prints `value` as JSON, or what `print` does for people.
+pub(super) fn show(
+    form: OutputForm,
+    value: &impl Serialize,
+    print: impl FnOnce(&mut Output) -> Result<(), CommandError>,
+) -> Result<Done, CommandError> {
+    let mut output = Output::new(form);
+    if output.is_json {
+        output.json(value)?;
+    } else {
+        print(&mut output)?;
+    }
+    output.flush()?;
+    Ok(Done::Whole)
 }
 
 /// Prints bytes, and nothing else.

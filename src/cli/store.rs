@@ -16,7 +16,7 @@ use crate::operator::ledger::{COMPACT, CompactionReport};
 
 use super::client::Client;
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped};
+use super::output::{grouped, show};
 
 /// Backs `data_dir` up.
 pub(super) async fn back_up(args: BackupArgs, data_dir: &Path) -> Result<Done, CommandError> {
@@ -130,7 +130,9 @@ fn print(
     value: &impl Serialize,
     fields: &[(&str, String)],
 ) -> Result<Done, CommandError> {
-    let fields = fields.iter().map(|(name, it)| (*name, it.as_str()));
-    Output::new(form).record(value, &fields.collect::<Vec<_>>())?;
-    Ok(Done::Whole)
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(name, it)| (*name, it.as_str()))
+        .collect();
+    show(form, value, |output| output.fields(&fields))
 }

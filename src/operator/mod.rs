@@ -9,7 +9,7 @@
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
 //!
-//! An operation is a row of [`OPERATIONS`] and works the same whoever asks. Only the operator can, so
+//! An operation is a row of `OPERATIONS` and works the same whoever asks. Only the operator can, so
 //! nothing here is counted, and failures say what went wrong.
 
 pub mod agents;
