@@ -110,7 +110,7 @@ async fn count_a_year(data_dir: &Path) {
         (Counted::FailedChats, 1),
         (Counted::Refunds, 1),
     ];
-    let counts = FileCountStore::open(&data_dir.join("counts"));
+    let counts = FileCountStore::open(&data_dir.join("counts.jsonl"));
     let now = Hour::of(SystemClock.now());
     let of_the_last_days = (0..72).chain((72..24 * 390).step_by(31));
     for hours_ago in of_the_last_days {

@@ -78,7 +78,7 @@ const CRATES: [(&str, &[&str]); 14] = [
     ("SystemTime::now", &["adapters/system.rs"]),
     ("std::fs", &["adapters/"]),
     ("std::env", &["main.rs", "wiring/"]),
-    ("std::thread", &["adapters/"]),
+    ("std::thread", &["adapters/", "telemetry.rs"]),
     ("std::process", &["main.rs"]),
     (
         "TcpStream",

@@ -65,9 +65,10 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
             ("newsletter-ip", 2),
             ("assistant", 1),
             ("assistant-ip", 3),
-            ("newsletter-form", 0),
         ]);
-        assert_eq!(used(&app, from_here.clone()).await, expected);
+        let mut of_here = used(&app, from_here.clone()).await;
+        of_here.retain(|(_, used)| *used > 0);
+        assert_eq!(of_here, expected);
         let with_key = json!({ "key": key });
         let expected = pairs(&[("default", 1), ("assistant", 1)]);
         assert_eq!(used(&app, with_key.clone()).await, expected);

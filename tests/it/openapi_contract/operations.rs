@@ -55,7 +55,10 @@ fn what_is_described_is_what_there_is() {
         expected.insert(format!("GET {path}"));
     }
     let described: BTreeSet<_> = CONTRACT.operations.iter().map(Described::name).collect();
-    assert_eq!(described, expected);
+    assert_eq!(
+        described, expected,
+        "data/openapi.yaml describes what http/endpoints.rs and the documents answer"
+    );
     for operation in &CONTRACT.operations {
         endpoint(operation);
     }
