@@ -74,10 +74,8 @@ impl App {
     }
 
     /// Whether the stores take changes, and the limiter can decide.
-    pub async fn takes_writes(&self) -> bool {
-        self.contacts.check().await.is_ok()
-            && self.keys.check().await.is_ok()
-            && self.limiter.check().await.is_ok()
+    pub fn takes_writes(&self) -> bool {
+        self.contacts.check().is_ok() && self.keys.check().is_ok() && self.limiter.check().is_ok()
     }
 
     /// What chat turns work with.

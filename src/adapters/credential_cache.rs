@@ -124,8 +124,8 @@ impl KeyIssuer for CredentialCache {
         revoked
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
-        self.keys.check().await
+    fn check(&self) -> Result<(), StoreError> {
+        self.keys.check()
     }
 }
 

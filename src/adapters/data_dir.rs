@@ -17,7 +17,7 @@ use super::files::{
     Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, is_irregular, remove_for_good,
     sync_parent, write_whole,
 };
-use super::ledger::record::{self, LEDGER, Preview, preview};
+use super::ledger::record::{LEDGER, Ledger, Preview, preview};
 use super::open_error::OpenError;
 use super::system::{SystemEntropy, user_id};
 
@@ -28,7 +28,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 const LOCK: &str = "lock";
 pub(super) const SECRET: &str = "secret";
-pub(super) const INDEX: &str = "index";
+pub(super) const MARK: &str = "mark";
 /// Where a backup is unpacked before it is put in place.
 pub(super) const RESTORING: &str = "restoring";
 const WINDOWS: &str = "windows";
@@ -56,7 +56,7 @@ static ENTRIES: &[DirEntry] = &[
     entry(LOCK).file(),
     entry(LEDGER).file().measured().backed_up(u64::MAX),
     entry(SECRET).file().backed_up(32),
-    entry(INDEX).measured(),
+    entry(MARK).file(),
     entry(WINDOWS).measured(),
     entry(COUNTS).measured().backed_up(counts::FILE_BYTES_MAX),
     entry(RESTORING),
@@ -156,9 +156,9 @@ impl DataDir {
         &self.path
     }
 
-    /// The directory of the ledger's indexes.
-    pub(super) fn index(&self) -> PathBuf {
-        self.path.join(INDEX)
+    /// The file that a clean stop leaves.
+    pub(super) fn mark(&self) -> PathBuf {
+        self.path.join(MARK)
     }
 
     /// The directory of the limiter's windows.
@@ -237,8 +237,7 @@ impl DataDir {
         };
         if !is_begun {
             let files: Arc<dyn Files> = Arc::new(SystemFiles);
-            record::create(&files, &ledger, &secret.id())
-                .and_then(|mut ledger| ledger.repair())
+            Ledger::begin(&files, &ledger, &secret.id())
                 .map_err(OpenError::io("create", &ledger))?;
         }
         if found.is_none() {
@@ -322,7 +321,7 @@ fn refuse_if_lost(directory: &Path) -> Result<(), OpenError> {
     let traces = [
         directory.join(RESTORING),
         directory.join(SECRET),
-        directory.join(INDEX),
+        directory.join(MARK),
     ];
     let evidence = traces.into_iter().find(|it| it.symlink_metadata().is_ok());
     match evidence {

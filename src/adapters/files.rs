@@ -30,7 +30,7 @@ pub trait Files: Debug + Send + Sync {
     /// When the file system refuses.
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
 
-    /// Opens an existing file for writing at its end.
+    /// Opens an existing file for reading, and for writing at its end.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -91,6 +91,7 @@ impl Files for SystemFiles {
             return Err(io::Error::other("it is not a regular file"));
         }
         let file = OpenOptions::new()
+            .read(true)
             .write(true)
             .create(true)
             .truncate(true)
@@ -100,7 +101,7 @@ impl Files for SystemFiles {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        let file = OpenOptions::new().write(true).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
         let end = file.metadata()?.len();
         Ok(Box::new(SystemFile { file, end }))
     }

@@ -2,7 +2,7 @@
 //!
 //! | Module | Implements | Over |
 //! |---|---|---|
-//! | [`ledger`] | `ContactStore`, `KeyIssuer`, `RevocationList` | an append-only file, indexed in sled |
+//! | [`ledger`] | `ContactStore`, `KeyIssuer`, `RevocationList` | an append-only file, and a table of places in memory |
 //! | [`postgres`] | the same, `CountStore`, `StoreMaintenance` | a PostgreSQL database, for several nodes |
 //! | [`credential_cache`] | `KeyIssuer`, `RevocationList` | those of a store on a network, remembered for a while |
 //! | [`limiter`] | `RateLimiter` | a sharded table in memory, written behind to sled, or behind an engine |

@@ -43,7 +43,6 @@ impl Secret {
             access_token: derive_token("landing-api 2026-11 access token"),
             client_secret: derive_token("landing-api 2026-11 client secret"),
             origin: derive("landing-api 2026-11 sign-up origin"),
-            index: derive("landing-api 2026-11 store index"),
             tombstone: derive("landing-api 2026-11 forgotten address"),
             form: derive_token("landing-api 2026-11 newsletter form"),
         }
@@ -138,8 +137,6 @@ pub struct SecretKeys {
     pub client_secret: TokenKey,
     /// Pseudonymises the clients that signed a contact up.
     pub origin: MacKey,
-    /// Spreads entries over the buckets of the index, unpredictably for clients.
-    pub index: MacKey,
     /// Hashes addresses that were erased, so that an import does not bring them back.
     pub tombstone: MacKey,
     /// Marks the stamps and the proofs of work of the newsletter's form.
@@ -226,7 +223,6 @@ mod tests {
             access_token,
             client_secret,
             origin,
-            index,
             tombstone,
             form,
         } = keys;
@@ -236,7 +232,6 @@ mod tests {
             access_token.current,
             client_secret.current,
             origin,
-            index,
             tombstone,
             form.current,
         ];

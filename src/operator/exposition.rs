@@ -42,7 +42,7 @@ async fn ready(app: &App) -> Response<PageBody> {
     if app.metrics.is_stopping() {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
     }
-    if app.takes_writes().await {
+    if app.takes_writes() {
         return plain(StatusCode::OK, "ready\n");
     }
     plain(

@@ -37,7 +37,7 @@ impl Status {
     pub(super) async fn of(app: &Arc<App>) -> Self {
         Self {
             now: app.clock.now(),
-            takes_writes: app.takes_writes().await,
+            takes_writes: app.takes_writes(),
             limiter: app.limiter.stats(),
             process: process_usage(),
             disk: app.metrics.disk_space(),

@@ -48,6 +48,6 @@ pub trait ContactStore: Send + Sync {
     /// A file that could not be rid of an address is no error: the [`Erasure`] names it.
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError>;
 
-    /// Whether the store takes writes.
-    async fn check(&self) -> Result<(), StoreError>;
+    /// Whether the store takes writes, as far as it knows at once.
+    fn check(&self) -> Result<(), StoreError>;
 }

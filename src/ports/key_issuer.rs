@@ -22,6 +22,6 @@ pub trait KeyIssuer: Send + Sync {
     /// Revokes a key durably and returns whether it existed and was not revoked before.
     async fn revoke(&self, fingerprint: &Fingerprint, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Whether the store takes writes.
-    async fn check(&self) -> Result<(), StoreError>;
+    /// Whether the store takes writes, as far as it knows at once.
+    fn check(&self) -> Result<(), StoreError>;
 }

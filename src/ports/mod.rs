@@ -51,7 +51,7 @@ pub enum StoreError {
     /// The disk is full. The text is for the log, never for a client.
     #[error("disk full: {0}")]
     Full(String),
-    /// Its queue is full.
+    /// Its queue is full, or has not moved for seconds.
     #[error("store overloaded")]
     Overloaded,
 }

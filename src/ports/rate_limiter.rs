@@ -49,8 +49,8 @@ pub trait RateLimiter: Send + Sync {
         None
     }
 
-    /// Whether the limiter can decide.
-    async fn check(&self) -> Result<(), LimiterError>;
+    /// Whether the limiter can decide, as far as it knows at once.
+    fn check(&self) -> Result<(), LimiterError>;
 }
 
 /// A window, and how full it is.

@@ -16,7 +16,7 @@ pub trait SignUps: Send + Sync {
     async fn take(&self, sign_up: SignUp) -> Result<Taken, SignUpError>;
 
     /// Whether this service can keep sign-ups. A provider is not asked: its outage is not the service's.
-    async fn check(&self) -> Result<(), StoreError>;
+    fn check(&self) -> Result<(), StoreError>;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl SignUps for Arc<dyn ContactStore> {
         Ok(Taken::Kept(self.keep(sign_up).await?))
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
-        ContactStore::check(&**self).await
+    fn check(&self) -> Result<(), StoreError> {
+        ContactStore::check(&**self)
     }
 }

@@ -237,8 +237,8 @@ impl Stores {
         Ok(limiter)
     }
 
-    /// Closes the stores, so that the next start does not have to rebuild the index. Does not wait
-    /// long for a disk that does not answer: everything acknowledged is synced already.
+    /// Closes the stores, so that the next start knows where they ended. Does not wait long for a disk that
+    /// does not answer: everything acknowledged is synced already.
     pub fn close(self) -> io::Result<()> {
         let Self {
             limiter,
@@ -255,7 +255,7 @@ impl Stores {
             match ledger.map_or(Ok(()), |ledger| ledger.close()) {
                 Err(error @ StoreError::Displaced(_)) => Err(error),
                 Err(error) => {
-                    tracing::warn!(%error, "the next start rebuilds the index; nothing is lost");
+                    tracing::warn!(%error, "the end of the ledger cannot be marked; nothing is lost");
                     Ok(())
                 }
                 Ok(()) => Ok(()),
@@ -264,8 +264,7 @@ impl Stores {
         let closed = run_within(CLOSE_DEADLINE, [close_limiter, close_ledger])?;
         let closed = closed.ok_or_else(|| {
             io::Error::other(
-                "the disk does not answer: the stores are not closed; nothing acknowledged is lost, \
-                 and the next start rebuilds the index",
+                "the disk does not answer: the stores are not closed; nothing acknowledged is lost",
             )
         })?;
         // Its lock ends here.

@@ -21,7 +21,7 @@ const HANDBOOK: &str = include_str!("../../data/handbook/several-nodes.md");
 
 /// Everything that a node and its operator do.
 async fn exercise(limiter: &RedisRateLimiter) -> Result<(), LimiterError> {
-    limiter.check().await?;
+    limiter.check()?;
     let charge = charge(PolicyName::Ip, "3/1h", 1);
     let admission = acquire(limiter, &[charge], now()).await;
     refund(limiter, admission.receipt, now()).await;
@@ -36,7 +36,7 @@ async fn exercise(limiter: &RedisRateLimiter) -> Result<(), LimiterError> {
     let surveys = limiter.survey().await?;
     assert!(!surveys[0].version.is_empty());
     assert_eq!(surveys[0].maxmemory_policy, "noeviction");
-    limiter.check().await
+    limiter.check()
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn the_account_of_the_handbook_may_do_what_is_needed_and_no_more() {
     let neither = RedisRateLimiter::open(settings(&url("limits"))).await;
     assert_eq!(neither.err(), Some(RedisSettingsError::NoPassword));
     let wrong = RedisRateLimiter::open(settings(&url("limits:wrong"))).await;
-    let error = wrong.unwrap().check().await.unwrap_err().to_string();
+    let error = wrong.unwrap().check().unwrap_err().to_string();
     assert!(
         !error.contains("wrong") && !error.contains("limits:"),
         "{error}"
@@ -69,7 +69,7 @@ async fn the_account_of_the_handbook_may_do_what_is_needed_and_no_more() {
     // One that may read and not write cannot decide.
     assert_eq!(redis.cli(&["acl", "setuser", "limits", "-set"]), "OK");
     let reader = RedisRateLimiter::open(settings(&url("limits:s%40cret"))).await;
-    reader.unwrap().check().await.unwrap_err();
+    reader.unwrap().check().unwrap_err();
 }
 
 /// An authority that issued a certificate for `localhost`, both in files.
@@ -117,6 +117,6 @@ async fn tls_needs_a_certificate_of_an_authority_that_is_trusted() {
         (format!("rediss://localhost:{}", redis.port), roots.clone()),
         (format!("redis://localhost:{tls_port}"), roots),
     ] {
-        open(url, roots).await.check().await.unwrap_err();
+        open(url, roots).await.check().unwrap_err();
     }
 }

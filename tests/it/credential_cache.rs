@@ -205,8 +205,8 @@ impl KeyIssuer for SlowKeyIssuer {
         self.keys.revoke(fingerprint, now).await
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
-        self.keys.check().await
+    fn check(&self) -> Result<(), StoreError> {
+        self.keys.check()
     }
 }
 

@@ -6,6 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Once};
+use std::thread;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
@@ -31,7 +33,7 @@ use landing_api::ports::{
 };
 use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
-use tokio::task::{JoinHandle, yield_now};
+use tokio::task::{JoinHandle, spawn_blocking, yield_now};
 
 use crate::twins::SeededEntropy;
 
@@ -131,6 +133,18 @@ impl House {
     }
 }
 
+/// Waits until `is_so`, for half a minute, whatever a test's clock says.
+pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    for _ in 0..30_000 {
+        if is_so() {
+            return;
+        }
+        let pause = || thread::park_timeout(Duration::from_millis(1));
+        spawn_blocking(pause).await.unwrap();
+    }
+    panic!("never happened: {what}");
+}
+
 impl Opened {
     /// Signs `name`@example.com up.
     pub(crate) async fn sign_up(&self, name: &str) -> Result<Subscription, StoreError> {
@@ -161,6 +175,11 @@ impl Opened {
         for name in absent {
             assert!(!self.has(name).await, "{name} is there");
         }
+    }
+
+    /// Waits until the store has found out that it takes writes.
+    pub(crate) async fn recovers(&self) {
+        eventually("the recovery", || ContactStore::check(&*self.store).is_ok()).await;
     }
 
     /// Stops as the service does.
@@ -451,7 +470,7 @@ impl RateLimiter for FaultyRateLimiter {
         self.inner.reset(which).await
     }
 
-    async fn check(&self) -> Result<(), LimiterError> {
+    fn check(&self) -> Result<(), LimiterError> {
         (self.fault)("check")
     }
 }
@@ -492,8 +511,8 @@ impl<L: RateLimiter> RateLimiter for Delayed<L> {
         delayed(self.0.reset(which)).await
     }
 
-    async fn check(&self) -> Result<(), LimiterError> {
-        delayed(self.0.check()).await
+    fn check(&self) -> Result<(), LimiterError> {
+        self.0.check()
     }
 }
 
@@ -527,8 +546,8 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
         delayed(self.0.forget(emails, now)).await
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
-        delayed(self.0.check()).await
+    fn check(&self) -> Result<(), StoreError> {
+        self.0.check()
     }
 }
 

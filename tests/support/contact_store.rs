@@ -143,7 +143,7 @@ impl ContactStore for MemoryContactStore {
         })
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
+    fn check(&self) -> Result<(), StoreError> {
         self.fault.check()
     }
 }

@@ -60,7 +60,7 @@ impl KeyIssuer for MemoryKeyIssuer {
         }
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
+    fn check(&self) -> Result<(), StoreError> {
         self.fault.check()
     }
 }

@@ -37,7 +37,7 @@ impl SignUps for ScriptedSignUps {
         Ok(Taken::PassedOn)
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
+    fn check(&self) -> Result<(), StoreError> {
         Ok(())
     }
 }

@@ -13,10 +13,10 @@ use sha2::{Digest as _, Sha256};
 use tar::{Archive, Entry, EntryType};
 
 use crate::adapters::data_dir::{
-    INDEX, RESTORING, SECRET, backup_entries, create_private, lock, refuse_foreign,
+    MARK, RESTORING, SECRET, backup_entries, create_private, lock, refuse_foreign,
 };
 use crate::adapters::files::{
-    BUFFER_BYTES, Files as _, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles,
+    BUFFER_BYTES, Files as _, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, remove_for_good,
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, preview, verify};
 use crate::adapters::ledger::refusal;
@@ -210,7 +210,7 @@ fn parse_sums(text: &str) -> Result<BTreeMap<String, String>, BackupError> {
 fn check(staging: &Path) -> Result<Verified, BackupError> {
     let verified = verify(&staging.join(LEDGER), None).map_err(|flaw| match flaw {
         Flaw::Damaged { .. } => bad(format!("its ledger is damaged: {flaw}")),
-        Flaw::Io(_) | Flaw::Foreign(_) => refusal(staging, flaw).into(),
+        Flaw::Io(_) | Flaw::Foreign(_) | Flaw::Unreadable(_) => refusal(staging, flaw).into(),
     })?;
     if verified.torn.is_some() {
         return Err(bad("its ledger ends in an unfinished batch"));
@@ -222,9 +222,9 @@ fn check(staging: &Path) -> Result<Verified, BackupError> {
 /// Renames the files to their places, the ledger last, and makes that durable.
 fn put_in_place(path: &Path, staging: &Path, names: &BTreeSet<String>) -> Result<(), BackupError> {
     sync(staging)?;
-    // An index is of another ledger, and so is the mark of its last clean stop.
-    let index = path.join(INDEX);
-    remove(&index).map_err(BackupError::io("remove", &index))?;
+    // The mark of a clean stop is of another ledger.
+    let mark = path.join(MARK);
+    remove_for_good(&mark).map_err(BackupError::io("remove", &mark))?;
     let others = names
         .iter()
         .map(String::as_str)

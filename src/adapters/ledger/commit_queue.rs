@@ -1,44 +1,72 @@
 //! The bounded queue of changes and tasks, and the one thread that does them.
 
-use parking_lot::Mutex;
 use std::io;
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::ports::StoreError;
 
 use super::draft::Draft;
-use super::index::IndexError;
 use super::shared_state::SharedState;
-use super::writer::{LedgerWriter, PendingChange, pending};
+use super::writer::{LedgerWriter, PendingChange, Task, pending};
 
 /// Most changes in one batch.
 const BATCH_CHANGES_MAX: usize = 1024;
 
-/// What waits for the writer.
-enum Waiting {
+/// What waits for the writer, and since when.
+struct Waiting {
+    since: Instant,
+    work: Work,
+}
+
+enum Work {
     Change(PendingChange),
-    /// Work that is done alone, after the changes that came before it.
-    Task(Box<dyn FnOnce(&mut LedgerWriter) + Send>),
+    /// It is done alone, after the changes that came before it.
+    Task(Task),
+    /// Nothing comes after it.
+    Close,
+}
+
+impl From<Work> for Waiting {
+    fn from(work: Work) -> Self {
+        let since = Instant::now();
+        Self { since, work }
+    }
 }
 
 /// The way to the writer's thread.
 #[derive(Debug)]
 pub(super) struct CommitQueue {
     /// `None` once closed.
-    sender: Mutex<Option<mpsc::Sender<Waiting>>>,
+    sender: Mutex<Option<SyncSender<Waiting>>>,
     thread: Mutex<Option<JoinHandle<LedgerWriter>>>,
 }
 
 impl CommitQueue {
-    /// Starts `writer` with room for `changes_max` waiting changes.
-    pub(super) fn start(writer: LedgerWriter, changes_max: usize) -> io::Result<Self> {
-        let (sender, receiver) = mpsc::channel(changes_max);
+    /// Starts `writer` with room for `changes_max` waiting changes. While none comes, it looks after its file
+    /// every `look_interval`.
+    pub(super) fn start(
+        mut writer: LedgerWriter,
+        changes_max: usize,
+        look_interval: Duration,
+    ) -> io::Result<Self> {
+        let (sender, receiver) = sync_channel(changes_max);
+        let later = sender.clone();
+        writer.later = Some(Arc::new(move |task| {
+            // Fails if the writer is gone.
+            let _ = later.send(Work::Task(task).into());
+        }));
         let thread = thread::Builder::new()
             .name("ledger".to_owned())
-            .spawn(move || run(writer, receiver))?;
+            .spawn(move || run(writer, &receiver, look_interval))?;
         Ok(Self {
             sender: Mutex::new(Some(sender)),
             thread: Mutex::new(Some(thread)),
@@ -53,31 +81,27 @@ impl CommitQueue {
     pub(super) async fn commit<T: Send + 'static>(
         &self,
         shared: &SharedState,
-        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
+        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, answer) = oneshot::channel();
         // The caller may have been dropped.
         let reply = move |outcome| drop(sender.send(outcome));
-        self.send(Waiting::Change(pending(decide, reply)))?;
+        self.send(Work::Change(pending(decide, reply)))?;
         let answered = answer.await;
         answered.unwrap_or_else(|_given_up| Err(shared.unavailable()))
     }
 
-    /// Has the writer do a task alone, and waits until it is done. It is done even if nobody waits any
-    /// more.
+    /// Has the writer begin a task, and waits until it is answered. It is done even if nobody waits any more.
     ///
     /// # Errors
     /// [`StoreError`] when it was not done.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         shared: &SharedState,
-        task: impl FnOnce(&mut LedgerWriter) -> Result<T, StoreError> + Send + 'static,
+        task: impl FnOnce(&mut LedgerWriter, oneshot::Sender<Result<T, StoreError>>) + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, answer) = oneshot::channel();
-        self.send(Waiting::Task(Box::new(move |writer| {
-            // The caller may have been dropped.
-            let _ = sender.send(task(writer));
-        })))?;
+        self.send(Work::Task(Box::new(move |writer| task(writer, sender))))?;
         let answered = answer.await;
         answered.unwrap_or_else(|_panic| Err(shared.unavailable()))
     }
@@ -85,44 +109,64 @@ impl CommitQueue {
     /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if that
     /// was done before.
     pub(super) fn close(&self) -> Option<LedgerWriter> {
-        drop(self.sender.lock().take());
+        let sender = self.sender.lock().take()?;
+        // Fails if the writer is gone.
+        let _ = sender.send(Work::Close.into());
         let thread = self.thread.lock().take()?;
         thread.join().ok()
     }
 
-    fn send(&self, waiting: Waiting) -> Result<(), StoreError> {
+    fn send(&self, work: Work) -> Result<(), StoreError> {
         let sender = self.sender.lock();
         let Some(sender) = sender.as_ref() else {
             return Err(StoreError::Unavailable("the store is closed".to_owned()));
         };
-        sender.try_send(waiting).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => StoreError::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => {
+        sender.try_send(work.into()).map_err(|error| match error {
+            TrySendError::Full(_) => StoreError::Overloaded,
+            TrySendError::Disconnected(_) => {
                 StoreError::Unavailable("the writer is gone".to_owned())
             }
         })
     }
 }
 
-/// Commits all changes that wait, up to a task, as one batch, until the queue is closed and empty.
-fn run(mut writer: LedgerWriter, mut receiver: mpsc::Receiver<Waiting>) -> LedgerWriter {
-    let mut waiting = Vec::new();
-    while receiver.blocking_recv_many(&mut waiting, BATCH_CHANGES_MAX) > 0 {
-        let mut changes = Vec::with_capacity(waiting.len());
-        for waiting in waiting.drain(..) {
-            match waiting {
-                Waiting::Change(change) => changes.push(change),
-                Waiting::Task(task) => {
+/// Commits all changes that wait, up to a task, as one batch, until the queue is closed.
+fn run(
+    mut writer: LedgerWriter,
+    receiver: &Receiver<Waiting>,
+    look_interval: Duration,
+) -> LedgerWriter {
+    let shared = Arc::clone(&writer.shared);
+    loop {
+        let first = match receiver.recv_timeout(look_interval) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => {
+                writer.look_after();
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return writer,
+        };
+        shared.set_busy_since(Some(first.since));
+        let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
+        let mut changes = Vec::new();
+        for waiting in iter::once(first).chain(more) {
+            match waiting.work {
+                Work::Change(change) => changes.push(change),
+                Work::Task(task) => {
                     commit(&mut writer, std::mem::take(&mut changes));
                     // A panic drops the way to its caller, who learns of it.
                     let _ = catch_unwind(AssertUnwindSafe(|| task(&mut writer)));
+                }
+                Work::Close => {
+                    commit(&mut writer, changes);
+                    return writer;
                 }
             }
         }
         commit(&mut writer, changes);
         writer.compact_if_due();
+        shared.set_busy_since(None);
     }
-    writer
 }
 
 fn commit(writer: &mut LedgerWriter, changes: Vec<PendingChange>) {

@@ -6,13 +6,13 @@ use crate::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Signers, Subscription,
 };
 use crate::domain::email::EmailAddress;
+use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
 
 use super::draft::Draft;
 use super::erasure::{has_tombstone, hash, remove_tombstone};
-use super::index::IndexError;
-use super::record::{Event, Hex, Identity, Kept, Signer};
+use super::record::{Event, Identity};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -20,23 +20,30 @@ impl ContactStore for LedgerStore {
     async fn keep(&self, sign_up: SignUp) -> Result<Subscription, StoreError> {
         let tombstones = self.tombstone_key.clone();
         self.commit(move |draft| {
-            let found = draft.find(&identity(&sign_up.email))?;
-            if let Some(mut signers) = found.as_ref().map(signers) {
-                let by_same_client = signers.renew(sign_up.origin);
-                draft.record(&Event::seen(&sign_up.email, &signers, sign_up.at))?;
-                Ok(Subscription::Renewed { by_same_client })
-            } else {
-                remove_tombstone(draft, &hash(&tombstones, &sign_up.email))?;
-                draft.record(&Event::subscribed(&sign_up))?;
-                Ok(Subscription::Created)
+            let SignUp { email, origin, at } = sign_up;
+            let known = draft.find(&identity(&email))?.cloned();
+            if let Some(mut contact) = known.and_then(Event::into_contact) {
+                let by_same_client = contact.signers.renew(origin);
+                contact.last_seen_at = at;
+                draft.record(Event::ContactSeen((&contact).into()))?;
+                return Ok(Subscription::Renewed { by_same_client });
             }
+            remove_tombstone(draft, &hash(&tombstones, &email))?;
+            let contact = Contact {
+                email,
+                signers: Signers::from_iter([origin]),
+                subscribed_at: at,
+                last_seen_at: at,
+            };
+            draft.record(Event::ContactSubscribed((&contact).into()))?;
+            Ok(Subscription::Created)
         })
         .await
     }
 
     async fn find(&self, email: &EmailAddress) -> Result<Option<Contact>, StoreError> {
-        let found = self.look_up(&identity(email)).await?;
-        Ok(found.and_then(contact))
+        let found = self.look_up(identity(email)).await?;
+        Ok(found.and_then(Event::into_contact))
     }
 
     async fn list(
@@ -45,11 +52,12 @@ impl ContactStore for LedgerStore {
         until: Option<Timestamp>,
     ) -> Result<ContactStream, StoreError> {
         let is_wanted = move |event: &Event| {
-            event.subscribed_at().is_some_and(|at| {
-                since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
-            })
+            event.is_new_contact()
+                && event.created_at().is_some_and(|at| {
+                    since.is_none_or(|since| since <= at) && until.is_none_or(|until| at < until)
+                })
         };
-        self.pages(is_wanted, contact).await
+        Ok(self.pages(is_wanted, Event::into_contact))
     }
 
     async fn import(
@@ -59,27 +67,19 @@ impl ContactStore for LedgerStore {
     ) -> Result<Vec<ImportOutcome>, StoreError> {
         let tombstones = self.tombstone_key.clone();
         self.commit(move |draft| {
-            let address = |row: &ImportedContact| hash(&tombstones, &row.email);
-            let addresses: Vec<_> = rows.iter().map(address).collect();
-            let rows = rows.iter().zip(&addresses);
-            let identities = rows
-                .clone()
-                .flat_map(|(row, address)| [identity(&row.email), Identity::tombstone(&address.0)]);
-            draft.prefetch(identities.collect())?;
-            rows.map(|(row, address)| import(draft, row, address, unforget))
+            let rows = rows.into_iter();
+            rows.map(|row| import(draft, row, &tombstones, unforget))
                 .collect()
         })
         .await
     }
 
     async fn forget(&self, emails: &[EmailAddress], now: Timestamp) -> Result<Erasure, StoreError> {
-        let (emails, tombstones) = (emails.to_vec(), self.tombstone_key.clone());
-        self.run(move |writer| writer.forget(emails, tombstones, now))
-            .await
+        self.erase(emails.to_vec(), now).await
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
-        self.check_writes().await
+    fn check(&self) -> Result<(), StoreError> {
+        self.shared.check()
     }
 }
 
@@ -90,13 +90,7 @@ impl LedgerStore {
     /// [`StoreError::Unavailable`] when the store cannot be read.
     pub async fn tombstones(&self) -> Result<PageStream<[u8; 16]>, StoreError> {
         let is_wanted = |event: &Event| matches!(event, Event::TombstoneSet { .. });
-        let address = |kept: Kept<Event>| {
-            let Event::TombstoneSet { address, .. } = kept.first else {
-                return None;
-            };
-            Some(address.0)
-        };
-        self.pages(is_wanted, address).await
+        Ok(self.pages(is_wanted, Event::into_tombstone))
     }
 }
 
@@ -104,64 +98,27 @@ fn identity(email: &EmailAddress) -> Identity {
     Identity::contact(email.as_str())
 }
 
-/// Imports a row. `address` is the hash of its address.
 fn import(
     draft: &mut Draft<'_>,
-    row: &ImportedContact,
-    address: &Hex<16>,
+    row: ImportedContact,
+    tombstones: &MacKey,
     unforget: bool,
-) -> Result<ImportOutcome, IndexError> {
+) -> Result<ImportOutcome, StoreError> {
     if draft.find(&identity(&row.email))?.is_some() {
         return Ok(ImportOutcome::Known);
     }
+    let address = hash(tombstones, &row.email);
     if unforget {
-        remove_tombstone(draft, address)?;
-    } else if has_tombstone(draft, address)? {
+        remove_tombstone(draft, &address)?;
+    } else if has_tombstone(draft, &address)? {
         return Ok(ImportOutcome::Forgotten);
     }
-    draft.record(&Event::imported(row))?;
+    let contact = Contact {
+        email: row.email,
+        signers: Signers::default(),
+        subscribed_at: row.subscribed_at,
+        last_seen_at: row.subscribed_at,
+    };
+    draft.record(Event::ContactImported((&contact).into()))?;
     Ok(ImportOutcome::Created)
-}
-
-/// Builds the contact from its kept events.
-fn contact(kept: Kept<Event>) -> Option<Contact> {
-    let signers = signers(&kept);
-    let subscribed_at = kept.first.subscribed_at()?;
-    let (Event::ContactSubscribed { email, .. } | Event::ContactImported { email, .. }) =
-        kept.first
-    else {
-        return None;
-    };
-    Some(Contact {
-        email: EmailAddress::from_stored(email),
-        signers,
-        subscribed_at,
-        last_seen_at: kept
-            .last
-            .as_ref()
-            .and_then(Event::at)
-            .unwrap_or(subscribed_at),
-    })
-}
-
-/// The last clients that signed the contact up, from its kept events.
-fn signers(kept: &Kept<Event>) -> Signers {
-    let mut first = None;
-    // An imported contact has none.
-    if let Event::ContactSubscribed {
-        network,
-        credential,
-        ..
-    } = kept.first
-    {
-        first = Some(Signer {
-            network,
-            credential,
-        });
-    }
-    let last = match &kept.last {
-        Some(Event::ContactSeen { signers, .. }) => signers,
-        _ => first.as_slice(),
-    };
-    last.iter().copied().map(Into::into).collect()
 }

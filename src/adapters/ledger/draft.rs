@@ -1,64 +1,84 @@
 //! A batch while it is decided.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as MapEntry;
+use std::collections::hash_map::Entry;
 
-use super::index::{Index, IndexError, events};
-use super::record::{Entry, Event, Identity, Kept};
+use crate::domain::time::Timestamp;
+use crate::ports::StoreError;
 
-/// The events of a batch so far, and the index as it will be with them: changes of one batch see
-/// each other.
+use super::generation::{Generation, unreadable};
+use super::record::{Event, Identity, Place};
+
+/// The events of a batch so far. Changes of one batch see each other.
 pub(super) struct Draft<'a> {
-    index: &'a Index,
-    /// What will be kept of the identities that were looked at.
-    kept: HashMap<Identity, Option<Kept<Box<[u8]>>>>,
-    entries: Vec<Entry>,
+    generation: &'a Generation,
+    /// The identities that were looked at.
+    known: HashMap<Identity, Known>,
+    events: Vec<Event>,
+}
+
+/// What is known of an identity.
+struct Known {
+    /// The last event before this batch, and its place.
+    before: Option<(Place, Event)>,
+    /// Which of this batch's events is its last.
+    now: Option<usize>,
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(index: &'a Index) -> Self {
+    pub(super) fn new(generation: &'a Generation) -> Self {
         Self {
-            index,
-            kept: HashMap::new(),
-            entries: Vec::new(),
+            generation,
+            known: HashMap::new(),
+            events: Vec::new(),
         }
     }
 
-    /// Looks `identities` up in the order of the index. One by one in their own order, each of many would
-    /// read another page of its files.
-    pub(super) fn prefetch(&mut self, mut identities: Vec<Identity>) -> Result<(), IndexError> {
-        identities.sort_by_cached_key(|it| self.index.bucket_id(it));
-        self.kept.reserve(identities.len());
-        for identity in &identities {
-            self.look_up(identity)?;
-        }
-        Ok(())
-    }
-
-    /// What will be kept of `identity`.
-    pub(super) fn find(&mut self, identity: &Identity) -> Result<Option<Kept<Event>>, IndexError> {
-        self.look_up(identity)?.as_ref().map(events).transpose()
+    /// The last event of `identity`, if anything is left of it.
+    pub(super) fn find(&mut self, identity: &Identity) -> Result<Option<&Event>, StoreError> {
+        let generation = self.generation;
+        let known = match self.known.entry(identity.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(Known {
+                before: generation.find(identity).map_err(unreadable)?,
+                now: None,
+            }),
+        };
+        Ok(match known.now {
+            Some(number) => self.events.get(number).filter(|event| !event.is_removal()),
+            None => known.before.as_ref().map(|(_place, event)| event),
+        })
     }
 
     /// Adds an event to the batch.
-    pub(super) fn record(&mut self, event: &Event) -> Result<(), IndexError> {
-        let entry = Entry::new(event)?;
-        let kept = self.look_up(&entry.identity)?;
-        *kept = entry.clone().fold(kept.take());
-        self.entries.push(entry);
+    pub(super) fn record(&mut self, event: Event) -> Result<(), StoreError> {
+        let identity = event.identity();
+        self.find(&identity)?;
+        if let Some(known) = self.known.get_mut(&identity) {
+            known.now = Some(self.events.len());
+        }
+        self.events.push(event);
         Ok(())
     }
 
-    /// The batch.
-    pub(super) fn into_entries(self) -> Vec<Entry> {
-        self.entries
+    pub(super) fn events(&self) -> &[Event] {
+        &self.events
     }
 
-    fn look_up(&mut self, identity: &Identity) -> Result<&mut Option<Kept<Box<[u8]>>>, IndexError> {
-        let index = self.index;
-        match self.kept.entry(identity.clone()) {
-            MapEntry::Occupied(known) => Ok(known.into_mut()),
-            MapEntry::Vacant(unknown) => Ok(unknown.insert(index.find(identity)?)),
+    /// When the last of its events happened.
+    pub(super) fn at(&self) -> Option<Timestamp> {
+        self.events.iter().rev().find_map(Event::at)
+    }
+
+    /// Shows the batch to look-ups. Its events are in `places`, and end at `end`.
+    pub(super) fn publish(self, places: &[Place], end: Place) {
+        for (identity, known) in &self.known {
+            let Some(number) = known.now else { continue };
+            let is_left = self.events.get(number).is_some_and(|it| !it.is_removal());
+            let now = places.get(number).copied().filter(|_| is_left);
+            let before = known.before.as_ref().map(|(place, _)| *place);
+            self.generation.table().set(identity, before, now);
         }
+        self.generation.set_end(end);
     }
 }

@@ -1,12 +1,14 @@
 //! Erasing addresses from every file of the store.
 //!
-//! First it is recorded that they are forgotten, in lines that name them. While these lines stand in the
-//! ledger, every start repeats what follows: the addresses are blanked in the files that were kept beside
-//! the ledger, the ledger is compacted, and the index is made anew in a new directory, because sled keeps
-//! bytes that it no longer needs. So a process that is killed at any point leaves nothing behind for good.
+//! First it is recorded that they are forgotten, in lines that name them: from then on they are no contacts.
+//! While these lines stand in the ledger, every start repeats what follows: the addresses are blanked in the
+//! files that were kept beside the ledger, and the ledger is compacted. So a process that is killed at any
+//! point leaves nothing behind for good. Erasures that are asked for while one runs share the next compaction.
 
 use std::collections::HashSet;
 use std::path::Path;
+
+use tokio::task::spawn_blocking;
 
 use crate::domain::contact::{Erasure, Remainder};
 use crate::domain::email::EmailAddress;
@@ -15,68 +17,44 @@ use crate::domain::time::Timestamp;
 use crate::ports::StoreError;
 
 use super::draft::Draft;
-use super::index::IndexError;
 use super::kept_files::blank;
-use super::record::{Event, Flaw, Hex, Identity, each_event};
-use super::writer::LedgerWriter;
+use super::record::{Event, Hex, Identity};
+use super::store::LedgerStore;
 
-impl LedgerWriter {
+impl LedgerStore {
     /// Forgets `emails` and erases them from every file.
-    pub(super) fn forget(
-        &mut self,
+    pub(super) async fn erase(
+        &self,
         emails: Vec<EmailAddress>,
-        tombstones: MacKey,
         at: Timestamp,
     ) -> Result<Erasure, StoreError> {
         let addresses: HashSet<_> = emails.iter().map(|it| it.as_str().to_owned()).collect();
-        let was_known = self.commit_one(move |draft| {
+        let tombstones = self.tombstone_key.clone();
+        let forgotten = self.commit(move |draft| {
             let emails = emails.iter();
             emails
                 .map(|email| forget(draft, &tombstones, email, at))
-                .collect::<Result<Vec<_>, _>>()
-        })?;
+                .collect()
+        });
         let mut erasure = Erasure {
-            was_known,
+            was_known: forgotten.await?,
             ..Erasure::default()
         };
-        if !addresses.is_empty() {
-            self.erase(&addresses, &mut erasure);
+        if addresses.is_empty() {
+            return Ok(erasure);
         }
+        let ledger = self.path.clone();
+        let blanked = spawn_blocking(move || blank(&ledger, &addresses)).await;
+        let blanked = blanked.map_err(|_panic| self.shared.unavailable())?;
+        for (file, done) in blanked {
+            let way_out = "forget the addresses again, or remove the file";
+            report(&mut erasure, &file, done, way_out);
+        }
+        let compacted = self.compacted().await;
+        let done = compacted.map(drop).map_err(|error| error.to_string());
+        let way_out = "the next compaction drops them: `landing-api ledger compact`, or a restart";
+        report(&mut erasure, &self.path, done, way_out);
         Ok(erasure)
-    }
-
-    fn erase(&mut self, addresses: &HashSet<String>, erasure: &mut Erasure) {
-        let ledger = self.ledger.path().to_path_buf();
-        match blank(&ledger, addresses) {
-            Ok(blanked) => {
-                for (file, done) in blanked {
-                    let done = done.map_err(|error| error.to_string());
-                    report(
-                        erasure,
-                        &file,
-                        done,
-                        "forget the addresses again, or remove the file",
-                    );
-                }
-            }
-            Err(error) => report(
-                erasure,
-                &ledger.with_extension("*"),
-                Err(error.to_string()),
-                "forget the addresses again",
-            ),
-        }
-        self.is_index_stale = true;
-        let compacted = self.compact_now();
-        // An index of the ledger as it was would hold them, too.
-        let renewed = compacted.clone().and_then(|()| self.renew_index());
-        let index = self.index_root.clone();
-        for (file, done) in [(ledger, compacted), (index, renewed)] {
-            let done = done.map_err(|error| error.to_string());
-            let way_out =
-                "the next compaction drops them: `landing-api ledger compact`, or a restart";
-            report(erasure, &file, done, way_out);
-        }
     }
 }
 
@@ -93,47 +71,19 @@ fn report(erasure: &mut Erasure, file: &Path, done: Result<(), String>, way_out:
     }
 }
 
-/// The addresses that the ledger at `path` records as forgotten. A process did not end their erasure.
-pub(super) fn forgotten(path: &Path) -> Result<HashSet<String>, Flaw> {
-    let mut forgotten = HashSet::new();
-    each_event(path, |_place, event, _json| {
-        if let Event::ContactForgotten { email, .. } = event {
-            forgotten.insert(email.clone());
-        }
-        Ok::<_, Flaw>(())
-    })?;
-    Ok(forgotten)
-}
-
-/// Blanks `forgotten` addresses in the files kept beside the ledger at `path`, at a start, which goes on
-/// whatever becomes of it.
-pub(super) fn blank_kept(path: &Path, forgotten: &HashSet<String>) {
-    let blanked = blank(path, forgotten);
-    let failed = match blanked {
-        Ok(blanked) => blanked.into_iter().find_map(|(_, done)| done.err()),
-        Err(error) => Some(error),
-    };
-    if let Some(error) = failed {
-        tracing::warn!(
-            %error,
-            "a file that was kept beside the ledger may hold an address that was forgotten: remove it"
-        );
-    }
-}
-
 /// The hash of a forgotten address.
 pub(super) fn hash(key: &MacKey, email: &EmailAddress) -> Hex<16> {
     Hex(email.tombstone(key))
 }
 
-pub(super) fn has_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<bool, IndexError> {
+pub(super) fn has_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<bool, StoreError> {
     Ok(draft.find(&Identity::tombstone(&address.0))?.is_some())
 }
 
-pub(super) fn remove_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<(), IndexError> {
+pub(super) fn remove_tombstone(draft: &mut Draft<'_>, address: &Hex<16>) -> Result<(), StoreError> {
     if has_tombstone(draft, address)? {
         let address = *address;
-        draft.record(&Event::TombstoneRemoved { address })?;
+        draft.record(Event::TombstoneRemoved { address })?;
     }
     Ok(())
 }
@@ -144,12 +94,15 @@ fn forget(
     tombstones: &MacKey,
     email: &EmailAddress,
     at: Timestamp,
-) -> Result<bool, IndexError> {
+) -> Result<bool, StoreError> {
     let was_known = draft.find(&Identity::contact(email.as_str()))?.is_some();
-    draft.record(&Event::forgotten(email, at))?;
+    draft.record(Event::forgotten(email, at))?;
     let address = hash(tombstones, email);
     if !has_tombstone(draft, &address)? {
-        draft.record(&Event::TombstoneSet { address, at })?;
+        draft.record(Event::TombstoneSet {
+            address,
+            at: at.as_ms(),
+        })?;
     }
     Ok(was_known)
 }

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use crate::adapters::files::{BUFFER_BYTES, parent};
 
+use super::record::{Event, Flaw, Lines, Place};
+
 /// What such files are called: `ledger.`, one of these, a number.
 const KINDS: [&str; 2] = ["cut", "damaged"];
 
@@ -21,24 +23,46 @@ const WORD_BYTES_MAX: usize = 6 * 254;
 
 const BLANK: u8 = b'*';
 
-/// What [`blank`] did with a file that has one of the addresses.
-pub(super) type Blanked = (PathBuf, io::Result<()>);
-
-/// Blanks `addresses` in the kept files beside the ledger at `path`. Returns every file that had one of
-/// them or could not be searched.
-///
-/// # Errors
-/// When the directory cannot be read.
-pub(super) fn blank(path: &Path, addresses: &HashSet<String>) -> io::Result<Vec<Blanked>> {
-    let mut blanked = Vec::new();
-    for kept in kept_files(path)? {
-        match blank_in(&kept, addresses) {
-            Ok(0) => {}
-            Ok(_words) => blanked.push((kept, Ok(()))),
-            Err(error) => blanked.push((kept, Err(error))),
+/// The addresses that the ledger in `file` records as forgotten. A process did not end their erasure.
+pub(super) fn forgotten(file: &File) -> Result<HashSet<String>, Flaw> {
+    let mut forgotten = HashSet::new();
+    for line in Lines::new(file, 0, Place::MAX) {
+        if let (_, Some(Event::ContactForgotten { email, .. })) = line? {
+            forgotten.insert(email);
         }
     }
-    Ok(blanked)
+    Ok(forgotten)
+}
+
+/// Blanks `addresses` in the kept files beside the ledger at `path`. Returns every file that had one of
+/// them, and every failure, which is logged, too: the file may still have one.
+pub(super) fn blank(
+    path: &Path,
+    addresses: &HashSet<String>,
+) -> Vec<(PathBuf, Result<(), String>)> {
+    let kept = match kept_files(path) {
+        Ok(kept) => kept,
+        Err(error) => return vec![(path.with_extension("*"), failed(&error))],
+    };
+    let blanked = kept.into_iter().map(|kept| {
+        let words = blank_in(&kept, addresses);
+        (kept, words)
+    });
+    blanked
+        .filter_map(|(kept, words)| match words {
+            Ok(0) => None,
+            Ok(_words) => Some((kept, Ok(()))),
+            Err(error) => Some((kept, failed(&error))),
+        })
+        .collect()
+}
+
+fn failed(error: &io::Error) -> Result<(), String> {
+    tracing::warn!(
+        %error,
+        "a file that was kept beside the ledger may hold an address that was forgotten: remove it"
+    );
+    Err(error.to_string())
 }
 
 /// The kept files beside the ledger at `path`.
@@ -152,7 +176,7 @@ mod tests {
         fs::write(&kept, before).unwrap();
         let addresses = ["a/b@example.com", "ada@example.com"].map(str::to_owned);
         let addresses = HashSet::from(addresses);
-        let blanked = blank(&root.path().join("ledger.jsonl"), &addresses).unwrap();
+        let blanked = blank(&root.path().join("ledger.jsonl"), &addresses);
         assert_eq!(fs::read_to_string(&kept).unwrap(), after);
         assert_eq!(blanked.len(), usize::from(before != after), "{before}");
         assert!(
@@ -161,11 +185,7 @@ mod tests {
                 .all(|(path, done)| *path == kept && done.is_ok())
         );
         // Once more finds nothing.
-        assert!(
-            blank(&root.path().join("ledger.jsonl"), &addresses)
-                .unwrap()
-                .is_empty()
-        );
+        assert!(blank(&root.path().join("ledger.jsonl"), &addresses).is_empty());
     }
 
     #[test]
@@ -233,7 +253,7 @@ mod tests {
         fs::create_dir(root.path().join("ledger.cut.1")).unwrap();
         std::os::unix::fs::symlink("notes", root.path().join("ledger.cut.2")).unwrap();
         let addresses = HashSet::from([text.to_owned()]);
-        let blanked = blank(&root.path().join("ledger.jsonl"), &addresses).unwrap();
+        let blanked = blank(&root.path().join("ledger.jsonl"), &addresses);
         assert!(blanked.is_empty());
         assert_eq!(fs::read_to_string(root.path().join("notes")).unwrap(), text);
     }

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,27 +16,13 @@ use crate::adapters::open_error::OpenError;
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
 use super::open::{LINES_NAMED_MAX, refusal};
-use super::record::{Event, Flaw, LEDGER, bad_lines, each_event, preview, short_hash, verify};
+use super::record::{Event, Flaw, LEDGER, Lines, Place, bad_lines, preview, verify};
 use super::store::LedgerStore;
 
 #[async_trait]
 impl StoreMaintenance for LedgerStore {
     async fn compact(&self) -> Result<Compaction, StoreError> {
-        self.run(|writer| {
-            writer.repair()?;
-            let (entries_before, bytes_before) = (writer.ledger.sequence(), writer.ledger.length());
-            writer.compact_now()?;
-            if writer.is_index_stale {
-                writer.renew_index()?;
-            }
-            Ok(Compaction {
-                entries_before,
-                entries_after: writer.ledger.sequence(),
-                bytes_before,
-                bytes_after: writer.ledger.length(),
-            })
-        })
-        .await
+        self.compacted().await
     }
 }
 
@@ -109,16 +96,18 @@ fn read(path: &Path) -> Result<LedgerReport, OpenError> {
 /// Counts the good entries of the ledger at `path`, and the contacts in them.
 fn count(path: &Path) -> Result<(u64, u64), Flaw> {
     let (mut entries, mut contacts) = (0, HashSet::new());
-    each_event(path, |place, event, _json| {
-        entries = place;
-        // By hash, which bounds the memory that a contact takes.
-        if event.subscribed_at().is_some() {
-            contacts.insert(short_hash(&event.identity()));
+    // By hash, which bounds the memory that a contact takes.
+    let hasher = RandomState::new();
+    for line in Lines::new(&File::open(path)?, 0, Place::MAX) {
+        let (_, Some(event)) = line? else { continue };
+        entries += 1;
+        let hash = hasher.hash_one(event.identity());
+        if event.is_new_contact() {
+            contacts.insert(hash);
         } else if let Event::ContactForgotten { .. } = event {
-            contacts.remove(&short_hash(&event.identity()));
+            contacts.remove(&hash);
         }
-        Ok::<_, Flaw>(())
-    })?;
+    }
     Ok((entries, contacts.len() as u64))
 }
 
@@ -163,7 +152,7 @@ pub fn repair_ledger(path: &Path) -> Result<Option<LedgerRepair>, OpenError> {
 
 fn open_and_close(data_dir: &DataDir) -> Result<(), OpenError> {
     let store = LedgerStore::open(data_dir)?;
-    // If it fails, the next start makes the index again.
+    // If it fails, the next start only knows less.
     let _ = store.close();
     Ok(())
 }

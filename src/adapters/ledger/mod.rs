@@ -1,49 +1,50 @@
-//! Contacts, keys and revoked tokens: the record and its index.
+//! Contacts, keys and revoked tokens: the record, and where in it the last event of each identity is.
 //!
 //! **The record** is `ledger.jsonl`, a file of events that only grows (`record`). It alone counts.
-//! **The index** answers look-ups from sled (`index`). It is made from the record, and the record
-//! is never made from it.
+//! **Look-ups** read it: a table in memory has the place of each identity's last event (`table`,
+//! `generation`). A start makes it, since it reads every line anyway.
 //!
 //! **A commit.** Changes wait in a bounded queue (`commit_queue`). One thread takes all that wait
 //! as a batch (`writer`): it decides them in order, where those of one batch see each other
-//! (`draft`), appends their events to the ledger, syncs once, changes the index, and then answers
+//! (`draft`), appends their events to the ledger, syncs once, shows them to look-ups, and then answers
 //! them. So a change is answered after it is durable, and changes that come together share a sync. A
 //! write or sync that fails is never taken for success: the ledger is truncated to its last
 //! acknowledged length, and every change is refused until that and a trial write succeed. Changes are
 //! also refused while the ledger's file was moved, replaced or edited by another program, because what is
 //! appended would be lost.
 //!
-//! **A start** (`open`) verifies every line of the ledger and then looks at the index. Bytes that
-//! it cuts off are kept beside the ledger in `ledger.cut.1`, a damaged ledger in `ledger.damaged.1`:
+//! **A start** (`open`) verifies every line of the ledger. Bytes that it cuts off are kept beside the ledger
+//! in `ledger.cut.1`, a damaged ledger in `ledger.damaged.1`:
 //!
 //! | Found | Done |
 //! |---|---|
 //! | a last line without its newline | the newline is added |
-//! | a line is bad or missing that was there at the last clean stop | damage, as below |
+//! | a line is bad or missing that was there at the last clean stop (`clean_stop`) | damage, as below |
 //! | a bad line, and no line of a later batch | it was never acknowledged: truncated, with a warning |
 //! | a bad line, and lines of later batches | damage: the start is refused, with the lines and what to do; once accepted, all good lines are kept |
 //! | an unfinished compaction | removed; the ledger is complete without it |
-//! | a new secret, a forgotten address | the ledger is compacted |
-//! | an erasure that was not finished | the address is blanked in the kept files, and the index is made again |
-//! | the marker of a clean stop that fits ledger and index | the index is used |
-//! | anything else | the index is made again from the ledger |
-//! | no disk space for an index | changes are refused until there is; credentials are looked up in memory |
+//! | a new secret | the ledger is compacted |
+//! | an erasure that was not finished | the address is blanked in the kept files, and the ledger is compacted |
 //!
-//! **A compaction** writes a new generation of the ledger with the lines that still count. It is due
-//! when the lines that may have become superfluous since the last one outnumber those it began with.
+//! **A compaction** writes a new generation of the ledger with what is left of each identity. A thread copies
+//! it beside the writer (`copy`, `compaction`), which then adds what has happened since, and renames it into
+//! place. It is due when superfluous lines outnumber the others.
 //!
 //! **An erasure** (`erasure`) rids every file of an address before it is answered: the ledger by a
-//! compaction, the index by making it anew, the files kept beside the ledger by overwriting (`kept_files`).
-//! A keyed hash of the address stays, the tombstone, so that an import does not bring it back.
+//! compaction, the files kept beside the ledger by overwriting (`kept_files`). A keyed hash of the address
+//! stays, the tombstone, so that an import does not bring it back.
 //!
-//! **A list** (`listing`) reads the ledger beside the writer and asks the index for the present state.
+//! **A list** (`listing`) reads the generation beside the writer.
 
+mod clean_stop;
 mod commit_queue;
+mod compaction;
 mod contacts;
+mod copy;
 mod credentials;
 mod draft;
 mod erasure;
-mod index;
+mod generation;
 mod kept_files;
 mod listing;
 mod maintenance;
@@ -51,6 +52,7 @@ mod open;
 pub(super) mod record;
 mod shared_state;
 mod store;
+mod table;
 mod writer;
 
 pub use maintenance::{LedgerRepair, LedgerReport, repair_ledger, verify_ledger};

@@ -1,23 +1,28 @@
-//! Opening the store: from what the last process left to a ledger and an index that agree.
+//! Opening the store: from what the last process left to a ledger that takes changes.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use crate::adapters::data_dir::{ACCEPT_DAMAGE, DataDir, exists};
-use crate::adapters::files::{Files, SystemFiles, is_full, numbered, remove_for_good, sync_parent};
+use crate::adapters::files::{Files, SystemFiles, is_full, numbered, remove_for_good};
 use crate::adapters::open_error::OpenError;
-use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::metrics::Metrics;
 
-use super::erasure;
-use super::index::clean_stop::{self, CleanStop};
-use super::index::{self, Index, RebuildError};
-use super::record::{self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, Verified, append_whole};
+use super::clean_stop;
+use super::compaction::Compactions;
+use super::copy::CopyPlan;
+use super::generation::Generation;
+use super::kept_files::{blank, forgotten};
+use super::record::{
+    self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, Verified, append_whole, unfinished,
+};
 use super::shared_state::SharedState;
-use super::writer::{LedgerWriter, ledger_failed, stamp};
+use super::writer::{LedgerWriter, ledger_failed};
 
 /// How many bad lines a message names.
 pub(super) const LINES_NAMED_MAX: usize = 20;
@@ -27,9 +32,10 @@ pub(super) const LINES_NAMED_MAX: usize = 20;
 pub struct Tuning {
     /// Most changes that wait for the writer; one more is refused as overload.
     pub waiting_changes_max: usize,
-    /// A compaction is due when the lines that may have become superfluous since the last one
-    /// outnumber those it began with, and are more than this.
-    pub growth_min: u64,
+    /// How often a writer with nothing to do checks that the ledger is in its place and takes writes.
+    pub look_interval: Duration,
+    /// A compaction is due when superfluous lines outnumber the others, and are more than this.
+    pub superfluous_min: u64,
     /// Where the ledger is kept.
     pub files: Arc<dyn Files>,
     /// Counts the batches.
@@ -40,19 +46,19 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             waiting_changes_max: 8192,
-            growth_min: 65_536,
+            look_interval: Duration::from_secs(1),
+            superfluous_min: 65_536,
             files: Arc::new(SystemFiles),
             metrics: Arc::new(Metrics::new([])),
         }
     }
 }
 
-/// Opens ledger and index. The acceptance of damage or of a new secret is withdrawn.
+/// Opens the ledger. The acceptance of damage, of a new secret or of a loss is withdrawn.
 pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, OpenError> {
-    let index_root = data_dir.index();
-    let hash_key = data_dir.secret().keys().index;
+    let refused = |flaw| refusal(data_dir.path(), flaw);
+    let (ledger, has_forgotten) = open_ledger(data_dir, &tuning.files)?;
     let secret = data_dir.secret().id();
-    let (ledger, has_forgotten, marker) = open_ledger(data_dir, &tuning.files)?;
     let is_new_secret = ledger.head().secret != secret;
     if is_new_secret && ledger.sequence() > 0 {
         tracing::warn!(
@@ -60,42 +66,25 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
              addresses made with the old one are void"
         );
     }
-    let marker = match marker {
-        // Buckets depend on the secret.
-        Ok(_) if is_new_secret => Err("the secret is new".to_owned()),
-        // sled keeps bytes that it no longer needs.
-        Ok(_) if has_forgotten => Err("an erasure was not finished".to_owned()),
-        marker => marker,
-    };
-    let shared = SharedState::default();
-    shared.set_file(ledger.id().ok());
-    let trusted = marker.and_then(|marker| open_trusted(&index_root, marker, &hash_key, &ledger));
+    let generation = read_generation(&ledger).map_err(refused)?;
     let mut writer = LedgerWriter {
         ledger,
-        index_root,
-        hash_key,
-        shared: Arc::new(shared),
+        shared: Arc::new(SharedState::new(Arc::new(generation))),
+        compactions: Compactions::new(tuning.superfluous_min),
+        later: None,
         metrics: Arc::clone(&tuning.metrics),
-        index_failure: None,
-        growth_min: tuning.growth_min,
-        put_off: 0,
-        // Until the first event of this process nothing expires.
         now: Timestamp::default(),
-        is_index_stale: false,
+        mark: data_dir.mark(),
     };
-    let untrusted = match trusted {
-        Ok(index) => {
-            writer.shared.set_index(index);
-            None
+    if is_new_secret || has_forgotten {
+        match compact(&mut writer, secret, has_forgotten) {
+            Err(Flaw::Io(error)) if is_full(&error) && !is_new_secret => tracing::warn!(
+                %error,
+                "the ledger still holds addresses that were forgotten: the next start with enough \
+                 room drops them"
+            ),
+            compacted => compacted.map_err(refused)?,
         }
-        Err(reason) => Some(reason),
-    };
-    let is_stale =
-        !compact(&mut writer, &secret, has_forgotten).map_err(|flaw| flawed(data_dir, flaw))?;
-    // After the compaction, so that it holds no address that was forgotten.
-    if let Some(reason) = untrusted {
-        build_index(&mut writer, &reason).map_err(|flaw| flawed(data_dir, flaw))?;
-        writer.is_index_stale = is_stale;
     }
     // The rename of a new generation is not durable yet.
     let repaired = writer.ledger.repair();
@@ -112,28 +101,18 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     Ok(writer)
 }
 
-/// Compacts the ledger if it has another secret, or addresses that were forgotten.
-/// Returns whether it is free of these now.
-fn compact(writer: &mut LedgerWriter, secret: &str, has_forgotten: bool) -> Result<bool, Flaw> {
-    let path = writer.ledger.path();
+fn read_generation(ledger: &Ledger) -> Result<Generation, Flaw> {
+    Generation::read(ledger.to_read()?, ledger.length())
+}
+
+/// Rids the ledger of addresses that were forgotten, and of another secret than this.
+fn compact(writer: &mut LedgerWriter, secret: String, has_forgotten: bool) -> Result<(), Flaw> {
     if has_forgotten {
-        erasure::blank_kept(path, &erasure::forgotten(path)?);
+        // Failures are logged.
+        blank(writer.ledger.path(), &forgotten(&writer.ledger.to_read()?)?);
     }
-    let is_needed = writer.ledger.head().secret != secret;
-    if !is_needed && !has_forgotten {
-        return Ok(true);
-    }
-    match writer.compact(secret) {
-        Err(Flaw::Io(error)) if is_full(&error) && !is_needed => {
-            tracing::warn!(
-                %error,
-                "the ledger still holds addresses that were forgotten: the next start with enough \
-                 room drops them"
-            );
-            Ok(false)
-        }
-        compacted => compacted.map(|()| true),
-    }
+    let copy = writer.plan(secret).copy(&AtomicBool::new(false))?;
+    writer.switch_to(copy)
 }
 
 /// Writes a file beside the ledger and removes it.
@@ -146,36 +125,30 @@ fn probe_disk(data_dir: &DataDir, files: &dyn Files) -> io::Result<()> {
     written.and(removed)
 }
 
-/// Opens the ledger. Also returns whether it has addresses that were forgotten, and the marker of the
-/// last clean stop or why there is none.
-fn open_ledger(
-    data_dir: &DataDir,
-    files: &Arc<dyn Files>,
-) -> Result<(Ledger, bool, Result<CleanStop, String>), OpenError> {
+/// Opens the ledger. Also returns whether it has addresses that were forgotten.
+fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bool), OpenError> {
     let path = data_dir.path().join(LEDGER);
-    let index_root = data_dir.index();
-    let secret = data_dir.secret().id();
     // A compaction may have been interrupted.
-    let unfinished = record::unfinished(&path);
+    let unfinished = unfinished(&path);
     remove_for_good(&unfinished).map_err(OpenError::io("remove", &unfinished))?;
-    let marker = clean_stop::read(&index_root);
-    // Once an empty ledger is accepted, the marker is that of another ledger.
-    let is_empty_accepted = exists(&data_dir.accept_empty())?;
-    let clean_stop = marker.as_ref().ok();
-    let required = clean_stop.filter(|_| !is_empty_accepted);
-    let required = required.map(|clean_stop| &clean_stop.stamp);
-    let synced = clean_stop.map(|clean_stop| &clean_stop.stamp);
-    let opened = match verify_and_open(files, &path, required, synced) {
+    let mark = data_dir.mark();
+    let forget_mark = || remove_for_good(&mark).map_err(OpenError::io("remove", &mark));
+    if exists(&data_dir.accept_empty())? {
+        // It is that of a ledger that is lost.
+        forget_mark()?;
+    }
+    let stamp = clean_stop::read(&mark).map_err(OpenError::io("read", &mark))?;
+    let opened = match verify_and_open(files, &path, stamp.as_ref(), stamp.as_ref()) {
         Err(Flaw::Io(error)) => {
             // The first sync also reports what the last process wrote and the disk then lost. It
             // reports that once, and the last batch must be written again, even after a clean stop.
             tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
-            verify_and_open(files, &path, required, None)
+            verify_and_open(files, &path, stamp.as_ref(), None)
         }
         opened => opened,
     };
     match opened {
-        Ok((ledger, verified)) => Ok((ledger, verified.has_forgotten, marker)),
+        Ok((ledger, verified)) => Ok((ledger, verified.has_forgotten)),
         Err(Flaw::Damaged { line, reason }) if exists(&data_dir.accept_damage())? => {
             let kept = numbered(&path, "damaged");
             tracing::warn!(
@@ -184,23 +157,41 @@ fn open_ledger(
                 kept = %kept.display(),
                 "damage was accepted: going on with what is whole, and keeping the file as it was"
             );
-            // The damage may be in the generation number. The next number could then be one that an index
-            // names.
-            remove_index(&index_root)?;
-            let generation = record::preview(&path).map_err(OpenError::io("read", &path))?;
-            let generation = generation.map_or(0, |preview| preview.generation) + 1;
-            let now = Timestamp::default();
-            // Not every file system has hard links.
-            let forgotten = erasure::forgotten(&path).map_err(|flaw| flawed(data_dir, flaw))?;
-            let copy = |_error| fs::copy(&path, &kept).map(drop);
-            let keep = || fs::hard_link(&path, &kept).or_else(copy);
-            let (ledger, _expired) = record::compact(files, &path, generation, &secret, now, keep)
-                .map_err(|flaw| flawed(data_dir, flaw))?;
-            erasure::blank_kept(&path, &forgotten);
-            Ok((ledger, false, Err("damage was accepted".to_owned())))
+            let secret = data_dir.secret().id();
+            let ledger = salvage(files, &path, secret, &kept);
+            let ledger = ledger.map_err(|flaw| refusal(data_dir.path(), flaw))?;
+            forget_mark()?;
+            Ok((ledger, false))
         }
-        Err(flaw) => Err(flawed(data_dir, flaw)),
+        Err(flaw) => Err(refusal(data_dir.path(), flaw)),
     }
+}
+
+/// Makes a ledger of what is whole in the one at `path`, which stays as `kept`.
+fn salvage(
+    files: &Arc<dyn Files>,
+    path: &Path,
+    secret: String,
+    kept: &Path,
+) -> Result<Ledger, Flaw> {
+    let preview = record::preview(path)?;
+    let file = File::open(path)?;
+    let forgotten = forgotten(&file)?;
+    let plan = CopyPlan {
+        from: Arc::new(Generation::salvage(file)?),
+        files: Arc::clone(files),
+        path: path.to_path_buf(),
+        number: preview.map_or(0, |preview| preview.generation) + 1,
+        secret,
+        now: Timestamp::default(),
+    };
+    let copy = plan.copy(&AtomicBool::new(false))?;
+    // Not every file system has hard links.
+    let copied = |_error| fs::copy(path, kept).map(drop);
+    let (ledger, _) = copy.publish(|| fs::hard_link(path, kept).or_else(copied))?;
+    // Failures are logged.
+    blank(path, &forgotten);
+    Ok(ledger)
 }
 
 /// Verifies and opens the ledger. The events of `required` must be there. If `synced` is its state, all
@@ -219,61 +210,12 @@ fn verify_and_open(
     Ok((ledger, verified))
 }
 
-/// Builds the index from the ledger. The store starts without one if that fails: only disk space may
-/// be missing.
-fn build_index(writer: &mut LedgerWriter, reason: &str) -> Result<(), Flaw> {
-    if writer.ledger.sequence() > 0 {
-        tracing::info!(reason, "the index cannot be used");
-    }
-    // If this fails, so does the next step.
-    let _ = remove_index(&writer.index_root);
-    match writer.build_index() {
-        Ok(()) => Ok(()),
-        Err(RebuildError::Index(error)) => {
-            tracing::error!(
-                %error,
-                "the index cannot be made; until it can, sign-ups, keys and revocations are refused"
-            );
-            Ok(())
-        }
-        Err(RebuildError::Ledger(flaw)) => Err(flaw),
-    }
-}
-
-/// Removes every index and, durably, the marker: a later start would compare it with another ledger.
-fn remove_index(root: &Path) -> Result<(), OpenError> {
-    // The marker first, so that an index that is removed in part is not trusted. An error is ignored,
-    // because `wipe` removes the marker, too.
-    let _ = clean_stop::remove(root);
-    index::wipe(root, None)
-        .and_then(|()| sync_parent(root))
-        .map_err(OpenError::io("remove", root))
-}
-
-/// Opens the index that a clean stop left, or returns why it cannot be trusted.
-fn open_trusted(
-    root: &Path,
-    marker: CleanStop,
-    hash_key: &MacKey,
-    ledger: &Ledger,
-) -> Result<Arc<Index>, String> {
-    if marker.stamp != stamp(ledger) {
-        return Err("it is of another state of the ledger".to_owned());
-    }
-    let directory = marker.redeem(root)?;
-    index::wipe(root, Some(&directory)).map_err(|error| error.to_string())?;
-    Index::open(&directory, hash_key).map_err(|error| error.to_string())
-}
-
-fn flawed(data_dir: &DataDir, flaw: Flaw) -> OpenError {
-    refusal(data_dir.path(), flaw)
-}
-
 /// Why the ledger in `directory` is refused.
 pub(in crate::adapters) fn refusal(directory: &Path, flaw: Flaw) -> OpenError {
     let path: PathBuf = directory.join(LEDGER);
     match flaw {
         Flaw::Io(error) => OpenError::io("read or write", &path)(error),
+        Flaw::Unreadable(_) => OpenError::io("read", &path)(io::Error::other(flaw)),
         Flaw::Foreign(format) => OpenError::ForeignFormat {
             path,
             format,

@@ -1,45 +1,34 @@
 //! What readers share with the writer.
 
-use parking_lot::{Mutex, RwLock};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 
-use crate::adapters::files::FileId;
 use crate::ports::StoreError;
 
-use super::index::{CredentialMap, Index, IndexError};
-use super::record::{Event, Identity, Kept};
+use super::generation::Generation;
+
+/// A store whose writer has worked on a change, or let one wait, for so long is busy.
+const BUSY_AFTER: Duration = Duration::from_secs(2);
 
 /// The shortest time between two log lines about a failing store.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Where look-ups are answered from, and whether changes can be kept.
-#[derive(Default)]
 pub(super) struct SharedState {
     inner: RwLock<Inner>,
     outage: Mutex<Outage>,
 }
 
-#[derive(Default)]
 struct Inner {
-    lookups: Lookups,
+    generation: Arc<Generation>,
     /// Why writes fail, if they do.
     write_error: Option<StoreError>,
-    /// The ledger's file.
-    file: Option<FileId>,
-}
-
-#[derive(Clone, Default)]
-enum Lookups {
-    /// The index has to be made again, or the store is closed.
-    #[default]
-    Nowhere,
-    Index(Arc<Index>),
-    /// No index can be made at the moment.
-    Credentials(Arc<CredentialMap>),
+    /// Since when the oldest change waits that is not answered, if any is.
+    busy_since: Option<Instant>,
 }
 
 /// What is logged about an outage.
@@ -53,76 +42,43 @@ struct Outage {
 }
 
 impl SharedState {
+    pub(super) fn new(generation: Arc<Generation>) -> Self {
+        Self {
+            inner: RwLock::new(Inner {
+                generation,
+                write_error: None,
+                busy_since: None,
+            }),
+            outage: Mutex::default(),
+        }
+    }
+
     /// Whether changes can be kept, as far as is known.
     pub(super) fn is_sound(&self) -> bool {
+        self.inner.read().write_error.is_none()
+    }
+
+    /// Whether changes can be kept, and soon.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
         let inner = self.inner.read();
-        matches!(inner.lookups, Lookups::Index(_)) && inner.write_error.is_none()
-    }
-
-    /// The ledger's file.
-    pub(super) fn file(&self) -> Option<FileId> {
-        self.inner.read().file
-    }
-
-    pub(super) fn set_file(&self, file: Option<FileId>) {
-        self.inner.write().file = file;
-    }
-
-    pub(super) fn index(&self) -> Option<Arc<Index>> {
-        match &self.inner.read().lookups {
-            Lookups::Index(index) => Some(Arc::clone(index)),
-            Lookups::Nowhere | Lookups::Credentials(_) => None,
+        match (&inner.write_error, inner.busy_since) {
+            (Some(error), _) => Err(error.clone()),
+            (None, Some(since)) if since.elapsed() >= BUSY_AFTER => Err(StoreError::Overloaded),
+            (None, _) => Ok(()),
         }
     }
 
-    pub(super) fn set_index(&self, index: Arc<Index>) {
-        self.inner.write().lookups = Lookups::Index(index);
+    pub(super) fn set_busy_since(&self, busy_since: Option<Instant>) {
+        self.inner.write().busy_since = busy_since;
     }
 
-    pub(super) fn has_credentials(&self) -> bool {
-        matches!(self.inner.read().lookups, Lookups::Credentials(_))
+    /// The running generation.
+    pub(super) fn generation(&self) -> Arc<Generation> {
+        Arc::clone(&self.inner.read().generation)
     }
 
-    /// Sets where credentials are looked up until there is an index.
-    pub(super) fn set_credentials(&self, credentials: CredentialMap) {
-        self.inner.write().lookups = Lookups::Credentials(Arc::new(credentials));
-    }
-
-    pub(super) fn take_index(&self) -> Option<Arc<Index>> {
-        let mut inner = self.inner.write();
-        match std::mem::take(&mut inner.lookups) {
-            Lookups::Index(index) => Some(index),
-            Lookups::Nowhere | Lookups::Credentials(_) => None,
-        }
-    }
-
-    /// Logs that the index failed, and abandons it.
-    pub(super) fn fail_index(&self, error: &IndexError) {
-        tracing::error!(%error, "the index failed and has to be made again");
-        self.abandon_index();
-    }
-
-    /// Drops the index, which has to be built again.
-    pub(super) fn abandon_index(&self) {
-        let index = self.take_index();
-        if let Some(index) = index {
-            index.abandon();
-        }
-    }
-
-    /// The kept events of `identity`. `None` if there is nowhere to look.
-    pub(super) fn find(
-        &self,
-        identity: &Identity,
-    ) -> Option<Result<Option<Kept<Event>>, IndexError>> {
-        let lookups = self.inner.read().lookups.clone();
-        match lookups {
-            Lookups::Index(index) => Some(index.find_events(identity)),
-            Lookups::Credentials(credentials) if identity.is_credential() => {
-                Some(Ok(credentials.find(identity)))
-            }
-            Lookups::Nowhere | Lookups::Credentials(_) => None,
-        }
+    pub(super) fn set_generation(&self, generation: Arc<Generation>) {
+        self.inner.write().generation = generation;
     }
 
     /// Sets why writes fail, or that they work.
@@ -161,7 +117,7 @@ impl SharedState {
         }
     }
 
-    /// The error when a change was given up or there is nowhere to look.
+    /// The error when a change was given up.
     pub(super) fn unavailable(&self) -> StoreError {
         let write_error = self.inner.read().write_error.clone();
         write_error.unwrap_or_else(|| StoreError::Unavailable("the change was given up".to_owned()))

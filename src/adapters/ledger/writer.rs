@@ -1,38 +1,38 @@
 //! The one writer. It decides the changes of a batch in order, appends what they record to the
-//! ledger, syncs once, changes the index, and only then answers.
+//! ledger, syncs once, shows it to look-ups, and only then answers.
 
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::vec::IntoIter;
 
 use tokio::time::Instant;
 
 use crate::adapters::files::is_full;
-use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
 use crate::metrics::Metrics;
-use crate::ports::StoreError;
+use crate::ports::{Compaction, StoreError};
 
+use super::clean_stop;
+use super::compaction::{CompactionReply, Compactions};
+use super::copy::{Copy, CopyPlan};
 use super::draft::Draft;
-use super::index::{
-    CredentialMap, Index, IndexError, RebuildError, clean_stop, rebuild, renew, wipe,
-};
-use super::record::{self, Entry, Flaw, Ledger, Stamp};
+use super::generation::unreadable;
+use super::record::{Flaw, Ledger, Stamp};
 use super::shared_state::SharedState;
 
 /// Decides one change. Dropping it, or its reply, tells the caller that nothing was kept.
 pub(super) type PendingChange =
-    Box<dyn FnOnce(&mut Draft<'_>) -> Result<ChangeReply, IndexError> + Send>;
+    Box<dyn FnOnce(&mut Draft<'_>) -> Result<ChangeReply, StoreError> + Send>;
 
 /// Answers one decided change.
 type ChangeReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// A change. `reply` is told what was decided once that is durable, or why nothing of it was kept.
 pub(super) fn pending<T: Send + 'static>(
-    decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
+    decide: impl FnOnce(&mut Draft<'_>) -> Result<T, StoreError> + Send + 'static,
     reply: impl FnOnce(Result<T, StoreError>) + Send + 'static,
 ) -> PendingChange {
     Box::new(move |draft| {
@@ -42,27 +42,24 @@ pub(super) fn pending<T: Send + 'static>(
     })
 }
 
-/// After an index could not be built, the pause before the next try is this many times as long as the
-/// try took: each try may fill the disk meanwhile.
-const PAUSE_FACTOR: u32 = 10;
+/// Work that the writer does alone.
+pub(super) type Task = Box<dyn FnOnce(&mut LedgerWriter) + Send>;
+
+/// Has the writer do a task after what waits for it.
+pub(super) type Later = Arc<dyn Fn(Task) + Send + Sync>;
 
 /// What the writer works on.
 pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
-    pub(super) index_root: PathBuf,
-    pub(super) hash_key: MacKey,
     pub(super) shared: Arc<SharedState>,
+    pub(super) compactions: Compactions,
+    /// Known once the writer is started.
+    pub(super) later: Option<Later>,
     pub(super) metrics: Arc<Metrics>,
-    /// When to try again to build an index, and why the last try failed.
-    pub(super) index_failure: Option<(Instant, StoreError)>,
-    /// Fewer new lines than this are never worth a compaction.
-    pub(super) growth_min: u64,
-    /// After a compaction that failed: none is tried with less growth than this.
-    pub(super) put_off: u64,
-    /// When the last event of this process happened.
+    /// When the last event of this process happened. Before the first nothing expires.
     pub(super) now: Timestamp,
-    /// Whether the index's files may hold addresses that were forgotten.
-    pub(super) is_index_stale: bool,
+    /// Where a clean stop is marked.
+    pub(super) mark: PathBuf,
 }
 
 impl LedgerWriter {
@@ -75,15 +72,10 @@ impl LedgerWriter {
             self.repair()?;
             self.record(&mut changes, &mut replies)
         }));
-        let outcome = outcome.unwrap_or_else(|_panic| {
-            // The batch is in the record, but not all of it may be in the index.
-            if self.ledger.sequence() > sequence {
-                self.shared.abandon_index();
-            }
-            Err(StoreError::Unavailable("panic".to_owned()))
-        });
+        let outcome =
+            outcome.unwrap_or_else(|_panic| Err(StoreError::Unavailable("panic".to_owned())));
         match &outcome {
-            // An empty change only asks whether the store takes writes.
+            // Nothing was recorded.
             Ok(()) if self.ledger.sequence() == sequence => {}
             Ok(()) => self.metrics.record_commit(replies.len(), began.elapsed()),
             Err(_) => self.metrics.ledger.failed.increase(),
@@ -97,93 +89,40 @@ impl LedgerWriter {
         }
     }
 
-    /// Commits one change alone.
-    pub(super) fn commit_one<T: Send + 'static>(
-        &mut self,
-        decide: impl FnOnce(&mut Draft<'_>) -> Result<T, IndexError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (sender, answer) = mpsc::channel();
-        // The answer is read below.
-        let reply = move |outcome| drop(sender.send(outcome));
-        self.commit(vec![pending(decide, reply)]);
-        answer
-            .recv()
-            .unwrap_or_else(|_given_up| Err(self.shared.unavailable()))
+    /// Finds out whether changes can be kept, while none waits.
+    pub(super) fn look_after(&mut self) {
+        let repaired = catch_unwind(AssertUnwindSafe(|| self.repair()));
+        let repaired =
+            repaired.unwrap_or_else(|_panic| Err(StoreError::Unavailable("panic".to_owned())));
+        self.shared.set_write_error(repaired.err());
     }
 
-    /// Decides, appends, indexes. After an error nothing was recorded.
+    /// Decides, appends, shows. After an error nothing was recorded.
     fn record(
         &mut self,
         changes: &mut IntoIter<PendingChange>,
         replies: &mut Vec<ChangeReply>,
     ) -> Result<(), StoreError> {
-        let index = self.shared.index();
-        let index = index.ok_or_else(|| IndexError::new("given up"))?;
-        let entries = match decide(&index, changes, replies) {
-            Ok(entries) => entries,
-            Err(error) => {
-                self.shared.fail_index(&error);
-                return Err(error.into());
-            }
-        };
-        if entries.is_empty() {
+        let generation = self.shared.generation();
+        let mut draft = Draft::new(&generation);
+        for change in changes {
+            replies.push(change(&mut draft)?);
+        }
+        if draft.events().is_empty() {
             return Ok(());
         }
-        let last = entries.iter().rev().find_map(|entry| entry.at);
-        let events: Vec<_> = entries.iter().map(|entry| &entry.json).collect();
-        let appended = self.ledger.append(&events);
-        appended.map_err(|error| match self.check_place() {
+        let appended = self.ledger.append(draft.events());
+        let places = appended.map_err(|error| match self.check_place() {
             Err(displaced) => displaced,
             Ok(()) => ledger_failed(error),
         })?;
-        self.now = last.unwrap_or(self.now);
-        // The batch is in the record: it counts, whatever becomes of the index.
-        if let Err(error) = index.apply(entries) {
-            self.shared.fail_index(&error);
-        }
+        self.now = draft.at().unwrap_or(self.now);
+        draft.publish(&places, self.ledger.length());
         Ok(())
     }
 
-    /// Makes ledger and index ready for the next batch, or returns why that is impossible.
+    /// Makes the ledger ready for the next batch, or returns why that is impossible.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
-        // First, because lines that were never acknowledged may follow the acknowledged end.
-        let repaired = self.repair_ledger();
-        if self.shared.index().is_some() {
-            return repaired;
-        }
-        let made = repaired.and_then(|()| match &self.index_failure {
-            Some((due, error)) if Instant::now() < *due => Err(error.clone()),
-            Some(_) | None => self.build_index().map_err(|error| (&error).into()),
-        });
-        // A file that replaced the ledger is not read.
-        let is_displaced = matches!(made, Err(StoreError::Displaced(_)));
-        if made.is_err() && !is_displaced && !self.shared.has_credentials() {
-            match CredentialMap::read(self.ledger.path()) {
-                Ok(credentials) => self.shared.set_credentials(credentials),
-                Err(error) => tracing::error!(%error, "credentials cannot be looked up"),
-            }
-        }
-        made
-    }
-
-    /// Builds an index from the ledger.
-    pub(super) fn build_index(&mut self) -> Result<(), RebuildError> {
-        let began = Instant::now();
-        match rebuild(&self.index_root, &self.hash_key, &self.ledger) {
-            Ok(index) => {
-                self.index_failure = None;
-                self.shared.set_index(index);
-                Ok(())
-            }
-            Err(error) => {
-                let due = Instant::now() + PAUSE_FACTOR * began.elapsed();
-                self.index_failure = Some((due, (&error).into()));
-                Err(error)
-            }
-        }
-    }
-
-    fn repair_ledger(&mut self) -> Result<(), StoreError> {
         self.check_place()?;
         self.ledger.repair().map_err(ledger_failed)
     }
@@ -194,103 +133,106 @@ impl LedgerWriter {
             .map_err(|error| StoreError::Displaced(error.to_string()))
     }
 
-    /// Compacts the ledger if the lines that may have become superfluous since the last time
-    /// outnumber those it began with, and are enough. A failure disturbs nobody.
+    /// Begins a compaction if it is worth it. A failure disturbs nobody.
     pub(super) fn compact_if_due(&mut self) {
-        let growth_min = self.growth_min.max(self.put_off);
-        let is_due = self.ledger.growth() > self.ledger.head().base.max(growth_min);
-        if !is_due || !self.shared.is_sound() {
-            return;
+        let left = || self.shared.generation().table().len();
+        let is_due = self.compactions.is_due(self.ledger.sequence(), left);
+        if is_due && self.shared.is_sound() {
+            self.begin_compaction();
         }
-        // The outcome is logged.
-        let _ = self.compact_now();
     }
 
-    /// Compacts the ledger. After a failure it is as it was, or was compacted but a power cut could undo
-    /// that.
-    pub(super) fn compact_now(&mut self) -> Result<(), StoreError> {
-        let secret = self.ledger.head().secret.clone();
-        let compacted = catch_unwind(AssertUnwindSafe(|| self.compact(&secret)));
-        let compacted = match compacted {
-            Ok(compacted) => compacted.map_err(|flaw| match flaw {
-                Flaw::Io(error) => ledger_failed(error),
-                Flaw::Foreign(_) | Flaw::Damaged { .. } => {
-                    StoreError::Unavailable(format!("ledger: {flaw}"))
-                }
-            }),
-            Err(_panic) => Err(StoreError::Unavailable("panic".to_owned())),
-        };
-        match &compacted {
-            Ok(()) => {
-                self.put_off = 0;
-                tracing::info!(
-                    ledger.generation = self.ledger.head().generation,
-                    ledger.events = self.ledger.sequence(),
-                    "the ledger was compacted"
-                );
-            }
-            Err(error) => {
-                self.put_off = self.ledger.growth().saturating_mul(2);
-                tracing::warn!(%error, "the ledger cannot be compacted");
-            }
+    /// Answers after a compaction that begins from now on.
+    pub(super) fn compact_for(&mut self, reply: CompactionReply) {
+        if self.compactions.ask(reply) {
+            self.begin_compaction();
         }
+    }
+
+    fn begin_compaction(&mut self) {
+        if let Err(error) = self.start_copying() {
+            self.end_compaction(Err(error));
+        }
+    }
+
+    fn start_copying(&mut self) -> Result<(), StoreError> {
+        self.repair()?;
+        let Some(later) = self.later.clone() else {
+            return Err(StoreError::Unavailable("the store is not open".to_owned()));
+        };
+        let plan = self.plan(self.ledger.head().secret.clone());
+        let begun = self.compactions.begin(move |is_stopped| {
+            let copied = caught(|| plan.copy(is_stopped));
+            later(Box::new(|writer| writer.end_compaction(copied)));
+        });
+        begun.map_err(ledger_failed)
+    }
+
+    /// What the next generation is made of, under `secret`.
+    pub(super) fn plan(&self, secret: String) -> CopyPlan {
+        CopyPlan {
+            from: self.shared.generation(),
+            files: Arc::clone(self.ledger.files()),
+            path: self.ledger.path().to_path_buf(),
+            number: self.ledger.head().generation + 1,
+            secret,
+            now: self.now,
+        }
+    }
+
+    /// Goes on with the copy, and answers those who wait for it.
+    fn end_compaction(&mut self, copied: Result<Copy, StoreError>) {
+        let (entries_before, bytes_before) = (self.ledger.sequence(), self.ledger.length());
+        let switched = copied.and_then(|copy| caught(|| self.switch_to(copy)));
         // The new generation may not have its name for good.
         let repaired = self.repair();
         self.shared
             .set_write_error(repaired.as_ref().err().cloned());
-        compacted.and(repaired)
+        self.metrics.ledger.set_bytes(self.ledger.length());
+        let compacted = switched.and(repaired).map(|()| Compaction {
+            entries_before,
+            entries_after: self.ledger.sequence(),
+            bytes_before,
+            bytes_after: self.ledger.length(),
+        });
+        match &compacted {
+            Ok(compaction) => tracing::info!(
+                ledger.generation = self.ledger.head().generation,
+                ledger.events = compaction.entries_after,
+                "the ledger was compacted"
+            ),
+            Err(error) => tracing::warn!(%error, "the ledger cannot be compacted"),
+        }
+        let left = self.shared.generation().table().len();
+        let superfluous = self.ledger.sequence().saturating_sub(left);
+        if self.compactions.end(&compacted, superfluous) {
+            self.begin_compaction();
+        }
     }
 
-    /// Makes the index anew in a new directory, and removes the present one, which answers look-ups until
-    /// then. After a failure it stays. The ledger has been rid of addresses that were forgotten.
-    pub(super) fn renew_index(&mut self) -> Result<(), StoreError> {
-        self.is_index_stale = true;
-        let Some(old) = self.shared.index() else {
-            let built = self.build_index();
-            built.map_err(|error| StoreError::from(&error))?;
-            self.is_index_stale = false;
-            return Ok(());
-        };
-        let renewed = renew(&self.index_root, &self.hash_key, &self.ledger);
-        let new = renewed.map_err(|error| StoreError::from(&error))?;
-        let directory = new.directory().to_path_buf();
-        self.shared.set_index(new);
-        // It is removed, whatever state it is in.
-        let _ = old.close();
-        wipe(&self.index_root, Some(&directory)).map_err(IndexError::from)?;
-        self.is_index_stale = false;
-        Ok(())
-    }
-
-    /// Writes the next generation of the ledger, under `secret`, and goes on with it. It must be
-    /// repaired before it takes events.
-    pub(super) fn compact(&mut self, secret: &str) -> Result<(), Flaw> {
-        let generation = self.ledger.head().generation + 1;
-        let (files, path) = (self.ledger.files(), self.ledger.path());
-        let (ledger, expired) = record::compact(files, path, generation, secret, self.now, || {
-            self.ledger.check_place()
-        })?;
+    /// Goes on with `copy`. The ledger must be repaired before it takes events.
+    pub(super) fn switch_to(&mut self, copy: Copy) -> Result<(), Flaw> {
+        let (ledger, generation) = copy.publish(|| self.ledger.check_place())?;
         self.ledger = ledger;
-        self.shared.set_file(self.ledger.id().ok());
-        if let Some(index) = self.shared.index()
-            && let Err(error) = index.remove(expired)
-        {
-            self.shared.fail_index(&error);
-        }
+        self.shared.set_generation(Arc::new(generation));
         Ok(())
     }
 
-    /// Leaves a good index for the next start.
+    /// Marks the end of the ledger as that of a clean stop.
     pub(super) fn finish(mut self) -> Result<(), StoreError> {
-        self.repair_ledger()?;
-        if self.is_index_stale {
-            return Err(IndexError::new("it may hold addresses that were forgotten").into());
-        }
-        let index = self.shared.take_index();
-        let index = index.ok_or_else(|| IndexError::new("not there"))?;
-        let directory = index.close()?;
-        clean_stop::write(&self.index_root, &directory, stamp(&self.ledger))
-            .map_err(|error| IndexError::from(error).into())
+        self.compactions.stop();
+        self.repair()?;
+        clean_stop::write(&self.mark, &stamp(&self.ledger)).map_err(ledger_failed)
+    }
+}
+
+/// Runs it, and makes a failure of the store of a flaw or a panic.
+fn caught<T>(run: impl FnOnce() -> Result<T, Flaw>) -> Result<T, StoreError> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(Flaw::Io(error))) => Err(ledger_failed(error)),
+        Ok(Err(flaw)) => Err(unreadable(flaw)),
+        Err(_panic) => Err(StoreError::Unavailable("panic".to_owned())),
     }
 }
 
@@ -303,26 +245,14 @@ pub(super) fn ledger_failed(error: io::Error) -> StoreError {
     }
 }
 
-/// The state of `ledger` that an index of it is marked with.
-pub(super) fn stamp(ledger: &Ledger) -> Stamp {
+/// The state that `ledger` is in.
+fn stamp(ledger: &Ledger) -> Stamp {
     Stamp {
         secret: ledger.head().secret.clone(),
         generation: ledger.head().generation,
         sequence: ledger.sequence(),
         length: ledger.length(),
     }
-}
-
-fn decide(
-    index: &Index,
-    changes: &mut IntoIter<PendingChange>,
-    replies: &mut Vec<ChangeReply>,
-) -> Result<Vec<Entry>, IndexError> {
-    let mut draft = Draft::new(index);
-    for change in changes {
-        replies.push(change(&mut draft)?);
-    }
-    Ok(draft.into_entries())
 }
 
 impl fmt::Debug for LedgerWriter {

@@ -143,7 +143,7 @@ impl GuardedRateLimiter {
 
     /// Records whether the engine is away, and logs a change.
     async fn observe(&self) {
-        let checked = self.engine.check().await;
+        let checked = self.engine.check();
         if !self.metrics.limits_engine.set_away(checked.is_err()) {
             return;
         }
@@ -250,7 +250,7 @@ impl RateLimiter for GuardedRateLimiter {
     }
 
     /// Always: without the engine the node decides alone.
-    async fn check(&self) -> Result<(), LimiterError> {
+    fn check(&self) -> Result<(), LimiterError> {
         Ok(())
     }
 }

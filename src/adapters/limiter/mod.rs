@@ -219,7 +219,7 @@ impl RateLimiter for SledRateLimiter {
     }
 
     /// Decisions are made in memory: a store that fails does not stop them.
-    async fn check(&self) -> Result<(), LimiterError> {
+    fn check(&self) -> Result<(), LimiterError> {
         Ok(())
     }
 }

@@ -124,7 +124,7 @@ impl ContactStore for PostgresStore {
         })
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
+    fn check(&self) -> Result<(), StoreError> {
         self.check_writes()
     }
 }

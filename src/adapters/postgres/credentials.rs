@@ -82,7 +82,7 @@ impl KeyIssuer for PostgresStore {
         Ok(!revoked.is_empty())
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
+    fn check(&self) -> Result<(), StoreError> {
         self.check_writes()
     }
 }

@@ -287,7 +287,7 @@ impl RateLimiter for RedisRateLimiter {
     }
 
     /// Whether every primary answers. Known at once: each is tried every second.
-    async fn check(&self) -> Result<(), LimiterError> {
+    fn check(&self) -> Result<(), LimiterError> {
         for link in self.0.primaries()? {
             link.check().map_err(LimiterError)?;
         }

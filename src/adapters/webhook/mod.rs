@@ -163,7 +163,7 @@ impl SignUps for WebhookNotifier {
         Ok(Taken::PassedOn)
     }
 
-    async fn check(&self) -> Result<(), StoreError> {
+    fn check(&self) -> Result<(), StoreError> {
         Ok(())
     }
 }

@@ -17,6 +17,9 @@ const DISK_FULL: &str = "The disk is full: sign-ups, keys and revocations cannot
 const DISPLACED: &str = "The store's file was removed, replaced or changed under the running service. \
      Its operator has to act; the log says how.";
 
+/// What clients learn of [`StoreError::Overloaded`].
+const BUSY: &str = "The store is busy: changes wait for it. Everything else works.";
+
 /// A failure after the request was charged: the decision shows that it was.
 fn charged(code: Code, decision: Decision, cause: impl ToString) -> Problem {
     Problem::of(code).with_decision(decision).because(cause)
@@ -28,7 +31,8 @@ fn store_failed(code: Code, error: &StoreError) -> Problem {
     match error {
         StoreError::Full(_) => Problem::new(code, DISK_FULL),
         StoreError::Displaced(_) => Problem::new(code, DISPLACED),
-        StoreError::Unavailable(_) | StoreError::Overloaded => Problem::of(code),
+        StoreError::Overloaded => Problem::new(code, BUSY),
+        StoreError::Unavailable(_) => Problem::of(code),
     }
 }
 

@@ -45,7 +45,7 @@ async fn state(random: &mut Random, trace: &Trace) {
     let mut story = String::new();
     for life in 0..1 + random.below(4) {
         let tuning = Tuning {
-            growth_min: *random.pick(&[4, 20, 65_536]),
+            superfluous_min: *random.pick(&[4, 20, 65_536]),
             ..files.tuning()
         };
         match random.below(6) {

@@ -295,7 +295,7 @@ async fn a_reset_forgets_what_it_names_and_nothing_else() {
 
 #[tokio::test]
 async fn a_limiter_that_works_says_so() {
-    check("2/60s", async |limiter| limiter.check().await.unwrap()).await;
+    check("2/60s", async |limiter| limiter.check().unwrap()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 64)]

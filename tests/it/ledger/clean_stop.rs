@@ -171,6 +171,58 @@ async fn a_copy_from_before_the_ledger_was_written_anew_is_an_earlier_one() {
     for name in ["ledger.jsonl", "secret"] {
         fs::copy(house.file(name), other.file(name)).unwrap();
     }
-    fs::remove_dir_all(other.file("index")).unwrap();
+    fs::remove_file(other.file("mark")).unwrap();
     other.open().assert_has(&["ada", "zoe"], &[]).await;
+}
+
+#[tokio::test]
+async fn what_a_clean_stop_left_is_required_after_crashes_too() {
+    let house = House::new();
+    let (whole, begin) = stopped(&house).await;
+    house.open().crash();
+    let opened = house.open();
+    opened.sign_up("zoe").await.unwrap();
+    opened.crash();
+    check_refused(&house, &whole[..begin], 4);
+    assert!(house.refusal().contains("the last stop left 5 entries"));
+    house.accept_damage();
+    let opened = house.open();
+    opened.assert_has(&["ada", "held"], &["x", "zoe"]).await;
+    opened.crash();
+    // The loss was accepted for good.
+    house.open().assert_has(&["ada", "held"], &["x"]).await;
+}
+
+#[tokio::test]
+async fn a_mark_with_any_byte_changed_holds_no_ledger_up() {
+    let house = House::new();
+    let (whole, _) = stopped(&house).await;
+    let mark = house.file("mark");
+    let written = fs::read(&mark).unwrap();
+    for position in 0..written.len() {
+        let mut bytes = written.clone();
+        bytes[position] ^= 1;
+        fs::write(&mark, bytes).unwrap();
+        let (opened, log) = house.open_logged();
+        opened
+            .assert_has(&["ada", "held", "x", "y", "z"], &[])
+            .await;
+        // It ends without one, so only the mark can be missing.
+        assert!(
+            log.contains("mark of the last clean stop") || position == written.len() - 1,
+            "{position}: {log}"
+        );
+        opened.stop();
+        assert_eq!(fs::read(&mark).unwrap(), written);
+    }
+    for bytes in [
+        &b""[..],
+        b"\n",
+        &written[..written.len() / 2],
+        &[b'x'; 100_000],
+    ] {
+        fs::write(&mark, bytes).unwrap();
+        house.open().assert_has(&["ada", "held"], &[]).await;
+    }
+    assert_eq!(house.ledger(), whole);
 }

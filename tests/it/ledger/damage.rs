@@ -80,7 +80,7 @@ async fn missing_repeated_and_swapped_lines_are_refused() {
 async fn a_foreign_file_is_refused() {
     let house = House::new();
     house.open().stop();
-    for bytes in [&b"\n"[..], b"hello", b"{\"format\":4}\n"] {
+    for bytes in [&b"\n"[..], b"hello", b"{\"format\":5}\n"] {
         check_refused(&house, bytes, 1);
     }
 }
@@ -110,10 +110,10 @@ async fn another_format_is_refused_and_left_alone() {
     let house = House::new();
     let whole = ledger_of_four(&house).await;
     let text = String::from_utf8(whole).unwrap();
-    let of_format = |format: &str| text.replace("\"format\":4", &format!("\"format\":{format}"));
+    let of_format = |format: &str| text.replace("\"format\":5", &format!("\"format\":{format}"));
     for (other, format) in [
-        (sealed(&of_format("5")), "5"),
-        (sealed(&of_format("3")), "3"),
+        (sealed(&of_format("6")), "6"),
+        (sealed(&of_format("4")), "4"),
         ("{\"format\":1}\n".to_owned(), "1"),
         // Sealed as nobody can foresee.
         (of_format("17").replacen("\"crc\"", "\"hash\"", 1), "17"),
@@ -122,7 +122,7 @@ async fn another_format_is_refused_and_left_alone() {
         let before = contents(&house.path);
         let refusal = house.refusal();
         assert!(refusal.contains(&format!("format {format}")), "{refusal}");
-        assert!(refusal.contains("reads format 4"), "{refusal}");
+        assert!(refusal.contains("reads format 5"), "{refusal}");
         assert!(refusal.contains("restore a backup"), "{refusal}");
         assert_eq!(contents(&house.path), before);
     }

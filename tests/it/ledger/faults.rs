@@ -5,11 +5,13 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use landing_api::adapters::files::{AppendFile, Files, SystemFiles};
 use landing_api::adapters::ledger::Tuning;
 use landing_api::domain::contact::Subscription;
 use landing_api::ports::{ContactStore, StoreError};
+use tokio::time::advance;
 
 use crate::fixtures::{House, Opened, Waiting};
 
@@ -28,10 +30,32 @@ pub(crate) struct Faults {
     pub(crate) overwrite: AtomicBool,
     sync_directory: AtomicBool,
     rename: AtomicBool,
-    gate: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
+    append_gate: Gate,
+    create_gate: Gate,
 }
 
-/// The next append, which will be held in its midst.
+/// Holds whoever comes next.
+#[derive(Debug, Default)]
+struct Gate(Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>);
+
+impl Gate {
+    fn close(&self) -> Hold {
+        let (hold, is_held) = mpsc::channel();
+        let (released, release) = mpsc::channel();
+        *self.0.lock().unwrap() = Some((hold, release));
+        Hold { is_held, released }
+    }
+
+    fn pass(&self) {
+        let closed = self.0.lock().unwrap().take();
+        if let Some((hold, release)) = closed {
+            hold.send(()).unwrap();
+            release.recv().unwrap();
+        }
+    }
+}
+
+/// The next operation of a kind, which will be held in its midst.
 pub(crate) struct Hold {
     is_held: mpsc::Receiver<()>,
     released: mpsc::Sender<()>,
@@ -82,15 +106,18 @@ impl FaultyFiles {
 
     /// Holds the next append.
     pub(crate) fn hold(&self) -> Hold {
-        let (hold, is_held) = mpsc::channel();
-        let (released, release) = mpsc::channel();
-        *self.0.gate.lock().unwrap() = Some((hold, release));
-        Hold { is_held, released }
+        self.0.append_gate.close()
+    }
+
+    /// Holds the next generation before its first line.
+    pub(crate) fn hold_next_copy(&self) -> Hold {
+        self.0.create_gate.close()
     }
 
     pub(crate) fn tuning(&self) -> Tuning {
         Tuning {
             files: Arc::new(self.clone()),
+            look_interval: Duration::from_millis(1),
             ..Tuning::default()
         }
     }
@@ -121,6 +148,7 @@ fn fail_if(fault: &AtomicBool) -> io::Result<()> {
 
 impl Files for FaultyFiles {
     fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.0.create_gate.pass();
         Ok(Box::new(FaultyFile {
             file: SystemFiles.create(path)?,
             faults: Arc::clone(&self.0),
@@ -153,11 +181,7 @@ struct FaultyFile {
 
 impl AppendFile for FaultyFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let gate = self.faults.gate.lock().unwrap().take();
-        if let Some((hold, release)) = gate {
-            hold.send(()).unwrap();
-            release.recv().unwrap();
-        }
+        self.faults.append_gate.pass();
         if self.faults.disk_full.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::StorageFull.into());
         }
@@ -224,7 +248,7 @@ async fn after_a_failed_write_nothing_is_left_and_the_next_write_works() {
         assert_unavailable(opened.sign_up("bob").await);
         assert_unavailable(opened.sign_up("ada").await);
         assert_unavailable(opened.forget("ada").await);
-        assert_unavailable(opened.store.check().await);
+        assert_unavailable(opened.store.check());
         opened.assert_has(&["ada"], &["bob"]).await;
         assert_eq!(house.ledger(), before, "{name}");
 
@@ -234,14 +258,14 @@ async fn after_a_failed_write_nothing_is_left_and_the_next_write_works() {
             Ok(Subscription::Created),
             "{name}"
         );
-        assert_eq!(opened.store.check().await, Ok(()), "{name}");
+        assert_eq!(opened.store.check(), Ok(()), "{name}");
         opened.crash();
         house.open().assert_has(&["ada", "bob"], &[]).await;
     }
 }
 
 #[tokio::test]
-async fn a_check_alone_brings_the_store_back() {
+async fn the_store_comes_back_by_itself() {
     for (name, fault) in WRITE_FAULTS {
         let house = House::new();
         let files = FaultyFiles::default();
@@ -249,9 +273,9 @@ async fn a_check_alone_brings_the_store_back() {
         let before = house.ledger();
         set(fault(&files.0), true);
         assert_unavailable(opened.sign_up("bob").await);
-        assert_unavailable(opened.store.check().await);
+        assert_unavailable(opened.store.check());
         set(fault(&files.0), false);
-        assert_eq!(opened.store.check().await, Ok(()), "{name}");
+        opened.recovers().await;
         assert_eq!(house.ledger(), before, "{name}");
     }
 }
@@ -269,11 +293,11 @@ async fn while_the_file_cannot_be_cut_back_every_write_fails() {
         // The disk takes writes again, but what stands behind the end is not known.
         set(fault(&files.0), false);
         assert_unavailable(opened.sign_up("cy").await);
-        assert_unavailable(opened.store.check().await);
+        assert_unavailable(opened.store.check());
         opened.assert_has(&["ada"], &["bob", "cy"]).await;
 
         set(&files.0.truncate, false);
-        assert_eq!(opened.store.check().await, Ok(()), "{name}");
+        opened.recovers().await;
         assert_eq!(house.ledger(), before, "{name}");
         assert_eq!(
             opened.sign_up("bob").await,
@@ -340,7 +364,7 @@ async fn a_full_queue_refuses_at_once_and_keeps_what_waits() {
     let gathered = files.gather(&opened, &["a", "b", "c"]).await;
     assert_eq!(opened.sign_up("d").await, Err(StoreError::Overloaded));
     // It works, if slowly.
-    assert_eq!(opened.store.check().await, Ok(()));
+    assert_eq!(opened.store.check(), Ok(()));
     let (held, waiting) = gathered.release();
     assert_eq!(held.await.unwrap(), Ok(Subscription::Created));
     for answer in waiting {
@@ -348,6 +372,24 @@ async fn a_full_queue_refuses_at_once_and_keeps_what_waits() {
     }
     opened.assert_has(&["held", "a", "b", "c"], &["d"]).await;
     assert_eq!(opened.sign_up("d").await, Ok(Subscription::Created));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_whose_oldest_change_waits_for_two_seconds_is_busy() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let opened = open_with_faults(&house, &files).await;
+    let gathered = files.gather(&opened, &["x"]).await;
+    advance(Duration::from_millis(1_999)).await;
+    assert_eq!(opened.store.check(), Ok(()));
+    advance(Duration::from_millis(1)).await;
+    assert_eq!(opened.store.check(), Err(StoreError::Overloaded));
+    let (held, waiting) = gathered.release();
+    held.await.unwrap().unwrap();
+    for answer in waiting {
+        answer.await.unwrap().unwrap();
+    }
+    opened.recovers().await;
 }
 
 #[tokio::test]
@@ -364,7 +406,7 @@ async fn a_closed_store_finishes_what_waits_and_takes_nothing_more() {
         assert_eq!(answer.await.unwrap(), Ok(Subscription::Created));
     }
     assert_unavailable(opened.sign_up("d").await);
-    assert_unavailable(opened.store.check().await);
+    assert_unavailable(opened.store.check());
     drop(opened);
     house.open().assert_has(&["a", "b", "c"], &["d"]).await;
 }

@@ -22,7 +22,7 @@ async fn stopped() -> House {
 
 #[tokio::test]
 async fn a_missing_or_empty_ledger_is_refused_beside_anything_that_tells_of_one() {
-    for kept in [&["secret", "index"][..], &["secret"], &["index"]] {
+    for kept in [&["secret", "mark"][..], &["secret"], &["mark"]] {
         for is_missing in [true, false] {
             let house = stopped().await;
             if is_missing {
@@ -33,8 +33,8 @@ async fn a_missing_or_empty_ledger_is_refused_beside_anything_that_tells_of_one(
             if !kept.contains(&"secret") {
                 fs::remove_file(house.file("secret")).unwrap();
             }
-            if !kept.contains(&"index") {
-                fs::remove_dir_all(house.file("index")).unwrap();
+            if !kept.contains(&"mark") {
+                fs::remove_file(house.file("mark")).unwrap();
             }
             let before = contents(&house.path);
             let refusal = house.refusal();
@@ -113,6 +113,7 @@ async fn what_is_no_regular_file_is_refused_at_once() {
         "ledger.jsonl",
         "secret",
         "lock",
+        "mark",
         "accept-damage",
         "accept-empty",
         "accept-new-secret",
@@ -125,17 +126,6 @@ async fn what_is_no_regular_file_is_refused_at_once() {
             let words = format!("{name} is no regular file");
             assert!(refusal.contains(&words), "{refusal}");
         }
-    }
-}
-
-#[tokio::test]
-async fn an_index_with_a_fifo_in_it_is_made_again() {
-    for name in ["index/clean", "index/1/fifo"] {
-        let house = stopped().await;
-        let path = house.file(name);
-        let _ = fs::remove_file(&path);
-        mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
-        house.open().assert_has(&["ada"], &[]).await;
     }
 }
 

@@ -7,7 +7,6 @@ mod directory;
 mod displaced;
 mod erasure;
 mod faults;
-mod index;
 mod maintenance;
 mod missing;
 mod outages;

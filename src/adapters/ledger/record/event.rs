@@ -1,12 +1,14 @@
-//! What the ledger records: one event a line, about one identity.
+//! What the ledger records: one event a line, about one identity. Each event has all that is known of its
+//! identity from then on, so that no line before it is needed.
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::agent::Registration;
-use crate::domain::contact::{ImportedContact, Origin, OriginHash, SignUp, Signers};
-use crate::domain::credential::{Fingerprint, KeyRecord};
+use crate::domain::contact::{Contact, Origin, OriginHash};
+use crate::domain::credential::{Fingerprint, KeyId, KeyRecord};
 use crate::domain::email::EmailAddress;
+use crate::domain::text::Label;
 use crate::domain::time::Timestamp;
 
 /// An event as it stands in the ledger. Instants are milliseconds since the Unix epoch, hashes are
@@ -14,121 +16,42 @@ use crate::domain::time::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Event {
-    ContactSubscribed {
-        email: String,
-        network: ShortHash,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        credential: Option<ShortHash>,
-        #[serde(with = "milliseconds")]
-        at: Timestamp,
-    },
-    ContactSeen {
-        email: String,
-        /// The last clients, including this one and the first, so that the lines before this one are
-        /// not needed.
-        signers: Vec<Signer>,
-        #[serde(with = "milliseconds")]
-        at: Timestamp,
-    },
-    /// A contact from elsewhere, whose clients are unknown.
-    ContactImported {
-        email: String,
-        /// When it was signed up there, which the clock here knows nothing about.
-        #[serde(with = "milliseconds")]
-        subscribed_at: Timestamp,
-    },
+    ContactSubscribed(ContactState),
+    /// A contact from elsewhere. The clock here knows nothing about when it was signed up.
+    ContactImported(ContactState),
+    /// A known contact was signed up again.
+    ContactSeen(ContactState),
     ContactForgotten {
         email: String,
-        #[serde(with = "milliseconds")]
-        at: Timestamp,
+        at: u64,
     },
     /// What remains of a forgotten address.
     TombstoneSet {
         address: Hex<16>,
-        #[serde(with = "milliseconds")]
-        at: Timestamp,
+        at: u64,
     },
     /// The forgotten address was signed up or imported again.
-    TombstoneRemoved { address: Hex<16> },
-    KeyIssued {
-        key: Hex<32>,
-        /// The key's public id.
-        id: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        label: Option<String>,
-        #[serde(with = "milliseconds")]
-        at: Timestamp,
-        #[serde(with = "milliseconds")]
-        expires_at: Timestamp,
+    TombstoneRemoved {
+        address: Hex<16>,
     },
-    KeyRevoked {
-        key: Hex<32>,
-        #[serde(with = "milliseconds")]
-        at: Timestamp,
-    },
+    KeyIssued(KeyState),
+    KeyRevoked(KeyState),
     /// An agent's registration with all its tokens.
     TokenRevoked {
         registration: Hex<32>,
         /// The registration's public name.
         client_id: String,
-        #[serde(with = "milliseconds")]
-        at: Timestamp,
+        at: u64,
         /// When the registration expires: from then on the revocation does not matter.
-        #[serde(with = "milliseconds")]
-        expires_at: Timestamp,
+        expires_at: u64,
     },
 }
 
 impl Event {
-    pub(crate) fn subscribed(sign_up: &SignUp) -> Self {
-        let Signer {
-            network,
-            credential,
-        } = sign_up.origin.into();
-        Self::ContactSubscribed {
-            email: sign_up.email.as_str().to_owned(),
-            network,
-            credential,
-            at: sign_up.at,
-        }
-    }
-
-    pub(crate) fn imported(row: &ImportedContact) -> Self {
-        Self::ContactImported {
-            email: row.email.as_str().to_owned(),
-            subscribed_at: row.subscribed_at,
-        }
-    }
-
-    pub(crate) fn seen(email: &EmailAddress, signers: &Signers, at: Timestamp) -> Self {
-        Self::ContactSeen {
-            email: email.as_str().to_owned(),
-            signers: signers.iter().copied().map(Into::into).collect(),
-            at,
-        }
-    }
-
     pub(crate) fn forgotten(email: &EmailAddress, at: Timestamp) -> Self {
         Self::ContactForgotten {
             email: email.as_str().to_owned(),
-            at,
-        }
-    }
-
-    pub(crate) fn issued(record: &KeyRecord) -> Self {
-        Self::KeyIssued {
-            key: Hex(*record.fingerprint.as_bytes()),
-            id: record.id.to_string(),
-            label: record.label.as_ref().map(|label| label.as_str().to_owned()),
-            at: record.issued_at,
-            expires_at: record.expires_at,
-        }
-    }
-
-    pub(crate) fn revoked(fingerprint: &Fingerprint, at: Timestamp) -> Self {
-        Self::KeyRevoked {
-            key: Hex(*fingerprint.as_bytes()),
-            at,
+            at: at.as_ms(),
         }
     }
 
@@ -136,68 +59,162 @@ impl Event {
         Self::TokenRevoked {
             registration: Hex(*registration.fingerprint().as_bytes()),
             client_id: registration.client_id(),
-            at,
-            expires_at: registration.expires_at(),
+            at: at.as_ms(),
+            expires_at: registration.expires_at().as_ms(),
         }
+    }
+
+    /// The contact that it leaves, if it leaves one.
+    pub(crate) fn into_contact(self) -> Option<Contact> {
+        if let Self::ContactSubscribed(state)
+        | Self::ContactImported(state)
+        | Self::ContactSeen(state) = self
+        {
+            return Some(state.into());
+        }
+        None
+    }
+
+    /// The key that it leaves, if it leaves one.
+    pub(crate) fn into_key(self) -> Option<KeyRecord> {
+        if let Self::KeyIssued(state) | Self::KeyRevoked(state) = self {
+            return state.into_record();
+        }
+        None
+    }
+
+    /// The hash of a forgotten address that it leaves, if it leaves one.
+    pub(crate) fn into_tombstone(self) -> Option<[u8; 16]> {
+        if let Self::TombstoneSet { address, .. } = self {
+            return Some(address.0);
+        }
+        None
     }
 
     /// When it happened, if this program's clock said so.
     pub(crate) fn at(&self) -> Option<Timestamp> {
-        match self {
-            Self::ContactSubscribed { at, .. }
-            | Self::ContactSeen { at, .. }
-            | Self::ContactForgotten { at, .. }
+        let at = match self {
+            Self::ContactSubscribed(state) => Some(state.seen_at.unwrap_or(state.at)),
+            Self::ContactImported(state) | Self::ContactSeen(state) => state.seen_at,
+            Self::KeyIssued(state) | Self::KeyRevoked(state) => {
+                Some(state.revoked_at.unwrap_or(state.at))
+            }
+            Self::ContactForgotten { at, .. }
             | Self::TombstoneSet { at, .. }
-            | Self::KeyIssued { at, .. }
-            | Self::KeyRevoked { at, .. }
             | Self::TokenRevoked { at, .. } => Some(*at),
-            Self::ContactImported { .. } | Self::TombstoneRemoved { .. } => None,
-        }
+            Self::TombstoneRemoved { .. } => None,
+        };
+        at.map(Timestamp::from_ms)
     }
 
-    /// When the contact that it creates was signed up, if it creates one.
-    pub(crate) fn subscribed_at(&self) -> Option<Timestamp> {
-        match self {
-            Self::ContactSubscribed { at, .. } => Some(*at),
-            Self::ContactImported { subscribed_at, .. } => Some(*subscribed_at),
-            Self::ContactSeen { .. }
-            | Self::ContactForgotten { .. }
-            | Self::TombstoneSet { .. }
-            | Self::TombstoneRemoved { .. }
-            | Self::KeyIssued { .. }
-            | Self::KeyRevoked { .. }
-            | Self::TokenRevoked { .. } => None,
-        }
+    /// When its identity was created.
+    pub(crate) fn created_at(&self) -> Option<Timestamp> {
+        let at = match self {
+            Self::ContactSubscribed(state)
+            | Self::ContactImported(state)
+            | Self::ContactSeen(state) => Some(state.at),
+            Self::KeyIssued(state) | Self::KeyRevoked(state) => Some(state.at),
+            Self::TombstoneSet { at, .. } | Self::TokenRevoked { at, .. } => Some(*at),
+            Self::ContactForgotten { .. } | Self::TombstoneRemoved { .. } => None,
+        };
+        at.map(Timestamp::from_ms)
     }
 
     /// When it stops to matter, if ever.
     pub(crate) fn expires_at(&self) -> Option<Timestamp> {
-        match self {
-            Self::KeyIssued { expires_at, .. } | Self::TokenRevoked { expires_at, .. } => {
-                Some(*expires_at)
-            }
-            Self::ContactSubscribed { .. }
-            | Self::ContactSeen { .. }
-            | Self::ContactImported { .. }
-            | Self::ContactForgotten { .. }
-            | Self::TombstoneSet { .. }
-            | Self::TombstoneRemoved { .. }
-            | Self::KeyRevoked { .. } => None,
+        if let Self::KeyIssued(KeyState { expires_at, .. })
+        | Self::KeyRevoked(KeyState { expires_at, .. })
+        | Self::TokenRevoked { expires_at, .. } = self
+        {
+            return Some(Timestamp::from_ms(*expires_at));
+        }
+        None
+    }
+
+    /// Whether it creates a contact.
+    pub(crate) fn is_new_contact(&self) -> bool {
+        matches!(self, Self::ContactSubscribed(_) | Self::ContactImported(_))
+    }
+
+    /// Whether nothing is left of its identity.
+    pub(crate) fn is_removal(&self) -> bool {
+        matches!(
+            self,
+            Self::ContactForgotten { .. } | Self::TombstoneRemoved { .. }
+        )
+    }
+
+    /// Whether it changes what an event before it created.
+    pub(crate) fn is_update(&self) -> bool {
+        matches!(self, Self::ContactSeen(_) | Self::KeyRevoked(_))
+    }
+
+    /// Whether it changes what `creation`, which is about the same identity, created.
+    pub(crate) fn is_update_of(&self, creation: &Self) -> bool {
+        self.is_update() && self.created_at() == creation.created_at()
+    }
+
+    /// The event that creates what an update leaves; any other stays as it is.
+    pub(crate) fn into_creation(self) -> Self {
+        if let Self::ContactSeen(state) = self {
+            Self::ContactSubscribed(state)
+        } else if let Self::KeyRevoked(state) = self {
+            Self::KeyIssued(state)
+        } else {
+            self
         }
     }
 
     /// What it is about.
     pub(crate) fn identity(&self) -> Identity {
         match self {
-            Self::ContactSubscribed { email, .. }
-            | Self::ContactSeen { email, .. }
-            | Self::ContactImported { email, .. }
+            Self::ContactSubscribed(ContactState { email, .. })
+            | Self::ContactImported(ContactState { email, .. })
+            | Self::ContactSeen(ContactState { email, .. })
             | Self::ContactForgotten { email, .. } => Identity::contact(email),
             Self::TombstoneSet { address, .. } | Self::TombstoneRemoved { address } => {
                 Identity::tombstone(&address.0)
             }
-            Self::KeyIssued { key, .. } | Self::KeyRevoked { key, .. } => Identity::key(&key.0),
+            Self::KeyIssued(state) | Self::KeyRevoked(state) => Identity::key(&state.key.0),
             Self::TokenRevoked { registration, .. } => Identity::registration(&registration.0),
+        }
+    }
+}
+
+/// A contact in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ContactState {
+    email: String,
+    /// When it was first signed up.
+    at: u64,
+    /// When it was last signed up, if it was again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seen_at: Option<u64>,
+    /// The last clients, the newest at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    signers: Vec<Signer>,
+}
+
+impl From<&Contact> for ContactState {
+    fn from(contact: &Contact) -> Self {
+        let is_seen_again = contact.last_seen_at != contact.subscribed_at;
+        Self {
+            email: contact.email.as_str().to_owned(),
+            at: contact.subscribed_at.as_ms(),
+            seen_at: is_seen_again.then_some(contact.last_seen_at.as_ms()),
+            signers: contact.signers.iter().copied().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<ContactState> for Contact {
+    fn from(state: ContactState) -> Self {
+        Self {
+            email: EmailAddress::from_stored(state.email),
+            signers: state.signers.into_iter().map(Into::into).collect(),
+            subscribed_at: Timestamp::from_ms(state.at),
+            last_seen_at: Timestamp::from_ms(state.seen_at.unwrap_or(state.at)),
         }
     }
 }
@@ -205,10 +222,10 @@ impl Event {
 /// A client that signed a contact up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Signer {
-    pub(crate) network: ShortHash,
+struct Signer {
+    network: ShortHash,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) credential: Option<ShortHash>,
+    credential: Option<ShortHash>,
 }
 
 impl From<Origin> for Signer {
@@ -226,6 +243,48 @@ impl From<Signer> for Origin {
             network: signer.network.0,
             credential: signer.credential.map(|it| it.0),
         }
+    }
+}
+
+/// A key in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KeyState {
+    key: Hex<32>,
+    /// The key's public id.
+    id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+    at: u64,
+    expires_at: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<u64>,
+}
+
+impl From<&KeyRecord> for KeyState {
+    fn from(record: &KeyRecord) -> Self {
+        Self {
+            key: Hex(*record.fingerprint.as_bytes()),
+            id: record.id.to_string(),
+            label: record.label.as_ref().map(|label| label.as_str().to_owned()),
+            at: record.issued_at.as_ms(),
+            expires_at: record.expires_at.as_ms(),
+            revoked_at: record.revoked_at.map(Timestamp::as_ms),
+        }
+    }
+}
+
+impl KeyState {
+    fn into_record(self) -> Option<KeyRecord> {
+        Some(KeyRecord {
+            fingerprint: Fingerprint::from_bytes(self.key.0),
+            id: KeyId::parse(&self.id)?,
+            // Every recorded label was parsed when the key was issued.
+            label: self.label.and_then(|label| Label::parse(label).ok()),
+            issued_at: Timestamp::from_ms(self.at),
+            expires_at: Timestamp::from_ms(self.expires_at),
+            revoked_at: self.revoked_at.map(Timestamp::from_ms),
+        })
     }
 }
 
@@ -250,29 +309,6 @@ impl Identity {
     /// `address` is the hash of a forgotten address.
     pub(crate) fn tombstone(address: &[u8; 16]) -> Self {
         Self(format!("t{}", HEXLOWER.encode_display(address)).into())
-    }
-
-    pub(crate) fn is_credential(&self) -> bool {
-        self.0.starts_with(['k', 'r'])
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-/// An instant as milliseconds since the Unix epoch.
-mod milliseconds {
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    use crate::domain::time::Timestamp;
-
-    pub(super) fn serialize<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(at.as_ms())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
-        u64::deserialize(from).map(Timestamp::from_ms)
     }
 }
 
@@ -325,7 +361,7 @@ mod tests {
     fn signers_that_this_version_does_not_know_are_refused() {
         let seen = |signers: &str| {
             let json =
-                format!(r#"{{"contact_seen":{{"email":"a@b.com","signers":{signers},"at":1}}}}"#);
+                format!(r#"{{"contact_seen":{{"email":"a@b.com","at":1,"signers":{signers}}}}}"#);
             serde_json::from_str::<Event>(&json)
         };
         assert!(seen(r#"[{"network":"0001020304050607"}]"#).is_ok());

@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::adapters::files::{
-    AppendFile, BUFFER_BYTES, FileId, Files, PRIVATE_FILE, file_id, numbered, parent,
+    AppendFile, BUFFER_BYTES, Files, PRIVATE_FILE, file_id, numbered, parent,
 };
 
-use super::head::Head;
+use super::event::Event;
+use super::head::{FORMAT, Head};
 use super::line::Line;
-use super::reader::{Verified, may_be_superfluous};
+use super::reader::Place;
+use super::verify::Verified;
 
 /// What is written to test whether the disk accepts writes: more than fits into the last block of a
 /// file.
@@ -35,8 +37,8 @@ pub(crate) struct Ledger {
     batch: u64,
     /// Offset of its end.
     length: u64,
-    /// How many lines since the generation began may be superfluous.
-    growth: u64,
+    /// Lines before that end that are not written yet. Only a generation that was not published has any.
+    unwritten: Vec<u8>,
     state: State,
 }
 
@@ -93,33 +95,78 @@ impl Ledger {
             sequence: verified.sequence,
             batch: verified.batch,
             length: verified.length,
-            growth: verified.growth,
+            unwritten: Vec::new(),
             state: State::Sound,
         })
     }
 
-    /// Creates the generation that `head` begins, in a file beside its place at `path`.
-    pub(super) fn create(files: &Arc<dyn Files>, path: &Path, head: Head) -> io::Result<Self> {
-        let mut file = files.create(&unfinished(path))?;
-        let mut bytes = Vec::new();
-        head.write(&mut bytes)?;
-        append_whole(file.as_mut(), &bytes)?;
+    /// Creates the first generation of a ledger, which is empty, durably.
+    pub(crate) fn begin(files: &Arc<dyn Files>, path: &Path, secret: &str) -> io::Result<()> {
+        let mut ledger = Self::create(files, path, 1, secret)?;
+        ledger.publish()?;
+        ledger.repair()
+    }
+
+    /// Creates a generation in a file beside its place at `path`.
+    pub(crate) fn create(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        generation: u64,
+        secret: &str,
+    ) -> io::Result<Self> {
+        let head = Head {
+            format: FORMAT,
+            generation,
+            base: 0,
+            secret: secret.to_owned(),
+        };
+        let unwritten = head.to_line()?;
         Ok(Self {
             files: Arc::clone(files),
             path: path.to_path_buf(),
-            file,
+            file: files.create(&unfinished(path))?,
             head,
             sequence: 0,
             batch: 0,
-            length: bytes.len() as u64,
-            growth: 0,
+            length: unwritten.len() as u64,
+            unwritten,
             state: State::Unnamed,
         })
     }
 
+    /// Appends an event to a generation that is not published yet, as a batch of its own, and returns its
+    /// place.
+    pub(crate) fn append_unsynced(&mut self, event: &Event) -> io::Result<Place> {
+        let place = self.length;
+        let (bytes, _places) = self.batch_of(std::slice::from_ref(event))?;
+        self.unwritten.extend_from_slice(&bytes);
+        self.advance(1, bytes.len());
+        if self.unwritten.len() >= BUFFER_BYTES {
+            self.write_out()?;
+        }
+        Ok(place)
+    }
+
+    /// Writes what was appended unsynced, so that it can be read.
+    pub(crate) fn write_out(&mut self) -> io::Result<()> {
+        match std::mem::take(&mut self.unwritten).as_slice() {
+            [] => Ok(()),
+            bytes => append_whole(self.file.as_mut(), bytes),
+        }
+    }
+
+    /// Writes and syncs what was appended unsynced, so that [`Ledger::publish`] has less to do.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.write_out()?;
+        self.file.sync()
+    }
+
     /// Syncs a generation that was created and renames it into place. [`Ledger::repair`] makes the
     /// rename durable.
-    pub(super) fn publish(&mut self) -> io::Result<()> {
+    pub(crate) fn publish(&mut self) -> io::Result<()> {
+        self.head.base = self.sequence;
+        self.write_out()?;
+        self.file.overwrite(0, &self.head.to_line()?)?;
         self.file.sync()?;
         self.files.rename(&unfinished(&self.path), &self.path)
     }
@@ -146,15 +193,9 @@ impl Ledger {
         self.length
     }
 
-    /// How many lines since this generation was written a compaction may leave out, or their
-    /// predecessors.
-    pub(crate) fn growth(&self) -> u64 {
-        self.growth
-    }
-
-    /// The id of the open file.
-    pub(crate) fn id(&self) -> io::Result<FileId> {
-        Ok(file_id(&self.file.as_file().metadata()?))
+    /// The open file, for reading. Another file may have its path by now.
+    pub(crate) fn to_read(&self) -> io::Result<File> {
+        self.file.as_file().try_clone()
     }
 
     /// Checks that the file at the ledger's path is the open one and has the expected length.
@@ -180,12 +221,12 @@ impl Ledger {
         )))
     }
 
-    /// Appends `events` as one batch and syncs it. After an error nothing of it counts, and
-    /// [`Ledger::repair`] must succeed before the next append.
-    pub(crate) fn append(&mut self, events: &[impl AsRef<[u8]>]) -> io::Result<()> {
+    /// Appends `events` as one batch, syncs it, and returns their places. After an error nothing of it counts,
+    /// and [`Ledger::repair`] must succeed before the next append.
+    pub(crate) fn append(&mut self, events: &[Event]) -> io::Result<Vec<Place>> {
+        let (bytes, places) = self.batch_of(events)?;
         // Set first, so that a panic also leaves `Failed`.
         self.state = State::Failed;
-        let bytes = self.batch_of(events);
         let synced = append_whole(self.file.as_mut(), &bytes)
             .and_then(|()| self.file.sync())
             .and_then(|()| self.check_place());
@@ -195,46 +236,34 @@ impl Ledger {
             }
             return Err(error);
         }
-        self.advance(events, &bytes);
+        self.advance(events.len(), bytes.len());
         self.state = State::Sound;
-        Ok(())
+        Ok(places)
     }
 
-    /// Appends `events` as one batch to a generation that is not published yet.
-    pub(super) fn append_unsynced(&mut self, events: &[impl AsRef<[u8]>]) -> io::Result<()> {
-        let bytes = self.batch_of(events);
-        append_whole(self.file.as_mut(), &bytes)?;
-        self.advance(events, &bytes);
-        Ok(())
-    }
-
-    /// The lines of the next batch.
-    fn batch_of(&self, events: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    /// The lines of the next batch, and where each will be.
+    fn batch_of(&self, events: &[Event]) -> io::Result<(Vec<u8>, Vec<Place>)> {
         let mut bytes = Vec::with_capacity(events.len() * LINE_CAPACITY);
+        let mut places = Vec::with_capacity(events.len());
         let mut left = events.len() as u64;
         for (event, sequence) in events.iter().zip(self.sequence + 1..) {
             left -= 1;
+            places.push(self.length + bytes.len() as u64);
             let line = Line {
                 sequence,
                 batch: self.batch + 1,
                 left,
-                event: event.as_ref(),
+                event: &serde_json::to_vec(event)?,
             };
             line.write(&mut bytes);
         }
-        bytes
+        Ok((bytes, places))
     }
 
-    fn advance(&mut self, events: &[impl AsRef<[u8]>], bytes: &[u8]) {
-        self.sequence += events.len() as u64;
+    fn advance(&mut self, events: usize, bytes: usize) {
+        self.sequence += events as u64;
         self.batch += 1;
-        self.length += bytes.len() as u64;
-        if self.sequence > self.head.base {
-            let superfluous = events
-                .iter()
-                .filter(|event| may_be_superfluous(event.as_ref()));
-            self.growth += superfluous.count() as u64;
-        }
+        self.length += bytes as u64;
     }
 
     /// Makes the next [`Ledger::repair`] test whether the disk accepts writes.

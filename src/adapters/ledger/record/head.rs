@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::line;
 
 /// The only format that is read and written.
-pub(crate) const FORMAT: u64 = 4;
+pub(crate) const FORMAT: u64 = 5;
+
+/// The length of a head, in bytes.
+pub(super) const LENGTH: usize = 128;
 
 /// What a ledger states about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +20,7 @@ pub(crate) struct Head {
     /// Counts compactions, from 1.
     pub(crate) generation: u64,
     /// How many lines were synced before this generation took the ledger's name. All of them are
-    /// acknowledged, so none of them can be a torn end.
+    /// acknowledged, so none of them can be a torn end. Filled in then, so the head has a fixed length.
     pub(crate) base: u64,
     /// The id of the secret that the events' hashes were made with.
     pub(crate) secret: String,
@@ -51,8 +54,8 @@ impl Head {
         head.filter(|_| is_sealed).ok_or(HeadFlaw::Damaged)
     }
 
-    /// Appends the head with its newline to `out`.
-    pub(super) fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
-        line::seal(out, self)
+    /// The head with its newline, which spaces before the last brace make 128 bytes long.
+    pub(super) fn to_line(&self) -> io::Result<Vec<u8>> {
+        line::seal(self, LENGTH)
     }
 }

@@ -81,15 +81,20 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Appends a line with its newline that holds the members of `object`.
-pub(crate) fn seal(out: &mut Vec<u8>, object: &impl Serialize) -> io::Result<()> {
+/// A line with its newline that holds the members of `object`. Spaces before the last brace make it at
+/// least `length_min` bytes long.
+pub(crate) fn seal(object: &impl Serialize, length_min: usize) -> io::Result<Vec<u8>> {
     let object = serde_json::to_vec(object)?;
     let members = object.strip_prefix(b"{").unwrap_or(&object);
-    seal_members(out, |out| {
-        out.push(b',');
-        out.extend_from_slice(members);
+    let members = members.strip_suffix(b"}").unwrap_or(members);
+    let mut line = Vec::with_capacity(length_min);
+    seal_members(&mut line, |line| {
+        line.push(b',');
+        line.extend_from_slice(members);
+        line.resize(line.len().max(length_min.saturating_sub(2)), b' ');
+        line.push(b'}');
     });
-    Ok(())
+    Ok(line)
 }
 
 /// Appends a line with its newline: `crc`, then what `write` appends, closing brace included.

@@ -1,0 +1,116 @@
+//! Compactions: a thread copies what is left of the ledger beside the writer, which then adds what has
+//! happened since and goes on with the copy.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::oneshot;
+
+use crate::ports::{Compaction, StoreError};
+
+/// Told how a compaction ended.
+pub(super) type CompactionReply = oneshot::Sender<Result<Compaction, StoreError>>;
+
+/// The compaction that runs, who waits for it, and when the next is due.
+#[derive(Default)]
+pub(super) struct Compactions {
+    /// Fewer superfluous lines than this are never worth a compaction.
+    superfluous_min: u64,
+    /// After a compaction that failed: none is begun with fewer superfluous lines than this.
+    put_off: u64,
+    running: Option<Running>,
+    /// Those who asked before it began.
+    waiting: Vec<CompactionReply>,
+    /// Those who asked since, and wait for the next.
+    waiting_for_next: Vec<CompactionReply>,
+}
+
+/// The thread that copies.
+struct Running {
+    is_stopped: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It catches its panics.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Compactions {
+    pub(super) fn new(superfluous_min: u64) -> Self {
+        Self {
+            superfluous_min,
+            ..Self::default()
+        }
+    }
+
+    /// Adds somebody who waits for a compaction that is yet to begin. Returns whether it can begin at once.
+    pub(super) fn ask(&mut self, reply: CompactionReply) -> bool {
+        let can_begin = self.running.is_none();
+        let waiting = match can_begin {
+            true => &mut self.waiting,
+            false => &mut self.waiting_for_next,
+        };
+        waiting.push(reply);
+        can_begin
+    }
+
+    /// Whether so many `lines` are worth a compaction. `left` counts those that a compaction leaves, which
+    /// takes longer than to look at the rest.
+    pub(super) fn is_due(&self, lines: u64, left: impl FnOnce() -> u64) -> bool {
+        let superfluous_min = self.superfluous_min.max(self.put_off);
+        if self.running.is_some() || lines <= superfluous_min {
+            return false;
+        }
+        let left = left();
+        lines.saturating_sub(left) > left.max(superfluous_min)
+    }
+
+    /// Runs `copy` in a thread. It is told when it is to stop.
+    pub(super) fn begin(
+        &mut self,
+        copy: impl FnOnce(&AtomicBool) + Send + 'static,
+    ) -> io::Result<()> {
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let thread = thread::Builder::new().name("compaction".to_owned());
+        let stopped = Arc::clone(&is_stopped);
+        let thread = Some(thread.spawn(move || copy(&stopped))?);
+        self.running = Some(Running { is_stopped, thread });
+        Ok(())
+    }
+
+    /// Answers those who waited for the compaction that has ended. After a failure, the next is begun with
+    /// twice as many `superfluous` lines at the earliest. Returns whether somebody waits for the next.
+    pub(super) fn end(
+        &mut self,
+        outcome: &Result<Compaction, StoreError>,
+        superfluous: u64,
+    ) -> bool {
+        self.running = None;
+        self.put_off = match outcome {
+            Ok(_) => 0,
+            Err(_) => superfluous.saturating_mul(2),
+        };
+        for reply in self.waiting.drain(..) {
+            // Who asked may be gone.
+            let _ = reply.send(outcome.clone());
+        }
+        self.waiting = std::mem::take(&mut self.waiting_for_next);
+        !self.waiting.is_empty()
+    }
+
+    /// Gives up those who wait, stops the compaction that runs, and waits for its thread. The ledger is
+    /// complete without it.
+    pub(super) fn stop(&mut self) {
+        self.waiting.clear();
+        self.waiting_for_next.clear();
+        self.running = None;
+    }
+}

@@ -1,0 +1,159 @@
+//! The next generation of the ledger, while it is made beside the running one.
+//!
+//! It begins with one line for each identity of which something is left, in the order in which they were
+//! created, and goes on with what happened since it was begun. Left out are keys with their revocations, and
+//! revocations of tokens, [`RETENTION_MS`] after they expired. A crash at any point leaves one complete ledger
+//! under the name: the copy is written aside, synced, and renamed.
+//!
+//! A wrong clock must not delete a valid key or make a revoked token valid again. So the time is that of
+//! the last event, not the clock's, and expired entries are kept for longer than a clock is likely to be
+//! wrong.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::adapters::files::Files;
+use crate::domain::time::Timestamp;
+
+use super::generation::Generation;
+use super::record::{Event, Flaw, Identity, Ledger, Place, unfinished};
+
+/// How long expired entries stay in the ledger: 400 days, because the usual error of a clock that is set
+/// by hand is a wrong year.
+const RETENTION_MS: u64 = 400 * 86_400_000;
+
+/// How many bytes the running generation may be ahead when its writer does the rest.
+const TAIL_BYTES_MAX: u64 = 64 * 1024;
+
+/// What a generation is made of.
+pub(super) struct CopyPlan {
+    pub(super) from: Arc<Generation>,
+    pub(super) files: Arc<dyn Files>,
+    /// The ledger's path. The copy is beside it.
+    pub(super) path: PathBuf,
+    /// The generation's number.
+    pub(super) number: u64,
+    /// The id of its secret.
+    pub(super) secret: String,
+    /// What has expired by now is left out.
+    pub(super) now: Timestamp,
+}
+
+impl CopyPlan {
+    /// Copies what is left, and syncs the copy. Ends early once it `is_stopped`.
+    pub(super) fn copy(self, is_stopped: &AtomicBool) -> Result<Copy, Flaw> {
+        let aside = Aside(unfinished(&self.path));
+        let ledger = Ledger::create(&self.files, &self.path, self.number, &self.secret)?;
+        let mut copy = Copy {
+            generation: Generation::empty(ledger.to_read()?),
+            copied: self.from.end(),
+            from: self.from,
+            ledger,
+            _aside: aside,
+        };
+        copy.copy_what_is_left(self.now, is_stopped)?;
+        while copy.from.end() - copy.copied > TAIL_BYTES_MAX && !is_stopped.load(Ordering::Relaxed)
+        {
+            copy.copy_tail()?;
+        }
+        copy.ledger.sync()?;
+        Ok(copy)
+    }
+}
+
+/// A generation that is being made from another one.
+pub(super) struct Copy {
+    from: Arc<Generation>,
+    /// What is before this place in `from` was copied.
+    copied: Place,
+    ledger: Ledger,
+    generation: Generation,
+    _aside: Aside,
+}
+
+/// The file that a copy is written to. Once it was renamed, there is none.
+struct Aside(PathBuf);
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // Frees disk space; a full disk may be what the copy failed for.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+impl Copy {
+    /// Copies the tail, which nobody may be appending to, and renames the copy into place. `before_switch` is
+    /// called just before. The ledger must be repaired before it takes events.
+    pub(super) fn publish(
+        mut self,
+        before_switch: impl FnOnce() -> io::Result<()>,
+    ) -> Result<(Ledger, Generation), Flaw> {
+        self.copy_tail()?;
+        before_switch()?;
+        self.ledger.publish()?;
+        self.generation.set_end(self.ledger.length());
+        Ok((self.ledger, self.generation))
+    }
+
+    fn copy_what_is_left(&mut self, now: Timestamp, is_stopped: &AtomicBool) -> Result<(), Flaw> {
+        let from = Arc::clone(&self.from);
+        for event in from.events(from.begin(), self.copied) {
+            let (place, event) = event?;
+            if is_stopped.load(Ordering::Relaxed) {
+                return Err(io::Error::from(io::ErrorKind::Interrupted).into());
+            }
+            let gone_at = event.expires_at().map(|at| at.plus_ms(RETENTION_MS));
+            if gone_at.is_some_and(|at| at <= now) {
+                continue;
+            }
+            let Some(last) = from.last_of(place, event)? else {
+                continue;
+            };
+            let identity = last.identity();
+            if self.place_of(&identity)?.is_none() {
+                self.append(&identity, None, &last.into_creation())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies what has happened since.
+    fn copy_tail(&mut self) -> Result<(), Flaw> {
+        let (from, end) = (Arc::clone(&self.from), self.from.end());
+        for event in from.events(self.copied, end) {
+            let (_place, event) = event?;
+            let identity = event.identity();
+            let before = self.place_of(&identity)?;
+            let is_creation = !event.is_update() && !event.is_removal();
+            // What another changes or removes has expired.
+            if before.is_some() || is_creation {
+                self.append(&identity, before, &event)?;
+            }
+        }
+        self.copied = end;
+        Ok(())
+    }
+
+    fn place_of(&mut self, identity: &Identity) -> Result<Option<Place>, Flaw> {
+        if self.generation.table().places(identity).is_empty() {
+            return Ok(None);
+        }
+        self.ledger.write_out()?;
+        Ok(self.generation.find(identity)?.map(|(place, _)| place))
+    }
+
+    fn append(
+        &mut self,
+        identity: &Identity,
+        before: Option<Place>,
+        event: &Event,
+    ) -> Result<(), Flaw> {
+        let place = self.ledger.append_unsynced(event)?;
+        let now = (!event.is_removal()).then_some(place);
+        self.generation.table().set(identity, before, now);
+        Ok(())
+    }
+}

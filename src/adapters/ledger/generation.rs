@@ -1,0 +1,128 @@
+//! A generation of the ledger, for look-ups: its file, and where the last event of each identity is in it.
+//!
+//! Places are those of one file. So whoever looks for more than one event holds the generation, which stays
+//! readable after a compaction has put the next one in its place.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::ports::StoreError;
+
+use super::record::{Event, FIRST_PLACE, Flaw, Identity, Lines, Place, event_at};
+use super::table::Table;
+
+/// A generation that can be read.
+pub(super) struct Generation {
+    file: File,
+    table: Table,
+    /// Whether its bad lines are passed over.
+    is_damaged: bool,
+    /// Where its acknowledged events end.
+    end: AtomicU64,
+}
+
+impl Generation {
+    /// The generation in `file`, of whose events none is known yet.
+    pub(super) fn empty(file: File) -> Self {
+        Self {
+            file,
+            table: Table::new(),
+            is_damaged: false,
+            end: AtomicU64::new(FIRST_PLACE),
+        }
+    }
+
+    /// The generation in `file`, whose acknowledged events end at `end`.
+    pub(super) fn read(file: File, end: Place) -> Result<Self, Flaw> {
+        Self::empty(file).filled(end)
+    }
+
+    /// What is whole in `file`, which is damaged.
+    pub(super) fn salvage(file: File) -> Result<Self, Flaw> {
+        let end = file.metadata()?.len();
+        let mut generation = Self::empty(file);
+        generation.is_damaged = true;
+        generation.filled(end)
+    }
+
+    fn filled(self, end: Place) -> Result<Self, Flaw> {
+        for event in self.events(self.begin(), end) {
+            let (place, event) = event?;
+            let identity = event.identity();
+            let before = self.find(&identity)?.map(|(place, _)| place);
+            let now = (!event.is_removal()).then_some(place);
+            self.table.set(&identity, before, now);
+        }
+        self.set_end(end);
+        Ok(self)
+    }
+
+    /// The events from the place `from` on and before `until`, and their places. A bad line is
+    /// [`Flaw::Unreadable`], unless these are passed over.
+    pub(super) fn events(
+        &self,
+        from: Place,
+        until: Place,
+    ) -> impl Iterator<Item = Result<(Place, Event), Flaw>> {
+        Lines::new(&self.file, from, until).filter_map(|line| match line {
+            Ok((place, Some(event))) => Some(Ok((place, event))),
+            Ok((_, None)) if self.is_damaged => None,
+            Ok((place, None)) => Some(Err(Flaw::Unreadable(place))),
+            Err(flaw) => Some(Err(flaw)),
+        })
+    }
+
+    /// The last event of `identity` and its place, if anything is left of it. Reads the disk only if there is
+    /// one.
+    pub(super) fn find(&self, identity: &Identity) -> Result<Option<(Place, Event)>, Flaw> {
+        for place in self.table.places(identity) {
+            let event = event_at(&self.file, place)?;
+            if event.identity() == *identity {
+                return Ok(Some((place, event)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last event of the identity that `event`, which is at `place`, created. `None` if it created none, and
+    /// if what it created was removed or created anew.
+    pub(super) fn last_of(&self, place: Place, event: Event) -> Result<Option<Event>, Flaw> {
+        if event.is_removal() {
+            return Ok(None);
+        }
+        let identity = event.identity();
+        let is_last = self.table.has(&identity, place);
+        if event.is_update() {
+            // The line that created it may be a bad one, and was passed over.
+            return Ok((is_last && self.is_damaged).then_some(event));
+        }
+        if is_last {
+            return Ok(Some(event));
+        }
+        let last = self.find(&identity)?.map(|(_, last)| last);
+        Ok(last.filter(|last| last.is_update_of(&event)))
+    }
+
+    /// Where its first event may be.
+    pub(super) fn begin(&self) -> Place {
+        // A head that is damaged may have another length.
+        if self.is_damaged { 0 } else { FIRST_PLACE }
+    }
+
+    pub(super) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub(super) fn end(&self) -> Place {
+        self.end.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_end(&self, end: Place) {
+        self.end.store(end, Ordering::Release);
+    }
+}
+
+/// Why the ledger cannot be read, for a caller of the store.
+pub(super) fn unreadable(flaw: impl Into<Flaw>) -> StoreError {
+    StoreError::Unavailable(format!("ledger: {}", flaw.into()))
+}
