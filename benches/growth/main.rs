@@ -1,9 +1,9 @@
 //! How the real service grows, as a table: memory when idle, with a million tracked identities and
-//! after they have expired; the start with a million contacts; the binary. And a soak: a mixed load
+//! after they have expired; a list of contacts that grows; the binary. And a soak: a mixed load
 //! for as long as is asked, with a line every 30 seconds.
 //!
 //! `cargo bench --bench growth`, or `-- idle`, `-- identities`, `-- contacts`, `-- size` alone, or
-//! `-- soak SECONDS`. Data directories are made under `target/tmp`. Linux only.
+//! `-- contacts SIZE ...`, or `-- soak SECONDS`. Data directories are made under `target/tmp`. Linux only.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -24,12 +24,21 @@ mod support;
 
 use std::time::Duration;
 
+use support::sqlite::serve_if_asked;
 use support::{Server, directory, health, service_command};
+use tokio::runtime::Runtime;
 
 use process::memory;
 
-#[tokio::main]
-async fn main() {
+/// How many contacts there are, unless others are asked for.
+const SIZES: [u64; 3] = [0, 100_000, 1_000_000];
+
+fn main() {
+    serve_if_asked();
+    Runtime::new().unwrap().block_on(run());
+}
+
+async fn run() {
     // cargo adds a flag of its own.
     let words: Vec<String> = std::env::args()
         .skip(1)
@@ -52,7 +61,13 @@ async fn main() {
         identities::run().await;
     }
     if is_asked("contacts") {
-        contacts::run().await;
+        let asked: Vec<u64> = words.iter().filter_map(|word| word.parse().ok()).collect();
+        let sizes = if asked.is_empty() {
+            &SIZES
+        } else {
+            asked.as_slice()
+        };
+        contacts::run(sizes).await;
     }
 }
 

@@ -5,6 +5,8 @@
 //! environment variable tells what it is.
 #![allow(dead_code, reason = "no bench needs all of it")]
 
+pub(crate) mod sqlite;
+
 use std::convert::Infallible;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
@@ -25,6 +27,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use landing_api::domain::time::Timestamp;
 use memchr::memmem;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -32,6 +35,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
+
+/// The hash of the network that sign-ups come from, and when, where no service says so.
+pub(crate) const NETWORK: [u8; 8] = [7; 8];
+pub(crate) const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 
 /// The least that can answer: hyper, and one `answer` to everything.
 pub(crate) async fn serve_bare<A, F>(answer: A)
@@ -133,7 +140,7 @@ impl Server {
         &self,
         clients: Clients,
         length: Duration,
-        request: fn(u64) -> String,
+        request: impl Fn(u64) -> String + Clone + Send + 'static,
     ) -> Measured {
         let until = Instant::now() + length;
         let request = move |number| (Instant::now() < until).then(|| request(number));
@@ -272,7 +279,11 @@ pub(crate) fn health() -> String {
 
 /// A sign-up of the address with that number.
 pub(crate) fn sign_up(number: u64) -> String {
-    let body = format!("{{\"email\":\"visitor{number}@example.com\"}}");
+    sign_up_of(&format!("visitor{number}@example.com"))
+}
+
+pub(crate) fn sign_up_of(email: &str) -> String {
+    let body = format!("{{\"email\":\"{email}\"}}");
     let length = body.len();
     format!(
         "POST /api/v1/newsletter HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -288,6 +299,7 @@ pub(crate) struct Measured {
     pub(crate) per_second: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
+    pub(crate) max_us: f64,
 }
 
 impl Measured {
@@ -300,6 +312,9 @@ impl Measured {
             per_second: count as f64 / elapsed.as_secs_f64(),
             p50_us: percentile(&latencies_us, 50),
             p99_us: percentile(&latencies_us, 99),
+            max_us: latencies_us
+                .last()
+                .map_or(f64::NAN, |&longest| f64::from(longest)),
         }
     }
 
@@ -310,6 +325,7 @@ impl Measured {
             per_second: self.per_second / other.per_second,
             p50_us: self.p50_us / other.p50_us,
             p99_us: self.p99_us / other.p99_us,
+            max_us: self.max_us / other.max_us,
         }
     }
 
@@ -319,6 +335,7 @@ impl Measured {
             per_second,
             p50_us,
             p99_us,
+            max_us: _,
         } = self;
         println!(
             "{name:<16}  cpu {cpu_us:>6.2} us a request  {per_second:>7.0} requests/s  p50 \
@@ -354,5 +371,6 @@ pub(crate) fn medians(rounds: &[Measured]) -> Measured {
         per_second: median(|measured| measured.per_second),
         p50_us: median(|measured| measured.p50_us),
         p99_us: median(|measured| measured.p99_us),
+        max_us: median(|measured| measured.max_us),
     }
 }

@@ -18,9 +18,9 @@ pub static IMPORT: Operation = Operation {
     handler: |request| Box::pin(import(request)),
 };
 
-/// How many rows are added at a time. Each batch is durable as a whole, and sign-ups wait for it, about a
-/// second. With 5,000 rows a million takes four times as long.
-pub const IMPORT_ROWS: usize = 100_000;
+/// How many rows are added at a time. Each batch is durable as a whole, and sign-ups wait for it, less than
+/// 100 ms.
+pub const IMPORT_ROWS: usize = 10_000;
 
 /// How many bad rows are named.
 const NAMED_MAX: usize = 100;

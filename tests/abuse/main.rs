@@ -76,6 +76,7 @@ const PROGRAMS: &[Program] = &[
     ("storage-power", storage::power::power),
     ("storage-flips", storage::flips::flips),
     ("storage-kill", storage::kill::kill),
+    ("storage-memory", storage::memory::memory),
 ];
 
 fn main() -> ExitCode {

@@ -62,15 +62,10 @@ impl Compactions {
         can_begin
     }
 
-    /// Whether so many `lines` are worth a compaction. `left` counts those that a compaction leaves, which
-    /// takes longer than to look at the rest.
-    pub(super) fn is_due(&self, lines: u64, left: impl FnOnce() -> u64) -> bool {
+    /// Whether so many `lines` are worth a compaction, which leaves at most `left` of them.
+    pub(super) fn is_due(&self, lines: u64, left: u64) -> bool {
         let superfluous_min = self.superfluous_min.max(self.put_off);
-        if self.running.is_some() || lines <= superfluous_min {
-            return false;
-        }
-        let left = left();
-        lines.saturating_sub(left) > left.max(superfluous_min)
+        self.running.is_none() && lines.saturating_sub(left) > left.max(superfluous_min)
     }
 
     /// Runs `copy` in a thread. It is told when it is to stop.

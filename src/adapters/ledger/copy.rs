@@ -15,11 +15,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::adapters::files::Files;
+use crate::adapters::files::{Files, parent};
 use crate::domain::time::Timestamp;
 
 use super::generation::Generation;
 use super::record::{Event, Flaw, Identity, Ledger, Place, unfinished};
+use super::room::check_room;
 
 /// How long expired entries stay in the ledger: 400 days, because the usual error of a clock that is set
 /// by hand is a wrong year.
@@ -43,8 +44,14 @@ pub(super) struct CopyPlan {
 }
 
 impl CopyPlan {
-    /// Copies what is left, and syncs the copy. Ends early once it `is_stopped`.
+    /// Copies what is left, and syncs the copy, if there is room for one like the whole. Ends early once it
+    /// `is_stopped`.
     pub(super) fn copy(self, is_stopped: &AtomicBool) -> Result<Copy, Flaw> {
+        check_room(
+            parent(&self.path),
+            self.from.end(),
+            self.from.table().bytes(),
+        )?;
         let aside = Aside(unfinished(&self.path));
         let ledger = Ledger::create(&self.files, &self.path, self.number, &self.secret)?;
         let mut copy = Copy {
@@ -85,6 +92,11 @@ impl Drop for Aside {
 }
 
 impl Copy {
+    /// Whether it has what is added to `generation`.
+    pub(super) fn is_of(&self, generation: &Arc<Generation>) -> bool {
+        Arc::ptr_eq(&self.from, generation)
+    }
+
     /// Copies the tail, which nobody may be appending to, and renames the copy into place. `before_switch` is
     /// called just before. The ledger must be repaired before it takes events.
     pub(super) fn publish(

@@ -28,7 +28,8 @@
 //!
 //! **A compaction** writes a new generation of the ledger with what is left of each identity. A thread copies
 //! it beside the writer (`copy`, `compaction`), which then adds what has happened since, and renames it into
-//! place. It is due when superfluous lines outnumber the others.
+//! place. It is due when superfluous lines outnumber the others, and is put off where the disk or memory has no
+//! room for it (`room`).
 //!
 //! **An erasure** (`erasure`) rids every file of an address before it is answered: the ledger by a
 //! compaction, the files kept beside the ledger by overwriting (`kept_files`). A keyed hash of the address
@@ -50,6 +51,7 @@ mod listing;
 mod maintenance;
 mod open;
 pub(super) mod record;
+mod room;
 mod shared_state;
 mod store;
 mod table;

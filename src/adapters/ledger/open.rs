@@ -78,7 +78,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     };
     if is_new_secret || has_forgotten {
         match compact(&mut writer, secret, has_forgotten) {
-            Err(Flaw::Io(error)) if is_full(&error) && !is_new_secret => tracing::warn!(
+            Err(Flaw::Io(error)) if has_no_room(&error) && !is_new_secret => tracing::warn!(
                 %error,
                 "the ledger still holds addresses that were forgotten: the next start with enough \
                  room drops them"
@@ -99,6 +99,10 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         writer.shared.set_write_error(Some(error));
     }
     Ok(writer)
+}
+
+fn has_no_room(error: &io::Error) -> bool {
+    is_full(error) || error.kind() == io::ErrorKind::OutOfMemory
 }
 
 fn read_generation(ledger: &Ledger) -> Result<Generation, Flaw> {

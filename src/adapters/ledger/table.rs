@@ -4,6 +4,7 @@
 //! looks a place up has to compare the identity of the event that is there.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashTable;
 use parking_lot::RwLock;
@@ -16,6 +17,8 @@ const SHARDS: usize = 256;
 /// The places of identities.
 pub(super) struct Table {
     shards: Vec<RwLock<HashTable<Slot>>>,
+    /// How many slots they have.
+    len: AtomicU64,
     /// Random, so that nobody can choose addresses that all fall into one shard.
     hasher: RandomState,
 }
@@ -51,6 +54,7 @@ impl Table {
     pub(super) fn new() -> Self {
         Self {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
+            len: AtomicU64::new(0),
             hasher: RandomState::new(),
         }
     }
@@ -82,10 +86,14 @@ impl Table {
         let is_before = |slot: &Slot| Some(slot.place()) == before;
         match (shard.find_entry(spread(hash), is_before), now) {
             (Ok(mut slot), Some(now)) => *slot.get_mut() = Slot::new(hash, now),
-            (Ok(slot), None) => drop(slot.remove()),
+            (Ok(slot), None) => {
+                slot.remove();
+                self.len.fetch_sub(1, Ordering::Relaxed);
+            }
             (Err(_none), Some(now)) => {
                 let rehash = |slot: &Slot| spread(slot.hash());
                 shard.insert_unique(spread(hash), Slot::new(hash, now), rehash);
+                self.len.fetch_add(1, Ordering::Relaxed);
             }
             (Err(_none), None) => {}
         }
@@ -93,8 +101,16 @@ impl Table {
 
     /// How many identities have an event.
     pub(super) fn len(&self) -> u64 {
-        let lengths = self.shards.iter().map(|shard| shard.read().len() as u64);
-        lengths.sum()
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// What it takes of memory.
+    pub(super) fn bytes(&self) -> u64 {
+        let sizes = self
+            .shards
+            .iter()
+            .map(|shard| shard.read().allocation_size() as u64);
+        sizes.sum()
     }
 
     #[expect(clippy::indexing_slicing, reason = "a shard for each byte")]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, StoreError};
 
+use super::generation::Generation;
 use super::record::{Event, LEDGER};
 use super::store::LedgerStore;
 
@@ -78,6 +79,24 @@ async fn a_change_that_panics_does_not_end_the_writer() {
     assert!(matches!(failed.await, Err(StoreError::Unavailable(_))));
     let created = store.keep(sign_up("bob@example.com")).await;
     assert_eq!(created, Ok(Subscription::Created));
+    assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+}
+
+#[tokio::test]
+async fn a_batch_that_look_ups_missed_is_shown_before_the_next() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    // As after a panic behind a sync.
+    let file = fs::File::open(root.path().join(LEDGER)).unwrap();
+    store
+        .shared
+        .set_generation(Arc::new(Generation::empty(file)));
+    assert_eq!(find(&store, "ada@example.com").await, Ok(false));
+    let renewed = store.keep(sign_up("ada@example.com")).await;
+    let by_same_client = true;
+    assert_eq!(renewed, Ok(Subscription::Renewed { by_same_client }));
+    assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+    store.compacted().await.unwrap();
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
 }
 

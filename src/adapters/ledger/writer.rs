@@ -19,7 +19,7 @@ use super::clean_stop;
 use super::compaction::{CompactionReply, Compactions};
 use super::copy::{Copy, CopyPlan};
 use super::draft::Draft;
-use super::generation::unreadable;
+use super::generation::{Generation, unreadable};
 use super::record::{Flaw, Ledger, Stamp};
 use super::shared_state::SharedState;
 
@@ -121,10 +121,17 @@ impl LedgerWriter {
         Ok(())
     }
 
-    /// Makes the ledger ready for the next batch, or returns why that is impossible.
+    /// Makes the ledger and the look-ups ready for the next batch, or returns why that is impossible.
     pub(super) fn repair(&mut self) -> Result<(), StoreError> {
         self.check_place()?;
-        self.ledger.repair().map_err(ledger_failed)
+        self.ledger.repair().map_err(ledger_failed)?;
+        // After a panic behind a sync the last batch was not shown.
+        if self.shared.generation().end() != self.ledger.length() {
+            let file = self.ledger.to_read().map_err(ledger_failed)?;
+            let generation = Generation::read(file, self.ledger.length()).map_err(unreadable)?;
+            self.shared.set_generation(Arc::new(generation));
+        }
+        Ok(())
     }
 
     fn check_place(&self) -> Result<(), StoreError> {
@@ -135,7 +142,7 @@ impl LedgerWriter {
 
     /// Begins a compaction if it is worth it. A failure disturbs nobody.
     pub(super) fn compact_if_due(&mut self) {
-        let left = || self.shared.generation().table().len();
+        let left = self.shared.generation().table().len();
         let is_due = self.compactions.is_due(self.ledger.sequence(), left);
         if is_due && self.shared.is_sound() {
             self.begin_compaction();
@@ -212,6 +219,9 @@ impl LedgerWriter {
 
     /// Goes on with `copy`. The ledger must be repaired before it takes events.
     pub(super) fn switch_to(&mut self, copy: Copy) -> Result<(), Flaw> {
+        if !copy.is_of(&self.shared.generation()) {
+            return Err(io::Error::from(io::ErrorKind::Interrupted).into());
+        }
         let (ledger, generation) = copy.publish(|| self.ledger.check_place())?;
         self.ledger = ledger;
         self.shared.set_generation(Arc::new(generation));

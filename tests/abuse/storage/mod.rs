@@ -4,6 +4,7 @@
 pub(crate) mod flips;
 pub(crate) mod kill;
 pub(crate) mod left;
+pub(crate) mod memory;
 pub(crate) mod power;
 
 use std::fs::{self, DirBuilder};
