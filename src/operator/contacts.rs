@@ -1,6 +1,5 @@
 //! Contacts.
 
-use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::contact::{Contact, Erasure};
@@ -78,11 +77,7 @@ pub struct ContactsCounted {
 /// Counts the contacts that [`list`] lists.
 async fn count(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (since, until) = period(&request)?;
-    let mut pages = request.app.contacts.list(since, until).await?;
-    let mut contacts = 0;
-    while let Some(page) = pages.next().await {
-        contacts += page?.len() as u64;
-    }
+    let contacts = request.app.contacts.count(since, until).await?;
     Answer::one(&ContactsCounted { contacts })
 }
 

@@ -33,6 +33,13 @@ pub trait ContactStore: Send + Sync {
         until: Option<Timestamp>,
     ) -> Result<ContactStream, StoreError>;
 
+    /// How many contacts [`ContactStore::list`] lists.
+    async fn count(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<u64, StoreError>;
+
     /// Adds contacts that have no origin, durably and all together, and returns what became of each, in
     /// order. Known contacts are left as they are. Forgotten addresses are left out, unless `unforget`.
     async fn import(

@@ -534,6 +534,14 @@ impl<S: ContactStore> ContactStore for Delayed<S> {
         delayed(self.0.list(since, until)).await
     }
 
+    async fn count(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<u64, StoreError> {
+        delayed(self.0.count(since, until)).await
+    }
+
     async fn import(
         &self,
         rows: Vec<ImportedContact>,

@@ -119,6 +119,20 @@ impl ContactStore for MemoryContactStore {
         })))
     }
 
+    async fn count(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<u64, StoreError> {
+        self.fault.check()?;
+        let contacts = lock(&self.contacts);
+        let instants = contacts.kept.values().map(|(_, it)| it.subscribed_at);
+        let within = instants.filter(|at| {
+            since.is_none_or(|since| since <= *at) && until.is_none_or(|until| *at < until)
+        });
+        Ok(within.count() as u64)
+    }
+
     async fn import(
         &self,
         rows: Vec<ImportedContact>,

@@ -1,6 +1,7 @@
 //! The newsletter's contacts.
 
 use async_trait::async_trait;
+use futures_util::StreamExt as _;
 
 use crate::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Signers, Subscription,
@@ -58,6 +59,19 @@ impl ContactStore for LedgerStore {
                 })
         };
         Ok(self.pages(is_wanted, Event::into_contact))
+    }
+
+    async fn count(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<u64, StoreError> {
+        let mut pages = self.list(since, until).await?;
+        let mut count = 0;
+        while let Some(page) = pages.next().await {
+            count += page?.len() as u64;
+        }
+        Ok(count)
     }
 
     async fn import(

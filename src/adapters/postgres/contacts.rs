@@ -26,6 +26,9 @@ const FIND: &str = "SELECT place, email, signers, subscribed_at, last_seen_at \
 const LIST: &str = "SELECT place, email, signers, subscribed_at, last_seen_at FROM contact \
      WHERE place > $1 AND ($2 IS NULL OR subscribed_at >= $2) AND ($3 IS NULL OR subscribed_at < $3)";
 
+const COUNT: &str = "SELECT count(*) FROM contact \
+     WHERE ($1 IS NULL OR subscribed_at >= $1) AND ($2 IS NULL OR subscribed_at < $2)";
+
 /// Remembers forgotten addresses by their hashes.
 pub(super) const REMEMBER: &str =
     "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
@@ -58,6 +61,22 @@ impl ContactStore for PostgresStore {
         until: Option<Timestamp>,
     ) -> Result<ContactStream, StoreError> {
         self.pages(LIST, (since, until), contact).await
+    }
+
+    /// Over a connection of its own: of many contacts it takes longer than a look-up may.
+    async fn count(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<u64, StoreError> {
+        let parameters: Parameters<'_> = &[
+            (&since.map(instant), Type::TIMESTAMPTZ),
+            (&until.map(instant), Type::TIMESTAMPTZ),
+        ];
+        let connection = DedicatedConnection::open(&self.connector).await?;
+        let rows = connection.ask(COUNT, parameters).await?;
+        let count: i64 = rows.first().map_or(Ok(0), |row| column(row, 0))?;
+        Ok(count.cast_unsigned())
     }
 
     async fn import(

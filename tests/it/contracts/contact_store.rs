@@ -46,7 +46,7 @@ pub(crate) async fn check(store: Arc<dyn ContactStore>) {
     imported_contacts_have_no_origin_until_they_sign_up(&*store).await;
     an_import_leaves_what_is_known_and_what_was_forgotten(&*store).await;
     contacts_are_listed_as_they_are_in_the_order_of_their_addition(&*store).await;
-    a_list_is_bounded_by_the_time_of_sign_up(&*store).await;
+    lists_and_counts_are_bounded_by_the_time_of_sign_up(&*store).await;
     several_addresses_are_forgotten_together(&*store).await;
     of_racing_sign_ups_one_creates(&store).await;
     of_racing_sign_ups_by_one_client_all_but_one_are_its_own(&store).await;
@@ -256,7 +256,7 @@ async fn contacts_are_listed_as_they_are_in_the_order_of_their_addition(store: &
     }
 }
 
-async fn a_list_is_bounded_by_the_time_of_sign_up(store: &dyn ContactStore) {
+async fn lists_and_counts_are_bounded_by_the_time_of_sign_up(store: &dyn ContactStore) {
     let all = listed(store.list(None, None).await).await;
     for since in [None, Some(EARLY), Some(LATE), Some(LATE.plus_ms(1))] {
         for until in [None, Some(EARLY), Some(LATE), Some(LATE.plus_ms(1))] {
@@ -267,6 +267,8 @@ async fn a_list_is_bounded_by_the_time_of_sign_up(store: &dyn ContactStore) {
             };
             let expected: Vec<_> = all.iter().filter(is_within).cloned().collect();
             assert_eq!(found, expected, "{since:?} {until:?}");
+            let count = store.count(since, until).await;
+            assert_eq!(count, Ok(expected.len() as u64), "{since:?} {until:?}");
         }
     }
     let early = listed(store.list(None, Some(LATE)).await).await;
