@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::address::NodeAddress;
 use super::link::{ANSWER_DEADLINE, Access, CallFailure, ServerLink, call_once};
-use super::script::{Home, ScriptCall, WindowAnswer, hash_tag};
+use super::script::{Home, WindowAnswer, hash_tag};
 
 /// The number of slots that a cluster's keys are spread over.
 const SLOTS: u16 = 16_384;
@@ -65,18 +65,19 @@ impl Cluster {
         }
     }
 
-    /// Has the script decide where `home` is. Asked again, once, only where the windows have moved away.
+    /// Has the script decide about so many windows where `home` is. Asked again, once, only where the windows have moved away.
     pub(super) async fn decide(
         &self,
         home: &Home,
-        call: &ScriptCall<'_>,
+        call: &Cmd,
+        windows: usize,
     ) -> Result<Vec<WindowAnswer>, CallFailure> {
         let map = self.map();
-        let mut answer = link_of(&map, home)?.decide(call).await;
+        let mut answer = link_of(&map, home)?.decide(call, windows).await;
         if let Err(CallFailure::Moved) = answer
             && timeout(ANSWER_DEADLINE, self.refresh(&map)).await.is_ok()
         {
-            answer = link_of(&self.map(), home)?.decide(call).await;
+            answer = link_of(&self.map(), home)?.decide(call, windows).await;
         }
         answer.inspect_err(|_failure| self.is_stale.notify_one())
     }
@@ -105,7 +106,7 @@ impl Cluster {
             let known = links.iter().find(|link| *link.address() == node).cloned();
             let link = match known {
                 Some(link) => link,
-                None => ServerLink::open(node, self.access.clone(), tag_in(first, last)).await,
+                None => ServerLink::open(node, self.access.clone(), &tag_in(first, last)).await,
             };
             links.push(Arc::clone(&link));
             map.push((first, last, link));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
-use redis::cmd;
+use redis::{Cmd, cmd};
 use tokio::sync::Semaphore;
 
 use crate::domain::decision::Decision;
@@ -15,7 +15,7 @@ use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Rec
 use super::cluster::Cluster;
 use super::link::{CallFailure, ServerLink, read};
 use super::scan::Scan;
-use super::script::{Asked, Home, ScriptVerb, WindowAnswer, WindowScript, home, key_text};
+use super::script::{Asked, CHARGE, LOOK, REFUND, WindowAnswer, call, home, key_text};
 use super::settings::{RedisSettings, RedisSettingsError};
 use super::survey::{RedisSurvey, parse_info};
 
@@ -27,7 +27,8 @@ pub struct RedisRateLimiter(Arc<Shared>);
 
 struct Shared {
     servers: Servers,
-    script: Arc<WindowScript>,
+    /// Of the script.
+    hash: Arc<str>,
     /// Whether the caller's time holds, and not the server's: in tests.
     is_time_given: bool,
     taking_back: Arc<Semaphore>,
@@ -36,13 +37,6 @@ struct Shared {
 enum Servers {
     Primary(Arc<ServerLink>),
     Cluster(Arc<Cluster>),
-}
-
-/// The windows of a request that one script decides about, each with its place in the request.
-struct HomeGroup {
-    home: Home,
-    places: Vec<usize>,
-    windows: Vec<Asked>,
 }
 
 impl RedisRateLimiter {
@@ -60,13 +54,13 @@ impl RedisRateLimiter {
         settings: RedisSettings,
         is_time_given: bool,
     ) -> Result<Self, RedisSettingsError> {
-        let script = Arc::new(WindowScript::new());
         let is_cluster = settings.address.is_cluster;
         let mut nodes = settings.address.nodes.clone();
-        let access = settings.access(Arc::clone(&script))?;
+        let access = settings.access()?;
+        let hash = Arc::clone(&access.hash);
         let servers = match nodes.pop() {
             Some(node) if !is_cluster => {
-                Servers::Primary(ServerLink::open(node, access, "0".to_owned()).await)
+                Servers::Primary(ServerLink::open(node, access, "0").await)
             }
             last => {
                 nodes.extend(last);
@@ -75,7 +69,7 @@ impl RedisRateLimiter {
         };
         Ok(Self(Arc::new(Shared {
             servers,
-            script,
+            hash,
             is_time_given,
             taking_back: Arc::new(Semaphore::new(TAKING_BACK_MAX)),
         })))
@@ -101,65 +95,110 @@ impl Shared {
         }
     }
 
-    /// One primary decides about all windows in one script; in a cluster the homes may be anywhere.
-    fn groups(&self, windows: impl Iterator<Item = Asked>) -> Vec<HomeGroup> {
-        let mut groups: Vec<HomeGroup> = Vec::new();
-        for (place, window) in windows.enumerate() {
-            let home = home(&window.key);
-            let shares = |group: &&mut HomeGroup| match self.servers {
-                Servers::Primary(_) => true,
-                Servers::Cluster(_) => group.home == home,
-            };
-            match groups.iter_mut().find(shares) {
-                Some(group) => {
-                    group.places.push(place);
-                    group.windows.push(window);
-                }
-                None => groups.push(HomeGroup {
-                    home,
-                    places: vec![place],
-                    windows: vec![window],
-                }),
-            }
-        }
-        groups
-    }
-
-    /// Asks all groups at once.
-    async fn decide_all(
-        &self,
-        verb: ScriptVerb,
-        groups: &[HomeGroup],
-        now: Timestamp,
-    ) -> Vec<Result<Vec<WindowAnswer>, CallFailure>> {
-        let deciding = groups.iter().map(|group| self.decide(verb, group, now));
-        join_all(deciding).await
-    }
-
-    async fn decide(
-        &self,
-        verb: ScriptVerb,
-        group: &HomeGroup,
-        now: Timestamp,
-    ) -> Result<Vec<WindowAnswer>, CallFailure> {
+    fn call(&self, verb: &str, windows: &[Asked], now: Timestamp) -> Cmd {
         let now = self.is_time_given.then_some(now);
-        let call = self.script.call(verb, &group.windows, now);
-        match &self.servers {
-            Servers::Primary(link) => link.decide(&call).await,
-            Servers::Cluster(cluster) => cluster.decide(&group.home, &call).await,
-        }
+        call(&self.hash, verb, windows, now)
     }
 
+    /// Has scripts decide. The answers are in the order of `windows`; all were charged or none.
     async fn ask(
-        &self,
-        verb: ScriptVerb,
-        windows: impl Iterator<Item = Asked>,
+        self: &Arc<Self>,
+        verb: &str,
+        windows: &[Asked],
         now: Timestamp,
     ) -> Result<Vec<WindowAnswer>, LimiterError> {
-        let groups = self.groups(windows);
-        let answers = self.decide_all(verb, &groups, now).await;
-        let answers: Result<Vec<_>, _> = answers.into_iter().collect();
-        Ok(in_order(&groups, answers?))
+        if windows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answers = match &self.servers {
+            Servers::Primary(link) => {
+                let call = self.call(verb, windows, now);
+                link.decide(&call, windows.len()).await
+            }
+            // Boxed, because calls of a single primary would have to make room for it.
+            Servers::Cluster(cluster) => {
+                Box::pin(self.ask_homes(cluster, verb, windows, now)).await
+            }
+        };
+        Ok(answers?)
+    }
+
+    /// Asks about the windows of each home where they are, all homes at once. What one has charged and
+    /// another has not is taken back.
+    async fn ask_homes(
+        self: &Arc<Self>,
+        cluster: &Cluster,
+        verb: &str,
+        windows: &[Asked],
+        now: Timestamp,
+    ) -> Result<Vec<WindowAnswer>, CallFailure> {
+        let mut placed: Vec<_> = windows.iter().copied().enumerate().collect();
+        placed.sort_by_key(|(_, window)| home(&window.key));
+        let (places, windows): (Vec<_>, Vec<_>) = placed.into_iter().unzip();
+        let groups = || windows.chunk_by(|one, next| home(&one.key) == home(&next.key));
+        let asking = groups().map(|group| self.ask_home(cluster, verb, group, now));
+        let mut answers = join_all(asking).await;
+        let is_charged = |answers: &[WindowAnswer]| answers.iter().all(|it| it.charged.is_some());
+        let are_all = answers
+            .iter()
+            .all(|it| it.as_ref().is_ok_and(|it| is_charged(it)));
+        for (group, answers) in groups().zip(&mut answers) {
+            if !are_all
+                && let Ok(answers) = answers
+                && is_charged(answers)
+            {
+                self.take_back(group, answers, now).await;
+                for answer in answers {
+                    answer.charged = None;
+                    answer.usage.counted = answer.usage.counted.saturating_sub(1);
+                }
+            }
+        }
+        let answers: Vec<_> = answers.into_iter().collect::<Result<_, _>>()?;
+        let mut placed: Vec<_> = places.into_iter().zip(answers.concat()).collect();
+        placed.sort_by_key(|(place, _)| *place);
+        Ok(placed.into_iter().map(|(_, answer)| answer).collect())
+    }
+
+    async fn ask_home(
+        &self,
+        cluster: &Cluster,
+        verb: &str,
+        windows: &[Asked],
+        now: Timestamp,
+    ) -> Result<Vec<WindowAnswer>, CallFailure> {
+        let call = self.call(verb, windows, now);
+        let home = windows.first().map(|it| home(&it.key)).unwrap_or_default();
+        cluster.decide(&home, &call, windows.len()).await
+    }
+
+    /// Takes back what was charged, after the answer to the client unless too many do. If the server fails
+    /// meanwhile, the charge stays until it leaves the window.
+    async fn take_back(
+        self: &Arc<Self>,
+        windows: &[Asked],
+        answers: &[WindowAnswer],
+        now: Timestamp,
+    ) {
+        let charged = windows.iter().zip(answers).map(|(window, answer)| Asked {
+            admitted: answer.charged,
+            ..*window
+        });
+        let (shared, charged) = (Arc::clone(self), charged.collect::<Vec<_>>());
+        let taking_back = async move {
+            if let Servers::Cluster(cluster) = &shared.servers {
+                let _ = shared.ask_home(cluster, REFUND, &charged, now).await;
+            }
+        };
+        match Arc::clone(&self.taking_back).try_acquire_owned() {
+            Ok(permit) => {
+                tokio::spawn(async move {
+                    taking_back.await;
+                    drop(permit);
+                });
+            }
+            Err(_too_many) => taking_back.await,
+        }
     }
 }
 
@@ -170,58 +209,23 @@ impl RateLimiter for RedisRateLimiter {
         charges: &[Charge<'_>],
         now: Timestamp,
     ) -> Result<Admission, LimiterError> {
-        if charges.is_empty() {
-            return Ok(Admission::default());
-        }
-        let groups = self.0.groups(charges.iter().map(asked));
-        let answers = self.0.decide_all(ScriptVerb::Charge, &groups, now).await;
-        let is_charged = |answer: &Result<Vec<WindowAnswer>, CallFailure>| {
-            let answers = answer.iter().flatten();
-            answers.into_iter().all(|it| it.charged.is_some()) && answer.is_ok()
-        };
+        let windows: Vec<_> = charges.iter().map(asked).collect();
+        let answers = self.0.ask(CHARGE, &windows, now).await?;
         let mut admission = Admission::default();
-        if answers.iter().all(is_charged) {
-            let answers = in_order(&groups, answers.into_iter().flatten().collect());
-            for (charge, answer) in charges.iter().zip(answers) {
-                admission
-                    .decision
-                    .push(charge.standing(answer.usage, false));
-                let charged = answer.charged.map_or(0, Timestamp::as_ms);
-                admission.receipt.push(charge, charge.key, charged);
-            }
-            return Ok(admission);
-        }
-        let mut refused = Vec::new();
-        let mut failure = None;
-        for (group, answer) in groups.iter().zip(answers) {
-            match answer {
-                Ok(mut answers) => {
-                    if answers.iter().all(|it| it.charged.is_some()) {
-                        self.take_back(group, &answers, now).await;
-                        for answer in &mut answers {
-                            answer.usage.counted = answer.usage.counted.saturating_sub(1);
-                        }
-                    }
-                    refused.push(answers);
-                }
-                Err(error) => failure = Some(error),
-            }
-        }
-        if let Some(failure) = failure {
-            return Err(failure.into());
-        }
-        for (charge, answer) in charges.iter().zip(in_order(&groups, refused)) {
+        for (charge, answer) in charges.iter().zip(answers) {
             let is_full = answer.charged.is_none() && answer.usage.counted >= charge.quota.count();
-            admission
-                .decision
-                .push(charge.standing(answer.usage, is_full));
+            let standing = charge.standing(answer.usage, is_full);
+            admission.decision.push(standing);
+            if let Some(charged) = answer.charged {
+                admission.receipt.push(charge, charge.key, charged.as_ms());
+            }
         }
         Ok(admission)
     }
 
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
-        let windows = charges.iter().map(asked);
-        let answers = self.0.ask(ScriptVerb::Look, windows, now).await?;
+        let windows: Vec<_> = charges.iter().map(asked).collect();
+        let answers = self.0.ask(LOOK, &windows, now).await?;
         let mut decision = Decision::default();
         for (charge, answer) in charges.iter().zip(answers) {
             decision.push(charge.standing(answer.usage, false));
@@ -230,14 +234,16 @@ impl RateLimiter for RedisRateLimiter {
     }
 
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
-        let windows = receipt.entries().iter().map(|entry| Asked {
+        let entries = receipt.entries().iter();
+        let windows = entries.clone().map(|entry| Asked {
             key: entry.key,
             quota: entry.quota,
-            admitted: Timestamp::from_ms(entry.token),
+            admitted: Some(Timestamp::from_ms(entry.token)),
         });
-        let answers = self.0.ask(ScriptVerb::Refund, windows, now).await?;
+        let windows: Vec<_> = windows.collect();
+        let answers = self.0.ask(REFUND, &windows, now).await?;
         let mut decision = Decision::default();
-        for (entry, answer) in receipt.entries().iter().zip(answers) {
+        for (entry, answer) in entries.zip(answers) {
             decision.push(entry.standing(answer.usage));
         }
         Ok(decision)
@@ -295,51 +301,10 @@ impl RateLimiter for RedisRateLimiter {
     }
 }
 
-impl RedisRateLimiter {
-    /// Takes back what one home admitted and another refused, after the answer to the client unless too
-    /// many do. If the server fails meanwhile, the charge stays until it leaves the window.
-    async fn take_back(&self, group: &HomeGroup, answers: &[WindowAnswer], now: Timestamp) {
-        let windows = group.windows.iter().zip(answers);
-        let charged = HomeGroup {
-            home: group.home,
-            places: Vec::new(),
-            windows: windows
-                .map(|(window, answer)| Asked {
-                    admitted: answer.charged.unwrap_or_default(),
-                    ..*window
-                })
-                .collect(),
-        };
-        let shared = Arc::clone(&self.0);
-        match Arc::clone(&shared.taking_back).try_acquire_owned() {
-            Ok(permit) => {
-                tokio::spawn(async move {
-                    let _ = shared.decide(ScriptVerb::Refund, &charged, now).await;
-                    drop(permit);
-                });
-            }
-            Err(_too_many) => {
-                let _ = shared.decide(ScriptVerb::Refund, &charged, now).await;
-            }
-        }
-    }
-}
-
 fn asked(charge: &Charge<'_>) -> Asked {
     Asked {
         key: charge.key,
         quota: charge.quota,
-        admitted: Timestamp::default(),
+        admitted: None,
     }
-}
-
-/// The answers to the windows of a request, in its order.
-fn in_order(groups: &[HomeGroup], answers: Vec<Vec<WindowAnswer>>) -> Vec<WindowAnswer> {
-    let mut placed: Vec<(usize, WindowAnswer)> = groups
-        .iter()
-        .zip(answers)
-        .flat_map(|(group, answers)| group.places.iter().copied().zip(answers))
-        .collect();
-    placed.sort_unstable_by_key(|(place, _)| *place);
-    placed.into_iter().map(|(_, answer)| answer).collect()
 }

@@ -6,9 +6,12 @@
 //! have come to mean another one. The link is up again when that server has decided something.
 
 use parking_lot::Mutex;
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
+use std::task::ready;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -21,7 +24,7 @@ use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, yield_now};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsConnector;
 
@@ -29,7 +32,7 @@ use crate::domain::time::Timestamp;
 use crate::ports::LimiterError;
 
 use super::address::NodeAddress;
-use super::script::{ScriptCall, WindowAnswer, WindowScript};
+use super::script::{WindowAnswer, answers, probe, whole};
 
 /// How long a server may take to be connected to, with DNS, TLS and the log-in.
 const CONNECT_DEADLINE: Duration = Duration::from_millis(300);
@@ -39,6 +42,9 @@ pub(super) const ANSWER_DEADLINE: Duration = Duration::from_millis(250);
 const SILENT_CALLS_MAX: u32 = 3;
 /// How often a server is tried, whether it answers or not.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// How many calls, and how many bytes of them, are collected for one write.
+const COLLECTED_CALLS_MAX: usize = 1024;
+const COLLECTED_BYTES_MAX: usize = 64 * 1024;
 
 /// The code of an error that says that another server has the slot.
 const MOVED: &str = "MOVED";
@@ -49,7 +55,8 @@ pub(super) struct Access {
     /// Who logs in, and the database.
     pub(super) login: RedisConnectionInfo,
     pub(super) tls: Option<Arc<ClientConfig>>,
-    pub(super) script: Arc<WindowScript>,
+    /// Of the script.
+    pub(super) hash: Arc<str>,
 }
 
 /// Why a call has no answer.
@@ -94,23 +101,25 @@ type Reached = Result<Arc<ServerConnection>, String>;
 pub(super) struct ServerLink {
     address: NodeAddress,
     access: Access,
-    /// The hash tag of windows that this server has.
-    probed_tag: String,
+    /// A call about a window that this server has.
+    probe: Cmd,
     connected: Mutex<Reached>,
     lost: Arc<Notify>,
 }
 
 impl ServerLink {
-    /// Tries to connect, and keeps on trying until the value is dropped.
-    pub(super) async fn open(
-        address: NodeAddress,
-        access: Access,
-        probed_tag: String,
-    ) -> Arc<Self> {
+    /// Tries to connect, and keeps on trying until the value is dropped. The server has windows with this
+    /// hash tag.
+    pub(super) async fn open(address: NodeAddress, access: Access, hash_tag: &str) -> Arc<Self> {
+        let probe = probe(&access.hash, hash_tag);
+        Self::open_with(address, access, probe).await
+    }
+
+    async fn open_with(address: NodeAddress, access: Access, probe: Cmd) -> Arc<Self> {
         let link = Arc::new(Self {
             address,
             access,
-            probed_tag,
+            probe,
             connected: Mutex::new(Err("not connected yet".to_owned())),
             lost: Arc::new(Notify::new()),
         });
@@ -122,7 +131,7 @@ impl ServerLink {
     /// Another link to the same server, for calls that would hold up those of requests.
     pub(super) async fn another(&self) -> Arc<Self> {
         let (address, access) = (self.address.clone(), self.access.clone());
-        Self::open(address, access, self.probed_tag.clone()).await
+        Self::open_with(address, access, self.probe.clone()).await
     }
 
     pub(super) const fn address(&self) -> &NodeAddress {
@@ -158,10 +167,11 @@ impl ServerLink {
         self.judge(&connection, answers)
     }
 
-    /// Has the script decide. A server that refuses that is taken for down.
+    /// Has the script decide about so many windows. A server that refuses that is taken for down.
     pub(super) async fn decide(
         &self,
-        call: &ScriptCall<'_>,
+        call: &Cmd,
+        windows: usize,
     ) -> Result<Vec<WindowAnswer>, CallFailure> {
         let connection = self.connection().map_err(CallFailure::Away)?;
         let answer = send_script(&connection, call).await;
@@ -173,7 +183,7 @@ impl ServerLink {
                 self.lose(&connection, why.clone());
             }
         })?;
-        call.answers(&value).ok_or_else(|| {
+        answers(&value, windows).ok_or_else(|| {
             let what = "an answer that is none of the script's".to_owned();
             self.lose(&connection, what.clone());
             CallFailure::Away(what)
@@ -226,19 +236,18 @@ impl ServerLink {
 
     /// Has the server decide something, after connecting to it if it is down.
     async fn probe(&self) {
-        let call = self.access.script.probe(&self.probed_tag);
         if self.connection().is_ok() {
             // A failure has its consequences.
-            let _ = self.decide(&call).await;
+            let _ = self.decide(&self.probe, 1).await;
             return;
         }
-        let connected = self.connect_and_decide(&call).await;
+        let connected = self.connect_and_decide().await;
         *self.connected.lock() = connected;
     }
 
-    async fn connect_and_decide(&self, call: &ScriptCall<'_>) -> Reached {
+    async fn connect_and_decide(&self) -> Reached {
         let connection = connect_in_time(&self.address, &self.access).await?;
-        match send_script(&connection, call).await {
+        match send_script(&connection, &self.probe).await {
             Ok(_decided) => Ok(Arc::new(connection)),
             // The slot it was tried with has moved; the others it has.
             Err(error) if error.code() == Some(MOVED) => Ok(Arc::new(connection)),
@@ -274,14 +283,28 @@ async fn log_in(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     access: &Access,
 ) -> Result<ServerConnection, String> {
-    let config = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER_DEADLINE));
+    let config = AsyncConnectionConfig::new()
+        .set_response_timeout(Some(ANSWER_DEADLINE))
+        .set_pipeline_buffer_size(COLLECTED_CALLS_MAX)
+        .set_write_backpressure_boundary(COLLECTED_BYTES_MAX);
     let opened = MultiplexedConnection::new_with_config(&access.login, stream, config).await;
     let (multiplexed, driver) = opened.map_err(|error| describe(&error))?;
     Ok(ServerConnection {
         multiplexed,
-        driver: tokio::spawn(driver).abort_handle(),
+        driver: tokio::spawn(after_others(driver)).abort_handle(),
         silent: AtomicU32::new(0),
     })
+}
+
+/// Drives `driver`, each time after the tasks that can run now: what they send goes out in one write.
+async fn after_others(driver: impl Future<Output = ()>) {
+    let (mut driver, mut others) = (pin!(driver), pin!(yield_now()));
+    poll_fn(|context| {
+        ready!(others.as_mut().poll(context));
+        others.set(yield_now());
+        driver.as_mut().poll(context)
+    })
+    .await;
 }
 
 async fn connect_in_time(
@@ -337,9 +360,12 @@ async fn send_all(
     answers.into_iter().map(Value::extract_error).collect()
 }
 
-async fn send_script(connection: &ServerConnection, call: &ScriptCall<'_>) -> RedisResult<Value> {
-    match send(connection, &call.by_hash()).await {
-        Err(error) if error.code() == Some("NOSCRIPT") => send(connection, &call.whole()).await,
+async fn send_script(connection: &ServerConnection, call: &Cmd) -> RedisResult<Value> {
+    match send(connection, call).await {
+        // Boxed, because every call would have to make room for it.
+        Err(error) if error.code() == Some("NOSCRIPT") => {
+            Box::pin(send(connection, &whole(call))).await
+        }
         answer => answer,
     }
 }

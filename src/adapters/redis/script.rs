@@ -1,16 +1,28 @@
 //! The script that decides, and the stored form of a window.
 
+use std::fmt::Write as _;
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use redis::{Cmd, Script, Value};
+use redis::{Arg, Cmd, Script, Value, cmd};
 
 use crate::domain::client::LimitKey;
 use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::time::Timestamp;
 use crate::domain::window::{Bucket, Usage, Window};
 
+const SCRIPT: &str = include_str!("window.lua");
+
 /// What every window's key begins with.
 const PREFIX: &str = "lw1:{";
+
+/// What the script is asked: to charge one to every window, or to none.
+pub(super) const CHARGE: &str = "charge";
+/// How full the windows are.
+pub(super) const LOOK: &str = "look";
+/// To take one charge back from each.
+pub(super) const REFUND: &str = "refund";
 
 /// The part of a key that decides where in a cluster the window is: the hash of who is counted, without
 /// the policy. The windows of one subject are together.
@@ -29,8 +41,13 @@ pub(super) fn hash_tag(home: &Home) -> String {
 
 /// The key of a window: `lw1:{HOME}TAG`, TAG being the policy's in hexadecimal.
 pub(super) fn key_text(key: &LimitKey) -> String {
-    let [tag, ..] = key.as_bytes();
-    format!("{PREFIX}{}}}{tag:x}", hash_tag(&home(key)))
+    let [tag, home @ ..] = key.as_bytes();
+    let mut text = String::with_capacity(32);
+    text.push_str(PREFIX);
+    URL_SAFE_NO_PAD.encode_string(home, &mut text);
+    // A string takes everything.
+    let _ = write!(text, "}}{tag:x}");
+    text
 }
 
 /// The window that is stored under this key; none if it is no window of this version.
@@ -74,24 +91,13 @@ pub(super) fn decode(value: &[u8]) -> Option<Window> {
     Some(Window::from_buckets(buckets))
 }
 
-/// What the script is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScriptVerb {
-    /// Charge one to every window, or to none.
-    Charge,
-    /// How full they are.
-    Look,
-    /// Take one charge back from each.
-    Refund,
-}
-
 /// A window that the script is asked about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) key: LimitKey,
     pub(super) quota: Quota,
-    /// The instant of the charge that is taken back.
-    pub(super) admitted: Timestamp,
+    /// The instant of the charge, if it is taken back.
+    pub(super) admitted: Option<Timestamp>,
 }
 
 /// What the script says about a window.
@@ -102,96 +108,77 @@ pub(super) struct WindowAnswer {
     pub(super) charged: Option<Timestamp>,
 }
 
-/// The script.
-#[derive(Debug)]
-pub(super) struct WindowScript(Script);
-
-/// One call of the script.
-#[derive(Debug)]
-pub(super) struct ScriptCall<'a> {
-    script: &'a WindowScript,
-    keys: Vec<String>,
-    arguments: Vec<String>,
+/// The hash that names the script.
+pub(super) fn hash() -> Arc<str> {
+    Script::new(SCRIPT).get_hash().into()
 }
 
-impl WindowScript {
-    pub(super) fn new() -> Self {
-        Self(Script::new(include_str!("window.lua")))
+/// Asks the script of this hash about `windows`, at `now` or the server's time.
+pub(super) fn call(hash: &str, verb: &str, windows: &[Asked], now: Option<Timestamp>) -> Cmd {
+    let count = windows.len();
+    let mut call = Cmd::with_capacity(5 + 4 * count, 80 + 64 * count);
+    call.arg("EVALSHA").arg(hash).arg(count);
+    for window in windows {
+        call.arg(key_text(&window.key));
     }
-
-    /// A call about `windows`, at `now` or the server's time.
-    pub(super) fn call(
-        &self,
-        verb: ScriptVerb,
-        windows: &[Asked],
-        now: Option<Timestamp>,
-    ) -> ScriptCall<'_> {
-        let verb_text = match verb {
-            ScriptVerb::Charge => "charge",
-            ScriptVerb::Look => "look",
-            ScriptVerb::Refund => "refund",
-        };
-        let now = now.map_or_else(String::new, |now| now.as_ms().to_string());
-        let mut arguments = vec![verb_text.to_owned(), now];
-        for window in windows {
-            arguments.push(window.quota.count().to_string());
-            arguments.push(window.quota.window_ms().to_string());
-            if verb == ScriptVerb::Refund {
-                arguments.push(window.admitted.as_ms().to_string());
-            }
-        }
-        ScriptCall {
-            script: self,
-            keys: windows.iter().map(|window| key_text(&window.key)).collect(),
-            arguments,
+    call.arg(verb);
+    match now {
+        Some(now) => call.arg(now.as_ms()),
+        None => call.arg(""),
+    };
+    for Asked {
+        quota, admitted, ..
+    } in windows
+    {
+        call.arg(quota.count()).arg(quota.window_ms());
+        if let Some(admitted) = admitted {
+            call.arg(admitted.as_ms());
         }
     }
-
-    /// A charge to a window that no client has, which tells whether the server decides. `hash_tag` is where.
-    pub(super) fn probe(&self, hash_tag: &str) -> ScriptCall<'_> {
-        let arguments = ["charge", "", "1000000000", "1000"];
-        ScriptCall {
-            script: self,
-            keys: vec![format!("{PREFIX}{hash_tag}}}probe")],
-            arguments: arguments.map(str::to_owned).to_vec(),
-        }
-    }
+    call
 }
 
-impl ScriptCall<'_> {
-    /// Names the script by its hash.
-    pub(super) fn by_hash(&self) -> Cmd {
-        self.command("EVALSHA", self.script.0.get_hash())
-    }
+/// A charge to a window that no client has, which tells whether the server decides. `hash_tag` is where.
+pub(super) fn probe(hash: &str, hash_tag: &str) -> Cmd {
+    let mut call = cmd("EVALSHA");
+    let key = format!("{PREFIX}{hash_tag}}}probe");
+    call.arg(hash).arg(1).arg(key);
+    call.arg(CHARGE).arg("").arg(1_000_000_000).arg(1000);
+    call
+}
 
-    /// Brings the script along, for a server that does not know it.
-    pub(super) fn whole(&self) -> Cmd {
-        self.command("EVAL", include_str!("window.lua"))
-    }
-
-    fn command(&self, name: &str, script: &str) -> Cmd {
-        let mut command = redis::cmd(name);
-        command.arg(script).arg(self.keys.len());
-        command.arg(&self.keys).arg(&self.arguments);
-        command
-    }
-
-    /// Reads the answer; none if it is not one.
-    pub(super) fn answers(&self, value: &Value) -> Option<Vec<WindowAnswer>> {
-        let Value::Array(values) = value else {
-            return None;
-        };
-        let (triples, rest) = values.as_chunks::<3>();
-        if triples.len() != self.keys.len() || !rest.is_empty() {
-            return None;
+/// The same call with the script itself, for a server that does not know it.
+pub(super) fn whole(call: &Cmd) -> Cmd {
+    let mut whole = cmd("EVAL");
+    whole.arg(SCRIPT);
+    for argument in call.args_iter().skip(2) {
+        if let Arg::Simple(argument) = argument {
+            whole.arg(argument);
         }
-        triples.iter().map(answer).collect()
     }
+    whole
+}
+
+/// Reads the script's answer about so many windows; none if it is not one.
+pub(super) fn answers(value: &Value, windows: usize) -> Option<Vec<WindowAnswer>> {
+    let Value::Array(values) = value else {
+        return None;
+    };
+    let (triples, rest) = values.as_chunks::<3>();
+    if triples.len() != windows || !rest.is_empty() {
+        return None;
+    }
+    triples.iter().map(answer).collect()
 }
 
 fn answer(values: &[Value; 3]) -> Option<WindowAnswer> {
     let [counted, reset_ms, charged] = values;
-    let number = |value: &Value| redis::from_redis_value_ref::<u64>(value).ok();
+    let number = |value: &Value| {
+        let Value::Int(number) = value else {
+            return None;
+        };
+        u64::try_from(*number).ok()
+    };
     let charged = number(charged)?;
     Some(WindowAnswer {
         usage: Usage {

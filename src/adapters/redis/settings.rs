@@ -8,7 +8,7 @@ use crate::adapters::outbound::{Roots, tls_config};
 
 use super::address::RedisAddress;
 use super::link::Access;
-use super::script::WindowScript;
+use super::script::hash;
 
 /// Where the windows are, and how to get in.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ pub enum RedisSettingsError {
 
 impl RedisSettings {
     /// How the servers are connected to.
-    pub(super) fn access(self, script: Arc<WindowScript>) -> Result<Access, RedisSettingsError> {
+    pub(super) fn access(self) -> Result<Access, RedisSettingsError> {
         let address = self.address;
         let password = match (address.password, self.password) {
             (Some(_), Some(_)) => return Err(RedisSettingsError::TwoPasswords),
@@ -58,7 +58,7 @@ impl RedisSettings {
         Ok(Access {
             login,
             tls: tls.map(Arc::new),
-            script,
+            hash: hash(),
         })
     }
 }
