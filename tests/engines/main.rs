@@ -39,6 +39,7 @@ mod record;
 mod redis;
 #[path = "../it/contracts/refunds.rs"]
 mod refunds;
+mod refusals;
 mod relay;
 mod rollout;
 mod shared;

@@ -1,16 +1,21 @@
 //! The node's own table behind an engine that may go away.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use arrayvec::ArrayVec;
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::domain::decision::Decision;
+use crate::domain::client::LimitKey;
+use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::time::Timestamp;
+use crate::domain::window::{LATE_ARRIVAL_MS_MAX, Usage};
 use crate::metrics::Metrics;
 use crate::ports::{
     Admission, BusyWindow, Charge, Clock, LimiterError, LimiterStats, RateLimiter, Receipt,
@@ -25,6 +30,11 @@ const OWN: u64 = 1 << 63;
 /// How often the engine's state is looked at.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
+/// How long a refusal is repeated without asking the engine.
+const REFUSAL_MS_MAX: u64 = 1000;
+/// How many refusals are remembered, each in some 300 bytes. With one more, all are forgotten.
+const REFUSALS_MAX: usize = 10_000;
+
 /// Has an engine decide that several nodes share. While it is away this node decides alone, with its share
 /// of each limit.
 ///
@@ -33,12 +43,80 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// Of the engine it needs to know more than the port says: the tokens of its receipts are the instants of
 /// the charges by its clock, in milliseconds. The own table counts by that clock, too, so that a receipt
 /// of the engine's gives back both charges.
+///
+/// A refusal is repeated for up to a second, so that a client that does not stop asking costs the engine
+/// one question a second. What another node gives back or resets meanwhile is seen after that second.
 pub struct GuardedRateLimiter {
     engine: Arc<dyn RateLimiter>,
     own: SledRateLimiter,
     nodes: u32,
     clock: Arc<EngineClock>,
+    refusals: Mutex<Refusals>,
     metrics: Arc<Metrics>,
+}
+
+/// What the engine has refused, by the windows that were to be charged together.
+#[derive(Default)]
+struct Refusals(HashMap<Windows, Refusal>);
+
+type Windows = ArrayVec<LimitKey, POLICIES_PER_REQUEST_MAX>;
+
+struct Refusal {
+    decision: Decision,
+    at: Timestamp,
+    /// Until then no window that refused has room.
+    lasts_ms: u64,
+}
+
+impl Refusals {
+    fn remember(&mut self, charges: &[Charge<'_>], decision: &Decision, at: Timestamp) {
+        let resets_ms = decision.violated().map(|it| it.usage.reset_ms);
+        let lasts_ms = resets_ms.fold(REFUSAL_MS_MAX, u64::min);
+        if self.0.len() >= REFUSALS_MAX {
+            self.0.clear();
+        }
+        let decision = decision.clone();
+        let refusal = Refusal {
+            decision,
+            at,
+            lasts_ms,
+        };
+        self.0.insert(windows(charges), refusal);
+    }
+
+    /// The refusal of these very charges, as it is `now`.
+    fn find(&self, charges: &[Charge<'_>], now: Timestamp) -> Option<Decision> {
+        let refusal = self.0.get(&windows(charges))?;
+        let age_ms = now.ms_since(refusal.at);
+        let was_set_back = refusal.at.ms_since(now) > LATE_ARRIVAL_MS_MAX;
+        let standings = refusal.decision.standings().iter();
+        let quotas = standings.clone().map(|it| it.quota);
+        if was_set_back
+            || age_ms >= refusal.lasts_ms
+            || quotas.ne(charges.iter().map(|it| it.quota))
+        {
+            return None;
+        }
+        let mut decision = Decision::default();
+        for standing in standings {
+            let usage = Usage {
+                reset_ms: standing.usage.reset_ms.saturating_sub(age_ms),
+                ..standing.usage
+            };
+            decision.push(Standing { usage, ..*standing });
+        }
+        Some(decision)
+    }
+
+    /// Forgets those that any of these windows is part of.
+    fn forget(&mut self, is_meant: impl Fn(&LimitKey) -> bool) {
+        self.0.retain(|windows, _| !windows.iter().any(&is_meant));
+    }
+}
+
+fn windows(charges: &[Charge<'_>]) -> Windows {
+    let keys = charges.iter().map(|charge| charge.key);
+    keys.take(POLICIES_PER_REQUEST_MAX).collect()
 }
 
 /// The engine's clock as this node knows it.
@@ -91,6 +169,7 @@ impl GuardedRateLimiter {
             own,
             nodes: nodes.max(1),
             clock,
+            refusals: Mutex::default(),
             metrics,
         });
         tokio::spawn(watch(Arc::downgrade(&guarded)));
@@ -196,7 +275,18 @@ impl RateLimiter for GuardedRateLimiter {
         charges: &[Charge<'_>],
         now: Timestamp,
     ) -> Result<Admission, LimiterError> {
+        if let Some(decision) = self.refusals.lock().find(charges, now) {
+            return Ok(Admission {
+                decision,
+                ..Admission::default()
+            });
+        }
         Ok(match self.engine.acquire(charges, now).await {
+            Ok(admission) if admission.decision.is_refused() => {
+                let mut refusals = self.refusals.lock();
+                refusals.remember(charges, &admission.decision, now);
+                admission
+            }
             Ok(admission) => {
                 self.count(charges, &admission.receipt, now);
                 admission
@@ -220,6 +310,8 @@ impl RateLimiter for GuardedRateLimiter {
             return Ok(refunded);
         }
         let refunded = self.engine.refund(receipt, now).await;
+        let has = |key: &LimitKey| charges.iter().any(|charge| charge.key == *key);
+        self.refusals.lock().forget(has);
         Ok(refunded.unwrap_or_else(|_away| self.peek_alone(&charges, now)))
     }
 
@@ -242,7 +334,9 @@ impl RateLimiter for GuardedRateLimiter {
     /// Not a success while the engine is away: its windows still count.
     async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
         self.own.reset(which).await?;
-        self.engine.reset(which).await
+        let reset = self.engine.reset(which).await;
+        self.refusals.lock().forget(|key| which.contains(key));
+        reset
     }
 
     fn stats(&self) -> Option<LimiterStats> {
@@ -260,5 +354,35 @@ impl std::fmt::Debug for GuardedRateLimiter {
         f.debug_struct("GuardedRateLimiter")
             .field("own", &self.own)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_refusals_are_remembered_and_no_more() {
+        let mut refusals = Refusals::default();
+        let quota = Quota::new(1, 60_000).unwrap();
+        let usage = Usage {
+            counted: 1,
+            reset_ms: 60_000,
+        };
+        let at = Timestamp::from_ms(1);
+        for number in 0..=REFUSALS_MAX {
+            let charge = Charge {
+                policy: PolicyName::Ip,
+                quota,
+                key: LimitKey::tagged(PolicyName::Ip, (number as u128).to_be_bytes()),
+                group: None,
+            };
+            let mut decision = Decision::default();
+            decision.push(charge.standing(usage, true));
+            refusals.remember(&[charge], &decision, at);
+            assert!(refusals.0.len() <= REFUSALS_MAX);
+            assert!(refusals.find(&[charge], at).is_some());
+        }
+        assert_eq!(refusals.0.len(), 1);
     }
 }
