@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::domain::macros::hidden;
 use crate::domain::secret::SecretKeys;
 use crate::domain::settings::Settings;
 use crate::metrics::Metrics;
@@ -88,8 +89,4 @@ impl App {
     }
 }
 
-impl std::fmt::Debug for App {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("App(..)")
-    }
-}
+hidden!(App);

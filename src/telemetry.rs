@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::writer::MakeWriterExt as _;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, fmt, registry};
@@ -37,35 +37,30 @@ const WARNING_CHARS_MAX: usize = 400;
 /// The running log. Dropping it writes what is in the buffer, and waits a second at most for the reader of
 /// standard error.
 #[must_use = "lines in the buffer are written when it is dropped"]
-pub struct Log(LogBuffer);
+pub struct Log(Arc<LogBuffer>);
 
 impl Log {
     /// Number of lines dropped so far because the buffer was full.
     pub fn dropped_lines(&self) -> usize {
-        self.0.0.lines.lock().dropped
+        self.0.lines.lock().dropped
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
-        let mut lines = self.0.0.lines.lock();
+        let LogBuffer { lines, changed } = &*self.0;
+        let mut lines = lines.lock();
         lines.is_urgent = true;
         lines.is_ending = true;
-        self.0.0.changed.notify_all();
-        let is_written = |lines: &mut Lines| !lines.is_written;
-        self.0
-            .0
-            .changed
-            .wait_while_for(&mut lines, is_written, END_GRACE);
+        changed.notify_all();
+        let is_unwritten = |lines: &mut Lines| !lines.is_written;
+        changed.wait_while_for(&mut lines, is_unwritten, END_GRACE);
     }
 }
 
 /// The lines that wait, for all who log and the thread that writes.
-#[derive(Clone, Default)]
-struct LogBuffer(Arc<Shared>);
-
 #[derive(Default)]
-struct Shared {
+struct LogBuffer {
     lines: Mutex<Lines>,
     changed: Condvar,
 }
@@ -84,13 +79,13 @@ struct Lines {
 
 impl LogBuffer {
     fn push(&self, line: &[u8], is_urgent: bool) {
-        let mut lines = self.0.lines.lock();
+        let mut lines = self.lines.lock();
         if lines.bytes.len() + line.len() > BUFFER_BYTES_MAX {
             lines.dropped += 1;
             return;
         }
         if lines.bytes.is_empty() || is_urgent && !lines.is_urgent {
-            self.0.changed.notify_all();
+            self.changed.notify_all();
         }
         lines.bytes.extend_from_slice(line);
         lines.is_urgent |= is_urgent;
@@ -100,11 +95,11 @@ impl LogBuffer {
     fn write(&self, mut out: impl Write) {
         let (mut bytes, mut dropped_reported) = (Vec::new(), 0);
         loop {
-            let mut lines = self.0.lines.lock();
+            let mut lines = self.lines.lock();
             let nothing = |lines: &mut Lines| lines.bytes.is_empty() && !lines.is_ending;
-            self.0.changed.wait_while(&mut lines, nothing);
+            self.changed.wait_while(&mut lines, nothing);
             let may_wait = |lines: &mut Lines| !lines.is_urgent;
-            self.0.changed.wait_while_for(&mut lines, may_wait, PAUSE);
+            self.changed.wait_while_for(&mut lines, may_wait, PAUSE);
             std::mem::swap(&mut bytes, &mut lines.bytes);
             lines.is_urgent = lines.is_ending;
             let (dropped, is_ending) = (lines.dropped, lines.is_ending);
@@ -119,8 +114,8 @@ impl LogBuffer {
                     "log lines were dropped, as standard error was not read: this many since the start"
                 );
             } else if is_ending {
-                self.0.lines.lock().is_written = true;
-                self.0.changed.notify_all();
+                self.lines.lock().is_written = true;
+                self.changed.notify_all();
                 return;
             }
         }
@@ -128,30 +123,12 @@ impl LogBuffer {
 }
 
 /// Where the lines of one event go.
-struct LineWriter<'a> {
-    buffer: &'a LogBuffer,
+struct LineWriter {
+    buffer: Arc<LogBuffer>,
     is_urgent: bool,
 }
 
-impl<'a> MakeWriter<'a> for LogBuffer {
-    type Writer = LineWriter<'a>;
-
-    fn make_writer(&'a self) -> LineWriter<'a> {
-        LineWriter {
-            buffer: self,
-            is_urgent: true,
-        }
-    }
-
-    fn make_writer_for(&'a self, event: &Metadata<'_>) -> LineWriter<'a> {
-        LineWriter {
-            buffer: self,
-            is_urgent: *event.level() <= Level::WARN,
-        }
-    }
-}
-
-impl Write for LineWriter<'_> {
+impl Write for LineWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.buffer.push(line, self.is_urgent);
         Ok(line.len())
@@ -237,17 +214,28 @@ pub fn init(
     is_json: bool,
     on_warning: impl Fn(String) + Send + Sync + 'static,
 ) -> Log {
-    let buffer = LogBuffer::default();
-    let writer = buffer.clone();
+    let buffer = Arc::new(LogBuffer::default());
+    let writer = Arc::clone(&buffer);
     let thread = thread::Builder::new().name("log".to_owned());
     // The service has checked that there can be threads.
     let spawned = thread.spawn(move || writer.write(stderr()));
-    buffer.0.lines.lock().is_written = spawned.is_err();
+    buffer.lines.lock().is_written = spawned.is_err();
     let filter = Targets::new()
         .with_default(level.min(Level::WARN))
         .with_target("landing_api", level);
+    let writer = |is_urgent| {
+        let buffer = Arc::clone(&buffer);
+        move || LineWriter {
+            buffer: Arc::clone(&buffer),
+            is_urgent,
+        }
+    };
     let lines = fmt::layer()
-        .with_writer(buffer.clone())
+        .with_writer(
+            writer(true)
+                .with_max_level(Level::WARN)
+                .or_else(writer(false)),
+        )
         .with_target(false)
         // They would be printed with `eprintln!`, which panics when standard error is closed.
         .log_internal_errors(false);

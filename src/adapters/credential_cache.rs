@@ -167,21 +167,12 @@ struct Answer<V> {
 }
 
 /// The last answers, in two generations, so that the oldest are dropped without a search.
+#[derive(Default)]
 struct Answers<V> {
     young: HashMap<Fingerprint, Answer<V>>,
     old: HashMap<Fingerprint, Answer<V>>,
     /// How many were forgotten. An answer that was asked for before may be out of date.
     changes: u64,
-}
-
-impl<V> Default for Answers<V> {
-    fn default() -> Self {
-        Self {
-            young: HashMap::new(),
-            old: HashMap::new(),
-            changes: 0,
-        }
-    }
 }
 
 impl<V: Clone> Answers<V> {

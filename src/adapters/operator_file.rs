@@ -9,85 +9,72 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
-/// Why a file is refused. The text never quotes the content.
-#[derive(Debug, thiserror::Error)]
-pub enum OperatorFileError {
-    /// Missing, unreadable or not UTF-8.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    /// A directory, a pipe or a device.
-    #[error("is no regular file")]
-    NotRegular,
-    /// Above 64 KiB.
-    #[error("is larger than {FILE_BYTES_MAX} bytes")]
-    TooLarge,
-    /// White space only.
-    #[error("is empty")]
-    Empty,
-    /// A secret with permissions for group or others.
-    #[error("may be read by others than its owner: run chmod 600 on it")]
-    Exposed,
-}
+/// Why a file is refused, beside what the system says. No error quotes the content.
+const NOT_REGULAR: &str = "is no regular file";
+const EMPTY: &str = "is empty";
+const EXPOSED: &str = "may be read by others than its owner: run chmod 600 on it";
 
 /// The text of a regular file of up to 64 KiB, without white space at its ends.
 ///
 /// # Errors
-/// [`OperatorFileError`] when there is none.
-pub fn read(path: &Path) -> Result<String, OperatorFileError> {
+/// When there is none.
+pub fn read(path: &Path) -> io::Result<String> {
     text(read_open(open(path)?)?)
 }
 
 /// Like [`read`], for a file that only its owner may read.
 ///
 /// # Errors
-/// [`OperatorFileError`], also when others may read it.
-pub fn read_secret(path: &Path) -> Result<String, OperatorFileError> {
+/// When there is none, or others may read it.
+pub fn read_secret(path: &Path) -> io::Result<String> {
     text(read_secret_bytes(path)?)
 }
 
 /// The bytes of a regular file of up to 64 KiB that only its owner may read.
 ///
 /// # Errors
-/// [`OperatorFileError`], also when others may read it.
-pub fn read_secret_bytes(path: &Path) -> Result<Vec<u8>, OperatorFileError> {
+/// When there is none, or others may read it.
+pub fn read_secret_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     if file.metadata()?.permissions().mode() & OTHERS != 0 {
-        return Err(OperatorFileError::Exposed);
+        return Err(io::Error::other(EXPOSED));
     }
     read_open(file)
 }
 
-fn open(path: &Path) -> Result<File, OperatorFileError> {
+fn open(path: &Path) -> io::Result<File> {
     check_regular(path)?;
-    Ok(File::open(path)?)
+    File::open(path)
 }
 
 /// Checks the type before opening: opening a pipe blocks until it has a writer.
 ///
 /// # Errors
-/// [`OperatorFileError`] when the file is missing or not a regular one.
-pub(super) fn check_regular(path: &Path) -> Result<(), OperatorFileError> {
+/// When the file is missing or not a regular one.
+pub(super) fn check_regular(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.is_file() {
         Ok(())
     } else {
-        Err(OperatorFileError::NotRegular)
+        Err(io::Error::other(NOT_REGULAR))
     }
 }
 
-fn read_open(file: File) -> Result<Vec<u8>, OperatorFileError> {
+fn read_open(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 {
         ..=FILE_BYTES_MAX => Ok(bytes),
-        _ => Err(OperatorFileError::TooLarge),
+        _ => Err(io::Error::other(format!(
+            "is larger than {FILE_BYTES_MAX} bytes"
+        ))),
     }
 }
 
-fn text(bytes: Vec<u8>) -> Result<String, OperatorFileError> {
+fn text(bytes: Vec<u8>) -> io::Result<String> {
     let text = String::from_utf8(bytes);
     let text = text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     match text.trim() {
-        "" => Err(OperatorFileError::Empty),
+        "" => Err(io::Error::other(EMPTY)),
         text => Ok(text.to_owned()),
     }
 }
@@ -105,7 +92,8 @@ mod tests {
     fn a_secret_is_its_owners_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
-        assert!(matches!(read_secret(&path), Err(OperatorFileError::Io(_))));
+        let missing = read_secret(&path).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         write(&path, " sk-1\n").unwrap();
         for (mode, is_taken) in [
             (0o600, true),
@@ -147,7 +135,7 @@ mod tests {
         for path in [dir.path(), &pipe, &link, device] {
             for read in [read, read_secret] {
                 let error = read(path).unwrap_err();
-                assert!(matches!(error, OperatorFileError::NotRegular), "{path:?}");
+                assert_eq!(error.to_string(), NOT_REGULAR, "{path:?}");
             }
         }
         let file = dir.path().join("file");

@@ -5,14 +5,13 @@
 //! redirects are not followed, and the environment's proxy variables are not read.
 
 use std::error::Error;
-use std::future::Future;
 use std::io;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use http_body_util::Full;
 use hyper::Uri;
 use hyper::body::Bytes;
@@ -42,34 +41,26 @@ pub(super) type HttpClient = Client<TimelyConnector, Full<Bytes>>;
 #[derive(Clone, Debug)]
 pub struct Roots(RootCertStore);
 
-/// No certificate authority can be trusted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoRoots {
-    /// The system has no certificates; the text says why, or nothing.
-    #[error("no certificates of authorities found{0}")]
-    Nowhere(String),
-    /// The file that `SSL_CERT_FILE` names, and why it gives none.
-    #[error("SSL_CERT_FILE: {0}: {1}")]
-    Named(String, String),
-}
-
 /// The most warnings about certificates that cannot be read.
 const WARNINGS_MAX: usize = 8;
 
 impl Roots {
     /// The system's certificates, or those that the variables `SSL_CERT_FILE` (`named_file`) and
     /// `SSL_CERT_DIR` name.
-    pub fn of_system(named_file: Option<&Path>) -> Result<Self, NoRoots> {
+    ///
+    /// # Errors
+    /// Why there are none, in words.
+    pub fn of_system(named_file: Option<&Path>) -> Result<Self, String> {
         if let Some(path) = named_file {
-            check_named(path).map_err(|why| NoRoots::Named(path.display().to_string(), why))?;
+            let named = check_named(path);
+            named.map_err(|why| format!("SSL_CERT_FILE: {}: {why}", path.display()))?;
         }
         let found = rustls_native_certs::load_native_certs();
         let roots = Self::of(found.certs);
         if roots.0.is_empty() {
             let first = found.errors.first();
-            return Err(NoRoots::Nowhere(
-                first.map_or_else(String::new, |error| format!(": {error}")),
-            ));
+            let why = first.map_or_else(String::new, |error| format!(": {error}"));
+            return Err(format!("no certificates of authorities found{why}"));
         }
         for error in found.errors.iter().take(WARNINGS_MAX) {
             tracing::warn!(%error, "some certificates of authorities are left out");
@@ -134,15 +125,12 @@ pub(super) fn connector(roots: Roots) -> Result<TimelyConnector, rustls::Error> 
 #[derive(Clone)]
 pub(super) struct TimelyConnector(HttpsConnector<HttpConnector>);
 
-type Connected = <HttpsConnector<HttpConnector> as Service<Uri>>::Response;
-type BoxError = Box<dyn Error + Send + Sync>;
-
 impl Service<Uri> for TimelyConnector {
-    type Response = Connected;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Connected, BoxError>> + Send>>;
+    type Response = <HttpsConnector<HttpConnector> as Service<Uri>>::Response;
+    type Error = Box<dyn Error + Send + Sync>;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.0.poll_ready(context)
     }
 

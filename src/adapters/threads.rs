@@ -60,14 +60,11 @@ pub fn check_threads() -> io::Result<()> {
     })
 }
 
-/// A job for [`run_within`].
-pub type Job<T> = Box<dyn FnOnce() -> T + Send>;
-
 /// Runs each job on its own thread and returns their results; a job that panics has none. Returns
 /// `None` at the `deadline` if a job is still running, which then goes on.
 pub fn run_within<T: Send + 'static, const N: usize>(
     deadline: Duration,
-    jobs: [Job<T>; N],
+    jobs: [Box<dyn FnOnce() -> T + Send>; N],
 ) -> io::Result<Option<Vec<T>>> {
     let (end, ended) = mpsc::channel();
     for job in jobs {
@@ -95,15 +92,16 @@ mod tests {
     fn a_job_that_does_not_end_is_not_waited_for() {
         let (hold, held) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();
-        let wait: Job<()> = Box::new(move || assert!(held.recv().is_err()));
-        let work: Job<()> = Box::new(move || tell.send(()).unwrap());
-        let ended = run_within(Duration::from_millis(50), [wait, work]);
+        let wait = move || assert!(held.recv().is_err());
+        let work = move || tell.send(()).unwrap();
+        let jobs: [Box<dyn FnOnce() + Send>; 2] = [Box::new(wait), Box::new(work)];
+        let ended = run_within(Duration::from_millis(50), jobs);
         assert_eq!(ended.unwrap(), None);
         assert_eq!(told.recv(), Ok(()));
         drop(hold);
-        let one: Job<u8> = Box::new(|| 1);
-        let panic: Job<u8> = Box::new(|| panic!("on purpose"));
-        let ended = run_within(Duration::from_secs(30), [one, panic]);
+        let panic = || panic!("on purpose");
+        let jobs: [Box<dyn FnOnce() -> u8 + Send>; 2] = [Box::new(|| 1), Box::new(panic)];
+        let ended = run_within(Duration::from_secs(30), jobs);
         assert_eq!(ended.unwrap(), Some(vec![1]));
     }
 

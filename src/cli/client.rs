@@ -20,7 +20,7 @@ use crate::config::Args;
 use crate::operator::operate;
 use crate::operator::operation::{Answer, Lines, Operation, OperatorRequest, json_lines};
 use crate::operator::socket::{
-    AnswerHead, Failure, FailureKind, RequestHead, read_head, read_lines, write_message,
+    AnswerHead, Failure, RequestHead, read_head, read_lines, write_message,
 };
 use crate::wiring::stores::{Stores, open_stopped};
 
@@ -180,11 +180,11 @@ fn connect(path: &Path) -> Result<Option<UnixStream>, CommandError> {
 }
 
 impl From<Failure> for CommandError {
-    fn from(Failure { kind, text }: Failure) -> Self {
-        match kind {
-            FailureKind::Unknown => other_version(text),
-            FailureKind::Input => Self::Input(text),
-            FailureKind::Failed => Self::Failed(text),
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Unknown(text) => other_version(text),
+            Failure::Input(text) => Self::Input(text),
+            Failure::Failed(text) => Self::Failed(text),
         }
     }
 }
@@ -193,6 +193,12 @@ fn broken_off(error: &io::Error) -> CommandError {
     CommandError::Failed(format!(
         "the connection to the service broke off before the command was done: {error}"
     ))
+}
+
+/// A member that every answer of this version has.
+pub(super) fn member<'a>(answer: &'a Value, name: &str) -> Result<&'a Value, CommandError> {
+    let missing = || other_version(format!("missing field `{name}`"));
+    answer.get(name).ok_or_else(missing)
 }
 
 fn other_version(what: impl std::fmt::Display) -> CommandError {

@@ -1,19 +1,17 @@
 //! Reads contacts from a file, CSV or JSON Lines, as the rows of an import. What cannot be read is named by
 //! its line.
 
-use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use csv::{ByteRecord, ReaderBuilder};
 use futures_util::{StreamExt as _, stream};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::adapters::part_file;
@@ -22,7 +20,7 @@ use crate::operator::import::ImportRow;
 use crate::operator::operation::{Lines, json_lines};
 
 use super::outcome::CommandError;
-use super::progress::Progress;
+use super::output::Progress;
 
 /// How much of a file is read at a time.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -63,22 +61,16 @@ impl From<csv::Error> for FileError {
     }
 }
 
-/// How reading a file ended: the names of the columns or members that were not read, or why it failed.
-type FileEnd = Arc<Mutex<Option<Result<Vec<String>, CommandError>>>>;
+/// How reading a file ended, once it has: the names of the columns or members that were not read, or why it
+/// failed.
+pub(super) struct ContactFileEnd(oneshot::Receiver<Result<Vec<String>, CommandError>>);
 
-/// A file that is being read.
-pub(super) struct ContactFile {
-    /// Each an [`ImportRow`].
-    pub(super) rows: Lines<io::Error>,
-    end: ContactFileEnd,
-}
-
-/// What is known once the rows are read.
-pub(super) struct ContactFileEnd(FileEnd);
-
-impl ContactFile {
-    /// Begins to read the file at `path`, `-` for standard input.
-    pub(super) async fn open(path: &Path, format: FileFormat) -> Result<Self, CommandError> {
+impl ContactFileEnd {
+    /// Begins to read the file at `path`, `-` for standard input. Returns its rows, each an [`ImportRow`].
+    pub(super) async fn open(
+        path: &Path,
+        format: FileFormat,
+    ) -> Result<(Lines<io::Error>, Self), CommandError> {
         const WHAT: &str = "Importing";
         let name = path.display().to_string();
         let unreadable =
@@ -93,8 +85,7 @@ impl ContactFile {
             (Box::new(file), Progress::of_bytes(WHAT, length))
         };
         let (sender, mut receiver) = mpsc::channel(PIECES_MAX);
-        let end = FileEnd::default();
-        let ended = Arc::clone(&end);
+        let (ended, end) = oneshot::channel();
         spawn_blocking(move || {
             let inner = without_byte_order_mark(inner).map_err(FileError::Io);
             let read =
@@ -104,34 +95,26 @@ impl ContactFile {
                 FileError::Header { .. } => CommandError::Input(error.to_string()),
             });
             let is_whole = read.is_ok();
-            *ended.lock() = Some(read);
+            // Fails only if nobody waits for the rows.
+            let _ = ended.send(read);
             if !is_whole {
                 // What was read so far is no whole file. Fails only if nobody reads it.
                 let _ = sender.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
             }
         });
         let rows = stream::poll_fn(move |context| receiver.poll_recv(context));
-        Ok(Self {
-            rows: rows.boxed(),
-            end: ContactFileEnd(end),
-        })
+        Ok((rows.boxed(), Self(end)))
     }
 
-    pub(super) fn into_parts(self) -> (Lines<io::Error>, ContactFileEnd) {
-        (self.rows, self.end)
-    }
-}
-
-impl ContactFileEnd {
     /// What the service `answered`, and the names of the columns or members that were not read.
     ///
     /// # Errors
     /// Why the file could not be read, before why the service failed.
     pub(super) fn of<T>(
-        self,
+        mut self,
         answered: Result<T, CommandError>,
     ) -> Result<(T, Vec<String>), CommandError> {
-        let ignored = self.0.lock().take().transpose()?;
+        let ignored = self.0.try_recv().ok().transpose()?;
         Ok((answered?, ignored.unwrap_or_default()))
     }
 }

@@ -11,17 +11,14 @@ use crate::adapters::part_file::PartFile;
 use crate::config::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, OutputForm, Period};
 use crate::domain::email::EmailAddress;
 use crate::operator::contact_csv;
-use crate::operator::contacts::{
-    COUNT, ContactRow, ContactsCounted, ErasureReport, FORGET, LIST, SHOW,
-};
+use crate::operator::contacts::{COUNT, ErasureReport, FORGET, LIST, SHOW};
 use crate::operator::import::{IMPORT, ImportReport};
 
-use super::client::Client;
-use super::contact_file::{ContactFile, FileFormat};
-use super::list::{Cell, ListColumn, list};
+use super::client::{Client, member};
+use super::contact_file::{ContactFileEnd, FileFormat};
+use super::list::{Cell, ListColumn, list, show_members};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, note, show, text};
-use super::progress::Progress;
+use super::output::{Output, Progress, grouped, note, show, text};
 use super::source::read_lines;
 
 /// The most columns of a file that are named.
@@ -36,33 +33,30 @@ const COLUMNS: [ListColumn; 3] = [
 /// Runs one of them.
 pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
-        ContactsCommand::List(args) => {
-            list(&LIST, period(args.period), &COLUMNS, args.form, client).await
+        ContactsCommand::List { period, form } => {
+            list(&LIST, params_of(period), &COLUMNS, form, client).await
         }
-        ContactsCommand::Count(args) => {
-            let counted: ContactsCounted = client.one(&COUNT, period(args.period)).await?;
-            show(args.form, &counted, |output| {
-                output.line(&counted.contacts.to_string())
-            })
+        ContactsCommand::Count { period, form } => {
+            let counted: Value = client.one(&COUNT, params_of(period)).await?;
+            let contacts = member(&counted, "contacts")?;
+            show(form, &counted, |output| output.line(&contacts.to_string()))
         }
         ContactsCommand::Export(args) => export(&args, client).await,
         ContactsCommand::Import(args) => import(&args, client).await,
-        ContactsCommand::Show(args) => {
-            let params = json!({"email": args.email.as_str()});
-            let contact: ContactRow = client.one(&SHOW, params).await?;
-            show(args.form, &contact, |output| {
-                output.fields(&[
-                    ("Address", &contact.email),
-                    ("Signed up", &contact.subscribed_at),
-                    ("Last seen", &contact.last_seen_at),
-                ])
-            })
+        ContactsCommand::Show { email, form } => {
+            let params = json!({"email": email.as_str()});
+            let members = [
+                ("Address", "email"),
+                ("Signed up", "subscribed_at"),
+                ("Last seen", "last_seen_at"),
+            ];
+            show_members(&SHOW, params, &members, form, client).await
         }
         ContactsCommand::Forget(args) => forget(args, client).await,
     }
 }
 
-fn period(period: Period) -> Value {
+fn params_of(period: Period) -> Value {
     let Period { since, until } = period;
     json!({
         "since": since.map(|it| it.to_rfc3339()),
@@ -77,7 +71,7 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
         Some(PartFile::create(&args.output, args.force).await?)
     };
     let format = format_of(args.format.as_deref(), &args.output);
-    let rows = client.rows(&LIST, period(args.period)).await?;
+    let rows = client.rows(&LIST, params_of(args.period)).await?;
     let header = (format == FileFormat::Csv).then(contact_csv::header);
     let header = header.map(|header| header.map_err(CommandError::from));
     let mut pieces = stream::iter(header).chain(rows);
@@ -111,7 +105,7 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
 
 async fn import(args: &ImportArgs, client: &Client) -> Result<Done, CommandError> {
     let format = format_of(args.format.as_deref(), &args.file);
-    let (rows, end) = ContactFile::open(&args.file, format).await?.into_parts();
+    let (rows, end) = ContactFileEnd::open(&args.file, format).await?;
     let params = json!({"unforget": args.unforget});
     let answered: Result<ImportReport, _> = client.send(&IMPORT, params, rows).await;
     let (mut report, ignored) = end.of(answered)?;

@@ -189,8 +189,7 @@ async fn reach(base_url: &str, args: &Args) -> Result<[ProbeAnswer; 2], Checked>
 }
 
 async fn ask(base: &str, header: Option<(&str, &str)>) -> Result<ProbeAnswer, String> {
-    let roots = wiring::roots(base).map_err(|error| error.to_string())?;
-    probe::get(&format!("{base}{HEALTH}"), header, roots).await
+    probe::get(&format!("{base}{HEALTH}"), header, wiring::roots(base)?).await
 }
 
 /// Whether two answers come from one process. The ids of its requests begin with a number that grows by
@@ -268,7 +267,7 @@ async fn webhook(args: &Args) -> Checked {
     let url = url.as_str();
     let connected = match wiring::roots(url) {
         Ok(roots) => probe::connect(url, roots).await,
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error),
     };
     match connected {
         Ok(()) => ok("its host accepts connections; nothing was posted"),

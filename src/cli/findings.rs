@@ -7,38 +7,23 @@ use crate::config::OutputForm;
 use super::outcome::{CommandError, Done};
 use super::output::Output;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CheckVerdict {
-    Ok,
-    Warning,
-    Failed,
-}
+const FAILED: &str = "failed";
 
-impl CheckVerdict {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-/// What a check found, in a line.
-pub(super) struct Checked(CheckVerdict, String);
+/// What a check found: its verdict, and why, in a line.
+pub(super) struct Checked(&'static str, String);
 
 pub(super) fn ok(text: impl Into<String>) -> Checked {
-    Checked(CheckVerdict::Ok, text.into())
+    Checked("ok", text.into())
 }
 
 /// Something that may be meant so. The text says what to do.
 pub(super) fn warning(text: impl Into<String>) -> Checked {
-    Checked(CheckVerdict::Warning, text.into())
+    Checked("warning", text.into())
 }
 
 /// Something that does not work. The text says what to do.
 pub(super) fn failed(text: impl Into<String>) -> Checked {
-    Checked(CheckVerdict::Failed, text.into())
+    Checked(FAILED, text.into())
 }
 
 /// What was found of each subject, in order.
@@ -58,17 +43,15 @@ impl Findings {
     ) -> Result<Done, CommandError> {
         let mut output = Output::new(form);
         for (subject, Checked(verdict, text)) in &self.0 {
-            let verdict = verdict.as_str();
-            match form.json {
-                true => output.json(&json!({
-                    "verdict": verdict, "subject": subject, "text": text,
-                }))?,
-                false => output.field(verdict, 7, &format!("{subject}: {text}"))?,
+            if form.json {
+                let value = json!({"verdict": verdict, "subject": subject, "text": text});
+                output.json(&value)?;
+            } else {
+                output.field(verdict, 7, &format!("{subject}: {text}"))?;
             }
         }
         output.flush()?;
-        let verdicts = self.0.iter().map(|(_, checked)| checked.0);
-        let failed = verdicts.filter(|verdict| *verdict == CheckVerdict::Failed);
+        let failed = self.0.iter().filter(|(_, checked)| checked.0 == FAILED);
         match failed.count() {
             0 => Ok(Done::Whole),
             1 => Err(error("one check failed, see above".to_owned())),

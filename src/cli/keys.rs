@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::config::{AgentsCommand, KeysCommand, NamedKeys};
-use crate::operator::agents::{self, AgentRevoked};
+use crate::operator::agents;
 use crate::operator::keys::{self, KeyAnswer};
 use crate::operator::operation::Operation;
 
 use super::client::Client;
-use super::list::{Cell, ListColumn, list};
+use super::list::{Cell, ListColumn, list, show_members};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, short_minute, show, text};
+use super::output::{Output, short_minute, text};
 use super::source::read_lines;
 
 const KEY_COLUMNS: [ListColumn; 5] = [
@@ -112,12 +112,8 @@ pub(super) async fn run_agents(
         }
         AgentsCommand::Revoke { client_id, form } => {
             let params = json!({"client_id": client_id});
-            let revoked: AgentRevoked = client.one(&agents::REVOKE, params).await?;
-            let fields = [
-                ("Client id", &*revoked.client_id),
-                ("Result", &*revoked.result),
-            ];
-            show(form, &revoked, |output| output.fields(&fields))
+            let members = [("Client id", "client_id"), ("Result", "result")];
+            show_members(&agents::REVOKE, params, &members, form, client).await
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::config::{LimitsCommand, ResetLimits, ShowLimits, Whose};
-use crate::operator::limits::{LimitsReset, PolicyRow, RESET, SHOW};
+use crate::config::{LimitsCommand, OutputForm, ResetLimits, Whose};
+use crate::operator::limits::{PolicyRow, RESET, SHOW};
 
 use super::client::Client;
+use super::list::show_members;
 use super::outcome::{CommandError, Done};
 use super::output::{self, Output, grouped, note, number, text};
 use super::source::read_lines;
@@ -13,15 +14,20 @@ use super::source::read_lines;
 /// Runs one of them.
 pub(super) async fn run(command: LimitsCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
-        LimitsCommand::Show(args) => show(args, client).await,
+        LimitsCommand::Show { top, whose, form } => show(top, whose, form, client).await,
         LimitsCommand::Reset(args) => reset(args, client).await,
     }
 }
 
-async fn show(args: ShowLimits, client: &Client) -> Result<Done, CommandError> {
-    let is_about_one = args.whose.ip.is_some() || args.whose.key.is_some();
-    let mut params = whose(args.whose).await?;
-    params.insert("top".to_owned(), json!(args.top));
+async fn show(
+    top: u16,
+    whose: Whose,
+    form: OutputForm,
+    client: &Client,
+) -> Result<Done, CommandError> {
+    let is_about_one = whose.ip.is_some() || whose.key.is_some();
+    let mut params = params_of(whose).await?;
+    params.insert("top".to_owned(), json!(top));
     let rows: Vec<PolicyRow> = client.one(&SHOW, params.into()).await?;
     if !client.is_running() {
         note(
@@ -29,7 +35,7 @@ async fn show(args: ShowLimits, client: &Client) -> Result<Done, CommandError> {
              of the service's flags",
         );
     }
-    output::show(args.form, &rows, |output| {
+    output::show(form, &rows, |output| {
         if is_about_one {
             print_clients(output, &rows, true)
         } else {
@@ -89,7 +95,7 @@ fn print_clients(
 }
 
 async fn reset(args: ResetLimits, client: &Client) -> Result<Done, CommandError> {
-    let mut params = whose(args.whose).await?;
+    let mut params = params_of(args.whose).await?;
     params.extend([
         (
             "policy".to_owned(),
@@ -98,15 +104,12 @@ async fn reset(args: ResetLimits, client: &Client) -> Result<Done, CommandError>
         ("client".to_owned(), json!(args.client)),
         ("all".to_owned(), json!(args.all)),
     ]);
-    let done: LimitsReset = client.one(&RESET, params.into()).await?;
-    let windows = grouped(done.windows as u64);
-    output::show(args.form, &done, |output| {
-        output.fields(&[("Windows forgotten", &windows)])
-    })
+    let members = [("Windows forgotten", "windows")];
+    show_members(&RESET, params.into(), &members, args.form, client).await
 }
 
 /// The parameters that name a client.
-async fn whose(whose: Whose) -> Result<Map<String, Value>, CommandError> {
+async fn params_of(whose: Whose) -> Result<Map<String, Value>, CommandError> {
     let key = match whose.key {
         Some(key) if key == "-" => {
             let lines = read_lines("-".as_ref()).await?;

@@ -1,4 +1,4 @@
-//! Printing what there is many of, as it arrives.
+//! Printing what operations answer, in columns or fields that are data: lists as they arrive, and single values.
 
 use futures_util::StreamExt as _;
 use serde_json::Value;
@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::config::OutputForm;
 use crate::operator::operation::Operation;
 
-use super::client::Client;
+use super::client::{self, Client};
 use super::outcome::{CommandError, Done};
-use super::output::{Output, short_minute, short_time};
+use super::output::{Output, grouped, short_minute, short_time, show};
 
 /// A column: its heading, the member of a row that it shows, its width, and how.
 pub(super) struct ListColumn(
@@ -71,4 +71,23 @@ pub(super) async fn list(
     }
     output.flush()?;
     Ok(Done::Whole)
+}
+
+/// Prints the one value that `operation` answers: as it is, or the members of these headings.
+pub(super) async fn show_members(
+    operation: &Operation,
+    params: Value,
+    members: &[(&str, &str)],
+    form: OutputForm,
+    client: &Client,
+) -> Result<Done, CommandError> {
+    let value: Value = client.one(operation, params).await?;
+    let mut fields = Vec::new();
+    for (heading, member) in members {
+        let found = client::member(&value, member)?;
+        let text = found.as_u64().map(grouped);
+        let text = text.or_else(|| found.as_str().map(str::to_owned));
+        fields.push((*heading, text.unwrap_or_default()));
+    }
+    show(form, &value, |output| output.fields(&fields))
 }

@@ -22,8 +22,7 @@ use crate::ports::{
 use crate::wiring::engines;
 
 use super::outcome::{CommandError, Done};
-use super::output::{Output, grouped, number, show, text};
-use super::progress::Progress;
+use super::output::{Output, Progress, grouped, number, show, text};
 use super::signals::StopSignals;
 
 /// What one of two copies had revoked or erased meanwhile, the other would bring back.
@@ -45,13 +44,15 @@ pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, Comma
     } = migration;
     let value = json!({"before": before, "after": after, "secret_replaced": secret_replaced});
     let before = before.map_or_else(|| "none".to_owned(), |it| format!("version {it}"));
-    let secret = match secret_replaced {
-        true => "the first of the file, in place of another",
-        false => "the first of the file",
+    let replaced = if secret_replaced {
+        ", in place of another"
+    } else {
+        ""
     };
+    let secret = format!("the first of the file{replaced}");
     let fields = [
-        ("Tables before", before.as_str()),
-        ("Tables now", &format!("version {after}")),
+        ("Tables before", before),
+        ("Tables now", format!("version {after}")),
         ("Secret", secret),
     ];
     show(form, &value, |output| output.fields(&fields))
@@ -110,22 +111,19 @@ async fn copy(
     store: &PostgresStore,
 ) -> Result<Totals, CommandError> {
     let progress = Progress::of_things("copying");
-    let contacts = ContactStore::list(ledger, None, None)
-        .await
-        .map_err(failed)?;
+    let contacts = ContactStore::list(ledger, None, None).await;
     let contacts = copy_pages(contacts, &progress, async |page| {
         store.copy_contacts(&page).await
     });
     let contacts = contacts.await?;
-    let keys = KeyIssuer::list(ledger).await.map_err(failed)?;
+    let keys = KeyIssuer::list(ledger).await;
     let keys = copy_pages(keys, &progress, async |page| store.copy_keys(&page).await).await?;
-    let revocations = RevocationList::list(ledger).await.map_err(failed)?;
+    let revocations = RevocationList::list(ledger).await;
     let revocations = copy_pages(revocations, &progress, async |page| {
         store.copy_revocations(&page).await
     });
     let revocations = revocations.await?;
-    let tombstones = ledger.tombstones().await.map_err(failed)?;
-    let tombstones = copy_pages(tombstones, &progress, async |page| {
+    let tombstones = copy_pages(ledger.tombstones().await, &progress, async |page| {
         store.copy_tombstones(&page).await
     });
     let tombstones = tombstones.await?;
@@ -144,12 +142,12 @@ async fn copy(
 
 /// Copies a list, [`BATCH_LEN`] values and more at a time.
 async fn copy_pages<T>(
-    mut pages: PageStream<T>,
+    listed: Result<PageStream<T>, StoreError>,
     progress: &Progress,
     copy: impl AsyncFn(Vec<T>) -> Result<(), StoreError>,
 ) -> Result<u64, CommandError> {
-    let mut count = 0;
-    let mut batch = Vec::new();
+    let mut pages = listed.map_err(failed)?;
+    let (mut count, mut batch) = (0, Vec::new());
     loop {
         let page = pages.next().await.transpose().map_err(failed)?;
         let is_last = page.is_none();

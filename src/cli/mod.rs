@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`serve`] | the service |
 //! | `client` | what answers commands: the running service, or this process |
-//! | `output`, `list`, `progress`, `outcome` | printing, and how commands end |
+//! | `output`, `list`, `outcome` | printing, and how commands end |
 //! | `source`, `contact_file`, `signals` | what commands read, and what ends them |
 //! | `admin`, `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each group of commands |
 //! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
@@ -26,7 +26,6 @@ mod list;
 mod migration;
 mod outcome;
 mod output;
-mod progress;
 pub mod serve;
 mod signals;
 mod source;
@@ -50,12 +49,14 @@ use self::signals::StopSignals;
 pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandError> {
     let dir = args.and_then(|args| args.data_dir.as_deref());
     match command {
-        Command::Status(form) => {
-            let work = async |client: &Client| status::run(form, dir, client).await;
+        Command::Status { watch, form } => {
+            let work = async |client: &Client| status::run(watch, form, dir, client).await;
             with_client(args, work).await
         }
-        Command::Backup(backup) => store::back_up(backup, ledger_dir(dir)?).await,
-        Command::Restore(restore) => store::restore(restore, ledger_dir(dir)?).await,
+        Command::Backup { file, force, form } => {
+            store::back_up(file, force, form, ledger_dir(dir)?).await
+        }
+        Command::Restore { file, form } => store::restore(&file, form, ledger_dir(dir)?).await,
         Command::Ledger(LedgerCommand::Verify(form)) => store::verify(form, ledger_dir(dir)?).await,
         Command::Ledger(LedgerCommand::Repair(form)) => store::repair(form, ledger_dir(dir)?).await,
         Command::Ledger(LedgerCommand::Compact(form)) => {

@@ -3,8 +3,7 @@
 use std::io;
 
 use crate::adapters::open_error::OpenError;
-use crate::wiring::engines::EngineError;
-use crate::wiring::stores::StoresError;
+use crate::wiring::StoresError;
 
 /// How a command ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,18 +50,10 @@ pub enum CommandError {
 impl From<StoresError> for CommandError {
     fn from(error: StoresError) -> Self {
         match error {
+            StoresError::Flag(line) => Self::Input(line),
+            StoresError::Database(_) => Self::Failed(error.to_string()),
             StoresError::DataDir(error) => Self::Open(error),
-            StoresError::Engine(error) => error.into(),
             StoresError::Thread(error) => Self::Io(error),
-        }
-    }
-}
-
-impl From<EngineError> for CommandError {
-    fn from(error: EngineError) -> Self {
-        match error {
-            EngineError::Flag(line) => Self::Input(line),
-            EngineError::Store(error) => Self::Failed(EngineError::Store(error).to_string()),
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Printing: for people, or as JSON.
+//! Printing: for people, or as JSON; and progress on standard error, if that is a terminal.
 
 use std::io::{self, BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::time::Duration;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use indicatif::HumanCount;
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::config::OutputForm;
@@ -58,11 +59,11 @@ impl Output {
     }
 
     /// Prints names and values, a line each.
-    pub(super) fn fields(&mut self, lines: &[(&str, &str)]) -> Result<(), CommandError> {
+    pub(super) fn fields(&mut self, lines: &[(&str, impl AsRef<str>)]) -> Result<(), CommandError> {
         let width = lines.iter().map(|(name, _)| name.len()).max();
         let width = width.unwrap_or_default();
         for (name, value) in lines {
-            self.field(name, width, value)?;
+            self.field(name, width, value.as_ref())?;
         }
         Ok(())
     }
@@ -74,14 +75,9 @@ impl Output {
         width: usize,
         value: &str,
     ) -> Result<(), CommandError> {
-        let folded;
-        let value = match io::stdout().is_terminal() {
-            true => {
-                folded = fold(value, width + 2);
-                &folded
-            }
-            false => value,
-        };
+        let is_terminal = io::stdout().is_terminal();
+        let folded = is_terminal.then(|| fold(value, width + 2));
+        let value = folded.as_deref().unwrap_or(value);
         self.line(&format!("{HEADING}{name:width$}{HEADING:#}  {value}"))
     }
 
@@ -155,9 +151,56 @@ pub(super) fn print(bytes: &[u8]) -> Result<Done, CommandError> {
 }
 
 fn unwritten(error: io::Error) -> CommandError {
-    match error.kind() == io::ErrorKind::BrokenPipe {
-        true => CommandError::OutputClosed,
-        false => CommandError::Failed(format!("cannot write to standard output: {error}")),
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return CommandError::OutputClosed;
+    }
+    CommandError::Failed(format!("cannot write to standard output: {error}"))
+}
+
+/// A bar. Dropping it removes it from the terminal.
+#[derive(Clone, Debug)]
+pub(super) struct Progress(ProgressBar);
+
+impl Progress {
+    /// A bar of `total` bytes; if that is unknown, it only counts.
+    pub(super) fn of_bytes(what: &'static str, total: Option<u64>) -> Self {
+        match total {
+            Some(total) => Self::new(
+                ProgressBar::new(total),
+                what,
+                "{msg} [{bar:30}] {bytes}/{total_bytes}, {eta} left",
+            ),
+            None => Self::new(ProgressBar::no_length(), what, "{msg} {spinner} {bytes}"),
+        }
+    }
+
+    /// Counts things, of which nobody knows how many there are.
+    pub(super) fn of_things(what: &'static str) -> Self {
+        let template = "{msg} {spinner} {human_pos}, {per_sec}";
+        Self::new(ProgressBar::no_length(), what, template)
+    }
+
+    fn new(bar: ProgressBar, what: &'static str, template: &str) -> Self {
+        // The usual style is used if the template has an error.
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Self(bar)
+    }
+
+    /// Advances it.
+    pub(super) fn advance(&self, number: usize) {
+        self.0.inc(number as u64);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -32,12 +32,11 @@ use crate::metrics::Metrics;
 use crate::operator::page::AdminPage;
 use crate::operator::page::web::serve_web;
 use crate::operator::sessions::Sessions;
-use crate::operator::socket::{CommandService, serve_socket};
+use crate::operator::socket::serve_socket;
 use crate::ports::Entropy as _;
 use crate::site::Site;
-use crate::wiring;
-use crate::wiring::engines::EngineError;
-use crate::wiring::stores::{Stores, StoresError, WindowsFor};
+use crate::wiring::stores::{Stores, WindowsFor};
+use crate::wiring::{self, StoresError};
 
 use super::signals::StopSignals;
 
@@ -101,7 +100,7 @@ pub async fn serve_until_stopped(
     let windows = WindowsFor::Service(&settings.policies);
     let ports = stores.open(args, windows, &metrics).await;
     let ports = match ports {
-        Err(StoresError::Engine(EngineError::Flag(line))) => return Err(ServeError::Flag(line)),
+        Err(StoresError::Flag(line)) => return Err(ServeError::Flag(line)),
         opened => opened?,
     };
     let fallback = wiring::model_fallback(args, &site);
@@ -189,11 +188,14 @@ impl AdminSide {
         }
         if let Some(socket) = &socket {
             let listener = UnixListener::from_std(socket.listener()?)?;
-            let service = CommandService {
-                app: Arc::clone(app),
+            let app = Arc::clone(app);
+            tokio::spawn(serve_socket(
+                listener,
+                user_id(),
+                app,
                 sessions,
-            };
-            tokio::spawn(serve_socket(listener, user_id(), service, stop.clone()));
+                stop.clone(),
+            ));
         }
         Ok(Self {
             _socket: socket,

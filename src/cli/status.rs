@@ -7,7 +7,7 @@ use indicatif::HumanBytes;
 use tokio::time::sleep;
 
 use crate::adapters::data_dir::sizes;
-use crate::config::StatusArgs;
+use crate::config::OutputForm;
 use crate::operator::status::{CountRow, FileSize, HourRow, SHOW, ServiceStatus, StatusReport};
 
 use super::client::Client;
@@ -21,26 +21,27 @@ const BAR_CHARS: u64 = 24;
 /// Erases a terminal.
 const ERASE: &str = "\x1b[H\x1b[2J";
 
-/// Shows the status of the service, and what there is in `data_dir`.
+/// Shows the status of the service, `watch` until the command is stopped, and what there is in `data_dir`.
 pub(super) async fn run(
-    args: StatusArgs,
+    watch: bool,
+    form: OutputForm,
     data_dir: Option<&Path>,
     client: &Client,
 ) -> Result<Done, CommandError> {
-    let mut output = Output::new(args.form);
+    let mut output = Output::new(form);
     loop {
         let report = report(data_dir, client).await?;
         if output.is_json {
             output.json(&report)?;
         } else {
-            if args.watch {
+            if watch {
                 output.bytes(ERASE.as_bytes())?;
             }
             print(&mut output, &report)?;
         }
         output.flush()?;
         // While the command itself has a stopped directory open, no service could start on it.
-        if !args.watch || !report.is_running {
+        if !watch || !report.is_running {
             return Ok(Done::Whole);
         }
         sleep(PAUSE).await;
@@ -105,7 +106,7 @@ fn print_service(
     let error = service.last_error.as_ref();
     let error = error.map(|it| format!("{} {}", short_time(&it.at), it.text));
     output.fields(&[
-        ("Service", &runs),
+        ("Service", &*runs),
         ("Version", version),
         ("Stores", stores),
         ("Requests", &counts(&service.requests)),
@@ -127,10 +128,10 @@ fn counts(rows: &[CountRow]) -> String {
     let rows: Vec<_> = rows
         .map(|row| format!("{} {}", row.name, grouped(row.count)))
         .collect();
-    match rows.is_empty() {
-        true => "none".to_owned(),
-        false => rows.join(", "),
+    if rows.is_empty() {
+        return "none".to_owned();
     }
+    rows.join(", ")
 }
 
 /// Prints a bar chart of sign-ups and chats.

@@ -1,17 +1,16 @@
 //! Commands about the data directory as a whole. Most of them work on its files, and do not ask the service.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use indicatif::HumanBytes;
-use serde::Serialize;
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
 use crate::adapters::backup::{self, Written};
 use crate::adapters::ledger::{repair_ledger, verify_ledger};
 use crate::adapters::part_file;
-use crate::config::{BackupArgs, OutputForm, RestoreArgs};
+use crate::config::OutputForm;
 use crate::operator::ledger::{COMPACT, CompactionReport};
 
 use super::client::Client;
@@ -19,8 +18,12 @@ use super::outcome::{CommandError, Done};
 use super::output::{grouped, show};
 
 /// Backs `data_dir` up.
-pub(super) async fn back_up(args: BackupArgs, data_dir: &Path) -> Result<Done, CommandError> {
-    let BackupArgs { file, force, form } = args;
+pub(super) async fn back_up(
+    file: PathBuf,
+    force: bool,
+    form: OutputForm,
+    data_dir: &Path,
+) -> Result<Done, CommandError> {
     let path = data_dir.to_owned();
     if file == Path::new("-") {
         blocking(move || backup::write(&path, std::io::stdout().lock())).await?;
@@ -37,17 +40,20 @@ pub(super) async fn back_up(args: BackupArgs, data_dir: &Path) -> Result<Done, C
         ("Entries", grouped(entries)),
         ("Size", HumanBytes(bytes).to_string()),
     ];
-    print(form, &value, &fields)
+    show(form, &value, |output| output.fields(&fields))
 }
 
 /// Restores `data_dir` from a backup.
-pub(super) async fn restore(args: RestoreArgs, data_dir: &Path) -> Result<Done, CommandError> {
-    let RestoreArgs { file, form } = args;
+pub(super) async fn restore(
+    file: &Path,
+    form: OutputForm,
+    data_dir: &Path,
+) -> Result<Done, CommandError> {
     let path = data_dir.to_owned();
     let restored = if file == Path::new("-") {
         blocking(move || backup::restore(&path, std::io::stdin().lock())).await?
     } else {
-        let opened = part_file::open(&file).await.map_err(|error| {
+        let opened = part_file::open(file).await.map_err(|error| {
             CommandError::Failed(format!("cannot read {}: {error}", file.display()))
         })?;
         let file = opened.0.into_std().await;
@@ -57,7 +63,7 @@ pub(super) async fn restore(args: RestoreArgs, data_dir: &Path) -> Result<Done, 
         ("Entries", grouped(restored.entries)),
         ("Files", restored.files.join(", ")),
     ];
-    print(form, &restored, &fields)
+    show(form, &restored, |output| output.fields(&fields))
 }
 
 /// Verifies the ledger in `data_dir`.
@@ -73,7 +79,7 @@ pub(super) async fn verify(form: OutputForm, data_dir: &Path) -> Result<Done, Co
         ("Size", HumanBytes(report.bytes).to_string()),
         ("Bad lines", grouped(report.bad_lines)),
     ];
-    print(form, &report, &fields)?;
+    show(form, &report, |output| output.fields(&fields))?;
     match report.damage {
         None => Ok(Done::Whole),
         Some(damage) => Err(CommandError::Failed(damage)),
@@ -85,14 +91,15 @@ pub(super) async fn repair(form: OutputForm, data_dir: &Path) -> Result<Done, Co
     let path = data_dir.to_owned();
     let Some(repair) = blocking(move || repair_ledger(&path)).await? else {
         let fields = [("Result", "nothing is damaged".to_owned())];
-        return print(form, &json!({"damage": null}), &fields);
+        let value = json!({"damage": null});
+        return show(form, &value, |output| output.fields(&fields));
     };
     let fields = [
         ("Damage", repair.damage.clone()),
         ("Kept as it was", repair.kept.display().to_string()),
         ("Entries that stay", grouped(repair.entries)),
     ];
-    print(form, &repair, &fields)
+    show(form, &repair, |output| output.fields(&fields))
 }
 
 /// Has the ledger compacted.
@@ -113,7 +120,7 @@ pub(super) async fn compact(form: OutputForm, client: &Client) -> Result<Done, C
         ),
         ("Size", change(size(bytes_before), size(bytes_after))),
     ];
-    print(form, &report, &fields)
+    show(form, &report, |output| output.fields(&fields))
 }
 
 /// Runs work that blocks. A signal does not wait for it.
@@ -123,16 +130,4 @@ async fn blocking<T: Send + 'static, E: Display + Send + 'static>(
     let done = spawn_blocking(work).await;
     let done = done.map_err(|error| CommandError::Failed(error.to_string()))?;
     done.map_err(|error| CommandError::Failed(error.to_string()))
-}
-
-fn print(
-    form: OutputForm,
-    value: &impl Serialize,
-    fields: &[(&str, String)],
-) -> Result<Done, CommandError> {
-    let fields: Vec<_> = fields
-        .iter()
-        .map(|(name, it)| (*name, it.as_str()))
-        .collect();
-    show(form, value, |output| output.fields(&fields))
 }

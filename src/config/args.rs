@@ -110,8 +110,8 @@ pub struct Args {
         long,
         value_name = "WHO",
         default_value = "same-client",
-        value_parser = PossibleValuesParser::new(["never", "same-client", "always"])
-            .try_map(|word| values::reveal_existing(&word))
+        value_parser = PossibleValuesParser::new(RevealExisting::ALL.map(RevealExisting::as_str))
+            .try_map(|word| RevealExisting::from_name(&word).ok_or("must be one of these"))
     )]
     pub(super) reveal_existing: RevealExisting,
 

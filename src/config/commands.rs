@@ -4,21 +4,18 @@ mod contacts;
 mod form;
 mod keys;
 mod limits;
-mod store;
 
-use clap::Subcommand;
+use std::path::PathBuf;
 
-pub use self::contacts::{
-    ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, ListArgs, Period, ShowArgs,
-};
+use clap::{Subcommand, ValueEnum};
+
+pub use self::contacts::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, Period};
 pub use self::form::OutputForm;
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
-pub use self::limits::{LimitsCommand, ResetLimits, ShowLimits, Whose};
-pub use self::store::{BackupArgs, LedgerCommand, RestoreArgs};
+pub use self::limits::{LimitsCommand, ResetLimits, Whose};
 
 use super::generated::Shell;
 use super::given::GivenFlag;
-use super::handbook::Topic;
 
 /// A command of the operator, who may run it while the service runs on the data directory or while it
 /// does not.
@@ -30,7 +27,15 @@ pub enum Command {
   landing-api status
   landing-api status --watch
   landing-api status --json | jq .service.requests")]
-    Status(StatusArgs),
+    Status {
+        /// Show it anew every two seconds, until Ctrl-C
+        #[arg(long)]
+        watch: bool,
+
+        /// How to print it.
+        #[command(flatten)]
+        form: OutputForm,
+    },
 
     /// The newsletter's contacts: list, export, import, erase
     #[command(subcommand)]
@@ -54,14 +59,34 @@ pub enum Command {
   landing-api backup - | ssh elsewhere 'cat > landing.tar'
 
 It holds the addresses and the secret: keep it private.")]
-    Backup(BackupArgs),
+    Backup {
+        /// File to write; - is standard output
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+
+        /// Replace FILE if it exists
+        #[arg(long)]
+        force: bool,
+
+        /// How to print the result.
+        #[command(flatten)]
+        form: OutputForm,
+    },
 
     /// Restore a backup into a data directory that has no ledger
     #[command(after_help = "Examples:
   landing-api restore landing.tar --data-dir ./restored
 
 The backup is verified first. What is not as it was written is not restored.")]
-    Restore(RestoreArgs),
+    Restore {
+        /// File to read; - is standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+
+        /// How to print the result.
+        #[command(flatten)]
+        form: OutputForm,
+    },
 
     /// The ledger: verify, repair, compact
     #[command(subcommand)]
@@ -162,14 +187,70 @@ pub enum AdminCommand {
     Link(OutputForm),
 }
 
-/// How to show the status.
-#[derive(Clone, Copy, Debug, clap::Args)]
-pub struct StatusArgs {
-    /// Show it anew every two seconds, until Ctrl-C
-    #[arg(long)]
-    pub watch: bool,
+/// A command about the ledger.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LedgerCommand {
+    /// Verify every line of the ledger; a service may run on it
+    #[command(after_help = "Examples:
+  landing-api ledger verify
 
-    /// How to print it.
-    #[command(flatten)]
-    pub form: OutputForm,
+Exit status 1: it is damaged. The error says what to do.")]
+    Verify(OutputForm),
+
+    /// Give up what is damaged in the ledger and keep all else, while no service runs
+    #[command(after_help = "Examples:
+  landing-api ledger repair
+
+The file as it was is kept as ledger.damaged.1, or with a higher number.")]
+    Repair(OutputForm),
+
+    /// Write the ledger anew without what no longer counts
+    #[command(after_help = "Examples:
+  landing-api ledger compact
+
+The service does this by itself when it is worth it.")]
+    Compact(OutputForm),
+}
+
+/// A file of the handbook.
+// A variant's doc comment is its line in the list of topics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Topic {
+    /// Packages, systemd, containers, proxies, the first contact
+    Install,
+    /// Flags, status, log, metrics, admin page, backup, upgrades
+    Operate,
+    /// List, export, import, erase, pass on
+    Contacts,
+    /// Every rate limit, who is counted, and how to look and reset
+    Limits,
+    /// A language model of your own, streaming
+    Model,
+    /// Documents, pages of your own, calls from other sites
+    Site,
+    /// Keys, registration, the MCP server
+    Agents,
+    /// PostgreSQL and Redis, what is promised, moving there
+    SeveralNodes,
+    /// What several nodes carry, and where that ends
+    Scale,
+    /// What was measured, and how
+    Benchmarks,
+    /// The source, and its checks
+    Architecture,
+    /// An endpoint, an error code, a policy, a flag, a command
+    HowToAdd,
+}
+
+impl Topic {
+    /// Every topic's name, and what it is about.
+    pub fn list() -> impl Iterator<Item = (String, String)> {
+        let values = Self::value_variants().iter();
+        values
+            .filter_map(ValueEnum::to_possible_value)
+            .map(|value| {
+                let about = value.get_help().map(ToString::to_string);
+                (value.get_name().to_owned(), about.unwrap_or_default())
+            })
+    }
 }

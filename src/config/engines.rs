@@ -89,11 +89,6 @@ pub struct EngineArgs {
 }
 
 impl EngineArgs {
-    /// Whether a node needs no data directory, because everything is in engines.
-    pub const fn need_no_data_dir(&self) -> bool {
-        self.store.is_some() && self.limits.is_some()
-    }
-
     /// Checks that what belongs together is there.
     ///
     /// # Errors

@@ -7,8 +7,6 @@ mod commands;
 mod engines;
 mod generated;
 mod given;
-mod handbook;
-mod help;
 mod values;
 
 use std::ffi::OsString;
@@ -22,8 +20,28 @@ pub use commands::*;
 pub use engines::{EngineArgs, EngineUrl};
 pub use generated::Shell;
 pub use given::GivenFlag;
-pub use handbook::Topic;
 pub use values::{ModelParams, WebhookUrl};
+
+/// The end of the help.
+const AFTER_HELP: &str = "Examples:
+  landing-api --data-dir ./var                       serve
+  landing-api status --data-dir ./var                look at the service
+  landing-api contacts export -o contacts.csv --data-dir ./var
+  landing-api handbook operate                       read on
+
+Commands find the data directory by --data-dir or LANDING_DATA_DIR. They ask the
+service that runs on it, or open it themselves if none does. With --store and
+--secret-file they work on the database that several nodes share.
+
+Exit status:
+  0  done
+  1  it could not be done
+  2  a flag or an input on the command line is wrong
+  3  done in part: bad rows or unknown names, which the output tells
+  130  interrupted";
+
+/// The widest help, in characters.
+const HELP_WIDTH: usize = 80;
 
 /// What the command line asks for.
 #[derive(Clone, Debug)]
@@ -62,18 +80,14 @@ impl Invocation {
             let checked = args.check();
             checked.map_err(|(kind, text)| command().error(kind, text))?;
             let is_operating = matches.subcommand().is_some();
-            let needs_none = match is_operating {
-                true => args.engines.store.is_some(),
-                false => args.engines.need_no_data_dir(),
-            };
-            if args.data_dir.is_none() && !needs_none {
-                let missing = match args.engines.store.is_some() {
-                    true => {
-                        "where are the rate limits? Give --limits URL, or --data-dir DIR for one node"
-                    }
-                    false => {
-                        "where is the data directory? Give --data-dir DIR, or set LANDING_DATA_DIR"
-                    }
+            let has_store = args.engines.store.is_some();
+            // Only the service has to know where requests are counted.
+            let has_limits = is_operating || args.engines.limits.is_some();
+            if args.data_dir.is_none() && !(has_store && has_limits) {
+                let missing = if has_store {
+                    "where are the rate limits? Give --limits URL, or --data-dir DIR for one node"
+                } else {
+                    "where is the data directory? Give --data-dir DIR, or set LANDING_DATA_DIR"
                 };
                 return Err(command().error(ErrorKind::MissingRequiredArgument, missing));
             }
@@ -130,7 +144,9 @@ fn command() -> clap::Command {
         with_flags
     };
     let commands = Command::augment_subcommands(flags.clone().mut_args(with_variable));
-    help::lay_out(keep_text(commands, &flags))
+    keep_text(commands, &flags)
+        .max_term_width(HELP_WIDTH)
+        .after_help(AFTER_HELP)
         .mut_subcommand("check", with_flags)
         .mut_subcommand("doctor", with_flags)
         .mut_subcommand("systemd", |command| {

@@ -8,7 +8,6 @@ use ipnet::{IpNet, Ipv4Net};
 use serde_json::Value;
 use url::{Host, Url};
 
-use crate::domain::contact::RevealExisting;
 use crate::domain::macros::hidden;
 use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::time::{DAY_MS, Timestamp, parse_duration_ms};
@@ -249,15 +248,6 @@ pub(super) fn up_to_a_minute(text: &str) -> Result<Duration, String> {
 fn time_ms(text: &str, range_ms: RangeInclusive<u64>, words: &str) -> Result<u64, String> {
     let time_ms = parse_duration_ms(text).filter(|it| range_ms.contains(it));
     time_ms.ok_or_else(|| format!("must be {words}"))
-}
-
-pub(super) fn reveal_existing(text: &str) -> Result<RevealExisting, String> {
-    match text {
-        "never" => Ok(RevealExisting::Never),
-        "same-client" => Ok(RevealExisting::SameClient),
-        "always" => Ok(RevealExisting::Always),
-        _ => Err("must be never, same-client or always".to_owned()),
-    }
 }
 
 /// One or more of `KEY=JSON`. The JSON may span lines; the next key begins on the line after its end.

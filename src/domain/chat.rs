@@ -1,5 +1,6 @@
 //! A conversation with the landing assistant, as the client states it.
 
+use super::macros::names;
 use super::text::Text;
 
 /// The most turns of a request.
@@ -8,23 +9,13 @@ pub const MESSAGES_MAX: usize = 12;
 /// The text of a turn: 1 to 2000 Unicode scalar values.
 pub type Content = Text<2000>;
 
-/// The author of a turn. The client states it, so an `Assistant` turn proves nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The visitor.
-    User,
-    /// The assistant, as the client claims.
-    Assistant,
-}
-
-impl Role {
-    /// The role of this name, if there is one.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "user" => Some(Self::User),
-            "assistant" => Some(Self::Assistant),
-            _ => None,
-        }
+names! {
+    /// The author of a turn. The client states it, so an `Assistant` turn proves nothing.
+    pub enum Role {
+        /// The visitor.
+        User => "user",
+        /// The assistant, as the client claims.
+        Assistant => "assistant",
     }
 }
 

@@ -2,7 +2,8 @@
 
 use arrayvec::ArrayVec;
 
-use super::email::{EmailAddress, EmailError};
+use super::email::EmailAddress;
+use super::macros::names;
 use super::time::Timestamp;
 
 /// How far the clock of another service may be ahead: a day, which also covers a wrong time zone.
@@ -129,39 +130,26 @@ pub struct ImportedContact {
     pub subscribed_at: Timestamp,
 }
 
-/// Why a row cannot be imported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ImportRowError {
-    /// The address is none.
-    #[error("the address {0}")]
-    Email(#[from] EmailError),
-    /// The time is none.
-    #[error("the time of sign-up must be like 2026-01-31T12:00:00Z or 2026-01-31")]
-    Time,
-    /// The time is in the future.
-    #[error("the time of sign-up is in the future")]
-    Future,
-}
+// Why the time of a row cannot be taken.
+const BAD_TIME: &str = "the time of sign-up must be like 2026-01-31T12:00:00Z or 2026-01-31";
+const FUTURE: &str = "the time of sign-up is in the future";
 
 impl ImportedContact {
     /// Parses a row. White space around its parts is ignored. Without a time, the contact was signed up
     /// `now`.
     ///
     /// # Errors
-    /// [`ImportRowError`] when the address or the time cannot be taken.
-    pub fn parse(
-        email: &str,
-        subscribed_at: Option<&str>,
-        now: Timestamp,
-    ) -> Result<Self, ImportRowError> {
-        let email = EmailAddress::parse(email.trim())?;
+    /// Why the address or the time cannot be taken, in words that do not repeat them.
+    pub fn parse(email: &str, subscribed_at: Option<&str>, now: Timestamp) -> Result<Self, String> {
+        let email = EmailAddress::parse(email.trim());
+        let email = email.map_err(|error| format!("the address {error}"))?;
         let subscribed_at = subscribed_at.map(str::trim).filter(|text| !text.is_empty());
         let subscribed_at = match subscribed_at {
-            Some(text) => Timestamp::parse(text).ok_or(ImportRowError::Time)?,
+            Some(text) => Timestamp::parse(text).ok_or(BAD_TIME)?,
             None => now,
         };
         if subscribed_at > now.plus_ms(CLOCK_ERROR_MS) {
-            return Err(ImportRowError::Future);
+            return Err(FUTURE.to_owned());
         }
         Ok(Self {
             email,
@@ -209,19 +197,21 @@ pub struct Remainder {
     pub reason: String,
 }
 
-/// Who learns that an address was signed up before. Others get the same answer as for a new address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RevealExisting {
-    /// Nobody.
-    Never,
-    /// The last four clients that signed it up.
-    SameClient,
-    /// Everybody.
-    Always,
+names! {
+    /// Who learns that an address was signed up before. Others get the same answer as for a new address.
+    pub enum RevealExisting {
+        /// Nobody.
+        Never => "never",
+        /// The last four clients that signed it up.
+        SameClient => "same-client",
+        /// Everybody.
+        Always => "always",
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::email::EmailError;
     use super::*;
 
     #[test]
@@ -240,10 +230,10 @@ mod tests {
             (Some(" 2026-01-31 "), Ok(1_769_817_600_000)),
             (Some("2026-01-31T00:00:00+01:00"), Ok(1_769_814_000_000)),
             (Some("2027-01-16T07:00:00Z"), Ok(1_800_082_800_000)),
-            (Some("2027-01-16T09:00:00Z"), Err(ImportRowError::Future)),
-            (Some("9999-01-01"), Err(ImportRowError::Future)),
-            (Some("1969-12-31"), Err(ImportRowError::Time)),
-            (Some("yesterday"), Err(ImportRowError::Time)),
+            (Some("2027-01-16T09:00:00Z"), Err(FUTURE.to_owned())),
+            (Some("9999-01-01"), Err(FUTURE.to_owned())),
+            (Some("1969-12-31"), Err(BAD_TIME.to_owned())),
+            (Some("yesterday"), Err(BAD_TIME.to_owned())),
         ] {
             assert_eq!(at(parse(email, time)), expected, "{time:?}");
         }
@@ -253,7 +243,7 @@ mod tests {
             ("=1+1", EmailError::Malformed),
             ("ada@example.com,bob@example.com", EmailError::Malformed),
         ] {
-            assert_eq!(parse(email, None), Err(ImportRowError::Email(error)));
+            assert_eq!(parse(email, None), Err(format!("the address {error}")));
         }
         assert!(parse(" ada@example.com ", None).is_ok());
     }

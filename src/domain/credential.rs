@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use super::macros::{hidden, names};
 use super::text::Label;
 use super::time::Timestamp;
 
@@ -21,11 +22,6 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 /// An API key with valid form and check digits. It may be unknown, expired or revoked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
-
-/// The text is not an API key: wrong prefix, length, alphabet or check digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not an API key of this service, or mistyped")]
-pub struct ApiKeyError;
 
 impl ApiKey {
     /// Creates a key from random bytes drawn with `fill`, which overwrites the whole buffer.
@@ -54,21 +50,16 @@ impl ApiKey {
         Ok(Self(key))
     }
 
-    /// Reads a key and verifies its check digits.
-    ///
-    /// # Errors
-    /// [`ApiKeyError`] for anything that [`ApiKey::mint`] cannot return.
-    pub fn parse(text: &str) -> Result<Self, ApiKeyError> {
-        let is_base62 = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let body = text.strip_prefix(PREFIX).ok_or(ApiKeyError)?;
-        if text.len() != KEY_LEN || !is_base62(body) {
-            return Err(ApiKeyError);
+    /// Reads a key and verifies its check digits. `None` for anything that [`ApiKey::mint`] cannot return:
+    /// another prefix, length or alphabet, or wrong check digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let body = text.strip_prefix(PREFIX)?;
+        let is_base62 = body.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if text.len() != KEY_LEN || !is_base62 {
+            return None;
         }
         let (checked, check) = text.split_at(KEY_LEN - CHECK_LEN);
-        if check_digits(checked) != check {
-            return Err(ApiKeyError);
-        }
-        Ok(Self(text.to_owned()))
+        (check_digits(checked) == check).then(|| Self(text.to_owned()))
     }
 
     /// The key itself, for the response that issues it.
@@ -119,11 +110,7 @@ impl Fingerprint {
     }
 }
 
-impl fmt::Debug for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fingerprint(..)")
-    }
-}
+hidden!(Fingerprint);
 
 /// A key's public id: the 8 characters after `lak_`. It names the key to people and proves nothing. Two
 /// keys may have the same one, which is as likely as two equal numbers of 47 bits.
@@ -159,21 +146,11 @@ pub enum KeyName {
     Whole(ApiKey),
 }
 
-/// The text names no key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a key: give the 8 characters after lak_, or the whole key")]
-pub struct KeyNameError;
-
 impl KeyName {
-    /// Reads an id or a whole key.
-    ///
-    /// # Errors
-    /// [`KeyNameError`] when it is neither.
-    pub fn parse(text: &str) -> Result<Self, KeyNameError> {
-        if let Ok(key) = ApiKey::parse(text) {
-            return Ok(Self::Whole(key));
-        }
-        KeyId::parse(text).map(Self::Public).ok_or(KeyNameError)
+    /// Reads an id or a whole key. `None` if the text is neither.
+    pub fn parse(text: &str) -> Option<Self> {
+        let whole = ApiKey::parse(text).map(Self::Whole);
+        whole.or_else(|| KeyId::parse(text).map(Self::Public))
     }
 
     /// Whether it names this key.
@@ -226,15 +203,16 @@ impl KeyRecord {
     }
 }
 
-/// What has become of an issued key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyState {
-    /// It is accepted.
-    Active,
-    /// It was not revoked, and is refused because its time is over.
-    Expired,
-    /// It was revoked, and is refused.
-    Revoked,
+names! {
+    /// What has become of an issued key.
+    pub enum KeyState {
+        /// It is accepted.
+        Active => "active",
+        /// It was not revoked, and is refused because its time is over.
+        Expired => "expired",
+        /// It was revoked, and is refused.
+        Revoked => "revoked",
+    }
 }
 
 /// `byte` as a base62 character. `None` for the few values that would favour some characters.
@@ -287,7 +265,7 @@ mod tests {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric())
         );
-        assert_eq!(ApiKey::parse(key.expose()), Ok(key));
+        assert_eq!(ApiKey::parse(key.expose()), Some(key));
     }
 
     #[test]
@@ -306,7 +284,7 @@ mod tests {
             let mut bytes = key.expose().as_bytes().to_vec();
             bytes[position] = if bytes[position] == b'x' { b'y' } else { b'x' };
             let changed = String::from_utf8(bytes).unwrap();
-            assert_eq!(ApiKey::parse(&changed), Err(ApiKeyError), "{position}");
+            assert_eq!(ApiKey::parse(&changed), None, "{position}");
         }
     }
 
@@ -324,7 +302,7 @@ mod tests {
             good.to_uppercase(),
             "é".repeat(20),
         ] {
-            assert_eq!(ApiKey::parse(&bad), Err(ApiKeyError), "{bad}");
+            assert_eq!(ApiKey::parse(&bad), None, "{bad}");
         }
     }
 
@@ -374,7 +352,7 @@ mod tests {
             &key[..39],
             &key.to_uppercase(),
         ] {
-            assert_eq!(KeyName::parse(bad), Err(KeyNameError), "{bad}");
+            assert_eq!(KeyName::parse(bad), None, "{bad}");
         }
     }
 

@@ -61,39 +61,35 @@ pub struct SharedSecret {
     other: Option<Secret>,
 }
 
-/// A secret's file holds something else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "holds no secret: it must have a line of 64 hexadecimal digits, as `openssl rand -hex 32` makes them, \
-     and may have a second one, or be a copy of a data directory's file `secret`"
-)]
-pub struct SharedSecretError;
+/// Why a file holds no secret.
+const NO_SECRET: &str = "holds no secret: it must have a line of 64 hexadecimal digits, as \
+     `openssl rand -hex 32` makes them, and may have a second one, or be a copy of a data directory's file \
+     `secret`";
 
 impl SharedSecret {
     /// Parses a secret's file: one or two lines of 64 hexadecimal digits, the current secret first; or the
     /// 32 bytes of a data directory's secret.
     ///
     /// # Errors
-    /// [`SharedSecretError`] when it is neither.
-    pub fn parse(bytes: &[u8]) -> Result<Self, SharedSecretError> {
+    /// When it is neither, in words.
+    pub fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
         // 32 random bytes are never all printable; 32 letters are no secret.
         let is_typed = bytes.iter().all(u8::is_ascii_graphic);
         if let (false, Ok(bytes)) = (is_typed, bytes.try_into()) {
             let (current, other) = (Secret::new(bytes), None);
             return Ok(Self { current, other });
         }
-        let text = str::from_utf8(bytes).map_err(|_binary| SharedSecretError)?;
+        let text = str::from_utf8(bytes).map_err(|_binary| NO_SECRET)?;
         let mut lines = text.split_ascii_whitespace().map(|line| {
             let bytes = HEXLOWER_PERMISSIVE.decode(line.as_bytes());
-            let bytes = bytes.map_err(|_no_digit| SharedSecretError)?;
-            let bytes = bytes.try_into().map_err(|_length| SharedSecretError)?;
-            Ok(Secret::new(bytes))
+            let bytes = bytes.ok().and_then(|bytes| bytes.try_into().ok());
+            bytes.map(Secret::new).ok_or(NO_SECRET)
         });
-        let current = lines.next().ok_or(SharedSecretError)??;
+        let current = lines.next().ok_or(NO_SECRET)??;
         let other = lines.next().transpose()?;
         match lines.next() {
             None => Ok(Self { current, other }),
-            Some(_) => Err(SharedSecretError),
+            Some(_) => Err(NO_SECRET),
         }
     }
 
@@ -263,9 +259,9 @@ mod tests {
             format!("{}\n{}\n{}", hex(1), hex(2), hex(3)),
             format!("{}\nprevious", hex(1)),
         ] {
-            assert_eq!(parse(&bad), Err(SharedSecretError), "{bad}");
+            assert_eq!(parse(&bad), Err(NO_SECRET), "{bad}");
         }
-        assert_eq!(SharedSecret::parse(&[0xff; 33]), Err(SharedSecretError));
+        assert_eq!(SharedSecret::parse(&[0xff; 33]), Err(NO_SECRET));
     }
 
     #[test]

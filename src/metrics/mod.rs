@@ -145,6 +145,17 @@ pub struct LedgerMetrics {
     bytes: AtomicU64,
 }
 
+impl Default for LedgerMetrics {
+    fn default() -> Self {
+        Self {
+            batches: Histogram::new(&BATCH_BOUNDS),
+            durations: Histogram::new(&DURATION_BOUNDS_US),
+            failed: Counter::default(),
+            bytes: AtomicU64::default(),
+        }
+    }
+}
+
 impl LedgerMetrics {
     /// The length of the ledger in bytes.
     pub fn bytes(&self) -> u64 {
@@ -193,7 +204,7 @@ pub struct LastError {
 }
 
 /// Everything that is counted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Metrics {
     endpoints: Box<[EndpointMetrics]>,
     policies: [PolicyMetrics; PolicyName::ALL.len()],
@@ -236,27 +247,7 @@ impl Metrics {
         };
         Self {
             endpoints: endpoints.into_iter().map(endpoint).collect(),
-            policies: Default::default(),
-            sign_ups: Counter::default(),
-            renewals: Counter::default(),
-            keys: Counter::default(),
-            agents: Counter::default(),
-            forms: FormMetrics::default(),
-            model: ModelMetrics::default(),
-            webhook: WebhookMetrics::default(),
-            ledger: LedgerMetrics {
-                batches: Histogram::new(&BATCH_BOUNDS),
-                durations: Histogram::new(&DURATION_BOUNDS_US),
-                failed: Counter::default(),
-                bytes: AtomicU64::default(),
-            },
-            store_engine: EngineHealth::default(),
-            limits_engine: EngineHealth::default(),
-            local_decisions: Counter::default(),
-            counted_by_hour: Mutex::default(),
-            last_error: Mutex::default(),
-            is_stopping: AtomicBool::default(),
-            data_dir: None,
+            ..Self::default()
         }
     }
 

@@ -1,54 +1,31 @@
 //! Registrations of agents.
 
-use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use crate::domain::agent::{Registration, RevokedRegistration};
+use crate::domain::agent::Registration;
 use crate::usecases::revoke::revoke_registration;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
-pub static LIST_REVOKED: Operation = Operation {
-    name: "agents list-revoked",
-    handler: |request| Box::pin(list_revoked(request)),
-};
+pub static LIST_REVOKED: Operation = Operation::new("agents list-revoked", |request| {
+    Box::pin(list_revoked(request))
+});
+pub static REVOKE: Operation = Operation::new("agents revoke", |request| Box::pin(revoke(request)));
 
-pub static REVOKE: Operation = Operation {
-    name: "agents revoke",
-    handler: |request| Box::pin(revoke(request)),
-};
-
-/// A revoked registration. Times are in RFC 3339.
-#[derive(Serialize)]
-struct AgentRow {
-    client_id: String,
-    revoked_at: String,
-    expires_at: String,
-}
-
-impl From<&RevokedRegistration> for AgentRow {
-    fn from(revoked: &RevokedRegistration) -> Self {
-        Self {
-            client_id: revoked.registration.client_id(),
-            revoked_at: revoked.revoked_at.to_rfc3339(),
-            expires_at: revoked.registration.expires_at().to_rfc3339(),
-        }
-    }
-}
-
+/// Lists the revoked registrations. Times are in RFC 3339.
 async fn list_revoked(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let pages = request.app.revocations.list().await?;
     tracing::info!(command = LIST_REVOKED.name, "operator");
-    Answer::rows(pages, |revoked| AgentRow::from(revoked))
+    Answer::rows(pages, |revoked| {
+        json!({
+            "client_id": revoked.registration.client_id(),
+            "revoked_at": revoked.revoked_at.to_rfc3339(),
+            "expires_at": revoked.registration.expires_at().to_rfc3339(),
+        })
+    })
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-pub struct AgentRevoked {
-    pub client_id: String,
-    /// `revoked`, `revoked before` or `expired before`.
-    pub result: String,
-}
-
-/// Revokes the registration `client_id`.
+/// Revokes the registration `client_id`. The result is `revoked`, `revoked before` or `expired before`.
 async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let client_id = request.params.text("client_id").unwrap_or_default();
     let registration = Registration::from_client_id(client_id).ok_or_else(|| {
@@ -67,8 +44,5 @@ async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
         result,
         "operator"
     );
-    Answer::one(&AgentRevoked {
-        client_id: client_id.to_owned(),
-        result: result.to_owned(),
-    })
+    Answer::one(&json!({"client_id": client_id, "result": result}))
 }

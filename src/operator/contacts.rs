@@ -1,32 +1,19 @@
 //! Contacts.
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use crate::domain::contact::{Contact, Erasure};
+use crate::domain::contact::{Contact, Erasure, Remainder};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::{DAY_MS, Timestamp};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
 
-pub static SHOW: Operation = Operation {
-    name: "contacts show",
-    handler: |request| Box::pin(show(request)),
-};
-
-pub static LIST: Operation = Operation {
-    name: "contacts list",
-    handler: |request| Box::pin(list(request)),
-};
-
-pub static COUNT: Operation = Operation {
-    name: "contacts count",
-    handler: |request| Box::pin(count(request)),
-};
-
-pub static FORGET: Operation = Operation {
-    name: "contacts forget",
-    handler: |request| Box::pin(forget(request)),
-};
+pub static SHOW: Operation = Operation::new("contacts show", |request| Box::pin(show(request)));
+pub static LIST: Operation = Operation::new("contacts list", |request| Box::pin(list(request)));
+pub static COUNT: Operation = Operation::new("contacts count", |request| Box::pin(count(request)));
+pub static FORGET: Operation =
+    Operation::new("contacts forget", |request| Box::pin(forget(request)));
 
 /// A contact. Times are in RFC 3339.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,10 +41,9 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     })?;
     match request.app.contacts.find(&email).await? {
         Some(contact) => Answer::one(&ContactRow::from(&contact)),
-        None => {
-            let unknown = "no contact has this address".to_owned();
-            Err(OperatorError::NotFound(unknown))
-        }
+        None => Err(OperatorError::NotFound(
+            "no contact has this address".to_owned(),
+        )),
     }
 }
 
@@ -69,27 +55,20 @@ async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::rows(pages, |contact| ContactRow::from(contact))
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ContactsCounted {
-    pub contacts: u64,
-}
-
 /// Counts the contacts that [`list`] lists.
 async fn count(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (since, until) = period(&request)?;
     let contacts = request.app.contacts.count(since, until).await?;
-    Answer::one(&ContactsCounted { contacts })
+    Answer::one(&json!({"contacts": contacts}))
 }
 
-type Period = (Option<Timestamp>, Option<Timestamp>);
-
-fn period(request: &OperatorRequest) -> Result<Period, OperatorError> {
+/// The parameters `since` and `until`.
+fn period(
+    request: &OperatorRequest,
+) -> Result<(Option<Timestamp>, Option<Timestamp>), OperatorError> {
     let params = &request.params;
     // A choice of the admin page; another text is none of them.
-    if let Some(days) = params
-        .text("days")
-        .and_then(|days| days.parse::<u32>().ok())
-    {
+    if let Some(Ok(days)) = params.text("days").map(str::parse::<u32>) {
         let ms = u64::from(days) * DAY_MS;
         let now = request.app.clock.now().as_ms();
         return Ok((Some(Timestamp::from_ms(now.saturating_sub(ms))), None));
@@ -136,7 +115,6 @@ impl ErasureReport {
     fn new(emails: &[EmailAddress], erasure: Erasure, now: Timestamp) -> Self {
         let is_complete = erasure.is_complete();
         let addresses = emails.iter().zip(erasure.was_known);
-        let remaining = erasure.remaining.into_iter();
         Self {
             at: now.to_rfc3339(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -148,11 +126,8 @@ impl ErasureReport {
                 .collect(),
             is_complete,
             rewritten: erasure.rewritten,
-            remaining: remaining
-                .map(|it| KeptFile {
-                    file: it.file,
-                    reason: it.reason,
-                })
+            remaining: (erasure.remaining.into_iter())
+                .map(|Remainder { file, reason }| KeptFile { file, reason })
                 .collect(),
         }
     }

@@ -13,10 +13,8 @@ use crate::domain::time::Timestamp;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
-pub static IMPORT: Operation = Operation {
-    name: "contacts import",
-    handler: |request| Box::pin(import(request)),
-};
+pub static IMPORT: Operation =
+    Operation::new("contacts import", |request| Box::pin(import(request)));
 
 /// How many rows are added at a time. Each batch is durable as a whole, and sign-ups wait for it, less than
 /// 100 ms.
@@ -127,8 +125,7 @@ impl Import {
     fn take(&mut self, row: ImportRow<'_>) {
         let contact = match row.bad {
             Some(reason) => Err(reason.into_owned()),
-            None => ImportedContact::parse(&row.email, row.subscribed_at.as_deref(), self.now)
-                .map_err(|error| error.to_string()),
+            None => ImportedContact::parse(&row.email, row.subscribed_at.as_deref(), self.now),
         };
         match contact {
             Ok(contact) => self.batch.push(contact),

@@ -3,27 +3,16 @@
 use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::credential::{KeyName, KeyRecord, KeyState};
+use crate::domain::credential::{KeyName, KeyRecord};
 use crate::domain::time::Timestamp;
 use crate::ports::{KeyIssuer, StoreError};
 use crate::usecases::revoke::revoke_key;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
-pub static LIST: Operation = Operation {
-    name: "keys list",
-    handler: |request| Box::pin(list(request)),
-};
-
-pub static CHECK: Operation = Operation {
-    name: "keys check",
-    handler: |request| Box::pin(check(request)),
-};
-
-pub static REVOKE: Operation = Operation {
-    name: "keys revoke",
-    handler: |request| Box::pin(revoke(request)),
-};
+pub static LIST: Operation = Operation::new("keys list", |request| Box::pin(list(request)));
+pub static CHECK: Operation = Operation::new("keys check", |request| Box::pin(check(request)));
+pub static REVOKE: Operation = Operation::new("keys revoke", |request| Box::pin(revoke(request)));
 
 /// A key. Times are in RFC 3339.
 #[derive(Debug, Serialize, Deserialize)]
@@ -39,15 +28,10 @@ pub struct KeyRow {
 
 impl KeyRow {
     fn of(record: &KeyRecord, now: Timestamp) -> Self {
-        let state = match record.state(now) {
-            KeyState::Active => "active",
-            KeyState::Expired => "expired",
-            KeyState::Revoked => "revoked",
-        };
         Self {
             id: record.id.to_string(),
             label: record.label.as_ref().map(|label| label.as_str().to_owned()),
-            state: state.to_owned(),
+            state: record.state(now).as_str().to_owned(),
             issued_at: record.issued_at.to_rfc3339(),
             expires_at: record.expires_at.to_rfc3339(),
             revoked_at: record.revoked_at.map(Timestamp::to_rfc3339),
@@ -62,6 +46,9 @@ async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::rows(pages, move |record| KeyRow::of(record, now))
 }
 
+/// What is said of a name that no key has.
+const UNKNOWN: &str = "unknown";
+
 /// What is known of one name, or was done.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeyAnswer {
@@ -75,11 +62,11 @@ pub struct KeyAnswer {
 }
 
 impl KeyAnswer {
-    fn unknown(name: &KeyName) -> Self {
+    fn new(name: &KeyName, result: &str, key: Option<KeyRow>) -> Self {
         Self {
             id: name.id().to_string(),
-            result: "unknown".to_owned(),
-            key: None,
+            result: result.to_owned(),
+            key,
         }
     }
 }
@@ -90,16 +77,12 @@ async fn check(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let mut answers = Vec::new();
     for name in names(&request)? {
         let found = find(&*request.app.keys, &name).await?;
-        answers.push(found.map_or_else(
-            || KeyAnswer::unknown(&name),
-            |record| {
-                let row = KeyRow::of(&record, now);
-                KeyAnswer {
-                    id: row.id.clone(),
-                    result: row.state.clone(),
-                    key: Some(row),
-                }
-            },
+        let row = found.map(|record| KeyRow::of(&record, now));
+        let state = row.as_ref().map(|row| row.state.clone());
+        answers.push(KeyAnswer::new(
+            &name,
+            state.as_deref().unwrap_or(UNKNOWN),
+            row,
         ));
     }
     Answer::one(&answers)
@@ -112,26 +95,24 @@ async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let mut answers = Vec::new();
     for name in names(&request)? {
         let Some(mut record) = find(keys, &name).await? else {
-            answers.push(KeyAnswer::unknown(&name));
+            answers.push(KeyAnswer::new(&name, UNKNOWN, None));
             continue;
         };
         let result = revoke_key(keys, &mut record, now).await?.as_str();
         let row = KeyRow::of(&record, now);
         tracing::info!(command = REVOKE.name, key.id = row.id, result, "operator");
-        answers.push(KeyAnswer {
-            id: row.id.clone(),
-            result: result.to_owned(),
-            key: Some(row),
-        });
+        answers.push(KeyAnswer::new(&name, result, Some(row)));
     }
     Answer::one(&answers)
 }
 
 fn names(request: &OperatorRequest) -> Result<Vec<KeyName>, OperatorError> {
     let names = request.params.texts("key").into_iter().map(KeyName::parse);
-    names
-        .collect::<Result<_, _>>()
-        .map_err(|error| OperatorError::Input(error.to_string()))
+    names.collect::<Option<_>>().ok_or_else(|| {
+        OperatorError::Input(
+            "not a key: give the 8 characters after lak_, or the whole key".to_owned(),
+        )
+    })
 }
 
 /// The key that `name` is of. A key that is given whole is looked up; for anything else all keys may be

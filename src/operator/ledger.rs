@@ -4,10 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
-pub static COMPACT: Operation = Operation {
-    name: "ledger compact",
-    handler: |request| Box::pin(compact(request)),
-};
+pub static COMPACT: Operation =
+    Operation::new("ledger compact", |request| Box::pin(compact(request)));
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CompactionReport {

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::domain::agent::{AccessToken, Registration};
 use crate::domain::client::{LimitKey, Network, Subject};
@@ -17,15 +18,8 @@ use crate::usecases::meter::Meter;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
 
-pub static SHOW: Operation = Operation {
-    name: "limits show",
-    handler: |request| Box::pin(show(request)),
-};
-
-pub static RESET: Operation = Operation {
-    name: "limits reset",
-    handler: |request| Box::pin(reset(request)),
-};
+pub static SHOW: Operation = Operation::new("limits show", |request| Box::pin(show(request)));
+pub static RESET: Operation = Operation::new("limits reset", |request| Box::pin(reset(request)));
 
 /// How many clients of each policy are shown unless `top` says it.
 const TOP: usize = 5;
@@ -136,12 +130,6 @@ async fn left(
     Ok(rows)
 }
 
-/// In how many windows what was counted is forgotten.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct LimitsReset {
-    pub windows: usize,
-}
-
 /// Forgets what was counted: of the client that `ip`, `ip` and `email`, or `key` name, under `policy` alone
 /// if it is given; of the hash `client`; of all clients under `policy`; or, with `all`, of everybody.
 async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
@@ -160,7 +148,7 @@ async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
         }
     };
     tracing::info!(command = RESET.name, windows, "operator");
-    Answer::one(&LimitsReset { windows })
+    Answer::one(&json!({"windows": windows}))
 }
 
 /// A window that `identity` shares with its neighbours, because the limiter is full, stays.
@@ -234,8 +222,8 @@ impl<'a> ClientIdentity<'a> {
     /// The API key, the token or the client id of an agent.
     fn of_credential(text: &str, secrets: &SecretKeys) -> Option<Self> {
         let fingerprint = match ApiKey::parse(text) {
-            Ok(key) => key.fingerprint(),
-            Err(_) => match AccessToken::decode(text, &secrets.access_token) {
+            Some(key) => key.fingerprint(),
+            None => match AccessToken::decode(text, &secrets.access_token) {
                 Some(token) => token.registration().fingerprint(),
                 None => Registration::from_client_id(text)?.fingerprint(),
             },

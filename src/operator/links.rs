@@ -4,10 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
-pub static LINK: Operation = Operation {
-    name: "admin link",
-    handler: |request| Box::pin(link(request)),
-};
+pub static LINK: Operation = Operation::new("admin link", |request| Box::pin(link(request)));
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LinkRow {

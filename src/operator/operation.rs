@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, StreamExt as _};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -15,24 +15,29 @@ use crate::ports::{EntropyError, LimiterError, PageStream, StoreError};
 
 use super::sessions::Sessions;
 
-type OperationFuture = Pin<Box<dyn Future<Output = Result<Answer, OperatorError>> + Send>>;
-
 /// Something that the operator can ask for: a constant beside its handler, and a row of
 /// `OPERATIONS`.
 pub struct Operation {
     /// The words of its command.
     pub name: &'static str,
-    pub(super) handler: fn(OperatorRequest) -> OperationFuture,
+    handler: fn(OperatorRequest) -> BoxFuture<'static, Result<Answer, OperatorError>>,
 }
 
 impl Operation {
+    pub(super) const fn new(
+        name: &'static str,
+        handler: fn(OperatorRequest) -> BoxFuture<'static, Result<Answer, OperatorError>>,
+    ) -> Self {
+        Self { name, handler }
+    }
+
     pub(super) async fn run(&self, request: OperatorRequest) -> Result<Answer, OperatorError> {
         (self.handler)(request).await
     }
 }
 
 /// Rows in JSON Lines: whole lines, as many at a time as is convenient.
-pub type Lines<E> = Pin<Box<dyn Stream<Item = Result<Bytes, E>> + Send>>;
+pub type Lines<E> = BoxStream<'static, Result<Bytes, E>>;
 
 /// What an operation is given.
 pub struct OperatorRequest {

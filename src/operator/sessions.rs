@@ -3,13 +3,13 @@
 //! Both are in memory alone, as hashes, so they end with the process.
 
 use parking_lot::Mutex;
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::domain::macros::hidden;
 use crate::domain::time::Timestamp;
 use crate::ports::{Entropy, EntropyError};
 
@@ -32,14 +32,11 @@ pub struct Sessions {
     entropy: Arc<dyn Entropy>,
     /// Where the page listens.
     address: SocketAddr,
-    tokens: Mutex<Tokens>,
+    links: Mutex<TokenList<LINKS_MAX>>,
+    sessions: Mutex<TokenList<SESSIONS_MAX>>,
 }
 
-#[derive(Default)]
-struct Tokens {
-    links: TokenList<LINKS_MAX>,
-    sessions: TokenList<SESSIONS_MAX>,
-}
+hidden!(Sessions, Session);
 
 /// A session that is open, by its token.
 #[derive(Clone, PartialEq, Eq)]
@@ -51,7 +48,8 @@ impl Sessions {
         Self {
             entropy,
             address,
-            tokens: Mutex::default(),
+            links: Mutex::default(),
+            sessions: Mutex::default(),
         }
     }
 
@@ -62,14 +60,14 @@ impl Sessions {
     pub fn new_link(&self, now: Timestamp) -> Result<(String, Timestamp), EntropyError> {
         let token = self.new_token()?;
         let expires_at = now.plus_ms(LINK_LIFETIME_MS);
-        self.tokens.lock().links.add(&token, expires_at, now);
+        self.links.lock().add(&token, expires_at, now);
         let url = format!("http://{}/login?link={token}", self.address);
         Ok((url, expires_at))
     }
 
     /// Whether a link with this token is good. It stays so.
     pub(crate) fn has_link(&self, token: &str, now: Timestamp) -> bool {
-        self.tokens.lock().links.contains(token, now)
+        self.links.lock().contains(token, now)
     }
 
     /// Opens a session with a link, which is good no longer. `None` if it was not.
@@ -78,36 +76,29 @@ impl Sessions {
     /// [`EntropyError`] when there are no random bytes; the link stays good.
     pub(crate) fn open(&self, link: &str, now: Timestamp) -> Result<Option<Session>, EntropyError> {
         let session = self.new_token()?;
-        let mut tokens = self.tokens.lock();
-        if !tokens.links.remove(link, now) {
+        if !self.links.lock().remove(link, now) {
             return Ok(None);
         }
         let expires_at = now.plus_ms(SESSION_LIFETIME_S * 1000);
-        tokens.sessions.add(&session, expires_at, now);
+        self.sessions.lock().add(&session, expires_at, now);
         Ok(Some(Session(session)))
     }
 
     /// The open session with this token.
     pub(crate) fn find(&self, token: &str, now: Timestamp) -> Option<Session> {
-        let is_open = self.tokens.lock().sessions.contains(token, now);
+        let is_open = self.sessions.lock().contains(token, now);
         is_open.then(|| Session(token.to_owned()))
     }
 
     /// Ends a session.
     pub(crate) fn close(&self, session: &Session, now: Timestamp) {
-        self.tokens.lock().sessions.remove(&session.0, now);
+        self.sessions.lock().remove(&session.0, now);
     }
 
     fn new_token(&self) -> Result<String, EntropyError> {
         let mut bytes = [0; TOKEN_BYTES];
         self.entropy.fill(&mut bytes)?;
         Ok(URL_SAFE_NO_PAD.encode(bytes))
-    }
-}
-
-impl fmt::Debug for Sessions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Sessions(..)")
     }
 }
 
@@ -131,12 +122,6 @@ impl Session {
 
     fn form_hash(&self) -> blake3::Hash {
         blake3::Hash::from_bytes(blake3::derive_key(FORM_TOKEN, self.0.as_bytes()))
-    }
-}
-
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Session(..)")
     }
 }
 

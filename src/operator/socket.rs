@@ -46,56 +46,41 @@ pub struct AnswerHead {
     pub passes_sign_ups_on: bool,
 }
 
-/// Why an operation failed.
+/// Why an operation failed, in words.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Failure {
-    pub kind: FailureKind,
-    pub text: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureKind {
+#[serde(tag = "kind", content = "text", rename_all = "snake_case")]
+pub enum Failure {
     /// The service is another version.
-    Unknown,
+    Unknown(String),
     /// The request is wrong.
-    Input,
-    Failed,
+    Input(String),
+    Failed(String),
 }
 
 impl From<OperatorError> for Failure {
     fn from(error: OperatorError) -> Self {
-        let kind = match &error {
-            OperatorError::Unknown => FailureKind::Unknown,
-            OperatorError::Input(_) => FailureKind::Input,
+        let text = error.to_string();
+        match error {
+            OperatorError::Unknown => Self::Unknown(text),
+            OperatorError::Input(_) => Self::Input(text),
             OperatorError::NotFound(_)
             | OperatorError::InPart(_)
             | OperatorError::Store(_)
             | OperatorError::Limiter(_)
             | OperatorError::Entropy(_)
-            | OperatorError::Unwritable(_) => FailureKind::Failed,
-        };
-        Self {
-            kind,
-            text: error.to_string(),
+            | OperatorError::Unwritable(_) => Self::Failed(text),
         }
     }
 }
 
-/// What answers commands.
-#[derive(Clone)]
-pub struct CommandService {
-    pub app: Arc<App>,
-    /// Those of the admin page, if there is one.
-    pub sessions: Option<Arc<Sessions>>,
-}
-
-/// Answers the commands that connect to `listener`, until `stop` is cancelled. `uid` is the user that the
-/// service runs as: apart from root only that one is answered.
+/// Answers the commands that connect to `listener`, until `stop` is cancelled. `sessions` are those of the
+/// admin page, if there is one. `uid` is the user that the service runs as: apart from root only that one is
+/// answered.
 pub async fn serve_socket(
     listener: UnixListener,
     uid: u32,
-    service: CommandService,
+    app: Arc<App>,
+    sessions: Option<Arc<Sessions>>,
     stop: CancellationToken,
 ) {
     loop {
@@ -113,10 +98,10 @@ pub async fn serve_socket(
         if !peer.is_ok_and(|peer| peer == uid || peer == 0) {
             continue;
         }
-        let (service, stop) = (service.clone(), stop.clone());
+        let (app, sessions, stop) = (Arc::clone(&app), sessions.clone(), stop.clone());
         tokio::spawn(async move {
             let answered = tokio::select! {
-                answered = answer(stream, service) => answered,
+                answered = answer(stream, app, sessions) => answered,
                 () = stop.cancelled() => return,
             };
             if let Err(error) = answered {
@@ -126,15 +111,20 @@ pub async fn serve_socket(
     }
 }
 
-async fn answer(stream: UnixStream, service: CommandService) -> io::Result<()> {
+async fn answer(
+    stream: UnixStream,
+    app: Arc<App>,
+    sessions: Option<Arc<Sessions>>,
+) -> io::Result<()> {
     let (reader, writer) = stream.into_split();
     let mut reader = BufReader::with_capacity(PIECE_BYTES, reader);
     let mut writer = BufWriter::with_capacity(PIECE_BYTES, writer);
+    let passes_sign_ups_on = app.settings.passes_sign_ups_on;
     let answered = match read_head::<RequestHead>(&mut reader).await {
         Ok(head) => {
             let request = OperatorRequest {
-                app: Arc::clone(&service.app),
-                sessions: service.sessions,
+                app,
+                sessions,
                 params: head.params,
                 rows: read_lines(reader),
             };
@@ -148,7 +138,7 @@ async fn answer(stream: UnixStream, service: CommandService) -> io::Result<()> {
     };
     let head = AnswerHead {
         failure,
-        passes_sign_ups_on: service.app.settings.passes_sign_ups_on,
+        passes_sign_ups_on,
     };
     writer.write_all(&json_lines([head])?).await?;
     match answer {

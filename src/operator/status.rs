@@ -13,10 +13,7 @@ use crate::ports::{LimiterStats, StoreError};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
-pub static SHOW: Operation = Operation {
-    name: "status",
-    handler: |request| Box::pin(show(request)),
-};
+pub static SHOW: Operation = Operation::new("status", |request| Box::pin(show(request)));
 
 /// How many hours `status` shows.
 const HOURS: u64 = 24;

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
-use serde::Serialize;
+use minijinja::value::Value;
 
 use crate::domain::agent::{AccessToken, Registration};
 use crate::domain::chat::{self, Content};
-use crate::domain::contact::RevealExisting;
 use crate::domain::email;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::text::{EchoMessage, Label};
@@ -17,33 +15,14 @@ use crate::domain::time::TimeUnit;
 use super::facts::{SiteFacts, quota_cookie_name};
 use super::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool};
 
-/// A rate limit, in the words of the documents.
-#[derive(Debug, Serialize)]
-struct Limit {
-    name: &'static str,
-    count: u32,
-    /// As in "in any minute".
-    window: String,
-    window_s: u64,
-    /// As in "600 in any minute".
-    quota: String,
-    /// What is counted, and by whom.
-    counted: &'static str,
-}
-
 /// The values that `facts` give. Templates for HTML and JSON escape them; `service_name_md` is for
 /// Markdown, where nothing else does.
 pub(super) fn context(facts: &SiteFacts) -> Value {
     let settings = &facts.settings;
-    let limits = limits(&settings.policies, settings.has_model);
     // A disabled policy is `None`.
-    let policies: BTreeMap<_, _> = PolicyName::ALL
-        .into_iter()
-        .map(|name| {
-            let limit = limits.iter().find(|limit| limit.name == name.as_str());
-            (name.as_str().replace('-', "_"), limit)
-        })
-        .collect();
+    let limits = limits(&settings.policies, settings.has_model);
+    let policies = limits.iter().cloned();
+    let policies = policies.map(|(name, limit)| (name.as_str().replace('-', "_"), limit));
     let counts_every_request = [PolicyName::Default, PolicyName::Ip]
         .into_iter()
         .any(|policy| settings.policies.quota(policy).is_some());
@@ -60,11 +39,7 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         token_lifetime => duration(AccessToken::LIFETIME_MS / 1000),
         token_lifetime_s => AccessToken::LIFETIME_MS / 1000,
         registration_lifetime => duration(Registration::LIFETIME_MS / 1000),
-        reveal => match settings.reveal_existing {
-            RevealExisting::Never => "never",
-            RevealExisting::SameClient => "same-client",
-            RevealExisting::Always => "always",
-        },
+        reveal => settings.reveal_existing.as_str(),
         imprint_url => settings.imprint_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         privacy_url => settings.privacy_url.as_deref().map(|link| absolute(&settings.base_url, link)),
         has_model => settings.has_model,
@@ -77,8 +52,8 @@ pub(super) fn context(facts: &SiteFacts) -> Value {
         echo_max => EchoMessage::LENGTH_MAX,
         content_max => Content::LENGTH_MAX,
         messages_max => chat::MESSAGES_MAX,
-        policies => Value::from(Serde(&policies)),
-        limits => Value::from(Serde(&limits)),
+        policies => policies.collect::<BTreeMap<_, _>>(),
+        limits => limits.into_iter().filter_map(|(_, limit)| limit).collect::<Vec<_>>(),
         policy_names => PolicyName::ALL.map(PolicyName::as_str),
         counts_every_request,
         mcp => context! {
@@ -99,31 +74,35 @@ fn absolute(base_url: &str, link: &str) -> String {
     }
 }
 
-fn limits(policies: &Policies, has_model: bool) -> Vec<Limit> {
-    PolicyName::ALL
-        .into_iter()
-        .filter_map(|name| Some(Limit::of(name, policies.quota(name)?, has_model)))
-        .collect()
+/// The limit of each policy; none if it is off.
+fn limits(
+    policies: &Policies,
+    has_model: bool,
+) -> [(PolicyName, Option<Value>); PolicyName::ALL.len()] {
+    PolicyName::ALL.map(|name| {
+        let quota = policies.quota(name);
+        (name, quota.map(|quota| limit(name, quota, has_model)))
+    })
 }
 
-impl Limit {
-    fn of(name: PolicyName, quota: Quota, has_model: bool) -> Self {
-        let counted = if name == PolicyName::AssistantAll && !has_model {
-            "chat messages sent to a language model, all visitors together; \
-             none while the assistant answers from this guide"
-        } else {
-            name.counted()
-        };
-        let window = duration(quota.window_s());
-        let window = window.strip_prefix("1 ").unwrap_or(&window);
-        Self {
-            name: name.as_str(),
-            count: quota.count(),
-            window: window.to_owned(),
-            window_s: quota.window_s(),
-            quota: format!("{} in any {window}", quota.count()),
-            counted,
-        }
+/// A rate limit, in the words of the documents: its window as in "in any minute", its quota as in "600 in any
+/// minute", and what is counted, by whom.
+fn limit(name: PolicyName, quota: Quota, has_model: bool) -> Value {
+    let counted = if name == PolicyName::AssistantAll && !has_model {
+        "chat messages sent to a language model, all visitors together; \
+         none while the assistant answers from this guide"
+    } else {
+        name.counted()
+    };
+    let window = duration(quota.window_s());
+    let window = window.strip_prefix("1 ").unwrap_or(&window);
+    context! {
+        name => name.as_str(),
+        count => quota.count(),
+        window,
+        window_s => quota.window_s(),
+        quota => format!("{} in any {window}", quota.count()),
+        counted,
     }
 }
 
@@ -168,10 +147,16 @@ mod tests {
     #[test]
     fn a_policy_that_is_off_has_no_row() {
         let mut policies = Policies::default();
-        assert_eq!(limits(&policies, false).len(), PolicyName::ALL.len());
-        assert_eq!(limits(&policies, false)[0].quota, "600 in any minute");
+        let rows = |policies: &Policies| -> Vec<Value> {
+            let limits = limits(policies, false).into_iter();
+            limits.filter_map(|(_, row)| row).collect()
+        };
+        assert_eq!(rows(&policies).len(), PolicyName::ALL.len());
+        let first = rows(&policies).swap_remove(0);
+        let quota = first.get_attr("quota").unwrap();
+        assert_eq!(quota.as_str(), Some("600 in any minute"));
         policies.set(PolicyName::Default, None);
-        let limits = limits(&policies, false);
-        assert!(limits.iter().all(|row| row.name != "default"));
+        let name = |row: &Value| row.get_attr("name").unwrap().to_string();
+        assert!(rows(&policies).iter().all(|row| name(row) != "default"));
     }
 }

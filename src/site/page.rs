@@ -11,7 +11,7 @@ use super::context::escape_markdown;
 use super::document::{Document, HTML, MARKDOWN, PAGE_MAX_AGE_S, Representation};
 use super::error::SiteError;
 use super::markdown::{self, Article, NEWSLETTER_FORM, Section};
-use super::templates::{NavigationEntry, Templates};
+use super::templates::Templates;
 
 /// The most characters of a page's description: about what search engines show.
 const DESCRIPTION_LEN_MAX: usize = 160;
@@ -162,14 +162,11 @@ impl Page {
         }
     }
 
-    /// What the navigation calls the page in each language, if it has it.
-    pub(super) fn navigation(&self) -> impl Iterator<Item = NavigationEntry> {
+    /// Path and name of the page in the navigation of each language, if it has it.
+    pub(super) fn navigation(&self) -> impl Iterator<Item = (Language, [String; 2])> {
         self.texts.iter().filter_map(|text| {
-            Some(NavigationEntry {
-                language: text.language,
-                path: self.path.clone(),
-                words: text.article.navigation.clone()?,
-            })
+            let words = text.article.navigation.clone()?;
+            Some((text.language, [self.path.clone(), words]))
         })
     }
 

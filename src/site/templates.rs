@@ -50,22 +50,14 @@ const STEPS_MAX: u64 = 10_000_000;
 /// The most bytes that one template may be rendered to: few steps are enough to write much.
 const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// A page of the operator's in the navigation of the frame.
-#[derive(Debug)]
-pub(super) struct NavigationEntry {
-    /// The language that it is called so in.
-    pub(super) language: Language,
-    pub(super) path: String,
-    pub(super) words: String,
-}
-
 /// The templates, and the values that all of them may use.
 #[derive(Debug)]
 pub(super) struct Templates {
     environment: Environment<'static>,
     locales: Arc<Locales>,
     context: Value,
-    navigation: Vec<NavigationEntry>,
+    /// The operator's pages in the navigation of the frame: path and words, in the language of these.
+    navigation: Vec<(Language, [String; 2])>,
     verbatim: Vec<(&'static str, Cow<'static, str>)>,
     scripts: Scripts,
     images: Images,
@@ -117,7 +109,7 @@ impl Templates {
     }
 
     /// Has the frame list these pages.
-    pub(super) fn navigate(&mut self, entries: impl Iterator<Item = NavigationEntry>) {
+    pub(super) fn navigate(&mut self, entries: impl Iterator<Item = (Language, [String; 2])>) {
         self.navigation = entries.collect();
     }
 
@@ -186,13 +178,9 @@ impl Templates {
             return Ok(text.clone().into_owned());
         }
         let navigation = self.navigation.iter();
-        let navigation = navigation.filter(|entry| entry.language == language);
-        let pair = |entry: &NavigationEntry| vec![entry.path.clone(), entry.words.clone()];
-        let navigation = navigation.map(pair);
-        let own = context! {
-            lang => language.tag(),
-            navigation => navigation.collect::<Vec<_>>(),
-        };
+        let navigation = navigation.filter(|(of, _)| *of == language);
+        let navigation: Vec<_> = navigation.map(|(_, entry)| entry.to_vec()).collect();
+        let own = context! { lang => language.tag(), navigation };
         let context = context! { ..own, ..self.context.clone() };
         let template = self.environment.get_template(name)?;
         let mut filled = Bounded::default();

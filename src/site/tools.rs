@@ -58,9 +58,9 @@ impl Tool {
     }
 
     /// Its effects. A forwarded sign-up reaches the provider each time. An external model makes the
-    /// tool open-world.
-    fn annotations(self, facts: &SiteFacts) -> Annotations {
-        let (read_only_hint, idempotent_hint, open_world_hint) = match self {
+    /// tool open-world. All members are sent: the protocol's defaults are the worst case.
+    fn annotations(self, facts: &SiteFacts) -> Value {
+        let (is_read_only, is_idempotent, is_open_world) = match self {
             Self::CheckHealth | Self::Echo | Self::GetAssistantQuota => (true, true, false),
             Self::SubscribeNewsletter => {
                 let passes_on = facts.settings.passes_sign_ups_on;
@@ -69,13 +69,13 @@ impl Tool {
             Self::AskAssistant => (false, false, facts.settings.has_model),
             Self::CreateApiKey => (false, false, false),
         };
-        Annotations {
-            read_only_hint,
+        json!({
+            "readOnlyHint": is_read_only,
             // No tool overwrites or deletes anything.
-            destructive_hint: false,
-            idempotent_hint,
-            open_world_hint,
-        }
+            "destructiveHint": false,
+            "idempotentHint": is_idempotent,
+            "openWorldHint": is_open_world,
+        })
     }
 }
 
@@ -132,21 +132,7 @@ pub struct ToolCard {
     /// What its structured result is.
     pub output_schema: Schema,
     /// Its effects.
-    pub annotations: Annotations,
-}
-
-/// The effects of a tool. All members are sent: the protocol's defaults are the worst case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Annotations {
-    /// It changes nothing.
-    pub read_only_hint: bool,
-    /// It may overwrite or take away.
-    pub destructive_hint: bool,
-    /// The same call again changes nothing more.
-    pub idempotent_hint: bool,
-    /// It reaches beyond this service.
-    pub open_world_hint: bool,
+    pub annotations: Value,
 }
 
 /// The schema with references resolved and no additional properties: a tool rejects unknown

@@ -67,7 +67,7 @@ pub async fn authenticate(
         }
         return Err(AuthenticateError::Invalid);
     }
-    let key = ApiKey::parse(presented).map_err(|_malformed| AuthenticateError::Invalid)?;
+    let key = ApiKey::parse(presented).ok_or(AuthenticateError::Invalid)?;
     match credentials.keys.find(&key.fingerprint()).await? {
         Some(record) if record.is_active(now) => Ok(Credential::Key(record.fingerprint)),
         Some(_) | None => Err(AuthenticateError::Invalid),

@@ -2,6 +2,7 @@
 
 use crate::domain::agent::{AccessToken, Registration};
 use crate::domain::credential::{ApiKey, KeyRecord, KeyState};
+use crate::domain::macros::names;
 use crate::domain::time::Timestamp;
 use crate::ports::{KeyIssuer, RevocationList, StoreError};
 
@@ -37,7 +38,7 @@ pub async fn revoke(
             Revocation::RevokedBefore | Revocation::ExpiredBefore => Revoked::Nothing,
         });
     }
-    let Ok(key) = ApiKey::parse(presented) else {
+    let Some(key) = ApiKey::parse(presented) else {
         return Ok(Revoked::Nothing);
     };
     let Some(mut record) = keys.find(&key.fingerprint()).await? else {
@@ -49,21 +50,12 @@ pub async fn revoke(
     })
 }
 
-/// What a revocation did to one credential, which is refused from now on in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Revocation {
-    Revoked,
-    RevokedBefore,
-    ExpiredBefore,
-}
-
-impl Revocation {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Revoked => "revoked",
-            Self::RevokedBefore => "revoked before",
-            Self::ExpiredBefore => "expired before",
-        }
+names! {
+    /// What a revocation did to one credential, which is refused from now on in any case.
+    pub enum Revocation {
+        Revoked => "revoked",
+        RevokedBefore => "revoked before",
+        ExpiredBefore => "expired before",
     }
 }
 

@@ -9,7 +9,7 @@ use crate::adapters::credential_cache::CredentialCache;
 use crate::adapters::limiter::GuardedRateLimiter;
 use crate::adapters::operator_file;
 use crate::adapters::postgres::{
-    Migration, PostgresAddress, PostgresOpenError, PostgresSettings, PostgresStore, migrate,
+    Migration, PostgresAddress, PostgresSettings, PostgresStore, migrate,
 };
 use crate::adapters::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
 use crate::adapters::system::{SystemClock, SystemEntropy};
@@ -18,7 +18,7 @@ use crate::domain::policy::Policies;
 use crate::domain::secret::SharedSecret;
 use crate::metrics::Metrics;
 
-use super::{at, of, read_secret, roots_for};
+use super::{StoresError, at, of, read_secret, roots_for};
 
 /// How long a start tries to reach the database: as long as one that fails over may take.
 pub const START_PATIENCE: Duration = Duration::from_secs(30);
@@ -26,24 +26,8 @@ pub const START_PATIENCE: Duration = Duration::from_secs(30);
 const STORE: &str = "--store";
 const LIMITS: &str = "--limits";
 
-/// An engine cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// A flag is wrong, or its file. The line begins with the flag.
-    #[error("{0}")]
-    Flag(String),
-    #[error("--store: {0}")]
-    Store(#[from] PostgresOpenError),
-}
-
-impl From<String> for EngineError {
-    fn from(line: String) -> Self {
-        Self::Flag(line)
-    }
-}
-
 /// The secret of all nodes.
-pub fn shared_secret(args: &EngineArgs) -> Result<SharedSecret, EngineError> {
+pub fn shared_secret(args: &EngineArgs) -> Result<SharedSecret, StoresError> {
     const FLAG: &str = "--secret-file";
     let Some(path) = args.secret_file.as_deref() else {
         return Err(format!("{FLAG} is missing").into());
@@ -58,7 +42,7 @@ pub async fn open_store(
     secret: &SharedSecret,
     metrics: &Arc<Metrics>,
     patience: Duration,
-) -> Result<Arc<PostgresStore>, EngineError> {
+) -> Result<Arc<PostgresStore>, StoresError> {
     let settings = store_settings(args, secret)?;
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
     let metrics = Arc::clone(metrics);
@@ -70,14 +54,14 @@ pub async fn open_store(
 pub async fn migrate_store(
     args: &EngineArgs,
     secret: &SharedSecret,
-) -> Result<Migration, EngineError> {
+) -> Result<Migration, StoresError> {
     Ok(migrate(&store_settings(args, secret)?).await?)
 }
 
 fn store_settings(
     args: &EngineArgs,
     secret: &SharedSecret,
-) -> Result<PostgresSettings, EngineError> {
+) -> Result<PostgresSettings, StoresError> {
     let url = args.store.as_ref().map_or("", |url| url.as_str());
     let address = PostgresAddress::parse(url).map_err(of(STORE))?;
     let file = args.store_password_file.as_deref();
@@ -98,7 +82,7 @@ pub fn cached_credentials(args: &EngineArgs, store: &Arc<PostgresStore>) -> Arc<
 }
 
 /// Opens the engine of the limits. One that does not answer is no error.
-pub async fn open_limits(args: &EngineArgs) -> Result<Arc<RedisRateLimiter>, EngineError> {
+pub async fn open_limits(args: &EngineArgs) -> Result<Arc<RedisRateLimiter>, StoresError> {
     let opened = RedisRateLimiter::open(limits_settings(args)?).await;
     Ok(Arc::new(opened.map_err(of(LIMITS))?))
 }
@@ -115,7 +99,7 @@ pub fn guard(
     GuardedRateLimiter::new(engine, nodes, policies, metrics, clock)
 }
 
-fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, EngineError> {
+fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, StoresError> {
     let url = args.limits.as_ref().map_or("", |url| url.as_str());
     let file = args.limits_password_file.as_deref();
     Ok(RedisSettings {
@@ -126,7 +110,7 @@ fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, EngineError> {
 }
 
 /// Checks the flags and their files, without an engine.
-pub fn check_flags(args: &EngineArgs) -> Result<(), EngineError> {
+pub fn check_flags(args: &EngineArgs) -> Result<(), StoresError> {
     if args.store.is_some() {
         store_settings(args, &shared_secret(args)?)?;
     }

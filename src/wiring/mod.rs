@@ -14,10 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::model::openai::{
-    BearerToken, ModelAddress, OpenAiModelClient, OpenAiSettings, page_prompt,
+    BearerToken, OpenAiModelClient, OpenAiSettings, chat_completions, page_prompt,
 };
+use crate::adapters::open_error::OpenError;
 use crate::adapters::operator_file;
-use crate::adapters::outbound::{NoRoots, Roots};
+use crate::adapters::outbound::Roots;
+use crate::adapters::postgres::PostgresOpenError;
 use crate::adapters::site_dir::{self, SiteDir};
 use crate::adapters::system::SystemEntropy;
 use crate::adapters::webhook::WebhookNotifier;
@@ -28,6 +30,27 @@ use crate::domain::settings::Settings;
 use crate::ports::{ModelClient, NullSink, SignUps};
 use crate::site::image::is_image;
 use crate::site::{DeprecatedOperation, ProblemPage, Site, SiteFacts, SiteFile, SiteImage};
+
+/// The stores cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum StoresError {
+    /// A flag is wrong, or its file. The line begins with the flag.
+    #[error("{0}")]
+    Flag(String),
+    #[error("--store: {0}")]
+    Database(#[from] PostgresOpenError),
+    #[error(transparent)]
+    DataDir(#[from] OpenError),
+    /// The limiter's thread cannot be started.
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+}
+
+impl From<String> for StoresError {
+    fn from(line: String) -> Self {
+        Self::Flag(line)
+    }
+}
 
 /// The documents. Only the operator's own files can make this fail.
 pub fn site(
@@ -100,7 +123,7 @@ fn openai_client(
         None => page_prompt(service_name, site.passages()),
     };
     let settings = OpenAiSettings {
-        address: ModelAddress::parse(&model.url).map_err(of("--model-url"))?,
+        address: chat_completions(&model.url).map_err(of("--model-url"))?,
         model: model.name.clone(),
         key,
         system_prompt,
@@ -173,12 +196,12 @@ fn read_secret<T, E: Display>(
 }
 
 /// The certificate authorities for `url`. Only `https` needs any.
-pub fn roots(url: &str) -> Result<Roots, NoRoots> {
+pub fn roots(url: &str) -> Result<Roots, String> {
     roots_for(url.starts_with("https://"))
 }
 
 /// The certificate authorities, which only TLS needs.
-fn roots_for(tls: bool) -> Result<Roots, NoRoots> {
+fn roots_for(tls: bool) -> Result<Roots, String> {
     if !tls {
         return Ok(Roots::of([]));
     }

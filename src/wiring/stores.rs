@@ -12,7 +12,7 @@ use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::open_error::OpenError;
 use crate::adapters::system::{SystemClock, SystemEntropy};
-use crate::adapters::threads::{Job, run_within};
+use crate::adapters::threads::run_within;
 use crate::app::App;
 use crate::config::{Args, EngineArgs};
 use crate::domain::policy::{Policies, PolicyName, Quota};
@@ -24,7 +24,7 @@ use crate::ports::{
     SignUps, StoreError, StoreMaintenance,
 };
 
-use super::engines::{self, EngineError};
+use super::{StoresError, engines};
 
 const NO_LIMITS: &str = "where are the rate limits? Give --limits URL and --nodes COUNT, or the \
                          --data-dir of the one node";
@@ -76,20 +76,6 @@ impl StorePorts {
             metrics,
         }
     }
-}
-
-/// The stores cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum StoresError {
-    /// The data directory cannot.
-    #[error(transparent)]
-    DataDir(#[from] OpenError),
-    /// An engine cannot, or a flag about it is wrong.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The system cannot start a thread.
-    #[error(transparent)]
-    Thread(#[from] io::Error),
 }
 
 /// Whose windows a limiter opens.
@@ -194,7 +180,7 @@ impl Stores {
             (None, None) => match windows {
                 WindowsFor::Nobody => no_windows(),
                 WindowsFor::Service(_) | WindowsFor::Command => {
-                    return Err(EngineError::Flag(NO_LIMITS.to_owned()).into());
+                    return Err(StoresError::Flag(NO_LIMITS.to_owned()));
                 }
             },
         };
@@ -245,23 +231,23 @@ impl Stores {
             ledger,
             node_dir,
         } = self;
-        let close_limiter: Job<Result<(), StoreError>> = Box::new(move || {
+        let close_limiter = move || {
             if let Some(limiter) = limiter {
                 limiter.close();
             }
             Ok(())
-        });
-        let close_ledger: Job<Result<(), StoreError>> = Box::new(move || {
-            match ledger.map_or(Ok(()), |ledger| ledger.close()) {
-                Err(error @ StoreError::Displaced(_)) => Err(error),
-                Err(error) => {
-                    tracing::warn!(%error, "the end of the ledger cannot be marked; nothing is lost");
-                    Ok(())
-                }
-                Ok(()) => Ok(()),
+        };
+        let close_ledger = move || match ledger.map_or(Ok(()), |ledger| ledger.close()) {
+            Err(error) if !matches!(error, StoreError::Displaced(_)) => {
+                tracing::warn!(%error, "the end of the ledger cannot be marked; nothing is lost");
+                Ok(())
             }
-        });
-        let closed = run_within(CLOSE_DEADLINE, [close_limiter, close_ledger])?;
+            closed => closed,
+        };
+        let closed = run_within(
+            CLOSE_DEADLINE,
+            [Box::new(close_limiter), Box::new(close_ledger)],
+        )?;
         let closed = closed.ok_or_else(|| {
             io::Error::other(
                 "the disk does not answer: the stores are not closed; nothing acknowledged is lost",

@@ -25,7 +25,7 @@ fn files() -> Vec<PathBuf> {
     assert_eq!(
         files.len(),
         1 + topics,
-        "{files:?}: name each in src/config/handbook.rs"
+        "{files:?}: name each in src/config/commands.rs"
     );
     files
 }

@@ -9,9 +9,6 @@ use super::features::Feature;
 /// (Lidstone smoothing).
 const SMOOTHING: f64 = 0.02;
 
-/// An example: its class, and its features.
-pub(super) type Example = (usize, BTreeSet<Feature>);
-
 /// A trained classifier.
 #[derive(Debug)]
 pub(super) struct NaiveBayes {
@@ -31,8 +28,8 @@ struct FeatureWeights {
 }
 
 impl NaiveBayes {
-    /// Learns from `examples`, whose classes are less than `classes`.
-    pub(super) fn train(classes: usize, examples: &[Example]) -> Self {
+    /// Learns from `examples`, each a class, which is less than `classes`, and its features.
+    pub(super) fn train(classes: usize, examples: &[(usize, BTreeSet<Feature>)]) -> Self {
         let mut document_frequencies: HashMap<Feature, usize> = HashMap::new();
         for feature in examples.iter().flat_map(|(_, features)| features) {
             *document_frequencies.entry(*feature).or_default() += 1;

@@ -14,7 +14,7 @@ use crate::domain::language::Language;
 use crate::domain::passage::{AssistantTexts, Passage};
 
 use super::features::{Feature, Terms, features, own_letters, stems, words};
-use super::naive_bayes::{Example, NaiveBayes, float};
+use super::naive_bayes::{NaiveBayes, float};
 use super::own_index::OwnIndex;
 use super::quotation::sentences;
 
@@ -59,7 +59,7 @@ impl PassageIndex {
         });
         let others = texts.other_subjects.iter();
         let others = others.map(|question| (sections.len(), question.as_str()));
-        let examples: Vec<Example> = of_sections
+        let examples: Vec<_> = of_sections
             .chain(others)
             .map(|(class, text)| (class, features(language, text)))
             .collect();

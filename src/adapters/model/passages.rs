@@ -28,13 +28,9 @@ pub struct PassageModelClient {
     texts: Vec<AssistantTexts>,
     /// Made for the first question, in about 0.1 s: a service that nobody asks starts sooner, and needs 10 MiB
     /// less.
-    pages: OnceCell<Pages>,
+    pages: OnceCell<Vec<LanguagePages>>,
     is_fallback: bool,
 }
-
-/// What readers of each language get.
-#[derive(Debug)]
-struct Pages(Vec<LanguagePages>);
 
 /// What readers of one language get.
 #[derive(Debug)]
@@ -63,70 +59,62 @@ impl PassageModelClient {
     }
 
     /// The pages, made on a thread that may be blocked.
-    async fn pages(&self) -> Result<&Pages, ModelError> {
+    async fn pages(&self) -> Result<&[LanguagePages], ModelError> {
         let make = || {
             let (passages, texts) = (self.passages.clone(), self.texts.clone());
-            tokio::task::spawn_blocking(move || Pages::new(&passages, texts))
+            let of_language = move |texts| LanguagePages {
+                index: PassageIndex::new(&texts, &passages),
+                texts,
+            };
+            tokio::task::spawn_blocking(move || texts.into_iter().map(of_language).collect())
         };
         let pages = self.pages.get_or_try_init(make).await;
-        pages.map_err(|error| ModelError::NotStarted(error.to_string()))
-    }
-}
-
-impl Pages {
-    fn new(passages: &[Arc<Passage>], texts: Vec<AssistantTexts>) -> Self {
-        let pages = texts.into_iter().map(|texts| LanguagePages {
-            index: PassageIndex::new(&texts, passages),
-            texts,
-        });
-        Self(pages.collect())
+        let pages = pages.map_err(|error| ModelError::NotStarted(error.to_string()));
+        pages.map(Vec::as_slice)
     }
 
-    fn answer(&self, conversation: &Conversation, is_fallback: bool) -> String {
+    /// The answer in the language of the newest question; the one before decides between equals, and then
+    /// the order.
+    fn answer(&self, all: &[LanguagePages], conversation: &Conversation) -> String {
         let mut questions = conversation.questions();
         let newest = questions.next().unwrap_or_default();
         let previous = questions.next().unwrap_or_default();
-        let Some(pages) = self.of_language(newest, previous) else {
+        let evidence =
+            |it: &&LanguagePages| [newest, previous].map(|question| it.index.evidence(question));
+        // Of equals it finds the last.
+        let Some(pages) = all.iter().rev().max_by_key(evidence) else {
             return String::new();
         };
-        let answer = self.answer_from(pages, newest, previous);
-        if is_fallback {
+        let answer = pages.answer(newest, previous, all.first());
+        if self.is_fallback {
             format!("{}\n\n{answer}", pages.texts.away)
         } else {
             answer
         }
     }
-
-    /// Those in the language of `newest`; the question before decides between equals, and then the order.
-    fn of_language(&self, newest: &str, previous: &str) -> Option<&LanguagePages> {
-        let evidence =
-            |it: &&LanguagePages| [newest, previous].map(|question| it.index.evidence(question));
-        // Of equals it finds the last.
-        self.0.iter().rev().max_by_key(evidence)
-    }
-
-    fn answer_from(&self, pages: &LanguagePages, newest: &str, previous: &str) -> String {
-        let before = match words(newest).count() {
-            0 => return pages.welcome(),
-            1..=FOLLOW_UP_WORDS_MAX => previous,
-            _ => "",
-        };
-        if let Some(passage) = pages.index.best(newest, before) {
-            return pages.quote(passage, newest);
-        }
-        // Technical terms, as developers use them in any language. The other words might be words of the
-        // first language by accident.
-        let terms = pages.index.unknown_words(newest);
-        let first = self.0.first();
-        let found = first.and_then(|first| Some((first, first.index.best(&terms, "")?)));
-        match found {
-            Some((first, passage)) => first.quote(passage, &terms),
-            None => pages.refuse(newest),
-        }
-    }
 }
 
 impl LanguagePages {
+    /// The answer from these pages; from the `first` ones if those do not tell.
+    fn answer(&self, newest: &str, previous: &str, first: Option<&Self>) -> String {
+        let before = match words(newest).count() {
+            0 => return self.welcome(),
+            1..=FOLLOW_UP_WORDS_MAX => previous,
+            _ => "",
+        };
+        if let Some(passage) = self.index.best(newest, before) {
+            return self.quote(passage, newest);
+        }
+        // Technical terms, as developers use them in any language. The other words might be words of the
+        // first language by accident.
+        let terms = self.index.unknown_words(newest);
+        let found = first.and_then(|first| Some((first, first.index.best(&terms, "")?)));
+        match found {
+            Some((first, passage)) => first.quote(passage, &terms),
+            None => self.refuse(newest),
+        }
+    }
+
     /// The answer to a question without a word.
     fn welcome(&self) -> String {
         let passages = self.index.passages().iter().map(Arc::as_ref);
@@ -177,7 +165,7 @@ impl ModelClient for PassageModelClient {
         conversation: &Conversation,
         sink: &dyn AnswerSink,
     ) -> Result<String, ModelError> {
-        let answer = self.pages().await?.answer(conversation, self.is_fallback);
+        let answer = self.answer(self.pages().await?, conversation);
         for paragraph in answer.split_inclusive("\n\n") {
             sink.push(paragraph).await?;
         }

@@ -1,12 +1,12 @@
 //! The URL of a database, and what else it is opened with.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use crate::adapters::outbound::Roots;
+use crate::domain::macros::hidden;
 use crate::domain::secret::MacKey;
 
 use super::error::PostgresOpenError;
@@ -56,57 +56,38 @@ pub struct PostgresSettings {
     pub secret_ids: Vec<String>,
 }
 
-/// Why a URL is refused. The text never repeats it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PostgresAddressError {
-    /// It is another kind of URL.
-    #[error("must be a URL such as postgres://user@host/database")]
-    Scheme,
-    /// It cannot be read.
-    #[error(
-        "is no URL of a PostgreSQL database: it must be like postgres://user@host:5432/database, with \
-         the special characters of each part percent-encoded"
-    )]
-    Malformed,
-    /// It names no host.
-    #[error("names no host: it must be like postgres://user@host/database")]
-    NoHost,
-    /// It names no user.
-    #[error("names no user: it must be like postgres://user@host/database")]
-    NoUser,
-    /// It has a parameter that means nothing here.
-    #[error(
-        "has a parameter that is not supported: leave it out (sslmode and target_session_attrs are \
-         supported; certificates are verified with the system's authorities, or those of SSL_CERT_FILE)"
-    )]
-    Parameter,
-    /// Its `sslmode` is another.
-    #[error("sslmode must be disable, prefer, require or verify-full")]
-    SslMode,
-    /// It asks for a host that takes no writes.
-    #[error("target_session_attrs must be read-write: sign-ups are written")]
-    TargetSessionAttrs,
-}
+// Why a URL is refused. No text repeats it.
+const BAD_SCHEME: &str = "must be a URL such as postgres://user@host/database";
+const MALFORMED: &str = "is no URL of a PostgreSQL database: it must be like \
+     postgres://user@host:5432/database, with the special characters of each part percent-encoded";
+const NO_HOST: &str = "names no host: it must be like postgres://user@host/database";
+const NO_USER: &str = "names no user: it must be like postgres://user@host/database";
+const BAD_PARAMETER: &str = "has a parameter that is not supported: leave it out (sslmode and \
+     target_session_attrs are supported; certificates are verified with the system's authorities, or \
+     those of SSL_CERT_FILE)";
+const BAD_SSL_MODE: &str = "sslmode must be disable, prefer, require or verify-full";
+const BAD_ATTRIBUTES: &str = "target_session_attrs must be read-write: sign-ups are written";
 
 impl PostgresAddress {
     /// Parses `postgres://` or `postgresql://`, with several hosts if need be. Where TLS is used,
     /// certificates are always verified, so `sslmode=verify-full`, `verify-ca` and `require` are the same.
     /// Without one it is `require`, and on this machine `disable`.
     /// Only a host that takes writes is used, whether or not `target_session_attrs` says so.
-    pub fn parse(text: &str) -> Result<Self, PostgresAddressError> {
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         let is_known = text.starts_with("postgres://") || text.starts_with("postgresql://");
         if !is_known {
-            return Err(PostgresAddressError::Scheme);
+            return Err(BAD_SCHEME);
         }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let parameters = query.split('&').filter(|it| !it.is_empty());
         let parameters: Vec<_> = parameters.map(parameter).collect::<Result<_, _>>()?;
         let known = [base, "?", &parameters.join("&")].concat();
-        let config: Config = known
-            .parse()
-            .map_err(|_may_quote_it| PostgresAddressError::Malformed)?;
+        let config: Config = known.parse().map_err(|_may_quote_it| MALFORMED)?;
         if config.get_user().is_none_or(str::is_empty) {
-            return Err(PostgresAddressError::NoUser);
+            return Err(NO_USER);
         }
         Ok(Self {
             hosts: hosts(&config)?,
@@ -134,39 +115,35 @@ impl PostgresAddress {
     }
 }
 
-impl fmt::Debug for PostgresAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PostgresAddress(..)")
-    }
-}
+hidden!(PostgresAddress);
 
 /// A parameter as the driver knows it.
-fn parameter(text: &str) -> Result<&str, PostgresAddressError> {
+fn parameter(text: &str) -> Result<&str, &'static str> {
     let (name, value) = text.split_once('=').unwrap_or((text, ""));
     if !PARAMETERS.contains(&name) {
-        return Err(PostgresAddressError::Parameter);
+        return Err(BAD_PARAMETER);
     }
     match (name, value) {
         ("sslmode", "verify-full" | "verify-ca") => Ok("sslmode=require"),
         ("sslmode", "disable" | "prefer" | "require") => Ok(text),
-        ("sslmode", _) => Err(PostgresAddressError::SslMode),
+        ("sslmode", _) => Err(BAD_SSL_MODE),
         ("target_session_attrs", "any" | "read-write" | "primary") => {
             Ok("target_session_attrs=read-write")
         }
-        ("target_session_attrs", _) => Err(PostgresAddressError::TargetSessionAttrs),
+        ("target_session_attrs", _) => Err(BAD_ATTRIBUTES),
         (_, _) => Ok(text),
     }
 }
 
 /// One configuration for each host.
-fn hosts(config: &Config) -> Result<Vec<Config>, PostgresAddressError> {
+fn hosts(config: &Config) -> Result<Vec<Config>, &'static str> {
     let (hosts, ports) = (config.get_hosts(), config.get_ports());
     if hosts.is_empty() || hosts.contains(&Host::Tcp(String::new())) {
-        return Err(PostgresAddressError::NoHost);
+        return Err(NO_HOST);
     }
     let has_rest = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
     if ports.len() > 1 && ports.len() != hosts.len() || hosts.iter().any(has_rest) {
-        return Err(PostgresAddressError::Malformed);
+        return Err(MALFORMED);
     }
     let port = |place| *ports.get(place).or_else(|| ports.first()).unwrap_or(&PORT);
     let hosts = hosts.iter().enumerate();
@@ -288,44 +265,37 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused_and_never_repeated() {
-        use PostgresAddressError as Error;
         for (text, expected) in [
-            ("", Error::Scheme),
-            ("one/base", Error::Scheme),
-            ("mysql://ada:hunter2@one/base", Error::Scheme),
-            ("host=one user=ada password=hunter2", Error::Scheme),
-            ("postgres:ada@one", Error::Scheme),
-            ("postgres://", Error::NoUser),
-            ("postgres://one/base", Error::NoUser),
-            ("postgres://:hunter2@one/base", Error::NoUser),
-            ("postgres://ada:hunter2@/base", Error::NoHost),
-            ("postgres://ada@one,/base", Error::NoHost),
-            ("postgres://ada:hunter2@x@one/base", Error::Malformed),
-            ("postgres://ada@one:port/base", Error::Malformed),
-            ("postgres://ada@one:65536/base", Error::Malformed),
-            ("postgres://ada@one:1,two:2,/base?port=3", Error::NoHost),
-            ("postgres://%ff@one/base", Error::Malformed),
-            ("postgres://ada:hunter2?x@one/base", Error::Parameter),
-            (
-                "postgres://ada@one/base?sslrootcert=hunter2",
-                Error::Parameter,
-            ),
-            (
-                "postgres://ada@one/base?hostaddr=192.0.2.1",
-                Error::Parameter,
-            ),
-            ("postgres://ada@one/base?sslmode=hunter2", Error::SslMode),
-            ("postgres://ada@one/base?sslmode", Error::SslMode),
-            ("postgres://ada@one/base?sslmode=allow", Error::SslMode),
+            ("", BAD_SCHEME),
+            ("one/base", BAD_SCHEME),
+            ("mysql://ada:hunter2@one/base", BAD_SCHEME),
+            ("host=one user=ada password=hunter2", BAD_SCHEME),
+            ("postgres:ada@one", BAD_SCHEME),
+            ("postgres://", NO_USER),
+            ("postgres://one/base", NO_USER),
+            ("postgres://:hunter2@one/base", NO_USER),
+            ("postgres://ada:hunter2@/base", NO_HOST),
+            ("postgres://ada@one,/base", NO_HOST),
+            ("postgres://ada:hunter2@x@one/base", MALFORMED),
+            ("postgres://ada@one:port/base", MALFORMED),
+            ("postgres://ada@one:65536/base", MALFORMED),
+            ("postgres://ada@one:1,two:2,/base?port=3", NO_HOST),
+            ("postgres://%ff@one/base", MALFORMED),
+            ("postgres://ada:hunter2?x@one/base", BAD_PARAMETER),
+            ("postgres://ada@one/base?sslrootcert=hunter2", BAD_PARAMETER),
+            ("postgres://ada@one/base?hostaddr=192.0.2.1", BAD_PARAMETER),
+            ("postgres://ada@one/base?sslmode=hunter2", BAD_SSL_MODE),
+            ("postgres://ada@one/base?sslmode", BAD_SSL_MODE),
+            ("postgres://ada@one/base?sslmode=allow", BAD_SSL_MODE),
             (
                 "postgres://ada@one/base?target_session_attrs=read-only",
-                Error::TargetSessionAttrs,
+                BAD_ATTRIBUTES,
             ),
-            ("postgres://ada@one/base?keepalives=often", Error::Malformed),
+            ("postgres://ada@one/base?keepalives=often", MALFORMED),
         ] {
             let refused = PostgresAddress::parse(text);
             assert_eq!(refused.map(drop), Err(expected), "{text}");
-            assert!(!expected.to_string().contains("hunter2"));
+            assert!(!expected.contains("hunter2"));
         }
         let shown = format!("{:?}", parse("postgres://ada:hunter2@one/base"));
         assert_eq!(shown, "PostgresAddress(..)");

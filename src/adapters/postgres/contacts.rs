@@ -1,11 +1,12 @@
 //! The newsletter's contacts.
 
 use std::collections::HashSet;
+use std::hash::Hash;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{FromSqlOwned, Type};
 
 use crate::domain::contact::{
     Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
@@ -97,9 +98,7 @@ impl ContactStore for PostgresStore {
             (&instants, Type::TIMESTAMPTZ_ARRAY),
         ];
         let created = transaction.ask(IMPORT, parameters).await?;
-        let created: Result<HashSet<String>, _> =
-            created.iter().map(|row| column(row, 0)).collect();
-        let mut created = created?;
+        let mut created = first_column::<String>(&created)?;
         transaction.commit().await?;
         let outcome = |row: &ImportedContact| {
             if created.remove(row.email.as_str()) {
@@ -129,9 +128,7 @@ impl ContactStore for PostgresStore {
         let deleted = transaction
             .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])
             .await?;
-        let deleted: Result<HashSet<String>, _> =
-            deleted.iter().map(|row| column(row, 0)).collect();
-        let mut deleted = deleted?;
+        let mut deleted = first_column::<String>(&deleted)?;
         let tombstones: Parameters<'_> = &[(&tombstones, Type::BYTEA_ARRAY)];
         transaction.ask(REMEMBER, tombstones).await?;
         transaction.commit().await?;
@@ -165,10 +162,7 @@ impl PostgresStore {
         };
         let parameters: Parameters<'_> = &[(&hashes, Type::BYTEA_ARRAY)];
         let found = transaction.ask(statement, parameters).await?;
-        let found: HashSet<Vec<u8>> = found
-            .iter()
-            .map(|row| column(row, 0))
-            .collect::<Result<_, _>>()?;
+        let found: HashSet<Vec<u8>> = first_column(&found)?;
         if found.is_empty() {
             return Ok(HashSet::new());
         }
@@ -177,6 +171,10 @@ impl PostgresStore {
         let forgotten = hashed.filter(|(hash, _)| found.contains(*hash));
         Ok(forgotten.map(|(_, email)| email.clone()).collect())
     }
+}
+
+fn first_column<T: FromSqlOwned + Eq + Hash>(rows: &[Row]) -> Result<HashSet<T>, StoreError> {
+    rows.iter().map(|row| column(row, 0)).collect()
 }
 
 fn contact(row: &Row) -> Result<Contact, StoreError> {

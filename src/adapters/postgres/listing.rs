@@ -15,14 +15,6 @@ use super::values::{column, instant};
 /// How many rows a page has.
 const PAGE_LEN: usize = 5000;
 
-/// What the next page is read with.
-struct Listing<F> {
-    connection: DedicatedConnection,
-    statement: String,
-    after: i64,
-    build: F,
-}
-
 impl PostgresStore {
     /// Lists what `build` makes of the rows of `statement`, which has no order yet. Its columns begin with
     /// `place`; its values are the place to begin after, and two bounds that may be null.
@@ -33,35 +25,26 @@ impl PostgresStore {
         build: fn(&Row) -> Result<T, StoreError>,
     ) -> Result<PageStream<T>, StoreError> {
         let (since, until) = (since.map(instant), until.map(instant));
-        let begin = Listing {
-            connection: DedicatedConnection::open(&self.connector).await?,
-            statement: format!("{statement} ORDER BY place LIMIT {PAGE_LEN}"),
-            after: i64::MIN,
-            build,
-        };
-        let pages = stream::try_unfold(Some(begin), move |listing| async move {
-            let Some(mut listing) = listing else {
+        let connection = DedicatedConnection::open(&self.connector).await?;
+        let statement = format!("{statement} ORDER BY place LIMIT {PAGE_LEN}");
+        let begin = Some((connection, statement, i64::MIN));
+        let pages = stream::try_unfold(begin, move |next| async move {
+            let Some((connection, statement, after)) = next else {
                 return Ok(None);
             };
             let parameters: Parameters<'_> = &[
-                (&listing.after, Type::INT8),
+                (&after, Type::INT8),
                 (&since, Type::TIMESTAMPTZ),
                 (&until, Type::TIMESTAMPTZ),
             ];
-            let rows = listing
-                .connection
-                .ask(&listing.statement, parameters)
-                .await?;
+            let rows = connection.ask(&statement, parameters).await?;
             let Some(last) = rows.last() else {
                 return Ok(None);
             };
-            listing.after = column(last, 0)?;
-            let is_last = rows.len() < PAGE_LEN;
-            let page = rows
-                .iter()
-                .map(listing.build)
-                .collect::<Result<Vec<_>, _>>()?;
-            Ok(Some((page, Some(listing).filter(|_| !is_last))))
+            let has_more = rows.len() == PAGE_LEN;
+            let next = (connection, statement, column(last, 0)?);
+            let page = rows.iter().map(build).collect::<Result<Vec<_>, _>>()?;
+            Ok(Some((page, has_more.then_some(next))))
         });
         Ok(Box::pin(pages))
     }

@@ -56,7 +56,7 @@ mod schema;
 mod store;
 mod values;
 
-pub use address::{PostgresAddress, PostgresAddressError, PostgresSettings};
+pub use address::{PostgresAddress, PostgresSettings};
 pub use copy::Totals;
 pub use error::PostgresOpenError;
 pub use migration::{Migration, migrate};

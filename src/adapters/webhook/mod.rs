@@ -53,33 +53,25 @@ pub struct WebhookNotifier {
     interrupt: CancellationToken,
 }
 
-/// The webhook cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum WebhookOpenError {
-    /// The address is not an absolute `http` or `https` URI.
-    #[error("is not an http or https URL")]
-    Address,
-    /// TLS cannot be set up.
-    #[error("TLS cannot be set up: {0}")]
-    Tls(#[from] rustls::Error),
-}
-
 impl WebhookNotifier {
     /// Posts to `url`, signed if there is a `secret`, and accepts certificates of `roots`. Once
     /// `interrupt` is cancelled, sign-ups that wait for the provider fail at once.
+    ///
+    /// # Errors
+    /// Why the webhook cannot be used, in words.
     pub fn open(
         url: &str,
         secret: Option<WebhookSecret>,
         roots: Roots,
         entropy: Arc<dyn Entropy>,
         interrupt: CancellationToken,
-    ) -> Result<Self, WebhookOpenError> {
-        let url: Uri = url.parse().map_err(|_error| WebhookOpenError::Address)?;
-        if !matches!(url.scheme_str(), Some("http" | "https")) {
-            return Err(WebhookOpenError::Address);
-        }
+    ) -> Result<Self, String> {
+        let url = url.parse().ok();
+        let url = url.filter(|url: &Uri| matches!(url.scheme_str(), Some("http" | "https")));
+        let url = url.ok_or("is not an http or https URL")?;
+        let http = outbound::client(roots, POSTED_MAX);
         Ok(Self {
-            http: outbound::client(roots, POSTED_MAX)?,
+            http: http.map_err(|error| format!("TLS cannot be set up: {error}"))?,
             url,
             secret,
             accepted: Semaphore::new(ACCEPTED_MAX),

@@ -1,14 +1,14 @@
 //! Signatures of the Standard Webhooks specification, version 1.0: HMAC-SHA256 over id, time and
 //! body.
 
-use std::fmt;
-
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
+
+use crate::domain::macros::hidden;
 
 /// Some providers omit the padding of a secret.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -20,33 +20,23 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 #[derive(Clone)]
 pub struct WebhookSecret(Vec<u8>);
 
-/// The text is no secret. The message does not repeat it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WebhookSecretError {
-    /// The prefix `whsec_` is missing.
-    #[error("must hold a secret that begins with whsec_")]
-    Prefix,
-    /// The rest is not Base64.
-    #[error("must hold Base64 after whsec_")]
-    Encoding,
-    /// The key has fewer than 24 or more than 64 bytes.
-    #[error("must hold 24 to 64 bytes in Base64 after whsec_")]
-    Length,
-}
+/// Why a text is no secret. The messages do not repeat it.
+const NO_PREFIX: &str = "must hold a secret that begins with whsec_";
+const NO_BASE64: &str = "must hold Base64 after whsec_";
+const BAD_LENGTH: &str = "must hold 24 to 64 bytes in Base64 after whsec_";
 
 impl WebhookSecret {
     /// Reads `whsec_` and 24 to 64 bytes in Base64.
-    pub fn parse(text: &str) -> Result<Self, WebhookSecretError> {
-        let encoded = text
-            .strip_prefix("whsec_")
-            .ok_or(WebhookSecretError::Prefix)?;
-        let key = LENIENT
-            .decode(encoded)
-            .map_err(|_error| WebhookSecretError::Encoding)?;
+    ///
+    /// # Errors
+    /// What the text must hold.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let encoded = text.strip_prefix("whsec_").ok_or(NO_PREFIX)?;
+        let key = LENIENT.decode(encoded).map_err(|_error| NO_BASE64)?;
         if (24..=64).contains(&key.len()) {
             Ok(Self(key))
         } else {
-            Err(WebhookSecretError::Length)
+            Err(BAD_LENGTH)
         }
     }
 
@@ -63,11 +53,7 @@ impl WebhookSecret {
     }
 }
 
-impl fmt::Debug for WebhookSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WebhookSecret(..)")
-    }
-}
+hidden!(WebhookSecret);
 
 #[cfg(test)]
 mod tests {
@@ -87,7 +73,6 @@ mod tests {
 
     #[test]
     fn secrets_have_a_prefix_and_24_to_64_bytes() {
-        use WebhookSecretError::{Encoding, Length, Prefix};
         let of = |bytes: usize| format!("whsec_{}", STANDARD.encode(vec![7; bytes]));
         for bytes in [24, 25, 26, 32, 64] {
             assert!(WebhookSecret::parse(&of(bytes)).is_ok(), "{bytes}");
@@ -95,14 +80,14 @@ mod tests {
             assert!(WebhookSecret::parse(&unpadded).is_ok(), "{bytes}");
         }
         for (text, error) in [
-            (String::new(), Prefix),
-            (of(32).replace("whsec_", ""), Prefix),
-            (of(32).replace("whsec_", "WHSEC_"), Prefix),
-            (of(32).replace("whsec_", "whsec_!"), Encoding),
-            (format!("{} ", of(32)), Encoding),
-            ("whsec_".to_owned(), Length),
-            (of(23), Length),
-            (of(65), Length),
+            (String::new(), NO_PREFIX),
+            (of(32).replace("whsec_", ""), NO_PREFIX),
+            (of(32).replace("whsec_", "WHSEC_"), NO_PREFIX),
+            (of(32).replace("whsec_", "whsec_!"), NO_BASE64),
+            (format!("{} ", of(32)), NO_BASE64),
+            ("whsec_".to_owned(), BAD_LENGTH),
+            (of(23), BAD_LENGTH),
+            (of(65), BAD_LENGTH),
         ] {
             assert_eq!(WebhookSecret::parse(&text).unwrap_err(), error, "{text}");
         }

@@ -17,13 +17,29 @@ pub enum ContactsCommand {
     #[command(after_help = "Examples:
   landing-api contacts list --since 2026-11-01
   landing-api contacts list --json | jq -r .email")]
-    List(ListArgs),
+    List {
+        /// Which ones.
+        #[command(flatten)]
+        period: Period,
+
+        /// How to print them.
+        #[command(flatten)]
+        form: OutputForm,
+    },
 
     /// Count the contacts
     #[command(after_help = "Examples:
   landing-api contacts count
   landing-api contacts count --since 2026-11-01 --until 2026-12-01")]
-    Count(ListArgs),
+    Count {
+        /// Which ones.
+        #[command(flatten)]
+        period: Period,
+
+        /// How to print the number.
+        #[command(flatten)]
+        form: OutputForm,
+    },
 
     /// Write the contacts to a file, for a spreadsheet or another service
     #[command(after_help = "Examples:
@@ -48,7 +64,15 @@ all others were imported.")]
     /// Show what is kept about an address
     #[command(after_help = "Examples:
   landing-api contacts show ada@example.com")]
-    Show(ShowArgs),
+    Show {
+        /// The address
+        #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
+        email: EmailAddress,
+
+        /// How to print it.
+        #[command(flatten)]
+        form: OutputForm,
+    },
 
     /// Erase addresses from every file, for good
     #[command(after_help = "Examples:
@@ -71,18 +95,6 @@ pub struct Period {
     /// Only contacts signed up before this time
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     pub until: Option<Timestamp>,
-}
-
-/// What to list.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct ListArgs {
-    /// When they were signed up.
-    #[command(flatten)]
-    pub period: Period,
-
-    /// How to print them.
-    #[command(flatten)]
-    pub form: OutputForm,
 }
 
 /// What to export, and where to.
@@ -121,18 +133,6 @@ pub struct ImportArgs {
     pub unforget: bool,
 
     /// How to print the result.
-    #[command(flatten)]
-    pub form: OutputForm,
-}
-
-/// Whom to show.
-#[derive(Clone, Debug, Args)]
-pub struct ShowArgs {
-    /// The address
-    #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
-    pub email: EmailAddress,
-
-    /// How to print it.
     #[command(flatten)]
     pub form: OutputForm,
 }

@@ -19,7 +19,24 @@ pub enum LimitsCommand {
   landing-api limits show --ip 203.0.113.7 --email ada@example.com
 
 Clients are shown as keyed hashes: nobody can tell from one who it is.")]
-    Show(ShowLimits),
+    Show {
+        /// How many clients of each policy to show
+        #[arg(
+            long,
+            value_name = "COUNT",
+            default_value_t = 5,
+            value_parser = clap::value_parser!(u16).range(0..=1000)
+        )]
+        top: u16,
+
+        /// Who is asked about.
+        #[command(flatten)]
+        whose: Whose,
+
+        /// How to print it.
+        #[command(flatten)]
+        form: OutputForm,
+    },
 
     /// Forget what was counted, so that somebody is admitted again
     #[command(
@@ -46,27 +63,6 @@ pub struct Whose {
     /// E-mail address that the client of --ip signs up
     #[arg(long, value_name = "ADDRESS", value_parser = EmailAddress::parse, requires = "ip")]
     pub email: Option<EmailAddress>,
-}
-
-/// What to show.
-#[derive(Clone, Debug, Args)]
-pub struct ShowLimits {
-    /// How many clients of each policy to show
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value_t = 5,
-        value_parser = clap::value_parser!(u16).range(0..=1000)
-    )]
-    pub top: u16,
-
-    /// Who is asked about.
-    #[command(flatten)]
-    pub whose: Whose,
-
-    /// How to print it.
-    #[command(flatten)]
-    pub form: OutputForm,
 }
 
 /// What to reset.

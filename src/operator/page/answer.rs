@@ -178,15 +178,13 @@ where
 
 /// A page.
 pub(super) fn html(status: StatusCode, html: String) -> Response<PageBody> {
-    let mut response = Response::new(whole(html));
+    let mut response = asset("text/html; charset=utf-8", html);
     *response.status_mut() = status;
-    let media_type = HeaderValue::from_static("text/html; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, media_type);
     response
 }
 
-/// A file that is part of the program.
-pub(super) fn asset(media_type: &'static str, text: &'static str) -> Response<PageBody> {
+/// A file that is part of the program, or another text.
+pub(super) fn asset(media_type: &'static str, text: impl Into<Bytes>) -> Response<PageBody> {
     let mut response = Response::new(whole(text));
     let media_type = HeaderValue::from_static(media_type);
     response.headers_mut().insert(CONTENT_TYPE, media_type);

@@ -59,13 +59,7 @@ const FORM_DEADLINE: Duration = Duration::from_secs(10);
 
 const COOKIE_NAME: &str = "landing-admin";
 
-struct Page {
-    path: &'static str,
-    view: View,
-}
-
 /// What a page shows, and what its form does.
-#[derive(Clone, Copy)]
 enum View {
     Overview,
     /// What operations answer, each under its name in the template.
@@ -93,37 +87,34 @@ struct Change {
     change: &'static Operation,
 }
 
-static PAGES: &[Page] = &[
-    page("/", View::Overview),
-    page(
+/// The pages: path, and what is there.
+static PAGES: &[(&str, View)] = &[
+    ("/", View::Overview),
+    (
         "/contacts",
         View::List("contacts.html", &contacts::LIST, &["email"]),
     ),
-    page("/contacts/export", View::Export),
-    page("/contacts/erase", View::Change(&ERASE_CONTACT)),
-    page(
+    ("/contacts/export", View::Export),
+    ("/contacts/erase", View::Change(&ERASE_CONTACT)),
+    (
         "/keys",
         View::List("keys.html", &keys::LIST, &["id", "label"]),
     ),
-    page("/keys/revoke", View::Change(&REVOKE_KEY)),
-    page(
+    ("/keys/revoke", View::Change(&REVOKE_KEY)),
+    (
         "/policies",
         View::Values(
             "policies.html",
             &[("limits", &limits::SHOW), ("status", &status::SHOW)],
         ),
     ),
-    page("/policies/reset", View::Change(&RESET_POLICY)),
-    page(
+    ("/policies/reset", View::Change(&RESET_POLICY)),
+    (
         "/agents",
         View::List("agents.html", &agents::LIST_REVOKED, &[]),
     ),
-    page("/logout", View::SignOut),
+    ("/logout", View::SignOut),
 ];
-
-const fn page(path: &'static str, view: View) -> Page {
-    Page { path, view }
-}
 
 static ERASE_CONTACT: Change = Change {
     template: "contacts-erase.html",
@@ -232,9 +223,9 @@ impl AdminPage {
             _ => {}
         }
         let session = session.ok_or(PageError::NoSession)?;
-        let page = PAGES.iter().find(|page| page.path == head.uri.path());
-        let page = page.ok_or(PageError::NotFound)?;
-        let (shows, changes, methods) = match page.view {
+        let page = PAGES.iter().find(|(path, _)| *path == head.uri.path());
+        let (path, view) = page.ok_or(PageError::NotFound)?;
+        let (shows, changes, methods) = match view {
             View::Change(_) => (true, true, "GET, HEAD, POST"),
             View::SignOut => (false, true, "POST"),
             View::Overview | View::Values(..) | View::List(..) | View::Export => {
@@ -248,7 +239,8 @@ impl AdminPage {
             now,
             params: Params::default(),
             is_change: is_post,
-            page,
+            path,
+            view,
             views: Arc::clone(&self.views),
         };
         if is_get && shows {
@@ -313,13 +305,14 @@ struct PageRequest {
     /// The query, or the form.
     params: Params,
     is_change: bool,
-    page: &'static Page,
+    path: &'static str,
+    view: &'static View,
     views: Arc<Views>,
 }
 
 impl PageRequest {
     async fn answer(self) -> PageAnswer {
-        match self.page.view {
+        match self.view {
             View::Overview => {
                 let status = self.ask(&status::SHOW).await?;
                 let counts = overview::values(&self.app, &self.params, self.now).await;
@@ -330,7 +323,7 @@ impl PageRequest {
             }
             View::Values(template, operations) => {
                 let mut values = serde_json::Map::new();
-                for (name, operation) in operations {
+                for (name, operation) in *operations {
                     values.insert((*name).to_owned(), self.ask(operation).await?);
                 }
                 self.fill(template, Rendered::from(Serde(&values)))
@@ -394,27 +387,23 @@ impl PageRequest {
     }
 
     async fn export(&self) -> PageAnswer {
-        let is_csv = match self.params.text("format") {
-            Some("csv") => true,
-            Some("jsonl") => false,
+        let lines = self.list(&contacts::LIST).await?;
+        let (media_type, disposition, pieces) = match self.params.text("format") {
+            Some("csv") => {
+                let header = stream::once(async { Ok(contact_csv::header()?) });
+                let rows = lines.map(|lines| Ok(contact_csv::of_json_lines(&lines?)?));
+                let disposition = "attachment; filename=\"contacts.csv\"";
+                let pieces = header.chain(rows).boxed();
+                ("text/csv; charset=utf-8", disposition, pieces)
+            }
+            Some("jsonl") => {
+                let disposition = "attachment; filename=\"contacts.jsonl\"";
+                ("application/jsonl", disposition, lines)
+            }
             _ => {
                 let wrong = "The format must be csv or jsonl".to_owned();
                 return Err(OperatorError::Input(wrong).into());
             }
-        };
-        let lines = self.list(&contacts::LIST).await?;
-        let (media_type, disposition, pieces) = if is_csv {
-            let header = stream::once(async { Ok(contact_csv::header()?) });
-            let rows = lines.map(|lines| Ok(contact_csv::of_json_lines(&lines?)?));
-            let disposition = "attachment; filename=\"contacts.csv\"";
-            (
-                "text/csv; charset=utf-8",
-                disposition,
-                header.chain(rows).boxed(),
-            )
-        } else {
-            let disposition = "attachment; filename=\"contacts.jsonl\"";
-            ("application/jsonl", disposition, lines)
         };
         let frames = pieces.map_ok(Frame::data).map_err(|error: OperatorError| {
             tracing::error!(%error, "an answer to the operator was broken off");
@@ -429,11 +418,10 @@ impl PageRequest {
 
     /// The page, with `values` and what every template knows.
     fn fill(&self, template: &str, values: Rendered) -> PageAnswer {
-        let path = self.page.path;
+        let path = self.path;
         let values = context! { path, params => Serde(&self.params), ..values };
-        let html = self
-            .views
-            .fill(template, path, Some(&self.session), values)?;
+        let session = Some(&self.session);
+        let html = self.views.fill(template, path, session, values)?;
         Ok(answer::html(StatusCode::OK, html))
     }
 }

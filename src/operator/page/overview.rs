@@ -25,8 +25,7 @@ const PLOTS: [(Counted, &str); 6] = [
 
 /// The counts by `by`, an hour, a day or a month.
 pub(super) async fn values(app: &App, params: &Params, now: Timestamp) -> Rendered {
-    let by = params.text("by").unwrap_or_default();
-    let unit = Unit::ALL.into_iter().find(|unit| unit.as_str() == by);
+    let unit = params.text("by").and_then(Unit::from_name);
     let unit = unit.unwrap_or(Unit::Hour);
     let hours = status::hours(app, unit.since(now), now).await;
     // While the store is away, all else is worth knowing.

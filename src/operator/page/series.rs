@@ -5,14 +5,16 @@ use jiff::tz::Offset;
 use jiff::{Timestamp as Instant, ToSpan as _};
 
 use crate::domain::hourly_counts::{Counts, Hour, HourlyCounts};
+use crate::domain::macros::names;
 use crate::domain::time::Timestamp;
 
-/// What one bar stands for, and how far back the plots go. Days and months are those of UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Hour,
-    Day,
-    Month,
+names! {
+    /// What one bar stands for, and how far back the plots go. Days and months are those of UTC.
+    pub(super) enum Unit {
+        Hour => "hour",
+        Day => "day",
+        Month => "month",
+    }
 }
 
 /// The counts of an hour, a day or a month.
@@ -26,16 +28,6 @@ pub(super) struct UnitCounts {
 }
 
 impl Unit {
-    pub(super) const ALL: [Self; 3] = [Self::Hour, Self::Day, Self::Month];
-
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Month => "month",
-        }
-    }
-
     /// How many the plots show. All days of the months are among the 400 that are kept.
     pub(super) const fn shown(self) -> u8 {
         match self {

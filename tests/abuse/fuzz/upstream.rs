@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use landing_api::adapters::model::OpenAiModelClient;
-use landing_api::adapters::model::openai::{ModelAddress, OpenAiSettings, Roots};
+use landing_api::adapters::model::openai::{OpenAiSettings, Roots, chat_completions};
 use landing_api::domain::chat::Conversation;
 use landing_api::ports::{AnswerSink, ModelClient, ModelError, ModelPermit};
 use memchr::memmem;
@@ -171,7 +171,7 @@ impl ModelClient for Clients {
 
 fn client(base_url: &str, thinks_first: bool) -> OpenAiModelClient {
     let settings = OpenAiSettings {
-        address: ModelAddress::parse(base_url).unwrap(),
+        address: chat_completions(base_url).unwrap(),
         model: "small".to_owned(),
         key: None,
         system_prompt: "Be brief.".to_owned(),

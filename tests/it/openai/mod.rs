@@ -13,8 +13,9 @@ mod whole;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Uri;
 use landing_api::adapters::model::OpenAiModelClient;
-use landing_api::adapters::model::openai::{BearerToken, ModelAddress, OpenAiSettings, Roots};
+use landing_api::adapters::model::openai::{BearerToken, OpenAiSettings, Roots, chat_completions};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::http::server::ServerLimits;
 use tokio_util::sync::CancellationToken;
@@ -28,8 +29,8 @@ const PATH: &str = "/api/v1/assistant/chat";
 /// What the visitor says; no log line may repeat it.
 const QUESTION: &str = "where is my hidden treasure";
 
-pub(crate) fn address(base_url: &str) -> ModelAddress {
-    ModelAddress::parse(base_url).unwrap()
+pub(crate) fn address(base_url: &str) -> Uri {
+    chat_completions(base_url).unwrap()
 }
 
 pub(crate) fn settings(upstream: &Upstream) -> OpenAiSettings {

@@ -7,7 +7,7 @@
 //! | `sse_parser`, `completion` | parsing streams and completions |
 //! | `think_tags` | cutting off the thinking |
 //! | `collector` | assembling and streaming the answer |
-//! | `upstream_error`, `retry_after`, `failure` | errors, and who bears the turn |
+//! | `upstream_error`, `failure` | errors, and who bears the turn |
 //! | `breaker` | the circuit breaker |
 
 mod breaker;
@@ -15,7 +15,6 @@ mod collector;
 mod completion;
 mod failure;
 mod prompt;
-mod retry_after;
 mod sse_parser;
 mod think_tags;
 mod upstream;
@@ -51,7 +50,7 @@ pub use prompt::page_prompt;
 #[derive(Clone, Debug)]
 pub struct OpenAiSettings {
     /// The endpoint.
-    pub address: ModelAddress,
+    pub address: Uri,
     /// The model's name.
     pub model: String,
     /// The bearer token, if the upstream wants one.
@@ -68,18 +67,13 @@ pub struct OpenAiSettings {
     pub concurrency: usize,
 }
 
-/// The address of the endpoint for chat completions.
-#[derive(Clone, Debug)]
-pub struct ModelAddress(Uri);
-
-impl ModelAddress {
-    /// Takes the base of the API, `http` or `https`, without a slash at its end.
-    ///
-    /// # Errors
-    /// [`InvalidUri`] when it is no URI. The text does not repeat it: it may hold a secret.
-    pub fn parse(base_url: &str) -> Result<Self, InvalidUri> {
-        format!("{base_url}/chat/completions").parse().map(Self)
-    }
+/// The address of the endpoint for chat completions, below the base of the API, which is `http` or `https`
+/// without a slash at its end.
+///
+/// # Errors
+/// [`InvalidUri`] when it is no URI. The text does not repeat it: it may hold a secret.
+pub fn chat_completions(base_url: &str) -> Result<Uri, InvalidUri> {
+    format!("{base_url}/chat/completions").parse()
 }
 
 /// The bearer token of the operator's account. `Debug` does not show it.
@@ -90,24 +84,20 @@ impl BearerToken {
     /// Takes a key, without white space around it.
     ///
     /// # Errors
-    /// [`BadBearerToken`] when it cannot stand in a header.
-    pub fn parse(text: &str) -> Result<Self, BadBearerToken> {
+    /// When it cannot stand in a header. The message does not repeat it.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        const BAD: &str = "must hold one key: printable ASCII without blanks";
         let text = text.trim();
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(BadBearerToken);
+            return Err(BAD);
         }
         let value = HeaderValue::try_from(format!("Bearer {text}"));
-        let mut value = value.map_err(|_error| BadBearerToken)?;
+        let mut value = value.map_err(|_error| BAD)?;
         // `Debug` omits the value.
         value.set_sensitive(true);
         Ok(Self(value))
     }
 }
-
-/// The text is no key. The message does not repeat it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must hold one key: printable ASCII without blanks")]
-pub struct BadBearerToken;
 
 /// Answers with a model on another server.
 #[derive(Debug)]
@@ -137,7 +127,7 @@ impl OpenAiModelClient {
         Ok(Self {
             upstream: Upstream {
                 http: outbound::client(roots, settings.concurrency)?,
-                uri: settings.address.0,
+                uri: settings.address,
                 authorization: settings.key.map(|key| key.0),
             },
             template: RequestTemplate::new(settings.model, settings.system_prompt, params),

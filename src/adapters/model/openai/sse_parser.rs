@@ -17,17 +17,12 @@ pub(super) struct SseParser {
     is_past_first: bool,
 }
 
-/// An event exceeds [`EVENT_BYTES_MAX`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an event is too long")]
-pub(super) struct EventTooLong;
-
 impl SseParser {
     /// Takes the next bytes; returns the data of every event that they complete.
     ///
     /// # Errors
-    /// [`EventTooLong`], after which the stream cannot be read further.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, EventTooLong> {
+    /// When an event exceeds [`EVENT_BYTES_MAX`], after which the stream cannot be read further.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, &'static str> {
         let mut events = Vec::new();
         for &byte in bytes {
             let is_second_half = byte == b'\n' && self.after_return;
@@ -36,7 +31,7 @@ impl SseParser {
                 _ if is_second_half => {}
                 b'\n' | b'\r' => events.extend(self.end_line()),
                 _ if self.line.len() + self.data.len() >= EVENT_BYTES_MAX => {
-                    return Err(EventTooLong);
+                    return Err("an event is too long");
                 }
                 _ => self.line.push(byte),
             }

@@ -17,9 +17,8 @@ use super::breaker::{Pass, Verdict};
 use super::collector::Collector;
 use super::completion::Completion;
 use super::failure::TurnFailure;
-use super::retry_after::retry_after;
 use super::sse_parser::SseParser;
-use super::upstream_error::UpstreamError;
+use super::upstream_error::{UpstreamError, retry_after};
 
 /// The largest answer that is not streamed, in bytes.
 const WHOLE_BYTES_MAX: usize = 1 << 20;
@@ -225,8 +224,7 @@ impl AnswerBody<'_> {
                     if read > STREAM_BYTES_MAX {
                         return Err(too_large());
                     }
-                    let pushed = parser.push(&bytes);
-                    pushed.map_err(|error| TurnFailure::unusable(error.to_string()))?
+                    parser.push(&bytes).map_err(TurnFailure::unusable)?
                 }
                 None => parser.finish().into_iter().collect(),
             };
