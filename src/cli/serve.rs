@@ -78,10 +78,11 @@ pub async fn serve_until_stopped(
     // An address in use is reported before the data directory is touched.
     let socket = PublicSocket::open(passed, args.listen)?;
     let bound = socket.local_addr()?;
-    let admin_listener = match args.admin_listen {
-        Some(address) => Some(bind_admin(address).await?),
-        None => None,
-    };
+    let mut admin_listener = None;
+    if let Some(address) = args.admin_listen {
+        let what = format!("--admin-listen: cannot listen on {address}");
+        admin_listener = Some(WebListener::bind(address).await.map_err(at(what))?);
+    }
     let settings = args.settings(bound);
     if args.base_url.is_none() && bound.ip().is_unspecified() {
         tracing::warn!(
@@ -97,14 +98,18 @@ pub async fn serve_until_stopped(
     let provider = wiring::newsletter_provider(args, &interrupt).map_err(ServeError::Flag)?;
 
     systemd::notify(None, "opening the stores");
-    let windows = WindowsFor::Service(&settings.policies);
-    let ports = stores.open(args, windows, &metrics).await;
-    let ports = match ports {
+    let windows = WindowsFor::Service;
+    let opened = stores.open(args, windows, settings, Arc::clone(&metrics));
+    let app = match opened.await {
         Err(StoresError::Flag(line)) => return Err(ServeError::Flag(line)),
         opened => opened?,
     };
-    let fallback = wiring::model_fallback(args, &site);
-    let app = Arc::new(ports.app(provider, model, fallback, settings, Arc::clone(&metrics)));
+    let app = Arc::new(App {
+        sign_ups: provider.unwrap_or_else(|| Arc::clone(&app.sign_ups)),
+        model,
+        model_fallback: wiring::model_fallback(args, &site),
+        ..app
+    });
     let counting = HourlyCounting::start(&app.counts, &app.metrics, &app.clock);
     let admin = AdminSide::start(args.data_dir.as_deref(), &app, admin_listener)?;
     let service = Arc::new(public_service(args, app, &site)?);
@@ -136,11 +141,9 @@ fn public_service(args: &Args, app: Arc<App>, site: &Site) -> Result<LandingServ
         .insisting_on_https(hsts_max_age_s))
 }
 
-async fn bind_admin(address: SocketAddr) -> io::Result<WebListener> {
-    WebListener::bind(address).await.map_err(|error| {
-        let why = format!("--admin-listen: cannot listen on {address}: {error}");
-        io::Error::new(error.kind(), why)
-    })
+/// An error that says what failed.
+fn at(what: String) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
 /// Tells the service manager, the log and standard output that the service listens.
@@ -175,7 +178,11 @@ impl AdminSide {
         app: &Arc<App>,
         web: Option<WebListener>,
     ) -> Result<Self, ServeError> {
-        let socket = data_dir.map(bind_socket).transpose()?;
+        let bind = |dir: &Path| {
+            let what = format!("cannot make {}/admin.sock", dir.display());
+            AdminSocket::bind(dir).map_err(at(what))
+        };
+        let socket = data_dir.map(bind).transpose()?;
         let stop = CancellationToken::new();
         let (mut sessions, mut served) = (None, None);
         if let Some(listener) = web {
@@ -212,14 +219,6 @@ impl AdminSide {
             let _ = web.await;
         }
     }
-}
-
-fn bind_socket(data_dir: &Path) -> io::Result<AdminSocket> {
-    AdminSocket::bind(data_dir).map_err(|error| {
-        let path = data_dir.display();
-        let why = format!("cannot make {path}/admin.sock: {error}");
-        io::Error::new(error.kind(), why)
-    })
 }
 
 /// Ready at the first SIGTERM or SIGINT, after the time in which load balancers are told; the second cancels `interrupt`.

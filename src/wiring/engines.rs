@@ -1,12 +1,9 @@
 //! The engines that several nodes share, opened.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::adapters::credential_cache::CredentialCache;
-use crate::adapters::limiter::GuardedRateLimiter;
 use crate::adapters::operator_file;
 use crate::adapters::postgres::{
     Migration, PostgresAddress, PostgresSettings, PostgresStore, migrate,
@@ -14,7 +11,6 @@ use crate::adapters::postgres::{
 use crate::adapters::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
 use crate::adapters::system::{SystemClock, SystemEntropy};
 use crate::config::EngineArgs;
-use crate::domain::policy::Policies;
 use crate::domain::secret::SharedSecret;
 use crate::metrics::Metrics;
 
@@ -74,29 +70,10 @@ fn store_settings(
     })
 }
 
-/// The keys and revocations of the store, whose look-ups may be as old as the flags say.
-pub fn cached_credentials(args: &EngineArgs, store: &Arc<PostgresStore>) -> Arc<CredentialCache> {
-    let (keys, revocations) = (Arc::clone(store), Arc::clone(store));
-    let (clock, fresh) = (Arc::new(SystemClock), args.credential_cache);
-    Arc::new(CredentialCache::new(keys, revocations, clock, fresh))
-}
-
 /// Opens the engine of the limits. One that does not answer is no error.
 pub async fn open_limits(args: &EngineArgs) -> Result<Arc<RedisRateLimiter>, StoresError> {
     let opened = RedisRateLimiter::open(limits_settings(args)?).await;
     Ok(Arc::new(opened.map_err(of(LIMITS))?))
-}
-
-/// Puts the node's own table behind the engine of the limits.
-pub fn guard(
-    engine: Arc<RedisRateLimiter>,
-    args: &EngineArgs,
-    policies: &Policies,
-    metrics: &Arc<Metrics>,
-) -> io::Result<Arc<GuardedRateLimiter>> {
-    let (nodes, metrics) = (args.nodes.unwrap_or(1), Arc::clone(metrics));
-    let clock = Arc::new(SystemClock);
-    GuardedRateLimiter::new(engine, nodes, policies, metrics, clock)
 }
 
 fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, StoresError> {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapters::counts::FileCountStore;
+use crate::adapters::credential_cache::CredentialCache;
 use crate::adapters::data_dir::{DataDir, NodeDir};
 use crate::adapters::ledger::{LedgerStore, Tuning};
-use crate::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
+use crate::adapters::limiter::{GuardedRateLimiter, SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::model::PassageModelClient;
 use crate::adapters::open_error::OpenError;
 use crate::adapters::system::{SystemClock, SystemEntropy};
@@ -16,13 +17,9 @@ use crate::adapters::threads::run_within;
 use crate::app::App;
 use crate::config::{Args, EngineArgs};
 use crate::domain::policy::{Policies, PolicyName, Quota};
-use crate::domain::secret::SecretKeys;
 use crate::domain::settings::Settings;
 use crate::metrics::Metrics;
-use crate::ports::{
-    Clock as _, ContactStore, CountStore, KeyIssuer, ModelClient, RateLimiter, RevocationList,
-    SignUps, StoreError, StoreMaintenance,
-};
+use crate::ports::{Clock as _, ContactStore, RateLimiter, StoreError};
 
 use super::{StoresError, engines};
 
@@ -33,56 +30,11 @@ const NO_LIMITS: &str = "where are the rate limits? Give --limits URL and --node
 /// longer than the 90 s that systemd waits.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(7);
 
-/// The ports of the stores.
-pub struct StorePorts {
-    pub contacts: Arc<dyn ContactStore>,
-    /// The API keys.
-    pub keys: Arc<dyn KeyIssuer>,
-    /// The revoked registrations of agents.
-    pub revocations: Arc<dyn RevocationList>,
-    /// Looks after the store of these three.
-    pub maintenance: Arc<dyn StoreMaintenance>,
-    /// The hourly counts.
-    pub counts: Arc<dyn CountStore>,
-    pub limiter: Arc<dyn RateLimiter>,
-    /// The keys of the secret that all of this depends on.
-    pub secrets: SecretKeys,
-}
-
-impl StorePorts {
-    /// The application over these stores. Without a `provider` sign-ups are kept as contacts.
-    pub fn app(
-        self,
-        provider: Option<Arc<dyn SignUps>>,
-        model: Arc<dyn ModelClient>,
-        model_fallback: Option<Arc<dyn ModelClient>>,
-        settings: Settings,
-        metrics: Arc<Metrics>,
-    ) -> App {
-        App {
-            sign_ups: provider.unwrap_or_else(|| Arc::new(Arc::clone(&self.contacts))),
-            contacts: self.contacts,
-            keys: self.keys,
-            revocations: self.revocations,
-            maintenance: self.maintenance,
-            model,
-            model_fallback,
-            limiter: self.limiter,
-            counts: self.counts,
-            clock: Arc::new(SystemClock),
-            entropy: Arc::new(SystemEntropy),
-            secrets: self.secrets,
-            settings,
-            metrics,
-        }
-    }
-}
-
 /// Whose windows a limiter opens.
-#[derive(Clone, Copy, Debug)]
-pub enum WindowsFor<'a> {
-    /// Those of a service with these policies.
-    Service(&'a Policies),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowsFor {
+    /// Those of a service.
+    Service,
     /// Those of a command. It does not know the flags of the service, so none of them expires, and nothing is
     /// written but what the command resets.
     Command,
@@ -99,25 +51,27 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Opens what the flags name. Blocks the thread while a data directory is opened.
+    /// Opens what the flags name, as the application of commands: sign-ups are kept as contacts, and no model
+    /// answers. Blocks the thread while a data directory is opened.
     pub async fn open(
         &mut self,
         args: &Args,
-        windows: WindowsFor<'_>,
-        metrics: &Arc<Metrics>,
-    ) -> Result<StorePorts, StoresError> {
+        windows: WindowsFor,
+        settings: Settings,
+        metrics: Arc<Metrics>,
+    ) -> Result<App, StoresError> {
         match (&args.engines.store, &args.data_dir) {
             (Some(_url), dir) => {
                 let dir = dir.as_deref();
-                self.open_shared(&args.engines, dir, windows, metrics).await
+                self.open_shared(&args.engines, dir, windows, settings, metrics)
+                    .await
             }
             (None, Some(dir)) => {
-                let data_dir = if matches!(windows, WindowsFor::Service(_)) {
-                    DataDir::open(dir, &SystemEntropy)?
-                } else {
-                    DataDir::open_existing(dir)?
+                let data_dir = match windows {
+                    WindowsFor::Service => DataDir::open(dir, &SystemEntropy)?,
+                    WindowsFor::Command | WindowsFor::Nobody => DataDir::open_existing(dir)?,
                 };
-                self.open_data_dir(&data_dir, windows, metrics)
+                self.open_data_dir(&data_dir, windows, settings, metrics)
             }
             // The flags were checked for that.
             (None, None) => Err(OpenError::NoDataDir(Path::new("").to_owned()).into()),
@@ -127,24 +81,33 @@ impl Stores {
     fn open_data_dir(
         &mut self,
         data_dir: &DataDir,
-        windows: WindowsFor<'_>,
-        metrics: &Arc<Metrics>,
-    ) -> Result<StorePorts, StoresError> {
-        let limiter = self.open_limiter(&data_dir.windows(), windows)?;
+        windows: WindowsFor,
+        settings: Settings,
+        metrics: Arc<Metrics>,
+    ) -> Result<App, StoresError> {
+        let limiter = self.open_limiter(&data_dir.windows(), windows, &settings.policies)?;
         let tuning = Tuning {
-            metrics: Arc::clone(metrics),
+            metrics: Arc::clone(&metrics),
             ..Tuning::default()
         };
         let ledger = Arc::new(LedgerStore::open_with(data_dir, &tuning)?);
         self.ledger = Some(Arc::clone(&ledger));
-        Ok(StorePorts {
-            contacts: ledger.clone(),
+        let contacts: Arc<dyn ContactStore> = ledger.clone();
+        Ok(App {
+            sign_ups: Arc::new(Arc::clone(&contacts)),
+            contacts,
             keys: ledger.clone(),
             revocations: ledger.clone(),
             maintenance: ledger,
-            counts: Arc::new(FileCountStore::open(&data_dir.counts())),
+            model: Arc::new(PassageModelClient::new(&[], &[])),
+            model_fallback: None,
             limiter,
+            counts: Arc::new(FileCountStore::open(&data_dir.counts())),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
             secrets: data_dir.secret().keys(),
+            settings,
+            metrics,
         })
     }
 
@@ -154,10 +117,11 @@ impl Stores {
         &mut self,
         args: &EngineArgs,
         dir: Option<&Path>,
-        windows: WindowsFor<'_>,
-        metrics: &Arc<Metrics>,
-    ) -> Result<StorePorts, StoresError> {
-        let is_service = matches!(windows, WindowsFor::Service(_));
+        windows: WindowsFor,
+        settings: Settings,
+        metrics: Arc<Metrics>,
+    ) -> Result<App, StoresError> {
+        let is_service = windows == WindowsFor::Service;
         let secret = engines::shared_secret(args)?;
         // A command makes none.
         let dir = dir.filter(|dir| is_service || dir.exists());
@@ -167,19 +131,21 @@ impl Stores {
                 let engine = engines::open_limits(args).await?;
                 match windows {
                     // It decides alone while the engine is away. A command fails.
-                    WindowsFor::Service(policies) => {
-                        engines::guard(engine, args, policies, metrics)?
+                    WindowsFor::Service => {
+                        let (nodes, clock) = (args.nodes.unwrap_or(1), Arc::new(SystemClock));
+                        let (policies, metrics) = (&settings.policies, Arc::clone(&metrics));
+                        GuardedRateLimiter::new(engine, nodes, policies, metrics, clock)?
                     }
                     WindowsFor::Command | WindowsFor::Nobody => engine,
                 }
             }
             (None, Some(node_dir)) => {
                 let path = node_dir.windows();
-                self.open_limiter(&path, windows)?
+                self.open_limiter(&path, windows, &settings.policies)?
             }
             (None, None) => match windows {
                 WindowsFor::Nobody => no_windows(),
-                WindowsFor::Service(_) | WindowsFor::Command => {
+                WindowsFor::Service | WindowsFor::Command => {
                     return Err(StoresError::Flag(NO_LIMITS.to_owned()));
                 }
             },
@@ -189,29 +155,38 @@ impl Stores {
         } else {
             Duration::ZERO
         };
-        let store = engines::open_store(args, &secret, metrics, patience).await?;
-        let cached = engines::cached_credentials(args, &store);
-        Ok(StorePorts {
-            contacts: store.clone(),
+        let store = engines::open_store(args, &secret, &metrics, patience).await?;
+        let (clock, fresh) = (Arc::new(SystemClock), args.credential_cache);
+        let cached = CredentialCache::new(store.clone(), store.clone(), clock, fresh);
+        let cached = Arc::new(cached);
+        let contacts: Arc<dyn ContactStore> = store.clone();
+        Ok(App {
+            sign_ups: Arc::new(Arc::clone(&contacts)),
+            contacts,
             keys: cached.clone(),
             revocations: cached,
             maintenance: store.clone(),
-            counts: store,
+            model: Arc::new(PassageModelClient::new(&[], &[])),
+            model_fallback: None,
             limiter,
+            counts: store,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
             secrets: secret.keys(),
+            settings,
+            metrics,
         })
     }
 
     fn open_limiter(
         &mut self,
         windows: &Path,
-        whose: WindowsFor<'_>,
+        whose: WindowsFor,
+        policies: &Policies,
     ) -> io::Result<Arc<dyn RateLimiter>> {
         let limiter = match whose {
             WindowsFor::Nobody => return Ok(no_windows()),
-            WindowsFor::Service(policies) => {
-                SledRateLimiter::open(windows, policies, Arc::new(SystemClock))?
-            }
+            WindowsFor::Service => SledRateLimiter::open(windows, policies, Arc::new(SystemClock))?,
             WindowsFor::Command => {
                 let store = Box::new(SledWindowStore::new(windows));
                 let now = SystemClock.now();
@@ -260,8 +235,8 @@ impl Stores {
     }
 }
 
-/// Opens the stores for a command, where no service answers it. Nothing is counted and no model answers. The
-/// limiter is empty unless `with_windows`.
+/// Opens the stores for a command, where no service answers it. Nothing is counted. The limiter is empty unless
+/// `with_windows`.
 pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Stores), StoresError> {
     let windows = if with_windows {
         WindowsFor::Command
@@ -270,9 +245,8 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     };
     let mut stores = Stores::default();
     let metrics = Arc::new(Metrics::new([]));
-    let ports = stores.open(args, windows, &metrics).await?;
-    let model = Arc::new(PassageModelClient::new(&[], &[]));
-    let app = ports.app(None, model, None, args.settings(args.listen), metrics);
+    let settings = args.settings(args.listen);
+    let app = stores.open(args, windows, settings, metrics).await?;
     Ok((app, stores))
 }
 
