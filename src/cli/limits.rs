@@ -1,8 +1,10 @@
 //! Commands about rate limits.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::config::{LimitsCommand, OutputForm, ResetLimits, Whose};
+use crate::domain::email::EmailAddress;
+use crate::domain::policy::PolicyName;
 use crate::operator::limits::{PolicyRow, RESET, SHOW};
 
 use super::client::Client;
@@ -26,9 +28,8 @@ async fn show(
     client: &Client,
 ) -> Result<Done, CommandError> {
     let is_about_one = whose.ip.is_some() || whose.key.is_some();
-    let mut params = params_of(whose).await?;
-    params.insert("top".to_owned(), json!(top));
-    let rows: Vec<PolicyRow> = client.one(&SHOW, params.into()).await?;
+    let params = params_of(whose, [("top", json!(top))]).await?;
+    let rows: Vec<PolicyRow> = client.one(&SHOW, params).await?;
     if !client.is_running() {
         note(
             "no service runs: the limits are those of LANDING_LIMIT, or the defaults, and not those \
@@ -95,21 +96,21 @@ fn print_clients(
 }
 
 async fn reset(args: ResetLimits, client: &Client) -> Result<Done, CommandError> {
-    let mut params = params_of(args.whose).await?;
-    params.extend([
-        (
-            "policy".to_owned(),
-            json!(args.policy.map(|policy| policy.as_str())),
-        ),
-        ("client".to_owned(), json!(args.client)),
-        ("all".to_owned(), json!(args.all)),
-    ]);
+    let others = [
+        ("policy", json!(args.policy.map(PolicyName::as_str))),
+        ("client", json!(args.client)),
+        ("all", json!(args.all)),
+    ];
+    let params = params_of(args.whose, others).await?;
     let members = [("Windows forgotten", "windows")];
-    show_members(&RESET, params.into(), &members, args.form, client).await
+    show_members(&RESET, params, &members, args.form, client).await
 }
 
-/// The parameters that name a client.
-async fn params_of(whose: Whose) -> Result<Map<String, Value>, CommandError> {
+/// The parameters that name a client, and `others`.
+async fn params_of<const N: usize>(
+    whose: Whose,
+    others: [(&str, Value); N],
+) -> Result<Value, CommandError> {
     let key = match whose.key {
         Some(key) if key == "-" => {
             let lines = read_lines("-".as_ref()).await?;
@@ -118,12 +119,11 @@ async fn params_of(whose: Whose) -> Result<Map<String, Value>, CommandError> {
         }
         key => key,
     };
-    Ok(Map::from_iter([
-        ("ip".to_owned(), json!(whose.ip)),
-        ("key".to_owned(), json!(key)),
-        (
-            "email".to_owned(),
-            json!(whose.email.as_ref().map(|email| email.as_str())),
-        ),
-    ]))
+    let email = whose.email.as_ref().map(EmailAddress::as_str);
+    let of_client = [
+        ("ip", json!(whose.ip)),
+        ("key", json!(key)),
+        ("email", json!(email)),
+    ];
+    Ok(of_client.into_iter().chain(others).collect())
 }

@@ -36,24 +36,22 @@ const BATCH_LEN: usize = 20_000;
 /// Makes or updates the tables.
 pub(super) async fn migrate(form: OutputForm, args: &Args) -> Result<Done, CommandError> {
     let secret = engines::shared_secret(&args.engines)?;
-    let migration = engines::migrate_store(&args.engines, &secret).await?;
     let Migration {
         before,
         after,
         secret_replaced,
-    } = migration;
+    } = engines::migrate_store(&args.engines, &secret).await?;
     let value = json!({"before": before, "after": after, "secret_replaced": secret_replaced});
     let before = before.map_or_else(|| "none".to_owned(), |it| format!("version {it}"));
-    let replaced = if secret_replaced {
-        ", in place of another"
+    let secret = if secret_replaced {
+        "the first of the file, in place of another"
     } else {
-        ""
+        "the first of the file"
     };
-    let secret = format!("the first of the file{replaced}");
     let fields = [
         ("Tables before", before),
         ("Tables now", format!("version {after}")),
-        ("Secret", secret),
+        ("Secret", secret.to_owned()),
     ];
     show(form, &value, |output| output.fields(&fields))
 }

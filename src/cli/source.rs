@@ -24,7 +24,7 @@ pub(super) async fn read_lines(path: &Path) -> Result<Vec<(usize, String)>, Comm
             Err(error) => Err(error),
         }
     };
-    read.map_err(|error| cannot_read(path, &error))?;
+    read.map_err(|error| CommandError::Failed(format!("cannot read {}: {error}", path.display())))?;
     if text.len() as u64 > WHOLE_BYTES_MAX {
         let path = path.display();
         return Err(CommandError::Input(format!("{path} is larger than 16 MiB")));
@@ -37,8 +37,4 @@ pub(super) async fn read_lines(path: &Path) -> Result<Vec<(usize, String)>, Comm
 async fn read_whole(reader: impl AsyncRead + Unpin, text: &mut String) -> io::Result<()> {
     let mut reader = reader.take(WHOLE_BYTES_MAX + 1);
     reader.read_to_string(text).await.map(drop)
-}
-
-fn cannot_read(path: &Path, error: &io::Error) -> CommandError {
-    CommandError::Failed(format!("cannot read {}: {error}", path.display()))
 }

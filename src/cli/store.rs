@@ -107,19 +107,12 @@ pub(super) async fn compact(form: OutputForm, client: &Client) -> Result<Done, C
     let report: CompactionReport = client.one(&COMPACT, json!({})).await?;
     let change = |before: String, after: String| format!("{before} before, {after} now");
     let size = |bytes| HumanBytes(bytes).to_string();
-    let CompactionReport {
-        entries_before,
-        entries_after,
-        bytes_before,
-        bytes_after,
-    } = report;
-    let fields = [
-        (
-            "Entries",
-            change(grouped(entries_before), grouped(entries_after)),
-        ),
-        ("Size", change(size(bytes_before), size(bytes_after))),
-    ];
+    let entries = change(
+        grouped(report.entries_before),
+        grouped(report.entries_after),
+    );
+    let bytes = change(size(report.bytes_before), size(report.bytes_after));
+    let fields = [("Entries", entries), ("Size", bytes)];
     show(form, &report, |output| output.fields(&fields))
 }
 

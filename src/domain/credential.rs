@@ -38,12 +38,8 @@ impl ApiKey {
         while key.len() < PREFIX.len() + RANDOM_LEN {
             fill(&mut bytes)?;
             let missing = PREFIX.len() + RANDOM_LEN - key.len();
-            key.extend(
-                bytes
-                    .iter()
-                    .filter_map(|&byte| unbiased(byte))
-                    .take(missing),
-            );
+            let characters = bytes.iter().filter_map(|&byte| unbiased(byte));
+            key.extend(characters.take(missing));
         }
         let check = check_digits(&key);
         key.push_str(&check);

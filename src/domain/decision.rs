@@ -1,6 +1,8 @@
 //! The limiter's decision on one request: the single source of everything that an answer says about
 //! limits.
 
+use std::cmp::Reverse;
+
 use arrayvec::ArrayVec;
 
 use super::policy::{PolicyName, Quota};
@@ -86,16 +88,12 @@ impl Decision {
 
     /// The policies that refused.
     pub fn violated(&self) -> impl Iterator<Item = &Standing> {
-        self.standings
-            .iter()
-            .filter(|standing| standing.is_violated)
+        self.standings.iter().filter(|it| it.is_violated)
     }
 
     /// The standing of `policy`, if it counts this request.
     pub fn standing(&self, policy: PolicyName) -> Option<&Standing> {
-        self.standings
-            .iter()
-            .find(|standing| standing.policy == policy)
+        self.standings.iter().find(|it| it.policy == policy)
     }
 
     /// All policies that count this request.
@@ -108,20 +106,11 @@ impl Decision {
     /// None when every policy is off.
     pub fn binding(&self) -> Option<&Standing> {
         if self.is_refused() {
-            return self
-                .violated()
-                .max_by_key(|standing| standing.usage.reset_ms);
+            return self.violated().max_by_key(|it| it.usage.reset_ms);
         }
-        self.featured
-            .and_then(|policy| self.standing(policy))
-            .or_else(|| {
-                self.standings.iter().min_by_key(|standing| {
-                    (
-                        standing.remaining(),
-                        std::cmp::Reverse(standing.usage.reset_ms),
-                    )
-                })
-            })
+        let featured = self.featured.and_then(|policy| self.standing(policy));
+        let room = |it: &&Standing| (it.remaining(), Reverse(it.usage.reset_ms));
+        featured.or_else(|| self.standings.iter().min_by_key(room))
     }
 }
 

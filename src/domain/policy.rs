@@ -86,32 +86,21 @@ impl PolicyName {
     }
 }
 
-/// Which requests a policy counts together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CountedBy {
-    /// The requests of one credential, or of one network without any.
-    Client,
-    /// The turns of one visitor; of programs, those of one client.
-    Visitor,
-    /// The sign-ups of one address from one network.
-    SignUp,
-    Network,
-    /// The requests of one IPv4 address or IPv6 /56.
-    EndSite,
-    /// All requests.
-    Everyone,
-}
-
-impl CountedBy {
-    /// The same in words, as in "the policy allows 10 in 60 seconds for each network".
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "for each client",
-            Self::Visitor => "for each visitor",
-            Self::SignUp => "for each e-mail address and network",
-            Self::Network | Self::EndSite => "for each network",
-            Self::Everyone => "for all clients together",
-        }
+names! {
+    /// Which requests a policy counts together, in words as in "the policy allows 10 in 60 seconds for each
+    /// network".
+    pub enum CountedBy {
+        /// The requests of one credential, or of one network without any.
+        Client => "for each client",
+        /// The turns of one visitor; of programs, those of one client.
+        Visitor => "for each visitor",
+        /// The sign-ups of one address from one network.
+        SignUp => "for each e-mail address and network",
+        Network => "for each network",
+        /// The requests of one IPv4 address or IPv6 /56.
+        EndSite => "for each network",
+        /// All requests.
+        Everyone => "for all clients together",
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::domain::contact::{Contact, Erasure, Remainder};
+use crate::domain::contact::{Contact, Remainder};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::{DAY_MS, Timestamp};
 
@@ -111,42 +111,34 @@ pub struct KeptFile {
     pub reason: String,
 }
 
-impl ErasureReport {
-    fn new(emails: &[EmailAddress], erasure: Erasure, now: Timestamp) -> Self {
-        let is_complete = erasure.is_complete();
-        let addresses = emails.iter().zip(erasure.was_known);
-        Self {
-            at: now.to_rfc3339(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            addresses: addresses
-                .map(|(email, was_known)| ErasedAddress {
-                    email: email.as_str().to_owned(),
-                    was_known,
-                })
-                .collect(),
-            is_complete,
-            rewritten: erasure.rewritten,
-            remaining: (erasure.remaining.into_iter())
-                .map(|Remainder { file, reason }| KeptFile { file, reason })
-                .collect(),
-        }
-    }
-}
-
 /// Forgets the addresses `email`.
 async fn forget(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let emails = emails(&request.params)?;
     let now = request.app.clock.now();
     let erasure = request.app.contacts.forget(&emails, now).await?;
+    let is_complete = erasure.is_complete();
     let known = erasure.was_known.iter().filter(|it| **it).count();
     tracing::info!(
         command = FORGET.name,
         contacts.known = known,
         contacts.unknown = emails.len() - known,
-        complete = erasure.is_complete(),
+        complete = is_complete,
         "operator"
     );
-    Answer::one(&ErasureReport::new(&emails, erasure, now))
+    let addresses = emails.iter().zip(erasure.was_known);
+    let addresses = addresses.map(|(email, was_known)| ErasedAddress {
+        email: email.as_str().to_owned(),
+        was_known,
+    });
+    let kept = |Remainder { file, reason }| KeptFile { file, reason };
+    Answer::one(&ErasureReport {
+        at: now.to_rfc3339(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        addresses: addresses.collect(),
+        is_complete,
+        rewritten: erasure.rewritten,
+        remaining: erasure.remaining.into_iter().map(kept).collect(),
+    })
 }
 
 fn emails(params: &Params) -> Result<Vec<EmailAddress>, OperatorError> {

@@ -342,13 +342,24 @@ fn labelled<'a>(
 struct Families<'a>(DescriptorEncoder<'a>);
 
 impl Families<'_> {
-    fn begin<'a>(
-        &'a mut self,
-        name: &'a str,
+    /// Writes a family, each of its values by `write`.
+    fn family<'a, const N: usize, V>(
+        &mut self,
+        name: &str,
         help: &str,
         kind: MetricType,
-    ) -> Result<MetricEncoder<'a>, fmt::Error> {
-        self.0.encode_descriptor(name, help, None, kind)
+        samples: impl IntoIterator<Item = (Labels<'a, N>, V)>,
+        write: impl Fn(&mut MetricEncoder<'_>, V) -> fmt::Result,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
+        for (labels, value) in samples {
+            match N {
+                // The crate would write empty braces if there are no labels.
+                0 => write(&mut family, value)?,
+                _ => write(&mut family.encode_family(&labels)?, value)?,
+            }
+        }
+        Ok(())
     }
 
     fn counter(&mut self, name: &str, help: &str, value: impl EncodeCounterValue) -> fmt::Result {
@@ -361,13 +372,9 @@ impl Families<'_> {
         help: &str,
         samples: impl IntoIterator<Item = (Labels<'a, N>, impl EncodeCounterValue)>,
     ) -> fmt::Result {
-        let mut family = self.begin(name, help, MetricType::Counter)?;
-        for (labels, value) in samples {
-            sample(&mut family, &labels, |sample| {
-                sample.encode_counter::<NoLabelSet, _, u64>(&value, None)
-            })?;
-        }
-        Ok(())
+        self.family(name, help, MetricType::Counter, samples, |sample, value| {
+            sample.encode_counter::<NoLabelSet, _, u64>(&value, None)
+        })
     }
 
     fn gauge(&mut self, name: &str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
@@ -380,11 +387,9 @@ impl Families<'_> {
         help: &str,
         samples: impl IntoIterator<Item = (Labels<'a, N>, impl EncodeGaugeValue)>,
     ) -> fmt::Result {
-        let mut family = self.begin(name, help, MetricType::Gauge)?;
-        for (labels, value) in samples {
-            sample(&mut family, &labels, |sample| sample.encode_gauge(&value))?;
-        }
-        Ok(())
+        self.family(name, help, MetricType::Gauge, samples, |sample, value| {
+            sample.encode_gauge(&value)
+        })
     }
 
     /// `unit` values are one in the samples.
@@ -395,30 +400,15 @@ impl Families<'_> {
         unit: f64,
         samples: impl IntoIterator<Item = (Labels<'a, N>, &'a Histogram)>,
     ) -> fmt::Result {
-        let mut family = self.begin(name, help, MetricType::Histogram)?;
-        for (labels, histogram) in samples {
+        let kind = MetricType::Histogram;
+        self.family(name, help, kind, samples, |sample, histogram| {
             let bound = |bound: Option<u64>| bound.map_or(f64::INFINITY, |it| in_unit(it, unit));
             let buckets = histogram.buckets().map(|(it, count)| (bound(it), count));
             let buckets: Vec<_> = buckets.collect();
             let count = buckets.iter().map(|(_, count)| count).sum();
             let sum = in_unit(histogram.sum(), unit);
-            sample(&mut family, &labels, |sample| {
-                sample.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// Writes a sample with `labels`. The crate would write empty braces if there are none.
-fn sample<const N: usize>(
-    family: &mut MetricEncoder<'_>,
-    labels: &Labels<'_, N>,
-    write: impl FnOnce(&mut MetricEncoder<'_>) -> fmt::Result,
-) -> fmt::Result {
-    match N {
-        0 => write(family),
-        _ => write(&mut family.encode_family(labels)?),
+            sample.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
+        })
     }
 }
 

@@ -141,10 +141,10 @@ impl Site {
         templates.navigate(own_pages.iter().flat_map(Page::navigation));
         let skill = Skill::public_api(&templates)?;
         let words = context! { problems => Value::from(Serde(problems)) };
-        let words = context! { ..words, ..templates.context().clone() };
+        let words = context! { ..words, ..templates.context.clone() };
         let description = Description::render(&words, &facts.deprecated)?;
-        let groups = reference::groups(description.value());
-        let toolbox = Toolbox::new(facts, description.value());
+        let groups = reference::groups(&description.value);
+        let toolbox = Toolbox::new(facts, &description.value);
         let paths = catalog::PAGES.iter().map(|row| row.path);
         let paths = paths.chain(own_pages.iter().map(|page| page.path.as_str()));
         // What documents list: pages, skills, tools and operations.
@@ -153,7 +153,7 @@ impl Site {
             own_pages => own_pages.iter().map(Page::card).collect::<Vec<_>>(),
             skills => [Value::from(Serde(&skill))],
             tools => Value::from(Serde(&toolbox.tools)),
-            openapi => Value::from(Serde(description.value())),
+            openapi => Value::from(Serde(&description.value)),
             groups => Value::from(Serde(&groups)),
         };
 
@@ -182,8 +182,8 @@ impl Site {
         }
         documents.extend(description.documents());
         documents.push(catalog::touch_icon());
-        documents.extend(templates.scripts().documents());
-        documents.extend(templates.images().documents());
+        documents.extend(templates.scripts.documents());
+        documents.extend(templates.images.documents());
         for row in catalog::DOCUMENTS {
             let body = Bytes::from(templates.fill(row.template, contents.clone())?);
             documents.push(row.document(&body));

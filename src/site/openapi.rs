@@ -21,7 +21,8 @@ const YAML: &str = "application/yaml";
 #[derive(Debug)]
 pub(super) struct Description {
     yaml: String,
-    value: serde_json::Value,
+    /// The same, parsed.
+    pub(super) value: serde_json::Value,
 }
 
 impl Description {
@@ -42,11 +43,6 @@ impl Description {
         }
         let value = parse(&yaml).map_err(|error| SiteError::new(NAME, error.to_string()))?;
         Ok(Self { yaml, value })
-    }
-
-    /// The parsed description.
-    pub(super) fn value(&self) -> &serde_json::Value {
-        &self.value
     }
 
     /// YAML and JSON, each under its path.

@@ -48,7 +48,7 @@ impl Page {
             let source = templates.source_in(language, name);
             let markdown = templates.fill_in(language, &source, values.clone())?;
             let article =
-                markdown::read(&markdown, templates.images()).ok_or_else(|| SiteError {
+                markdown::read(&markdown, &templates.images).ok_or_else(|| SiteError {
                     line: Some(1),
                     ..SiteError::new(&source, "does not begin with a title, such as # Title")
                 })?;

@@ -50,17 +50,17 @@ const STEPS_MAX: u64 = 10_000_000;
 /// The most bytes that one template may be rendered to: few steps are enough to write much.
 const FILLED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// The templates, and the values that all of them may use.
+/// The templates, and what all of them may use.
 #[derive(Debug)]
 pub(super) struct Templates {
     environment: Environment<'static>,
     locales: Arc<Locales>,
-    context: Value,
+    pub(super) context: Value,
     /// The operator's pages in the navigation of the frame: path and words, in the language of these.
     navigation: Vec<(Language, [String; 2])>,
     verbatim: Vec<(&'static str, Cow<'static, str>)>,
-    scripts: Scripts,
-    images: Images,
+    pub(super) scripts: Scripts,
+    pub(super) images: Images,
 }
 
 impl Templates {
@@ -113,26 +113,11 @@ impl Templates {
         self.navigation = entries.collect();
     }
 
-    /// The scripts of the pages.
-    pub(super) fn scripts(&self) -> &Scripts {
-        &self.scripts
-    }
-
-    /// The operator's images.
-    pub(super) fn images(&self) -> &Images {
-        &self.images
-    }
-
     /// The first line of the template `name` that has `text` in it.
     pub(super) fn line_with(&self, name: &str, text: &str) -> Option<usize> {
         let template = self.environment.get_template(name).ok()?;
         let mut lines = template.source().lines();
         lines.position(|line| line.contains(text)).map(|at| at + 1)
-    }
-
-    /// The values that all templates may use.
-    pub(super) fn context(&self) -> &Value {
-        &self.context
     }
 
     /// The message `key`, which takes no arguments.

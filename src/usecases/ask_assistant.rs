@@ -121,15 +121,11 @@ pub async fn begin_turn(
         ChatIdentity::NewVisitor => Some(new_visitor(assistant.entropy)?),
         ChatIdentity::Program => None,
     };
+    let who = ChatIdentity::subject(visitor.as_ref(), client);
+    let end_site = Subject::Network(client.network.end_site());
     let mut subjects = vec![
-        (
-            PolicyName::Assistant,
-            ChatIdentity::subject(visitor.as_ref(), client),
-        ),
-        (
-            PolicyName::AssistantIp,
-            Subject::Network(client.network.end_site()),
-        ),
+        (PolicyName::Assistant, who),
+        (PolicyName::AssistantIp, end_site),
     ];
     if assistant.model.is_metered() {
         subjects.push((PolicyName::AssistantAll, Subject::Everyone));

@@ -62,18 +62,14 @@ pub async fn subscribe(
     client: &Client,
     email: EmailAddress,
 ) -> Result<Subscribed, SubscribeError> {
+    let network = client.network;
+    let end_site = Subject::Network(network.end_site());
     let subjects = [
-        (
-            PolicyName::Newsletter,
-            Subject::SignUp(client.network, &email),
-        ),
-        (
-            PolicyName::NewsletterIp,
-            Subject::Network(client.network.end_site()),
-        ),
+        (PolicyName::Newsletter, Subject::SignUp(network, &email)),
+        (PolicyName::NewsletterIp, end_site),
         (PolicyName::NewsletterAll, Subject::Everyone),
     ];
-    let admission = meter.charge(client.network, &subjects, now).await?;
+    let admission = meter.charge(network, &subjects, now).await?;
     let sign_up = SignUp {
         email,
         origin: origin(newsletter.origin_key, client),

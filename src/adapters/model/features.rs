@@ -30,14 +30,6 @@ impl Feature {
     pub(super) fn of_stem(stem: &str) -> Self {
         Self::of(("stem", stem))
     }
-
-    fn of_bigram(first: &str, second: &str) -> Self {
-        Self::of(("bigram", first, second))
-    }
-
-    fn of_ngram(letters: &[char]) -> Self {
-        Self::of(("ngram", letters))
-    }
 }
 
 /// The features of `text`, each once.
@@ -48,7 +40,7 @@ pub(super) fn features(language: Language, text: &str) -> BTreeSet<Feature> {
         let stem = stem(language, &word);
         features.insert(Feature::of_stem(&stem));
         if let Some(before) = before {
-            features.insert(Feature::of_bigram(&before, &stem));
+            features.insert(Feature::of(("bigram", &before, &stem)));
         }
         features.extend(character_ngrams(&folded(&word)));
         before = Some(stem);
@@ -60,7 +52,8 @@ pub(super) fn features(language: Language, text: &str) -> BTreeSet<Feature> {
 fn character_ngrams(word: &str) -> Vec<Feature> {
     let letters = std::iter::once(BORDER).chain(word.chars());
     let letters: Vec<_> = letters.chain([BORDER]).collect();
-    let of_length = |length| letters.windows(length).map(Feature::of_ngram);
+    let of_ngram = |ngram: &[char]| Feature::of(("ngram", ngram));
+    let of_length = |length| letters.windows(length).map(of_ngram);
     NGRAM_LENGTHS.into_iter().flat_map(of_length).collect()
 }
 
@@ -192,9 +185,9 @@ mod tests {
     #[test]
     fn a_text_has_stems_bigrams_and_ngrams() {
         let stems = ["ol", "weg"].map(Feature::of_stem);
-        let bigram = Feature::of_bigram("ol", "weg");
+        let bigram = Feature::of(("bigram", "ol", "weg"));
         let ngrams = [" ol", "ol ", " ol ", " we", "weg", "eg ", " weg", "weg "];
-        let ngrams = ngrams.map(|it| Feature::of_ngram(&it.chars().collect::<Vec<_>>()));
+        let ngrams = ngrams.map(|it| Feature::of(("ngram", it.chars().collect::<Vec<_>>())));
         let expected = stems.into_iter().chain([bigram]).chain(ngrams).collect();
         assert_eq!(features(Language::German, "Öl weg"), expected);
         assert_eq!(features(Language::German, " ?!"), BTreeSet::new());

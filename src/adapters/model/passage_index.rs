@@ -134,7 +134,7 @@ impl PassageIndex {
     }
 
     fn best_section(&self, question: &str, before: &str) -> Option<&Arc<Passage>> {
-        let ranked = self.ranked_sections(question, before);
+        let (ranked, other_subjects) = self.ranked_sections(question, before);
         let stems = stems(self.language, question);
         let is_unknown = |stem: &&String| {
             let mut classes = self.classes_with(stem);
@@ -142,20 +142,21 @@ impl PassageIndex {
         };
         let unknown_share =
             float(stems.iter().filter(is_unknown).count()) / float(stems.len()).max(1.0);
-        let (log_likelihood, section) = ranked.sections.first()?;
-        let log_odds = log_likelihood - ranked.other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
+        let (log_likelihood, section) = ranked.first()?;
+        let log_odds = log_likelihood - other_subjects - UNKNOWN_PENALTY_MAX * unknown_share;
         (log_odds > LOG_ODDS_MIN).then_some(*section)
     }
 
     /// The passages that come closest to `question`, whether they answer it or not.
     pub(super) fn closest(&self, question: &str, count: usize) -> Vec<&Passage> {
         let own = self.own.ranked(&self.terms.of(question));
-        let sections = self.ranked_sections(question, "").sections;
+        let (sections, _) = self.ranked_sections(question, "");
         let all = own.into_iter().chain(sections);
         all.map(|(_, passage)| &**passage).take(count).collect()
     }
 
-    fn ranked_sections(&self, question: &str, before: &str) -> RankedSections<'_> {
+    /// The sections with their log-likelihoods, the likeliest first, and the log-likelihood of other subjects.
+    fn ranked_sections(&self, question: &str, before: &str) -> (Vec<(f64, &Arc<Passage>)>, f64) {
         let of_text = |text| {
             let features = features(self.language, text);
             self.classifier.log_likelihoods(&features)
@@ -167,10 +168,7 @@ impl PassageIndex {
         let other_subjects = log_likelihoods.pop().unwrap_or_default();
         let mut sections: Vec<_> = log_likelihoods.into_iter().zip(&self.sections).collect();
         sections.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        RankedSections {
-            sections,
-            other_subjects,
-        }
+        (sections, other_subjects)
     }
 
     /// What `question` asks beside what the title of `passage` tells.
@@ -182,12 +180,4 @@ impl PassageIndex {
     pub(super) fn count_in(&self, sentence: &str, terms: &BTreeSet<String>) -> usize {
         self.terms.of(sentence).intersection(terms).count()
     }
-}
-
-/// How a question goes with the sections.
-struct RankedSections<'a> {
-    /// The sections with their log-likelihoods, the likeliest first.
-    sections: Vec<(f64, &'a Arc<Passage>)>,
-    /// The log-likelihood of other subjects.
-    other_subjects: f64,
 }

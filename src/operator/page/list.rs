@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use minijinja::context;
-use minijinja::value::{Serde, Value as Rendered};
+use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -25,15 +24,16 @@ pub(super) struct Search<'a> {
     number: usize,
 }
 
-/// A page of what was wanted of a list.
-#[derive(Debug, PartialEq, Eq)]
+/// A page of what was wanted of a list, for the template.
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Picked {
-    pub(super) rows: Vec<Value>,
+    number: usize,
+    rows: Vec<Value>,
     /// How many were before them.
-    pub(super) skipped: usize,
-    pub(super) has_more: bool,
+    skipped: usize,
+    has_more: bool,
     /// How many had been read when the time was over; none if it was not.
-    pub(super) cut_after: Option<usize>,
+    cut_after: Option<usize>,
 }
 
 impl<'a> Search<'a> {
@@ -68,6 +68,7 @@ impl<'a> Search<'a> {
         mut list: Lines<OperatorError>,
     ) -> Result<Picked, OperatorError> {
         let mut picked = Picked {
+            number: self.number,
             rows: Vec::new(),
             skipped: 0,
             has_more: false,
@@ -101,17 +102,6 @@ impl<'a> Search<'a> {
             }
         }
         Ok(picked)
-    }
-
-    /// What the template needs of it.
-    pub(super) fn values(&self, picked: &Picked) -> Rendered {
-        context! {
-            number => self.number,
-            first => picked.skipped + 1,
-            rows => Serde(&picked.rows),
-            has_more => picked.has_more,
-            cut_after => picked.cut_after,
-        }
     }
 }
 

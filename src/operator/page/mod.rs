@@ -332,7 +332,8 @@ impl PageRequest {
                 let search = Search::new(&self.params, searched);
                 let picked = search.pick(self.list(operation).await?).await?;
                 let passes_on = self.app.settings.passes_sign_ups_on;
-                self.fill(template, context! { passes_on, ..search.values(&picked) })
+                let picked = Rendered::from(Serde(&picked));
+                self.fill(template, context! { passes_on, ..picked })
             }
             View::Export => self.export().await,
             View::Change(change) => self.change(change).await,

@@ -20,22 +20,15 @@ impl Completion {
         let Some(choice) = first_choice(body) else {
             return completion;
         };
-        let message = ["message", "delta"]
-            .into_iter()
-            .find_map(|name| choice.get(name).filter(|message| message.is_object()))
-            .unwrap_or(&Value::Null);
-        completion.finish_reason = choice
-            .get("finish_reason")
-            .and_then(Value::as_str)
-            .filter(|reason| !reason.is_empty())
-            .map(str::to_owned);
-        completion.has_reasoning = ["reasoning_content", "reasoning", "thinking"]
-            .into_iter()
-            .any(|name| {
-                message
-                    .get(name)
-                    .is_some_and(|reasoning| !is_blank(reasoning))
-            });
+        let object = |name| choice.get(name).filter(|it| it.is_object());
+        let message = object("message").or_else(|| object("delta"));
+        let message = message.unwrap_or(&Value::Null);
+        let finish_reason = choice.get("finish_reason").and_then(Value::as_str);
+        let finish_reason = finish_reason.filter(|reason| !reason.is_empty());
+        completion.finish_reason = finish_reason.map(str::to_owned);
+        let names = ["reasoning_content", "reasoning", "thinking"];
+        let mut reasoning = names.iter().filter_map(|name| message.get(name));
+        completion.has_reasoning = reasoning.any(|it| !is_blank(it));
         match message.get("content") {
             Some(Value::String(text)) => completion.text.clone_from(text),
             Some(Value::Array(parts)) => parts.iter().for_each(|part| completion.add(part)),

@@ -57,6 +57,9 @@ impl UpstreamError {
     pub(super) fn into_failure(self, status: StatusCode, pause: Option<Duration>) -> TurnFailure {
         use ModelError::{NotStarted, Started, Unusable};
         use Verdict::{Alive, Dead, Pause};
+        const FILTERED: &str = ": the question or the answer was filtered out";
+        const NO_CREDIT: &str = ": the account has no credit left";
+        const TOO_LONG: &str = ": the conversation is longer than the model's context";
         const KEY: &str = ": the key is not accepted, see --model-key-file";
         const MODEL: &str = ": there is no such model or address, see --model and --model-url";
         const ABSENT: &str = ": the model's server is not there";
@@ -65,21 +68,11 @@ impl UpstreamError {
         let is_overflow = status != 429 && self.is_overflow();
         let pause_or = |verdict| pause.map_or(verdict, |pause| Pause(pause.min(PAUSE_MAX)));
         let (bearer, verdict, meaning): (fn(String) -> ModelError, Verdict, &str) = match status {
-            _ if self.is_named("content_filter") => (
-                Started,
-                Alive,
-                ": the question or the answer was filtered out",
-            ),
-            _ if status == 402 || self.is_named("insufficient_quota") => (
-                NotStarted,
-                Pause(PAUSE_MAX),
-                ": the account has no credit left",
-            ),
-            _ if is_overflow => (
-                NotStarted,
-                Alive,
-                ": the conversation is longer than the model's context",
-            ),
+            _ if self.is_named("content_filter") => (Started, Alive, FILTERED),
+            _ if status == 402 || self.is_named("insufficient_quota") => {
+                (NotStarted, Pause(PAUSE_MAX), NO_CREDIT)
+            }
+            _ if is_overflow => (NotStarted, Alive, TOO_LONG),
             401 | 403 => (NotStarted, Dead, KEY),
             404 => (NotStarted, Dead, MODEL),
             429 => (NotStarted, pause_or(Alive), ": too many requests"),
