@@ -150,7 +150,9 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
         return Err(CommandError::Failed("nothing was erased".to_owned()));
     }
     let emails: Vec<_> = emails.iter().map(EmailAddress::as_str).collect();
+    let progress = Progress::of_time("Writing the ledger without them");
     let report: ErasureReport = client.one(&FORGET, json!({"email": emails})).await?;
+    drop(progress);
     show(args.form, &report, |output| print_erasure(output, &report))?;
     let all_known = report.addresses.iter().all(|it| it.was_known);
     Ok(if all_known && report.is_complete {

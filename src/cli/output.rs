@@ -180,6 +180,12 @@ impl Progress {
         Self::new(ProgressBar::no_length(), what, template)
     }
 
+    /// Tells how long something takes of which nobody knows how much is done.
+    pub(super) fn of_time(what: &'static str) -> Self {
+        let template = "{msg} {spinner} {elapsed}";
+        Self::new(ProgressBar::no_length(), what, template)
+    }
+
     fn new(bar: ProgressBar, what: &'static str, template: &str) -> Self {
         // The usual style is used if the template has an error.
         if let Ok(style) = ProgressStyle::with_template(template) {

@@ -15,7 +15,7 @@ use crate::operator::ledger::{COMPACT, CompactionReport};
 
 use super::client::Client;
 use super::outcome::{CommandError, Done};
-use super::output::{grouped, show};
+use super::output::{Progress, grouped, show};
 
 /// Backs `data_dir` up.
 pub(super) async fn back_up(
@@ -104,7 +104,9 @@ pub(super) async fn repair(form: OutputForm, data_dir: &Path) -> Result<Done, Co
 
 /// Has the ledger compacted.
 pub(super) async fn compact(form: OutputForm, client: &Client) -> Result<Done, CommandError> {
+    let progress = Progress::of_time("Compacting the ledger");
     let report: CompactionReport = client.one(&COMPACT, json!({})).await?;
+    drop(progress);
     let change = |before: String, after: String| format!("{before} before, {after} now");
     let size = |bytes| HumanBytes(bytes).to_string();
     let entries = change(
