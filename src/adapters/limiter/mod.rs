@@ -12,7 +12,8 @@
 //! All live windows are in memory from the start, so no request waits for the store, and its
 //! failures change no decision: while nothing can be stored, windows are in memory only. A killed
 //! process loses the decisions that were not written yet: those of the last 100 ms, or those since the
-//! store began to be written anew (half a second for 400,000 windows). A closed limiter loses none.
+//! store began to be written anew (half a second for 400,000 windows), as it is after a start that
+//! follows a kill, or when it has grown. A closed limiter loses none.
 
 mod guarded;
 mod persistence;
@@ -78,15 +79,17 @@ impl SledRateLimiter {
         Ok(limiter)
     }
 
-    /// Ticks every 100 ms from now on.
+    /// Ticks now, and every 100 ms from then on.
     fn start_thread(&self, clock: Arc<dyn Clock>) -> io::Result<()> {
         let writer = Arc::clone(&self.writer);
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("limiter-writer".to_owned())
             .spawn(move || {
-                while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                let mut wait = Duration::ZERO;
+                while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                     writer.lock().tick(clock.now());
+                    wait = TICK;
                 }
             })?;
         *self.thread.lock() = Some((stop, thread));

@@ -1,7 +1,9 @@
 //! Storage of windows across restarts.
 //!
-//! Everything in the store is in memory too, so a store is never repaired. When it fails, has grown,
-//! or is opened, it is replaced by a new one with all live windows.
+//! Everything in the store is in memory too, so a store is never repaired. When it fails, has grown, or
+//! is not as a clean stop left it, it is replaced by a new one with all live windows: after the start,
+//! because that takes seconds for a million windows. Until the new one is complete the old one stays, so
+//! a process that is killed meanwhile loses none of its windows.
 
 use std::error::Error;
 use std::fs;
@@ -26,12 +28,14 @@ pub type Change = (LimitKey, Option<Window>);
 
 /// Keeps windows across restarts. Used by one thread.
 pub trait WindowStore: Send {
-    /// Passes every stored window to `keep`. Called once, before anything else. Unreadable values are skipped with a warning.
+    /// Passes every stored window to `keep`. Called once, before anything else. Unreadable values are
+    /// skipped with a warning. Returns whether the store can be written to as it is; otherwise the caller
+    /// replaces it first.
     ///
     /// # Errors
     /// [`WindowStoreError`] when the store cannot be read. It was set aside if it is damaged, and the
     /// caller discards what was passed to `keep`.
-    fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError>;
+    fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<bool, WindowStoreError>;
 
     /// Replaces the whole content by `windows`. A restart reads the previous content until this has
     /// succeeded.
@@ -141,22 +145,24 @@ fn checksum(dir: &Path) -> io::Result<u32> {
     sled_db::checksum(dir, &files)
 }
 
-/// Warns if the files have changed since a clean stop. Removes the marker.
-fn check(dir: &Path) -> io::Result<()> {
+/// Whether the files are as a clean stop left them. Warns if they have changed since. Removes the marker.
+fn check(dir: &Path) -> io::Result<bool> {
     let found = checksum(dir)?;
     let marker = dir.join(CLEAN);
     let left = match fs::read_to_string(&marker) {
         Ok(left) => left,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    if left != found.to_string() {
+    let is_as_left = left == found.to_string();
+    if !is_as_left {
         tracing::warn!(
             "limiter windows are not as the last stop left them: what can be read is kept, but \
              some limits may count afresh"
         );
     }
-    fs::remove_file(marker)
+    fs::remove_file(marker)?;
+    Ok(is_as_left)
 }
 
 impl Drop for SledWindowStore {
@@ -169,18 +175,19 @@ impl Drop for SledWindowStore {
 }
 
 impl WindowStore for SledWindowStore {
-    fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
+    fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<bool, WindowStoreError> {
         // If the process died while the new store was being filled, the previous one is complete.
-        let dir = match self.beside(".old") {
-            old if old.join("db").exists() => old,
-            _ => self.dir.clone(),
+        let old = self.beside(".old");
+        let dir = match old.join("db").exists() {
+            true => old.clone(),
+            false => self.dir.clone(),
         };
         if dir.symlink_metadata().is_err() {
-            return Ok(());
+            return Ok(false);
         }
         let mut is_disk_full = false;
         let loaded = attempt("cannot read", &dir, || {
-            check(&dir)?;
+            let is_clean = check(&dir)?;
             let db = open(&dir).inspect_err(|error| {
                 is_disk_full = matches!(error, sled::Error::Io(error) if is_full(error));
             })?;
@@ -202,8 +209,13 @@ impl WindowStore for SledWindowStore {
                     "skipped unreadable limiter windows"
                 );
             }
+            if is_clean && unreadable == 0 && old.symlink_metadata().is_err() {
+                self.db = Some(db);
+                return Ok(true);
+            }
             // The directory is moved soon: sled's threads must have stopped writing to it.
-            Ok(sled_db::close(db, &dir)?)
+            sled_db::close(db, &dir)?;
+            Ok(false)
         });
         // On a full disk the store may be undamaged: the next start reads it, or a later write replaces
         // it.

@@ -118,12 +118,12 @@ impl Shard {
         self.windows.len()
     }
 
-    /// Sets a window to what the store contains; none removes it.
+    /// Adds a window that the store contains; none if it is not live, so that the store forgets it.
     pub(super) fn restore(&mut self, key: LimitKey, window: Option<Window>) {
         match window {
-            Some(window) => self.windows.insert(key, window),
-            None => self.windows.remove(&key),
-        };
+            Some(window) => drop(self.windows.insert(key, window)),
+            None => drop(self.dirty.insert(key)),
+        }
     }
 
     /// Removes windows that have expired or whose policy is off. Returns the stored size of the

@@ -50,14 +50,16 @@ pub(super) struct Writer {
     /// Something was not stored: everything must be written again.
     is_failing: bool,
     health: Arc<StoreHealth>,
-    is_mostly_garbage: bool,
+    /// The store has grown, or is not one to go on with.
+    must_replace: bool,
     /// The shard that is swept next, and the live bytes of those before it.
     next_shard: usize,
     live_bytes: u64,
 }
 
 impl Writer {
-    /// Fills the table from the store, and writes the store anew. If that fails, a tick tries it again.
+    /// Fills the table from the store. Writes nothing yet: a service with many windows shall not wait
+    /// for that at its start.
     pub(super) fn open(
         table: Arc<Table>,
         policies: Policies,
@@ -72,14 +74,14 @@ impl Writer {
             let window = is_live.then_some(window);
             table.with_shard(shard_index(&key), |shard| shard.restore(key, window));
         };
-        let loaded = store.as_mut().map_or(Ok(()), |store| store.load(&mut keep));
-        if let Err(error) = loaded {
+        let loaded = store.as_mut().map(|store| store.load(&mut keep));
+        if let Some(Err(error)) = &loaded {
             tracing::warn!(%error, "limiter windows: starting empty");
             for index in 0..SHARDS {
                 table.with_shard(index, |shard| *shard = Shard::default());
             }
         }
-        let mut writer = Self {
+        Self {
             table,
             policies,
             store,
@@ -87,13 +89,10 @@ impl Writer {
             full_warned_at: None,
             is_failing: false,
             health: Arc::default(),
-            // Every start writes the store anew.
-            is_mostly_garbage: true,
+            must_replace: !matches!(loaded, Some(Ok(true))),
             next_shard: 0,
             live_bytes: 0,
-        };
-        writer.write();
-        writer
+        }
     }
 
     /// Sweeps some shards and writes all changes.
@@ -150,13 +149,13 @@ impl Writer {
             let allowed = GARBAGE_FLOOR_BYTES + GARBAGE_FACTOR * self.live_bytes;
             self.live_bytes = 0;
             let bytes = self.store.as_ref().map_or(0, |store| store.bytes_on_disk());
-            self.is_mostly_garbage = bytes > allowed;
+            self.must_replace |= bytes > allowed;
             self.health.disk_bytes.store(bytes, Relaxed);
         }
     }
 
     fn write(&mut self) {
-        let must_write_all = self.is_failing || std::mem::take(&mut self.is_mostly_garbage);
+        let must_write_all = self.is_failing || std::mem::take(&mut self.must_replace);
         let written = match must_write_all {
             true => self.write_all(),
             false => self.write_changes(),
@@ -252,8 +251,8 @@ mod tests {
     }
 
     impl WindowStore for SwitchedStore {
-        fn load(&mut self, _: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
-            self.answer()
+        fn load(&mut self, _: &mut dyn FnMut(LimitKey, Window)) -> Result<bool, WindowStoreError> {
+            self.answer().map(|()| false)
         }
 
         fn replace(

@@ -110,7 +110,9 @@ async fn a_place_that_takes_no_store_leaves_the_limits_in_memory_until_it_does()
     let by_ip = charge(PolicyName::Ip, QUOTA, 1);
     let open = || {
         let store = Box::new(SledWindowStore::new(&below_a_file));
-        SledRateLimiter::without_thread(store, &policies(QUOTA), START, WINDOWS_MAX)
+        let limiter = SledRateLimiter::without_thread(store, &policies(QUOTA), START, WINDOWS_MAX);
+        limiter.tick(START);
+        limiter
     };
     let (limiter, log) = logged(open);
     assert!(

@@ -21,6 +21,8 @@ struct ScriptedStore(Arc<Mutex<Script>>);
 #[derive(Default)]
 struct Script {
     is_failing: bool,
+    /// Whether what was found at the start can be written to.
+    is_sound: bool,
     windows: BTreeMap<LimitKey, Window>,
     bytes_on_disk: u64,
     writes: usize,
@@ -46,8 +48,8 @@ impl Script {
 }
 
 impl WindowStore for ScriptedStore {
-    fn load(&mut self, _keep: &mut dyn FnMut(LimitKey, Window)) -> Result<(), WindowStoreError> {
-        Ok(())
+    fn load(&mut self, _keep: &mut dyn FnMut(LimitKey, Window)) -> Result<bool, WindowStoreError> {
+        Ok(self.0.lock().unwrap().is_sound)
     }
 
     fn replace(
@@ -161,4 +163,24 @@ async fn a_store_that_is_mostly_garbage_is_replaced() {
     }
     check(88 << 20, START, 4, "grown again, though it holds more");
     check(88 << 20, START.plus_ms(60_000), 5, "all expired");
+}
+
+#[tokio::test]
+async fn a_start_writes_nothing_and_its_first_tick_replaces_what_is_not_sound() {
+    for (is_sound, expected) in [(true, (1, 0)), (false, (0, 1))] {
+        let store = ScriptedStore::default();
+        store.0.lock().unwrap().is_sound = is_sound;
+        let asked = || {
+            let script = store.0.lock().unwrap();
+            (script.writes, script.replacements)
+        };
+        let boxed = Box::new(store.clone());
+        let limiter = SledRateLimiter::without_thread(boxed, &policies(QUOTA), START, WINDOWS_MAX);
+        let by_ip = charge(PolicyName::Ip, QUOTA, 1);
+        assert!(is_admitted(&limiter, &[by_ip], START).await);
+        assert_eq!(asked(), (0, 0), "{is_sound}");
+        limiter.tick(START);
+        assert_eq!(asked(), expected, "{is_sound}");
+        assert_eq!(limiter.stored(), 1);
+    }
 }

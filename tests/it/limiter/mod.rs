@@ -48,7 +48,10 @@ impl Data {
 
     fn open_with(&self, quota: &str, now: Timestamp, windows_max: usize) -> SledRateLimiter {
         let store = Box::new(SledWindowStore::new(&self.windows()));
-        SledRateLimiter::without_thread(store, &policies(quota), now, windows_max)
+        let limiter = SledRateLimiter::without_thread(store, &policies(quota), now, windows_max);
+        // As its thread does at once.
+        limiter.tick(now);
+        limiter
     }
 
     /// What a process leaves behind that is killed now.

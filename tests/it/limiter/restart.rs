@@ -1,12 +1,17 @@
 //! What survives a stop, a kill and a changed command line.
 
 use std::fs;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
+use landing_api::adapters::limiter::{
+    Change, SledRateLimiter, SledWindowStore, WINDOWS_MAX, WindowStore, WindowStoreError,
+};
+use landing_api::domain::client::LimitKey;
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
+use landing_api::domain::window::Window;
 use landing_api::ports::{RateLimiter as _, WindowSet};
 
 use super::{Data, QUOTA, copy_dir, counted};
@@ -43,6 +48,88 @@ async fn a_restart_keeps_every_count() {
     }
     let limiter = data.open(QUOTA, START.plus_ms(60_000));
     assert_eq!(limiter.windows(), 2, "one had expired");
+    assert_eq!(limiter.stored(), 2, "and is not stored any more");
+    // After a clean stop the store is not written anew, and a kill loses nothing either.
+    assert!(is_admitted(&limiter, &[by_ip(5)], START.plus_ms(60_000)).await);
+    limiter.tick(START.plus_ms(60_000));
+    let killed = data.as_if_killed().open(QUOTA, START.plus_ms(60_000));
+    assert_eq!((killed.windows(), killed.stored()), (3, 3));
+}
+
+/// Keeps what a process leaves behind that is killed while its store is written anew.
+struct WatchedStore {
+    store: SledWindowStore,
+    data_dir: PathBuf,
+    left_behind: Arc<Mutex<Vec<Data>>>,
+}
+
+impl WindowStore for WatchedStore {
+    fn load(&mut self, keep: &mut dyn FnMut(LimitKey, Window)) -> Result<bool, WindowStoreError> {
+        self.store.load(keep)
+    }
+
+    fn replace(
+        &mut self,
+        windows: &mut dyn Iterator<Item = Vec<Change>>,
+    ) -> Result<(), WindowStoreError> {
+        let mut watched = windows.enumerate().map(|(index, windows)| {
+            if index % 20 == 0 {
+                let copy = Data::new();
+                copy_dir(&self.data_dir, copy.0.path());
+                self.left_behind.lock().unwrap().push(copy);
+            }
+            windows
+        });
+        self.store.replace(&mut watched)
+    }
+
+    fn write(&mut self, changes: Vec<Change>) -> Result<(), WindowStoreError> {
+        self.store.write(changes)
+    }
+
+    fn count(&self) -> usize {
+        self.store.count()
+    }
+
+    fn bytes_on_disk(&self) -> u64 {
+        self.store.bytes_on_disk()
+    }
+}
+
+#[tokio::test]
+async fn a_kill_while_the_store_is_written_anew_loses_no_window() {
+    let by_ip = |host| charge(PolicyName::Ip, QUOTA, host);
+    let data = Data::new();
+    let limiter = data.open(QUOTA, START);
+    for host in 0..2000 {
+        assert!(is_admitted(&limiter, &[by_ip(host)], START).await);
+    }
+    limiter.tick(START);
+    let killed = data.as_if_killed();
+    let left_behind = Arc::default();
+    let store = Box::new(WatchedStore {
+        store: SledWindowStore::new(&killed.windows()),
+        data_dir: killed.0.path().to_owned(),
+        left_behind: Arc::clone(&left_behind),
+    });
+    let limiter = SledRateLimiter::without_thread(store, &policies(QUOTA), START, WINDOWS_MAX);
+    // Decisions are made before anything is written.
+    assert_eq!(limiter.windows(), 2000);
+    assert_eq!(counted(&limiter, by_ip(0), START).await, 1);
+    assert_eq!(left_behind.lock().unwrap().len(), 0);
+    limiter.tick(START);
+    assert_eq!(
+        (limiter.stored(), killed.entries()),
+        (2000, vec!["windows".to_owned()])
+    );
+    let left_behind = std::mem::take(&mut *left_behind.lock().unwrap());
+    assert_eq!(left_behind.len(), 4);
+    for left in left_behind {
+        assert_eq!(left.entries(), ["windows", "windows.old"]);
+        let limiter = left.open(QUOTA, START);
+        assert_eq!((limiter.windows(), limiter.stored()), (2000, 2000));
+        assert_eq!(left.entries(), ["windows"]);
+    }
 }
 
 #[tokio::test]
@@ -124,7 +211,9 @@ async fn windows_of_a_policy_that_is_off_are_not_kept() {
     off.set(PolicyName::Keys, None);
     let store = Box::new(SledWindowStore::new(&data.windows()));
     let limiter = SledRateLimiter::without_thread(store, &off, START, WINDOWS_MAX);
-    assert_eq!((limiter.windows(), limiter.stored()), (0, 0));
+    assert_eq!(limiter.windows(), 0);
+    limiter.tick(START);
+    assert_eq!(limiter.stored(), 0);
 }
 
 #[tokio::test]
