@@ -17,11 +17,11 @@ use crate::site::page_writer::PageWriter;
 use crate::site::tools::Toolbox;
 use crate::usecases::ask_assistant::ChatIdentity;
 
+use crate::http::answer::cors::AllowedOrigins;
 use crate::http::answer::documents::{DocumentUrls, Documents};
-use crate::http::request::allowed_origins::AllowedOrigins;
 use crate::http::request::client_ip::ClientIp;
 use crate::http::request::head::{self, Area};
-use crate::http::request::identity::QuotaCookie;
+use crate::http::request::identity;
 use crate::http::request::request_id::RequestId;
 use crate::http::request::version::{VERSION, Wanted};
 use crate::http::server::shares::Shares;
@@ -128,8 +128,8 @@ impl RequestContext {
 
     /// The visitor that the quota cookie names.
     pub(crate) fn visitor(&self) -> ChatIdentity {
-        QuotaCookie::new(self.app().settings.is_https())
-            .read(self.headers(), &self.app().secrets.quota_token)
+        let (is_https, secrets) = (self.app().settings.is_https(), &self.app().secrets);
+        identity::visitor(self.headers(), is_https, &secrets.quota_token)
             .map_or(ChatIdentity::NewVisitor, ChatIdentity::Visitor)
     }
 

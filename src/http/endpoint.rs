@@ -2,10 +2,10 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, HeaderValue};
 use tokio::time::timeout;
@@ -19,14 +19,11 @@ use crate::http::answer::problem::{Code, Problem};
 use crate::http::answer::reply::Reply;
 use crate::http::context::RequestContext;
 
-/// What a handler answers.
-pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Result<Reply, Problem>> + Send>>;
-
-/// The standings of policies.
-pub(crate) type DecisionFuture = Pin<Box<dyn Future<Output = Result<Decision, Problem>> + Send>>;
+/// What a handler makes.
+pub(crate) type HandlerFuture<T> = BoxFuture<'static, Result<T, Problem>>;
 
 /// Reads a request and its body, calls one use case, and writes the answer.
-pub(crate) type Handler = fn(RequestContext, Bytes) -> HandlerFuture;
+pub(crate) type Handler = fn(RequestContext, Bytes) -> HandlerFuture<Reply>;
 
 /// One endpoint: a constant beside its handler, and a row of [`crate::http::endpoints::ENDPOINTS`].
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +47,7 @@ pub struct Endpoint {
     /// Whether nothing is counted and no credential is looked at.
     pub is_free: bool,
     /// Looks up the standings that every answer shows beside those of the door.
-    pub(crate) shows: Option<fn(RequestContext) -> DecisionFuture>,
+    pub(crate) shows: Option<fn(RequestContext) -> HandlerFuture<Decision>>,
     /// The notice that it will be removed.
     pub deprecated: Option<Deprecation>,
     /// Whether pages of foreign origins are refused.
@@ -141,7 +138,7 @@ impl Endpoint {
             timeout(self.deadline, task).await.map(|joined| {
                 joined.unwrap_or_else(|error| match error.try_into_panic() {
                     Ok(panic) => Err(panicked(&*panic)),
-                    Err(cancelled) => Err(Problem::of(Code::InternalError).because(cancelled)),
+                    Err(cancelled) => Err(Problem::fault(cancelled)),
                 })
             })
         } else {
@@ -159,7 +156,7 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Problem {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("panic without a message");
-    Problem::of(Code::InternalError).because(format!("panicked: {message}"))
+    Problem::fault(format!("panicked: {message}"))
 }
 
 /// Awaits `future` and catches its panic. State that requests share is behind locks that tolerate

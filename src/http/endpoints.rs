@@ -11,7 +11,7 @@ use hyper::body::Bytes;
 use crate::site::DeprecatedOperation;
 use crate::site::tools::Tool;
 
-use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::problem::Problem;
 use crate::http::answer::reply::Reply;
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{BodyRule, Endpoint, Route, Verb};
@@ -90,7 +90,7 @@ async fn answer_message(context: RequestContext, body: Bytes) -> Result<Reply, P
 async fn run_tool(tool: Tool, context: RequestContext, arguments: Bytes) -> Result<Reply, Problem> {
     let mut tools = ENDPOINTS.iter().filter_map(|it| Some((it, it.tool?)));
     let Some((endpoint, found)) = tools.find(|(_, found)| found.tool == tool) else {
-        return Err(Problem::of(Code::InternalError).because("a tool without an endpoint"));
+        return Err(Problem::fault("a tool without an endpoint"));
     };
     endpoint.run(found.handler, context, arguments).await
 }

@@ -130,7 +130,7 @@ impl<'a> LogLine<'a> {
             .metrics
             .record_request(self.endpoint, Some(status), duration);
         let (tool, problem) = match outcome {
-            Ok(reply) => (reply.log.tool, reply.log.problem.as_deref()),
+            Ok(reply) => (reply.tool, reply.problem.as_deref()),
             Err(problem) => (None, Some(problem)),
         };
         // A tool's failure is an answer of status 200.

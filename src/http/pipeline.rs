@@ -21,10 +21,9 @@ use crate::app::App;
 use crate::usecases::admit;
 
 use crate::http::answer::cors;
-use crate::http::answer::headers::X_REQUEST_ID;
 use crate::http::answer::problem::{Code, Problem};
 use crate::http::answer::render;
-use crate::http::answer::reply::{Reply, ReplyBody};
+use crate::http::answer::reply::{Reply, ReplyBody, X_REQUEST_ID};
 use crate::http::context::RequestContext;
 use crate::http::endpoint::{Endpoint, Route, catch_panic, panicked};
 use crate::http::endpoints;
@@ -68,7 +67,8 @@ impl LandingService {
         let mut context = RequestContext::new(state, id, parts, client_ip, origins);
         let mut log_line = LogLine::begin(&self.log_throttle, self.app(), &context, route);
         if context.head.is_ok()
-            && let Some(headers) = self.origins.preflight(&context.parts, route)
+            && let Route::WrongMethod { allow, is_document } = route
+            && let Some(headers) = self.origins.preflight(&context.parts, allow, is_document)
         {
             log_line.endpoint = PREFLIGHT;
             let response = preflight(&context, headers);

@@ -1,6 +1,6 @@
 //! Authentication, and the limits that count every request.
 
-use crate::domain::agent::{AccessToken, Registration};
+use crate::domain::agent::AccessToken;
 use crate::domain::client::{Client, Subject};
 use crate::domain::credential::{ApiKey, Fingerprint};
 use crate::domain::decision::Decision;
@@ -22,26 +22,6 @@ pub struct Credentials<'a> {
     pub secrets: &'a SecretKeys,
 }
 
-/// A valid credential.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Credential {
-    /// An API key.
-    Key(Fingerprint),
-    /// An access token of this registration.
-    Token(Registration),
-}
-
-impl Credential {
-    /// The key it is counted under. All tokens of a registration count as one client, so a further
-    /// token gives no further quota.
-    pub fn fingerprint(&self) -> Fingerprint {
-        match self {
-            Self::Key(fingerprint) => *fingerprint,
-            Self::Token(registration) => registration.fingerprint(),
-        }
-    }
-}
-
 /// Why a presented credential was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthenticateError {
@@ -53,23 +33,24 @@ pub enum AuthenticateError {
     Store(#[from] StoreError),
 }
 
-/// Authenticates a token or a key. Its MAC or check digits are verified first, so that garbage costs
-/// no look-up.
+/// Authenticates a token or a key, and returns what its client is counted under. All tokens of a
+/// registration count as one client, so a further token gives no further quota. The MAC or the check
+/// digits are verified first, so that garbage costs no look-up.
 pub async fn authenticate(
     credentials: Credentials<'_>,
     now: Timestamp,
     presented: &str,
-) -> Result<Credential, AuthenticateError> {
+) -> Result<Fingerprint, AuthenticateError> {
     if let Some(token) = AccessToken::decode(presented, &credentials.secrets.access_token) {
-        let registration = *token.registration();
-        if token.is_active(now) && !credentials.revocations.is_revoked(&registration).await? {
-            return Ok(Credential::Token(registration));
+        let registration = token.registration();
+        if token.is_active(now) && !credentials.revocations.is_revoked(registration).await? {
+            return Ok(registration.fingerprint());
         }
         return Err(AuthenticateError::Invalid);
     }
     let key = ApiKey::parse(presented).ok_or(AuthenticateError::Invalid)?;
     match credentials.keys.find(&key.fingerprint()).await? {
-        Some(record) if record.is_active(now) => Ok(Credential::Key(record.fingerprint)),
+        Some(record) if record.is_active(now) => Ok(record.fingerprint),
         Some(_) | None => Err(AuthenticateError::Invalid),
     }
 }

@@ -10,9 +10,6 @@ use crate::domain::time::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter};
 
-/// The charges of one step of a request.
-pub type Charges<'a> = ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX>;
-
 /// The limiter, and what is needed to build its charges.
 #[derive(Clone, Copy)]
 pub struct Meter<'a> {
@@ -104,9 +101,13 @@ impl<'a> Meter<'a> {
 
     /// One charge for each subject under its policy, for a request from `network`. Disabled
     /// policies charge nothing.
-    pub fn charges(&self, network: Network, subjects: &[(PolicyName, Subject<'_>)]) -> Charges<'a> {
+    pub fn charges(
+        &self,
+        network: Network,
+        subjects: &[(PolicyName, Subject<'_>)],
+    ) -> ArrayVec<Charge<'a>, POLICIES_PER_REQUEST_MAX> {
         let group = network.group(self.key);
-        let mut charges = Charges::new();
+        let mut charges = ArrayVec::new();
         // Neighbours are often the same subject.
         let mut hashed: Option<(Subject<'_>, [u8; 16])> = None;
         for &(policy, subject) in subjects {

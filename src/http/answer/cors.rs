@@ -9,6 +9,8 @@
 //!
 //! Documents are the same for everybody, so any page may read them.
 
+use std::sync::Arc;
+
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
@@ -17,10 +19,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};
 
-use crate::http::endpoint::Route;
 use crate::http::request::head::Area;
-
-pub use crate::http::request::allowed_origins::AllowedOrigins;
 
 /// What scripts of an allowed origin may read, beside the CORS-safelisted response headers: every
 /// header of an answer for programs but `Set-Cookie`, which no script may read.
@@ -55,13 +54,50 @@ const EXPOSED_BY_DOCUMENTS: HeaderValue = HeaderValue::from_static(
 /// How long a browser may remember a preflight's answer, in seconds. Chromium keeps none longer.
 const MAX_AGE_S: HeaderValue = HeaderValue::from_static("7200");
 
+/// The origins whose pages may read the answers. They are compared byte by byte.
+#[derive(Clone, Debug, Default)]
+pub struct AllowedOrigins(Arc<[String]>);
+
 impl AllowedOrigins {
-    /// The headers of the answer to a preflight. `None` if the request is no preflight, no origin is
-    /// allowed at all, or there is nothing at its path.
-    pub(crate) fn preflight(&self, parts: &Parts, route: Route) -> Option<HeaderMap> {
-        let Route::WrongMethod { allow, is_document } = route else {
-            return None;
-        };
+    /// Allows `origins`, each serialised as browsers do: scheme, host, and the port if it is not
+    /// the scheme's default.
+    pub fn new(origins: impl IntoIterator<Item = String>) -> Self {
+        Self(origins.into_iter().collect())
+    }
+
+    /// Whether `origin` is allowed.
+    pub(crate) fn contains(&self, origin: &str) -> bool {
+        self.0.iter().any(|allowed| allowed == origin)
+    }
+
+    /// The request's origin, if it names exactly one and that is allowed.
+    pub(crate) fn origin_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        let origin = only_origin(headers)?;
+        let is_allowed = |allowed: &String| allowed.as_bytes() == origin.as_bytes();
+        self.0.iter().any(is_allowed).then_some(origin)
+    }
+
+    /// Whether the request has no origin, the origin `own`, or an allowed one.
+    pub(crate) fn admits(&self, headers: &HeaderMap, own: &str) -> bool {
+        let is_own = |origin: &HeaderValue| origin.as_bytes() == own.as_bytes();
+        !headers.contains_key(ORIGIN)
+            || only_origin(headers).is_some_and(is_own)
+            || self.origin_of(headers).is_some()
+    }
+
+    /// Whether no origin is allowed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The headers of the answer to a preflight, for a path that has the methods `allow`. `None` if the
+    /// request is no preflight, or no origin is allowed at all.
+    pub(crate) fn preflight(
+        &self,
+        parts: &Parts,
+        allow: &'static str,
+        is_document: bool,
+    ) -> Option<HeaderMap> {
         if !is_preflight(parts) {
             return None;
         }
@@ -113,6 +149,15 @@ impl AllowedOrigins {
             headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, TRUE);
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
         }
+    }
+}
+
+/// The origin that a request names, if it names no other.
+fn only_origin(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let mut named = headers.get_all(ORIGIN).iter();
+    match (named.next(), named.next()) {
+        (origin, None) => origin,
+        (_, Some(_)) => None,
     }
 }
 

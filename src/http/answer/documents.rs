@@ -15,8 +15,7 @@ use crate::site::image::{FOLDER, SVG};
 use crate::site::{self, Document, Representation};
 
 use crate::http::answer::compression::{self, Coding};
-use crate::http::answer::headers::{NO_STORE, insert};
-use crate::http::answer::reply::{Reply, ReplyBody, whole};
+use crate::http::answer::reply::{NO_STORE, Reply, ReplyBody, insert, whole};
 use crate::http::request::negotiate;
 
 /// What a browser may do with a page: show it with our stylesheet, script and icon, and have the

@@ -3,7 +3,7 @@
 //! | Module | Holds |
 //! |---|---|
 //! | `reply`, `sse` | what a handler answers, whole or as a stream of events |
-//! | `render`, `headers`, [`ratelimit`], [`cors`] | the response made of it, and its headers |
+//! | `render`, [`ratelimit`], [`cors`] | the response made of it, and its headers |
 //! | [`problem`] | failures as problem details (RFC 9457) |
 //! | `documents`, `compression` | the site's documents as answers |
 //! | `page` | a page that is rendered for one request; failures as pages, for people |
@@ -11,7 +11,6 @@
 pub(crate) mod compression;
 pub mod cors;
 pub(crate) mod documents;
-pub(crate) mod headers;
 pub(crate) mod page;
 pub mod problem;
 pub mod ratelimit;

@@ -7,6 +7,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::domain::decision::Decision;
 use crate::domain::language::Language;
@@ -14,9 +15,8 @@ use crate::site::HTML;
 use crate::site::page_writer::PageWriter;
 
 use crate::http::answer::documents::{BROWSER_HEADERS, PAGE_POLICY};
-use crate::http::answer::headers::NO_STORE;
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::{Reply, whole};
+use crate::http::answer::problem::Problem;
+use crate::http::answer::reply::{NO_STORE, Reply, whole};
 use crate::http::request::head::Area;
 use crate::http::request::negotiate;
 use crate::http::request::request_id::RequestId;
@@ -50,7 +50,7 @@ impl<V: Serialize> WrittenPage<'_, V> {
                 self.path,
                 &self.values,
             )
-            .map_err(|error| Problem::of(Code::InternalError).because(error))?;
+            .map_err(Problem::fault)?;
         let mut headers = HeaderMap::from_iter([
             (CONTENT_TYPE, HeaderValue::from_static(HTML)),
             (
@@ -67,17 +67,6 @@ impl<V: Serialize> WrittenPage<'_, V> {
         headers.extend(BROWSER_HEADERS);
         Ok(Reply::new(self.status, headers, whole(html.into())))
     }
-}
-
-/// What the page of a failure says.
-#[derive(Debug, Serialize)]
-struct ErrorValues {
-    /// The keys of its messages.
-    title: &'static str,
-    text_key: &'static str,
-    /// After how many seconds to try again.
-    wait_s: u64,
-    id: String,
 }
 
 /// Whether a request wants a page rather than a problem: it names HTML, and likes JSON no better.
@@ -109,12 +98,14 @@ pub(crate) fn failure_page(
         layout: "parts/error.html",
         title,
         path: None,
-        values: ErrorValues {
-            title,
-            text_key,
-            wait_s: decision.binding().map_or(0, |standing| standing.reset_s()),
-            id: id.to_string(),
-        },
+        values: json!({
+            // The keys of its messages.
+            "title": title,
+            "text_key": text_key,
+            // After how many seconds to try again.
+            "wait_s": decision.binding().map_or(0, |standing| standing.reset_s()),
+            "id": id.to_string(),
+        }),
     };
     let mut reply = page.reply(writer).ok()?;
     reply

@@ -6,7 +6,7 @@ use hyper::{HeaderMap, StatusCode};
 
 use crate::domain::decision::{Decision, Standing};
 
-use crate::http::answer::headers::{NO_STORE, insert};
+use crate::http::answer::reply::{NO_STORE, insert};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");

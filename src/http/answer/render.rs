@@ -11,11 +11,10 @@ use crate::domain::decision::Decision;
 use crate::site::page_writer::PageWriter;
 
 use crate::http::answer::documents::DocumentUrls;
-use crate::http::answer::headers::{NO_STORE, X_REQUEST_ID, insert};
 use crate::http::answer::page::{failure_page, is_page_wanted};
 use crate::http::answer::problem::{Code, Problem};
 use crate::http::answer::ratelimit;
-use crate::http::answer::reply::{Reply, ReplyBody, whole};
+use crate::http::answer::reply::{NO_STORE, Reply, ReplyBody, X_REQUEST_ID, insert, whole};
 use crate::http::context::RequestContext;
 use crate::http::request::head::Area;
 use crate::http::request::request_id::RequestId;

@@ -3,14 +3,19 @@
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 
 use crate::domain::decision::Decision;
 
-use crate::http::answer::problem::{Code, Problem};
+use crate::http::answer::problem::Problem;
 use crate::http::answer::sse::{BrokenOff, SseStream};
+
+pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The value of `Cache-Control` that forbids every cache to keep an answer.
+pub(crate) const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -24,16 +29,9 @@ pub(crate) struct Reply {
     pub(crate) body: ReplyBody,
     /// The standings of the policies that the handler asked.
     pub(crate) decision: Option<Box<Decision>>,
-    /// What only the log shows.
-    pub(crate) log: ReplyLog,
-}
-
-/// What the log shows of an answer that is no problem.
-#[derive(Debug, Default)]
-pub(crate) struct ReplyLog {
-    /// The tool that was called.
+    /// The tool that was called, for the log.
     pub(crate) tool: Option<&'static str>,
-    /// What failed all the same: a tool, a form, the model that the fallback answered for.
+    /// What failed all the same, for the log: a tool, a form, the model that the fallback answered for.
     pub(crate) problem: Option<Box<Problem>>,
 }
 
@@ -44,13 +42,11 @@ impl Reply {
     /// A problem when `body` cannot be serialised, which is a bug.
     pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Problem> {
         let mut json = Vec::with_capacity(256);
-        match serde_json::to_writer(&mut json, body) {
-            Ok(()) => Ok(Self {
-                status,
-                ..Self::serialised(Bytes::from(json))
-            }),
-            Err(error) => Err(Problem::of(Code::InternalError).because(error)),
-        }
+        serde_json::to_writer(&mut json, body).map_err(Problem::fault)?;
+        Ok(Self {
+            status,
+            ..Self::serialised(json.into())
+        })
     }
 
     /// 200 with a JSON body.
@@ -65,7 +61,8 @@ impl Reply {
             headers,
             body,
             decision: None,
-            log: ReplyLog::default(),
+            tool: None,
+            problem: None,
         }
     }
 
@@ -85,6 +82,13 @@ impl Reply {
         Self::new(StatusCode::OK, headers, body)
     }
 
+    /// The same as the answer to what failed with `problem`.
+    pub(crate) fn about(mut self, problem: Problem) -> Self {
+        self.decision = Some(problem.decision.clone());
+        self.problem = Some(Box::new(problem));
+        self
+    }
+
     pub(crate) fn with_decision(mut self, decision: Decision) -> Self {
         self.decision = Some(Box::new(decision));
         self
@@ -99,4 +103,11 @@ pub(crate) fn whole(bytes: Bytes) -> ReplyBody {
     Full::new(bytes)
         .map_err(|never| match never {})
         .boxed_unsync()
+}
+
+/// Inserts `value`, which consists of visible ASCII characters.
+pub(crate) fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
 }

@@ -63,7 +63,7 @@ async fn chat(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     let mut reply = Reply::json(StatusCode::OK, &chat_wire::chat_response(&answered))?;
     let cookie = chat_wire::set_cookie(&context, answered.visitor);
     reply.headers.extend(cookie);
-    reply.log.problem = chat_wire::fallback_cause(answered.model_error);
+    reply.problem = chat_wire::fallback_cause(answered.model_error);
     Ok(reply.with_decision(answered.decision))
 }
 
@@ -76,7 +76,7 @@ async fn ask(context: RequestContext, arguments: Bytes) -> Result<Reply, Problem
         numbers: QuotaResponse::of(&answered.decision),
     };
     let mut reply = Reply::json(StatusCode::OK, &answer)?;
-    reply.log.problem = chat_wire::fallback_cause(answered.model_error);
+    reply.problem = chat_wire::fallback_cause(answered.model_error);
     Ok(reply.with_decision(answered.decision))
 }
 
@@ -91,7 +91,7 @@ async fn take_turn(
     tokio::select! {
         answered = answer => answered.map_err(|error| chat_wire::problem(context, error)),
         // Dropping the answer stops the model. The turn stays charged.
-        () = context.abandoned() => Err(chat_wire::abandoned()),
+        () = context.abandoned() => Err(Problem::fault(chat_wire::HUNG_UP)),
     }
 }
 

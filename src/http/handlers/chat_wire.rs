@@ -11,7 +11,7 @@ use crate::domain::policy::PolicyName;
 use crate::domain::quota_token::QuotaToken;
 use crate::http::answer::problem::{Code, Problem};
 use crate::http::context::RequestContext;
-use crate::http::request::identity::QuotaCookie;
+use crate::http::request::identity::quota_cookie;
 use crate::http::request::json::{self, Errors, JsonObject, JsonValue, Unknown};
 use crate::http::server::shares::Share;
 use crate::ports::ModelError;
@@ -87,10 +87,8 @@ pub(super) async fn take_turn(
         .map_err(|error| problem(context, error))
 }
 
-/// The outcome of a request whose client hung up. Nobody reads it.
-pub(super) fn abandoned() -> Problem {
-    Problem::of(Code::InternalError).because("the client hung up")
-}
+/// The cause of a problem that nobody reads.
+pub(super) const HUNG_UP: &str = "the client hung up";
 
 /// An answer, member for member.
 pub(super) fn chat_response(answered: &Answered) -> impl Serialize {
@@ -117,8 +115,8 @@ pub(super) fn set_cookie(
 ) -> Option<(HeaderName, HeaderValue)> {
     let app = context.app();
     let quota = app.settings.policies.quota(PolicyName::Assistant)?;
-    let cookie = QuotaCookie::new(app.settings.is_https());
-    let value = cookie.write(&visitor?, &app.secrets.quota_token, quota.window_s());
+    let (is_https, key) = (app.settings.is_https(), &app.secrets.quota_token);
+    let value = quota_cookie(&visitor?, is_https, key, quota.window_s());
     Some((SET_COOKIE, HeaderValue::try_from(value).ok()?))
 }
 
@@ -201,6 +199,6 @@ pub(super) fn problem(context: &RequestContext, error: ChatError) -> Problem {
             problem
         }
         ChatError::Limiter(cause) => Problem::from(cause),
-        ChatError::Entropy(cause) => Problem::of(Code::InternalError).because(cause),
+        ChatError::Entropy(cause) => Problem::fault(cause),
     }
 }

@@ -54,16 +54,10 @@ struct SandboxEchoInfoResponse<'a> {
     usage: &'a str,
 }
 
-struct SandboxEchoRequest {
-    message: EchoMessage,
-    echo_headers: bool,
-}
-
 fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
-    let request = read_request(body)?;
+    let (message, echo_headers) = read_request(body)?;
     let shown = |name| {
-        request
-            .echo_headers
+        echo_headers
             .then(|| header_text(context.headers(), name))
             .flatten()
     };
@@ -71,7 +65,7 @@ fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
         ok: true,
         sandbox: true,
         version: VERSION,
-        echo: request.message.as_str(),
+        echo: message.as_str(),
         received_at: context.now.to_rfc3339(),
         request_accept: shown(ACCEPT),
         request_user_agent: shown(USER_AGENT),
@@ -91,17 +85,14 @@ fn describe() -> Result<Reply, Problem> {
     Reply::json(StatusCode::OK, &response)
 }
 
-/// Reads a `SandboxEchoRequest`.
-fn read_request(body: &[u8]) -> Result<SandboxEchoRequest, Problem> {
+/// Reads a `SandboxEchoRequest`: its `message` and `echo_headers`.
+fn read_request(body: &[u8]) -> Result<(EchoMessage, bool), Problem> {
     json::read(body, Unknown::Rejected, |object, errors| {
         let message = object.required("message", errors);
         let message = message.and_then(|value| value.parsed(errors, EchoMessage::parse));
         let echo_headers = object.optional("echo_headers");
         let echo_headers = echo_headers.and_then(|value| value.boolean(errors));
-        Some(SandboxEchoRequest {
-            message: message?,
-            echo_headers: echo_headers.unwrap_or(false),
-        })
+        Some((message?, echo_headers.unwrap_or(false)))
     })
 }
 

@@ -11,7 +11,7 @@
 use parking_lot::Mutex;
 
 use async_trait::async_trait;
-use serde::Serialize;
+use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
@@ -32,19 +32,9 @@ use crate::http::handlers::chat_wire::{self, chat_response, problem, set_cookie,
 /// Longer pieces are split, in bytes: so the length of the queue bounds its size.
 const PIECE_LEN_MAX: usize = 4096;
 
-#[derive(Serialize)]
-struct Delta<'a> {
-    text: &'a str,
-}
-
-/// How an answer begins: with the model's first piece, with the fallback's answer, or not at all.
-type Beginning = Result<Option<FallbackHead>, Problem>;
-
-/// What the head shows of an answer of the fallback.
-struct FallbackHead {
-    decision: Decision,
-    failure: ModelError,
-}
+/// How an answer begins: with the model's first piece, with the fallback's answer, of which the head shows
+/// the decision and the model's failure, or not at all.
+type Beginning = Result<Option<(Decision, ModelError)>, Problem>;
 
 /// Charges a turn and streams its answer.
 pub(super) async fn chat(
@@ -69,21 +59,21 @@ pub(super) async fn chat(
     let begun = tokio::select! {
         begun = has_begun => begun,
         // Dropping the stream stops the writer task.
-        () = context.abandoned() => return Err(chat_wire::abandoned()),
+        () = context.abandoned() => return Err(Problem::fault(chat_wire::HUNG_UP)),
     };
     match begun {
         Ok(Ok(fallback)) => {
             let (decision, failure) = match fallback {
-                Some(FallbackHead { decision, failure }) => (decision, Some(failure)),
+                Some((decision, failure)) => (decision, Some(failure)),
                 None => (decision, None),
             };
             let mut reply = Reply::events(stream).with_decision(decision);
             reply.headers.extend(cookie);
-            reply.log.problem = chat_wire::fallback_cause(failure);
+            reply.problem = chat_wire::fallback_cause(failure);
             Ok(reply)
         }
         Ok(Err(problem)) => Err(problem),
-        Err(dropped) => Err(Problem::of(Code::InternalError).because(dropped)),
+        Err(dropped) => Err(Problem::fault(dropped)),
     }
 }
 
@@ -107,7 +97,11 @@ async fn write_stream(
         Ok(Err(_elapsed)) => Err(Problem::of(Code::HandlerTimeout).because("deadline passed")),
         Err(panic) => Err(panicked(&*panic)),
     };
-    match answered.and_then(|answered| Ok((message(&answered)?, answered))) {
+    let message = |answered: Answered| {
+        let message = serde_json::to_vec(&chat_response(&answered)).map_err(Problem::fault)?;
+        Ok((message, answered))
+    };
+    match answered.and_then(message) {
         Ok((message, answered)) => {
             sink.complete(answered).await;
             let sent = sink.events.finish("message", &message).await;
@@ -128,11 +122,6 @@ async fn write_stream(
             Ended::after(sent, Ended::Failed).log(&context, started, Some(&problem));
         }
     }
-}
-
-fn message(answered: &Answered) -> Result<Vec<u8>, Problem> {
-    serde_json::to_vec(&chat_response(answered))
-        .map_err(|error| Problem::of(Code::InternalError).because(error))
 }
 
 /// Sends the pieces of an answer. The first one releases the head.
@@ -156,15 +145,14 @@ impl DeltaSink {
 
     /// Sends what has not been sent of an answer: all of the fallback's.
     async fn complete(&self, answered: Answered) {
-        let (decision, reply) = (answered.decision, answered.reply);
         let fallback = answered
             .model_error
-            .map(|failure| FallbackHead { decision, failure });
+            .map(|failure| (answered.decision, failure));
         let is_unsent = fallback.is_some();
         self.begin(Ok(fallback));
         if is_unsent {
             // A reader who does not take it does not take the last event either, which is logged.
-            let _ = self.push(&reply).await;
+            let _ = self.push(&answered.reply).await;
         }
     }
 }
@@ -189,9 +177,9 @@ impl AnswerSink for DeltaSink {
         while !rest.is_empty() {
             let (piece, others) = rest.split_at(piece_len(rest));
             rest = others;
-            let delta = serde_json::to_vec(&Delta { text: piece }).unwrap_or_default();
+            let delta = json!({ "text": piece }).to_string();
             self.events
-                .send("delta", &delta)
+                .send("delta", delta.as_bytes())
                 .await
                 .map_err(|_untaken| SinkClosed)?;
         }

@@ -12,11 +12,10 @@ use http_body_util::BodyExt;
 use hyper::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-use crate::domain::decision::Decision;
 use crate::site::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, Toolbox};
 
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::{Reply, ReplyLog};
+use crate::http::answer::problem::Problem;
+use crate::http::answer::reply::Reply;
 use crate::http::request::json::{Errors, JsonObject, JsonValue};
 use crate::http::request::request_id::RequestId;
 
@@ -24,13 +23,6 @@ use message::{RpcError, RpcMessage};
 
 /// How long clients may cache the list of tools, in milliseconds: it changes with a restart at most.
 const TTL_MS: u64 = 3_600_000;
-
-/// What a tool call leaves for the headers of the answer and for the log.
-#[derive(Debug, Default)]
-struct ToolRun {
-    decision: Decision,
-    log: ReplyLog,
-}
 
 /// Answers one message. `run` runs a tool with its arguments, a JSON object.
 ///
@@ -61,7 +53,8 @@ where
             ..Reply::empty()
         });
     };
-    let mut tool_run = ToolRun::default();
+    // What a tool answered, without its body.
+    let mut ran = Reply::empty();
     let result = match (message.method.as_str(), is_stateless) {
         ("initialize", false) => initialize(toolbox, message.params),
         ("ping", false) => Ok(json!({})),
@@ -70,7 +63,12 @@ where
             "capabilities": { "tools": {} },
         }))),
         ("tools/list", _) => list_tools(toolbox, is_stateless, message.params),
-        ("tools/call", _) => call_tool(&message, request_id, run, &mut tool_run).await,
+        ("tools/call", _) => call_tool(&message, request_id, run)
+            .await
+            .map(|(result, reply)| {
+                ran = reply;
+                result
+            }),
         _ => Err(RpcError::method_not_found(is_stateless)),
     };
     let result = match result {
@@ -87,10 +85,11 @@ where
         result
     };
     let response = json!({ "jsonrpc": "2.0", "id": id, "result": result });
-    let reply = Reply::json(StatusCode::OK, &response)?;
     Ok(Reply {
-        log: tool_run.log,
-        ..reply.with_decision(tool_run.decision)
+        decision: ran.decision,
+        tool: ran.tool,
+        problem: ran.problem,
+        ..Reply::json(StatusCode::OK, &response)?
     })
 }
 
@@ -154,14 +153,13 @@ fn list_tools(
     Ok(if is_stateless { cacheable(list) } else { list })
 }
 
-/// Runs a tool with its arguments as they were written. Its failure is a result, because models are
-/// not shown errors of the protocol.
+/// Runs a tool with its arguments as they were written. Returns its result, and its answer for the headers
+/// and the log. Its failure is a result, because models are not shown errors of the protocol.
 async fn call_tool<R>(
     message: &RpcMessage<'_>,
     request_id: RequestId,
     run: impl FnOnce(Tool, String) -> R,
-    tool_run: &mut ToolRun,
-) -> Result<Value, RpcError>
+) -> Result<(Value, Reply), RpcError>
 where
     R: Future<Output = Result<Reply, Problem>>,
 {
@@ -173,36 +171,33 @@ where
     if !arguments.starts_with('{') {
         return Err(RpcError::invalid_params("arguments has to be an object"));
     }
-    tool_run.log.tool = Some(tool.as_str());
     let outcome = match run(tool, arguments.to_owned()).await {
-        Ok(mut reply) => {
-            tool_run.log.problem = reply.log.problem.take();
-            read_reply(reply).await
-        }
+        Ok(reply) => read_reply(reply).await,
         Err(problem) => Err(problem),
     };
-    Ok(match outcome {
-        Ok((decision, value)) => {
-            tool_run.decision = decision;
-            json!({
+    let (result, mut reply) = match outcome {
+        Ok((value, reply)) => {
+            let result = json!({
                 "content": [{ "type": "text", "text": value.to_string() }],
                 "structuredContent": value,
                 "isError": false,
-            })
+            });
+            (result, reply)
         }
         Err(problem) => {
             let text = problem.words(request_id);
-            tool_run.decision = (*problem.decision).clone();
-            tool_run.log.problem = Some(Box::new(problem));
-            json!({ "content": [{ "type": "text", "text": text }], "isError": true })
+            let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
+            (result, Reply::empty().about(problem))
         }
-    })
+    };
+    reply.tool = Some(tool.as_str());
+    Ok((result, reply))
 }
 
-async fn read_reply(reply: Reply) -> Result<(Decision, Value), Problem> {
-    let fault = |cause: String| Problem::of(Code::InternalError).because(cause);
-    let body = reply.body.collect().await;
-    let body = body.map_err(|error| fault(error.to_string()))?.to_bytes();
-    let value = serde_json::from_slice(&body).map_err(|error| fault(error.to_string()))?;
-    Ok((reply.decision.map(|it| *it).unwrap_or_default(), value))
+/// Reads the body of `reply`, and returns the rest beside it.
+async fn read_reply(mut reply: Reply) -> Result<(Value, Reply), Problem> {
+    let body = std::mem::take(&mut reply.body).collect().await;
+    let body = body.map_err(Problem::fault)?.to_bytes();
+    let value = serde_json::from_slice(&body).map_err(Problem::fault)?;
+    Ok((value, reply))
 }

@@ -18,17 +18,6 @@ use crate::http::request::head::Area;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The credential of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Presented<'a> {
-    /// Nothing.
-    Nothing,
-    /// This text.
-    Credential(&'a str),
-    /// A malformed credential.
-    Garbage,
-}
-
 /// The owner of the request's credential. `None` if there is no credential, or an invalid one in an area
 /// that ignores those.
 ///
@@ -41,17 +30,12 @@ pub(crate) async fn identify(
     area: Area,
 ) -> Result<Option<Fingerprint>, Problem> {
     let refusal = match presented(headers) {
-        Ok(Presented::Nothing) => return Ok(None),
-        Ok(Presented::Garbage) => Problem::invalid_token(),
-        Ok(Presented::Credential(presented)) => {
-            match authenticate(credentials, now, presented).await {
-                Ok(credential) => return Ok(Some(credential.fingerprint())),
-                Err(AuthenticateError::Invalid) => Problem::invalid_token(),
-                Err(AuthenticateError::Store(error)) => {
-                    return Err(error.into());
-                }
-            }
-        }
+        Ok(None) => return Ok(None),
+        Ok(Some(presented)) => match authenticate(credentials, now, presented).await {
+            Ok(fingerprint) => return Ok(Some(fingerprint)),
+            Err(AuthenticateError::Invalid) => Problem::invalid_token(),
+            Err(AuthenticateError::Store(error)) => return Err(error.into()),
+        },
         Err(conflict) => conflict,
     };
     if area.refuses_bad_credentials() {
@@ -61,11 +45,12 @@ pub(crate) async fn identify(
     }
 }
 
-/// The credential in `Authorization: Bearer` (RFC 6750) or `X-API-Key`. Other schemes are ignored.
+/// The credential in `Authorization: Bearer` (RFC 6750) or `X-API-Key`. Other schemes are ignored. One
+/// that is no text is read as an empty one, and that is never valid.
 ///
 /// # Errors
 /// A problem when two different ones are presented.
-fn presented(headers: &HeaderMap) -> Result<Presented<'_>, Problem> {
+fn presented(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let bearers = headers
         .get_all(AUTHORIZATION)
         .into_iter()
@@ -76,14 +61,9 @@ fn presented(headers: &HeaderMap) -> Result<Presented<'_>, Problem> {
         .map(|value| value.as_bytes());
     let mut all = bearers
         .chain(api_keys)
-        .map(|credential| match std::str::from_utf8(credential) {
-            Ok(text) if !text.is_empty() => Presented::Credential(text),
-            Ok(_) | Err(_) => Presented::Garbage,
-        });
-    let Some(first) = all.next() else {
-        return Ok(Presented::Nothing);
-    };
-    if all.any(|other| other != first) {
+        .map(|credential| std::str::from_utf8(credential).unwrap_or_default());
+    let first = all.next();
+    if all.any(|other| Some(other) != first) {
         return Err(Problem::of(Code::ConflictingCredentials));
     }
     Ok(first)
@@ -144,42 +124,30 @@ fn of_scheme<'a>(scheme: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// The quota cookie (RFC 6265): an id of the visitor, `HttpOnly`, never a count.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct QuotaCookie {
-    is_https: bool,
+/// The visitor's id in the quota cookie (RFC 6265): the first cookie of our name whose MAC is valid.
+pub(crate) fn visitor(headers: &HeaderMap, is_https: bool, key: &TokenKey) -> Option<QuotaToken> {
+    let name = quota_cookie_name(is_https).as_bytes();
+    headers
+        .get_all(COOKIE)
+        .into_iter()
+        // Bytes: cookies of other sites on this host may hold anything.
+        .flat_map(|value| value.as_bytes().split(|&byte| byte == b';'))
+        .filter_map(|pair| pair.trim_ascii().strip_prefix(name)?.strip_prefix(b"="))
+        .filter_map(|value| std::str::from_utf8(value).ok())
+        .find_map(|value| QuotaToken::decode(value, key))
 }
 
-impl QuotaCookie {
-    pub(crate) const fn new(is_https: bool) -> Self {
-        Self { is_https }
-    }
-
-    const fn name(self) -> &'static str {
-        quota_cookie_name(self.is_https)
-    }
-
-    /// The visitor's id: the first cookie of our name whose MAC is valid.
-    pub(crate) fn read(self, headers: &HeaderMap, key: &TokenKey) -> Option<QuotaToken> {
-        headers
-            .get_all(COOKIE)
-            .into_iter()
-            // Bytes: cookies of other sites on this host may hold anything.
-            .flat_map(|value| value.as_bytes().split(|&byte| byte == b';'))
-            .filter_map(|pair| pair.trim_ascii().strip_prefix(self.name().as_bytes()))
-            .filter_map(|rest| std::str::from_utf8(rest.strip_prefix(b"=")?).ok())
-            .find_map(|value| QuotaToken::decode(value, key))
-    }
-
-    /// The `Set-Cookie` value for `visitor`, valid for `max_age_s` seconds.
-    pub(crate) fn write(self, visitor: &QuotaToken, key: &TokenKey, max_age_s: u64) -> String {
-        let secure = if self.is_https { "; Secure" } else { "" };
-        format!(
-            "{}={}; Max-Age={max_age_s}; Path=/; HttpOnly; SameSite=Lax{secure}",
-            self.name(),
-            visitor.encode(key)
-        )
-    }
+/// The `Set-Cookie` value of the quota cookie, valid for `max_age_s` seconds: an id of the visitor,
+/// `HttpOnly`, never a count.
+pub(crate) fn quota_cookie(
+    visitor: &QuotaToken,
+    is_https: bool,
+    key: &TokenKey,
+    max_age_s: u64,
+) -> String {
+    let (name, id) = (quota_cookie_name(is_https), visitor.encode(key));
+    let secure = if is_https { "; Secure" } else { "" };
+    format!("{name}={id}; Max-Age={max_age_s}; Path=/; HttpOnly; SameSite=Lax{secure}")
 }
 
 #[cfg(test)]
@@ -203,35 +171,34 @@ mod tests {
 
     #[test]
     fn a_credential_is_found_in_either_header() {
-        use Presented::{Credential, Garbage, Nothing};
         for (lines, expected) in [
-            (vec![], Nothing),
-            (vec![("authorization", "Basic dTpw")], Nothing),
-            (vec![("authorization", "Bearertoken x")], Nothing),
-            (vec![("authorization", "Digest a=b")], Nothing),
-            (vec![("authorization", "Bearer abc")], Credential("abc")),
-            (vec![("authorization", "bEARER  abc")], Credential("abc")),
-            (vec![("authorization", "Bearer\tabc")], Credential("abc")),
-            (vec![("authorization", "Bearer \t abc")], Credential("abc")),
-            (vec![("x-api-key", "abc")], Credential("abc")),
+            (vec![], None),
+            (vec![("authorization", "Basic dTpw")], None),
+            (vec![("authorization", "Bearertoken x")], None),
+            (vec![("authorization", "Digest a=b")], None),
+            (vec![("authorization", "Bearer abc")], Some("abc")),
+            (vec![("authorization", "bEARER  abc")], Some("abc")),
+            (vec![("authorization", "Bearer\tabc")], Some("abc")),
+            (vec![("authorization", "Bearer \t abc")], Some("abc")),
+            (vec![("x-api-key", "abc")], Some("abc")),
             (
                 vec![("authorization", "Basic dTpw"), ("x-api-key", "abc")],
-                Credential("abc"),
+                Some("abc"),
             ),
             (
                 vec![("authorization", "Bearer abc"), ("x-api-key", "abc")],
-                Credential("abc"),
+                Some("abc"),
             ),
-            (vec![("authorization", "Bearer")], Garbage),
-            (vec![("authorization", "Bearer ")], Garbage),
-            (vec![("authorization", "Bearer\t")], Garbage),
-            (vec![("x-api-key", "")], Garbage),
+            (vec![("authorization", "Bearer")], Some("")),
+            (vec![("authorization", "Bearer ")], Some("")),
+            (vec![("authorization", "Bearer\t")], Some("")),
+            (vec![("x-api-key", "")], Some("")),
         ] {
             assert_eq!(presented(&headers(&lines)).unwrap(), expected, "{lines:?}");
         }
         let mut bytes = HeaderMap::new();
         bytes.insert("x-api-key", HeaderValue::from_bytes(b"\xff\xfe").unwrap());
-        assert_eq!(presented(&bytes).unwrap(), Garbage);
+        assert_eq!(presented(&bytes).unwrap(), Some(""));
     }
 
     #[test]
@@ -326,7 +293,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(COOKIE, HeaderValue::from_bytes(value.as_bytes()).unwrap());
-            let read = QuotaCookie::new(is_https).read(&headers, &key);
+            let read = visitor(&headers, is_https, &key);
             assert_eq!(read, expected, "{is_https} {value:.60}");
         }
     }
@@ -337,11 +304,11 @@ mod tests {
         let token = QuotaToken::new([2; 16]);
         let value = token.encode(&key);
         assert_eq!(
-            QuotaCookie::new(false).write(&token, &key, 60),
+            quota_cookie(&token, false, &key, 60),
             format!("assistant={value}; Max-Age=60; Path=/; HttpOnly; SameSite=Lax")
         );
         assert_eq!(
-            QuotaCookie::new(true).write(&token, &key, 60),
+            quota_cookie(&token, true, &key, 60),
             format!("__Host-assistant={value}; Max-Age=60; Path=/; HttpOnly; SameSite=Lax; Secure")
         );
     }

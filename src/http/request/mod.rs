@@ -3,12 +3,11 @@
 //! | Module | Holds |
 //! |---|---|
 //! | [`head`] | what is refused by its head alone; the part of the service that a path belongs to |
-//! | `identity`, [`client_ip`], `allowed_origins` | credentials and cookies, addresses behind proxies, origins of pages |
+//! | `identity`, [`client_ip`] | credentials and cookies, addresses behind proxies |
 //! | `version`, `negotiate` | the wanted version, and what the client accepts |
 //! | `body`, `json`, `form` | reading bodies, the JSON or form in them |
 //! | `request_id` | the request's name |
 
-pub(crate) mod allowed_origins;
 pub(crate) mod body;
 pub mod client_ip;
 pub(crate) mod form;

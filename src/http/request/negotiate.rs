@@ -1,6 +1,6 @@
 //! Content negotiation (RFC 9110, section 12.5).
 
-use hyper::header::{ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderName};
 use hyper::{HeaderMap, Uri};
 
 use crate::domain::language::Language;
@@ -36,13 +36,8 @@ pub(crate) fn language(uri: &Uri, headers: &HeaderMap) -> Language {
         .filter_map(|pair| pair.strip_prefix("lang="))
         .find_map(Language::of_tag);
     named.unwrap_or_else(|| {
-        let ranges = headers
-            .get_all(ACCEPT_LANGUAGE)
-            .into_iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','));
         let (mut chosen, mut best) = (Language::default(), 0);
-        for (language, quality) in ranges.filter_map(language_range) {
+        for (language, quality) in ranges(headers, ACCEPT_LANGUAGE).filter_map(language_range) {
             if quality > best {
                 (chosen, best) = (language, quality);
             }
@@ -53,16 +48,18 @@ pub(crate) fn language(uri: &Uri, headers: &HeaderMap) -> Language {
 
 /// The weight that `Accept-Encoding` gives the content coding `name`, in thousandths, if it names it.
 pub(crate) fn coding_quality(headers: &HeaderMap, name: &str) -> Option<u16> {
-    headers
-        .get_all(ACCEPT_ENCODING)
-        .into_iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .find_map(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            let is_named = parts.next()?.eq_ignore_ascii_case(name);
-            is_named.then(|| weight(parts)).flatten()
-        })
+    ranges(headers, ACCEPT_ENCODING).find_map(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let is_named = parts.next()?.eq_ignore_ascii_case(name);
+        is_named.then(|| weight(parts)).flatten()
+    })
+}
+
+/// The ranges that the headers `name` list. Lines that are no text count as absent.
+fn ranges(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(name).into_iter();
+    let lines = lines.filter_map(|value| value.to_str().ok());
+    lines.flat_map(|value| value.split(','))
 }
 
 /// The language and weight of a range of `Accept-Language`; `*` is the default language.
@@ -96,13 +93,8 @@ fn quality(headers: &HeaderMap, media_type: &str) -> (u8, u16) {
     let Some((kind, subtype)) = name.split_once('/') else {
         return (0, 0);
     };
-    headers
-        .get_all(ACCEPT)
-        .into_iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(Accepted::parse)
-        .filter_map(|accepted| accepted.rank(kind, subtype))
+    ranges(headers, ACCEPT)
+        .filter_map(|range| rank(range, kind, subtype))
         .max()
         .unwrap_or((0, 0))
 }
@@ -110,41 +102,23 @@ fn quality(headers: &HeaderMap, media_type: &str) -> (u8, u16) {
 /// The precision of a media range that names type and subtype.
 const NAMED: u8 = 2;
 
-/// One media range of an `Accept` header.
-struct Accepted<'a> {
-    kind: &'a str,
-    subtype: &'a str,
-    /// In thousandths.
-    quality: u16,
-}
-
-impl<'a> Accepted<'a> {
-    /// Reads a range; one that is malformed counts as absent.
-    fn parse(range: &'a str) -> Option<Self> {
-        let mut parts = range.split(';').map(str::trim);
-        let (kind, subtype) = parts.next()?.split_once('/')?;
-        Some(Self {
-            kind,
-            subtype,
-            quality: weight(parts)?,
-        })
-    }
-
-    /// The precision and weight of the range for a type; `None` if it does not match.
-    fn rank(&self, kind: &str, subtype: &str) -> Option<(u8, u16)> {
-        let precision = if self.kind.eq_ignore_ascii_case(kind) {
-            match self.subtype {
-                "*" => 1,
-                named if named.eq_ignore_ascii_case(subtype) => NAMED,
-                _ => return None,
-            }
-        } else if (self.kind, self.subtype) == ("*", "*") {
-            0
-        } else {
-            return None;
-        };
-        Some((precision, self.quality))
-    }
+/// The precision of a media range for a type, and its weight in thousandths. `None` if it does not match,
+/// or is malformed.
+fn rank(range: &str, kind: &str, subtype: &str) -> Option<(u8, u16)> {
+    let mut parts = range.split(';').map(str::trim);
+    let named = parts.next()?.split_once('/')?;
+    let precision = if named.0.eq_ignore_ascii_case(kind) {
+        match named.1 {
+            "*" => 1,
+            named if named.eq_ignore_ascii_case(subtype) => NAMED,
+            _ => return None,
+        }
+    } else if named == ("*", "*") {
+        0
+    } else {
+        return None;
+    };
+    Some((precision, weight(parts)?))
 }
 
 /// A weight: `0` to `1` with up to three decimals.

@@ -50,15 +50,6 @@ pub(crate) enum ConnectionError {
     NoStreams,
 }
 
-/// What HTTP/1.1 and HTTP/2 do not have in common.
-struct Drive<S> {
-    shut_down: S,
-    keep_alive: Duration,
-    /// Whether an idle client is told of the end first, so that it knows what was not processed
-    /// (RFC 9113, section 6.8).
-    says_goodbye: bool,
-}
-
 pub(crate) struct Connection {
     pub(crate) service: Arc<LandingService>,
     pub(crate) peer: IpAddr,
@@ -89,20 +80,12 @@ impl Connection {
                 return Err(ConnectionError::NoStreams);
             }
             let connection = pin!(self.http2().serve_connection(io, answer));
-            let drive = Drive {
-                shut_down: http2::Connection::graceful_shutdown,
-                keep_alive: self.limits.idle_deadline,
-                says_goodbye: true,
-            };
-            self.drive(connection, drive, stopped).await
+            let shut_down = http2::Connection::graceful_shutdown;
+            self.drive(connection, shut_down, is_http2, stopped).await
         } else {
             let connection = pin!(self.http1().serve_connection(io, answer));
-            let drive = Drive {
-                shut_down: http1::Connection::graceful_shutdown,
-                keep_alive: self.limits.head_deadline,
-                says_goodbye: false,
-            };
-            self.drive(connection, drive, stopped).await
+            let shut_down = http1::Connection::graceful_shutdown;
+            self.drive(connection, shut_down, is_http2, stopped).await
         }
     }
 
@@ -172,10 +155,15 @@ impl Connection {
     async fn drive<C: Future<Output = hyper::Result<()>>>(
         &self,
         mut connection: Pin<&mut C>,
-        drive: Drive<impl Fn(Pin<&mut C>)>,
+        shut_down: impl Fn(Pin<&mut C>),
+        is_http2: bool,
         mut stopped: watch::Receiver<bool>,
     ) -> Result<(), ConnectionError> {
-        let mut keep_alive = drive.keep_alive;
+        let mut keep_alive = if is_http2 {
+            self.limits.idle_deadline
+        } else {
+            self.limits.head_deadline
+        };
         let mut stop = pin!(stopped_for(&mut stopped, Duration::ZERO));
         let (mut is_ending, mut is_half_closed) = (false, false);
         // Not reset by each request: when it fires, the activity knows when the last one was.
@@ -192,7 +180,7 @@ impl Connection {
                     }
                     is_ending = true;
                     // On HTTP/2, hyper ends the connection with the last answer.
-                    if !drive.says_goodbye {
+                    if !is_http2 {
                         keep_alive = STOP_GRACE;
                     }
                 }
@@ -207,7 +195,9 @@ impl Connection {
                             idle.as_mut().reset(next.min(Instant::now() + CROWDED_KEEP_ALIVE));
                             continue;
                         }
-                        None if drive.says_goodbye && !is_ending => {
+                        // An idle client is told of the end first, so that it knows what was not processed
+                        // (RFC 9113, section 6.8).
+                        None if is_http2 && !is_ending => {
                             is_ending = true;
                             keep_alive = STOP_GRACE;
                         }
@@ -222,7 +212,7 @@ impl Connection {
                     continue;
                 }
             }
-            (drive.shut_down)(connection.as_mut());
+            shut_down(connection.as_mut());
             // A request whose head is not complete by then is not waited for.
             idle.as_mut().reset(Instant::now() + keep_alive);
         }

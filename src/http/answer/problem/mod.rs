@@ -63,6 +63,11 @@ impl Problem {
         Self::new(code, code.kind().meaning)
     }
 
+    /// A fault of the service itself.
+    pub(crate) fn fault(cause: impl ToString) -> Self {
+        Self::of(Code::InternalError).because(cause)
+    }
+
     /// An invalid credential (RFC 6750, section 3.1).
     pub(crate) fn invalid_token() -> Self {
         Self::of(Code::InvalidToken).with_challenge("error=\"invalid_token\"")
@@ -159,6 +164,7 @@ impl Problem {
     ) -> Vec<u8> {
         let kind = self.code.kind();
         let is_refusal = kind.status == StatusCode::TOO_MANY_REQUESTS;
+        let is_for_oauth = area == Area::OAuth;
         let details = ProblemDetails {
             r#type: if is_refusal {
                 QUOTA_EXCEEDED.to_owned()
@@ -176,10 +182,8 @@ impl Problem {
                 .violated()
                 .map(|standing| standing.policy.as_str())
                 .collect(),
-            oauth: (area == Area::OAuth).then(|| OAuthMembers {
-                error: kind.oauth,
-                error_description: self.detail.chars().map(describable).collect(),
-            }),
+            error: is_for_oauth.then_some(kind.oauth),
+            error_description: is_for_oauth.then(|| self.detail.chars().map(describable).collect()),
         };
         serde_json::to_vec(&details).unwrap_or_default()
     }
@@ -220,15 +224,11 @@ struct ProblemDetails<'a> {
     /// The draft's spelling, hyphen included.
     #[serde(rename = "violated-policies", skip_serializing_if = "Vec::is_empty")]
     violated_policies: Vec<&'a str>,
-    #[serde(flatten)]
-    oauth: Option<OAuthMembers>,
-}
-
-/// The members of RFC 6749, section 5.2, for OAuth clients and agents.
-#[derive(Serialize)]
-struct OAuthMembers {
-    error: &'static str,
-    error_description: String,
+    /// The members of RFC 6749, section 5.2, for OAuth clients and agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_description: Option<String>,
 }
 
 /// The characters that RFC 6749 has in a description: ASCII without quotation marks and backslashes.

@@ -7,7 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::StatusCode;
 use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HeaderValue};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::domain::form_stamp::FormStamp;
@@ -15,9 +16,8 @@ use crate::domain::proof_of_work::{
     ALGORITHM, Challenge, NUMBER_MAX, Proof, RANDOM_BYTES, Solution,
 };
 use crate::domain::time::Timestamp;
-use crate::http::answer::headers::NO_STORE;
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::Reply;
+use crate::http::answer::problem::Problem;
+use crate::http::answer::reply::{NO_STORE, Reply};
 use crate::http::context::RequestContext;
 use crate::http::endpoint::Endpoint;
 
@@ -31,34 +31,23 @@ pub(crate) const CHALLENGE: Endpoint = Endpoint {
 };
 
 /// A challenge as ALTCHA's protocol has it.
-#[derive(Debug, Serialize)]
-pub(super) struct ChallengeJson {
-    algorithm: &'static str,
-    challenge: String,
-    maxnumber: u32,
-    salt: String,
-    signature: String,
-}
-
-impl ChallengeJson {
-    pub(super) fn new(app: &App, now: Timestamp) -> Result<Self, Problem> {
-        let mut random = [0; RANDOM_BYTES];
-        let filled = app.entropy.fill(&mut random);
-        filled.map_err(|error| Problem::of(Code::InternalError).because(error))?;
-        let made = Challenge::new(random, now, &app.secrets.form);
-        Ok(Self {
-            algorithm: ALGORITHM,
-            challenge: made.challenge,
-            maxnumber: NUMBER_MAX,
-            salt: made.salt,
-            signature: made.signature,
-        })
-    }
+pub(super) fn new_challenge(app: &App, now: Timestamp) -> Result<Value, Problem> {
+    let mut random = [0; RANDOM_BYTES];
+    let filled = app.entropy.fill(&mut random);
+    filled.map_err(Problem::fault)?;
+    let made = Challenge::new(random, now, &app.secrets.form);
+    Ok(json!({
+        "algorithm": ALGORITHM,
+        "challenge": made.challenge,
+        "maxnumber": NUMBER_MAX,
+        "salt": made.salt,
+        "signature": made.signature,
+    }))
 }
 
 /// A challenge for the widget of a form on any page.
 fn challenge(context: &RequestContext) -> Result<Reply, Problem> {
-    let challenge = ChallengeJson::new(context.app(), context.now)?;
+    let challenge = new_challenge(context.app(), context.now)?;
     let mut reply = Reply::json(StatusCode::OK, &challenge)?;
     reply.headers.insert(CACHE_CONTROL, NO_STORE);
     let any = HeaderValue::from_static("*");

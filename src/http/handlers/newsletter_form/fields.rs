@@ -3,7 +3,6 @@
 use hyper::body::Bytes;
 use hyper::header::CONTENT_TYPE;
 
-use crate::domain::email::EmailAddress;
 use crate::domain::language::Language;
 use crate::http::answer::problem::Problem;
 use crate::http::context::RequestContext;
@@ -26,13 +25,6 @@ pub(super) struct FormFields {
     pub(super) altcha: Option<String>,
 }
 
-/// What is wrong with the address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Invalid {
-    Missing,
-    Wrong,
-}
-
 impl FormFields {
     /// Those of a form that nobody has filled in.
     pub(super) fn empty(context: &RequestContext) -> Self {
@@ -40,14 +32,6 @@ impl FormFields {
             language: language(context),
             ..Self::default()
         }
-    }
-
-    pub(super) fn email(&self) -> Result<EmailAddress, Invalid> {
-        let typed = self.typed.trim();
-        if typed.is_empty() {
-            return Err(Invalid::Missing);
-        }
-        EmailAddress::parse(typed).map_err(|_error| Invalid::Wrong)
     }
 }
 

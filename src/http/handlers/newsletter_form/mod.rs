@@ -13,6 +13,7 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderValue, LOCATION};
 
 use crate::domain::decision::Decision;
+use crate::domain::email::EmailAddress;
 use crate::domain::language::Language;
 use crate::domain::proof_of_work::Proof;
 use crate::http::answer::page::WrittenPage;
@@ -24,8 +25,8 @@ use crate::usecases::subscribe::Subscribed;
 use crate::usecases::subscribe_by_form::{FormCharge, SubscribeByFormError, subscribe_by_form};
 
 use checks::Stopped;
-use fields::{FormFields, Invalid};
-use page::{FormPage, PATH, Said};
+use fields::FormFields;
+use page::{PATH, Said, form_page};
 use redirect::Target;
 
 pub(crate) const SHOW: Endpoint = Endpoint {
@@ -58,7 +59,7 @@ const THANKS_PATH: &str = "/newsletter/thanks";
 /// The empty form.
 fn show(context: &RequestContext) -> Result<Reply, Problem> {
     let fields = FormFields::empty(context);
-    FormPage::new(context, &fields, StatusCode::OK).reply()
+    form_page(context, &fields, None, StatusCode::OK, Said::Nothing)
 }
 
 fn thank(context: &RequestContext) -> Result<Reply, Problem> {
@@ -79,8 +80,9 @@ async fn submit(context: RequestContext, body: Bytes) -> Result<Reply, Problem> 
         Ok(fields) => fields,
         Err(problem) => {
             let fields = FormFields::empty(&context);
-            let page = FormPage::new(&context, &fields, StatusCode::BAD_REQUEST);
-            return page.saying(Said::Unreadable).about(problem);
+            let status = StatusCode::BAD_REQUEST;
+            let page = form_page(&context, &fields, None, status, Said::Unreadable)?;
+            return Ok(page.about(problem));
         }
     };
     let target = redirect::target(
@@ -107,7 +109,7 @@ enum Refused {
     /// A proof of work is wanted, because of this decision.
     ProofWanted(Box<Decision>),
     /// The address is missing or none.
-    Address(Invalid),
+    Address(Said),
     /// What fails for any sign-up.
     Failed(Box<Problem>),
 }
@@ -118,7 +120,11 @@ async fn sign_up(
     fields: &FormFields,
     proof: Option<Proof>,
 ) -> Result<Subscribed, Refused> {
-    let email = fields.email().map_err(Refused::Address)?;
+    let typed = fields.typed.trim();
+    if typed.is_empty() {
+        return Err(Refused::Address(Said::Missing));
+    }
+    let email = EmailAddress::parse(typed).map_err(|_error| Refused::Address(Said::Wrong))?;
     let (app, client, now) = (context.app(), &context.client, context.now);
     let charge = FormCharge::of(app.settings.checks_forms, proof);
     let subscribed = subscribe_by_form(app.newsletter(), app.meter(), now, client, email, charge);
@@ -150,8 +156,7 @@ impl Refused {
                 let wait_s = decision.binding().map_or(0, |it| it.reset_s());
                 (StatusCode::FORBIDDEN, Said::ProofWanted { wait_s })
             }
-            Self::Address(Invalid::Missing) => (StatusCode::BAD_REQUEST, Said::Missing),
-            Self::Address(Invalid::Wrong) => (StatusCode::BAD_REQUEST, Said::Wrong),
+            Self::Address(said) => (StatusCode::BAD_REQUEST, *said),
             Self::Failed(problem) => {
                 let wait = problem.decision.binding().filter(|it| it.is_violated);
                 let said = wait.map_or(Said::Unavailable, |it| Said::Wait {
@@ -160,14 +165,13 @@ impl Refused {
                 (problem.code.kind().status, said)
             }
         };
-        let page = FormPage::new(context, fields, status).saying(said);
-        let page = page.leading_to(target);
-        match self {
+        let page = form_page(context, fields, target, status, said)?;
+        Ok(match self {
             Self::Failed(problem) => page.about(*problem),
-            Self::ProofWanted(decision) => Ok(page.reply()?.with_decision(*decision)),
+            Self::ProofWanted(decision) => page.with_decision(*decision),
             Self::Address(_) => page.about(Problem::of(Code::ValidationFailed)),
-            Self::Again => page.reply(),
-        }
+            Self::Again => page,
+        })
     }
 }
 
@@ -175,8 +179,7 @@ impl Refused {
 fn see_other(fields: &FormFields, target: Option<Target>) -> Result<Reply, Problem> {
     let thanks = |language: Language| format!("{THANKS_PATH}?lang={}", language.tag());
     let location = target.map_or_else(|| thanks(fields.language), |target| target.location);
-    let location = HeaderValue::try_from(location)
-        .map_err(|error| Problem::of(Code::InternalError).because(error))?;
+    let location = HeaderValue::try_from(location).map_err(Problem::fault)?;
     let mut reply = Reply::empty();
     reply.status = StatusCode::SEE_OTHER;
     reply.headers.insert(LOCATION, location);

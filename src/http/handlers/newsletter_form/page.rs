@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
-use serde::Serialize;
+use serde_json::json;
 
 use crate::domain::form_stamp::FormStamp;
 use crate::http::answer::documents::PAGE_POLICY;
@@ -11,7 +11,7 @@ use crate::http::answer::problem::Problem;
 use crate::http::answer::reply::Reply;
 use crate::http::context::RequestContext;
 
-use crate::http::handlers::newsletter_form::checks::ChallengeJson;
+use crate::http::handlers::newsletter_form::checks::new_challenge;
 use crate::http::handlers::newsletter_form::fields::FormFields;
 use crate::http::handlers::newsletter_form::redirect::Target;
 
@@ -62,112 +62,58 @@ impl Said {
     }
 }
 
-/// What the template is filled in with.
-#[derive(Debug, Serialize)]
-struct FormValues<'a> {
-    email: &'a str,
-    redirect: &'a str,
-    /// When the form was shown; empty if forms are not checked.
-    began: String,
-    message: &'static str,
-    wait_s: u64,
-    is_about_address: bool,
-    challenge: Option<ChallengeJson>,
-}
-
-/// The page, before it is written.
-pub(super) struct FormPage<'a> {
-    context: &'a RequestContext,
-    fields: &'a FormFields,
+/// The form as a page, which leads to `target` once it is taken.
+pub(super) fn form_page(
+    context: &RequestContext,
+    fields: &FormFields,
+    target: Option<&Target>,
     status: StatusCode,
     said: Said,
-    target: Option<&'a Target>,
+) -> Result<Reply, Problem> {
+    let challenge = if matches!(said, Said::ProofWanted { .. }) {
+        Some(new_challenge(context.app(), context.now)?)
+    } else {
+        None
+    };
+    let (message, wait_s) = said.message();
+    let page = WrittenPage {
+        status,
+        language: fields.language,
+        layout: "parts/newsletter.html",
+        title: "newsletter-title",
+        path: Some(PATH),
+        values: json!({
+            "email": fields.typed,
+            "redirect": target.map_or("", |target| target.location.as_str()),
+            "began": began(context, fields),
+            "message": message,
+            "wait_s": wait_s,
+            "is_about_address": said.is_about_address(),
+            "challenge": challenge,
+        }),
+    };
+    let mut reply = page.reply(&context.state.page_writer)?;
+    if let Some(origin) = target.and_then(|target| target.origin.as_deref()) {
+        // Chromium holds the policy against where a form is sent on to, too.
+        let policy = format!("form-action 'self' {origin}");
+        let policy = PAGE_POLICY.replace("form-action 'self'", &policy);
+        if let Ok(policy) = HeaderValue::try_from(policy) {
+            reply.headers.insert(CONTENT_SECURITY_POLICY, policy);
+        }
+    }
+    Ok(reply)
 }
 
-impl<'a> FormPage<'a> {
-    pub(super) const fn new(
-        context: &'a RequestContext,
-        fields: &'a FormFields,
-        status: StatusCode,
-    ) -> Self {
-        Self {
-            context,
-            fields,
-            status,
-            said: Said::Nothing,
-            target: None,
-        }
+/// The stamp of when the form was shown; empty if forms are not checked. One that was good stays, so that
+/// whoever was too quick need not wait anew.
+fn began(context: &RequestContext, fields: &FormFields) -> String {
+    let app = context.app();
+    if !app.settings.checks_forms {
+        return String::new();
     }
-
-    pub(super) fn saying(self, said: Said) -> Self {
-        Self { said, ..self }
-    }
-
-    /// The same, which leads to `target` once it is taken.
-    pub(super) fn leading_to(self, target: Option<&'a Target>) -> Self {
-        Self { target, ..self }
-    }
-
-    /// The page as the answer to a request that failed: the log has the problem.
-    pub(super) fn about(self, problem: Problem) -> Result<Reply, Problem> {
-        let mut reply = self.reply()?;
-        reply.decision = Some(problem.decision.clone());
-        reply.log.problem = Some(Box::new(problem));
-        Ok(reply)
-    }
-
-    pub(super) fn reply(self) -> Result<Reply, Problem> {
-        let Self {
-            context,
-            fields,
-            said,
-            ..
-        } = self;
-        let app = context.app();
-        let challenge = if matches!(said, Said::ProofWanted { .. }) {
-            Some(ChallengeJson::new(app, context.now)?)
-        } else {
-            None
-        };
-        let (message, wait_s) = said.message();
-        let page = WrittenPage {
-            status: self.status,
-            language: fields.language,
-            layout: "parts/newsletter.html",
-            title: "newsletter-title",
-            path: Some(PATH),
-            values: FormValues {
-                email: &fields.typed,
-                redirect: self.target.map_or("", |target| target.location.as_str()),
-                began: self.began(),
-                message,
-                wait_s,
-                is_about_address: said.is_about_address(),
-                challenge,
-            },
-        };
-        let mut reply = page.reply(&context.state.page_writer)?;
-        if let Some(origin) = self.target.and_then(|target| target.origin.as_deref()) {
-            // Chromium holds the policy against where a form is sent on to, too.
-            let policy = format!("form-action 'self' {origin}");
-            let policy = PAGE_POLICY.replace("form-action 'self'", &policy);
-            if let Ok(policy) = HeaderValue::try_from(policy) {
-                reply.headers.insert(CONTENT_SECURITY_POLICY, policy);
-            }
-        }
-        Ok(reply)
-    }
-
-    /// The stamp. One that was good stays, so that whoever was too quick need not wait anew.
-    fn began(&self) -> String {
-        let app = self.context.app();
-        if !app.settings.checks_forms {
-            return String::new();
-        }
-        let (now, key) = (self.context.now, &app.secrets.form);
-        let kept = self.fields.began.as_deref();
-        let kept = kept.and_then(|text| FormStamp::decode(text, key));
-        let stamp = kept.filter(|stamp| !stamp.is_expired(now));
-        stamp.unwrap_or_else(|| FormStamp::new(now)).encode(key)
-    }
+    let (now, key) = (context.now, &app.secrets.form);
+    let kept = fields.began.as_deref();
+    let kept = kept.and_then(|text| FormStamp::decode(text, key));
+    let stamp = kept.filter(|stamp| !stamp.is_expired(now));
+    stamp.unwrap_or_else(|| FormStamp::new(now)).encode(key)
 }

@@ -2,7 +2,7 @@
 
 use url::{Position, Url};
 
-use crate::http::request::allowed_origins::AllowedOrigins;
+use crate::http::answer::cors::AllowedOrigins;
 
 /// The longest `redirect`, in bytes.
 const LEN_MAX: usize = 2048;
