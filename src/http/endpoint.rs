@@ -2,12 +2,14 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, HeaderValue};
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -142,7 +144,7 @@ impl Endpoint {
                 })
             })
         } else {
-            timeout(self.deadline, handler(context, body)).await
+            within(self.deadline, handler(context, body)).await
         };
         let too_late = |_elapsed| Err(Problem::of(Code::HandlerTimeout).because("deadline passed"));
         outcome.unwrap_or_else(too_late)
@@ -165,6 +167,15 @@ pub(crate) fn catch_panic<F: Future>(
     future: F,
 ) -> impl Future<Output = Result<F::Output, Box<dyn Any + Send>>> {
     AssertUnwindSafe(future).catch_unwind()
+}
+
+/// Like [`timeout`], but sets no timer for what is ready at once, as most is.
+pub(crate) async fn within<F: Future>(deadline: Duration, future: F) -> Result<F::Output, Elapsed> {
+    let mut future = pin!(future);
+    match future.as_mut().now_or_never() {
+        Some(output) => Ok(output),
+        None => timeout(deadline, future).await,
+    }
 }
 
 /// What a request's body may be.

@@ -1,12 +1,13 @@
 //! The rate-limit headers: three integers that every client understands, and the structured fields
 //! of draft-ietf-httpapi-ratelimit-headers-11.
 
-use hyper::header::{CACHE_CONTROL, HeaderName, RETRY_AFTER};
+use bytes::BytesMut;
+use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, StatusCode};
 
 use crate::domain::decision::{Decision, Standing};
 
-use crate::http::answer::reply::{NO_STORE, insert};
+use crate::http::answer::reply::NO_STORE;
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -23,47 +24,58 @@ pub fn write(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
     let Some(binding) = decision.binding() else {
         return;
     };
-    let mut limit = itoa::Buffer::new();
-    let (mut remaining, mut reset_s) = (itoa::Buffer::new(), itoa::Buffer::new());
+    let (mut limit, mut remaining) = (itoa::Buffer::new(), itoa::Buffer::new());
+    let mut reset_s = itoa::Buffer::new();
+    let limit = limit.format(binding.quota.count());
     let remaining = remaining.format(binding.remaining());
     let reset_s = reset_s.format(binding.reset_s());
-    insert(headers, LIMIT, limit.format(binding.quota.count()));
-    insert(headers, REMAINING, remaining);
-    insert(headers, RESET, reset_s);
     let name = binding.policy.as_str();
-    let item = ["\"", name, "\";r=", remaining, ";t=", reset_s].concat();
-    insert(headers, RATE_LIMIT, &item);
-    insert(headers, RATE_LIMIT_POLICY, &policies(decision.standings()));
+    // The values share one buffer, in place of an allocation each.
+    let mut buffer = BytesMut::with_capacity(256);
+    for (header, parts) in [
+        (LIMIT, &[limit][..]),
+        (REMAINING, &[remaining]),
+        (RESET, &[reset_s]),
+        (
+            RATE_LIMIT,
+            &["\"", name, "\";r=", remaining, ";t=", reset_s],
+        ),
+    ] {
+        extend(&mut buffer, parts);
+        insert(headers, header, &mut buffer);
+    }
+    for Standing { policy, quota, .. } in decision.standings() {
+        let (mut count, mut window_s) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let count = count.format(quota.count());
+        let window_s = window_s.format(quota.window_s());
+        let quote = if buffer.is_empty() { "\"" } else { ", \"" };
+        let parts = [quote, policy.as_str(), "\";q=", count, ";w=", window_s];
+        extend(&mut buffer, &parts);
+    }
+    insert(headers, RATE_LIMIT_POLICY, &mut buffer);
     headers.insert(CACHE_CONTROL, NO_STORE);
     if status == StatusCode::TOO_MANY_REQUESTS {
-        insert(headers, RETRY_AFTER, reset_s);
+        extend(&mut buffer, &[reset_s]);
+        insert(headers, RETRY_AFTER, &mut buffer);
     }
 }
 
-/// The value of `RateLimit-Policy`: a list of policies with the parameters `q` and `w`.
-fn policies(standings: &[Standing]) -> String {
-    let mut list = String::with_capacity(128);
-    for Standing { policy, quota, .. } in standings {
-        if !list.is_empty() {
-            list.push_str(", ");
-        }
-        let (mut count, mut window_s) = (itoa::Buffer::new(), itoa::Buffer::new());
-        let (count, window_s) = (
-            count.format(quota.count()),
-            window_s.format(quota.window_s()),
-        );
-        for part in ["\"", policy.as_str(), "\";q=", count, ";w=", window_s] {
-            list.push_str(part);
-        }
+fn extend(buffer: &mut BytesMut, parts: &[&str]) {
+    for part in parts {
+        buffer.extend_from_slice(part.as_bytes());
     }
-    list
+}
+
+/// Inserts what `buffer` holds, and empties it.
+fn insert(headers: &mut HeaderMap, name: HeaderName, buffer: &mut BytesMut) {
+    if let Ok(value) = HeaderValue::from_maybe_shared(buffer.split().freeze()) {
+        headers.insert(name, value);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::iter;
-
-    use hyper::header::HeaderValue;
 
     use super::*;
     use crate::domain::decision::Standing;

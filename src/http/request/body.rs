@@ -9,13 +9,12 @@ use hyper::HeaderMap;
 use hyper::body::{Body, Bytes};
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
-use tokio::time::timeout;
 
 use crate::domain::client::Network;
 
 use crate::http::answer::cors::AllowedOrigins;
 use crate::http::answer::problem::{Code, Problem};
-use crate::http::endpoint::BodyRule;
+use crate::http::endpoint::{BodyRule, within};
 use crate::http::server::shares::{Share, Shares};
 
 /// An error of a body or of what reads it.
@@ -75,7 +74,7 @@ impl BodyReader {
             small: self.small.of(network),
             large: self.large.of(network),
         };
-        let collected = timeout(self.deadline, collect(body, bytes_max, &mut memory)).await;
+        let collected = within(self.deadline, collect(body, bytes_max, &mut memory)).await;
         collected.unwrap_or_else(|_elapsed| {
             let seconds = self.deadline.as_secs();
             let detail = format!("The body did not arrive within {seconds} seconds.");
