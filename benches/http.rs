@@ -39,33 +39,46 @@ struct Case {
     request: fn(u64) -> String,
     /// Whether a line for each request goes to a file.
     is_logged: bool,
+    /// Whether each request has a connection of its own.
+    connects_anew: bool,
 }
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     Case {
         name: "health",
         request: |_| health(),
         is_logged: false,
+        connects_anew: false,
     },
     Case {
         name: "health, logged",
         request: |_| health(),
         is_logged: true,
+        connects_anew: false,
     },
     Case {
         name: "document",
         request: |_| get("/.well-known/api-catalog"),
         is_logged: false,
+        connects_anew: false,
     },
     Case {
         name: "chat quota",
         request: |_| get("/api/v1/assistant/chat"),
         is_logged: false,
+        connects_anew: false,
     },
     Case {
         name: "echo",
         request: |_| echo(),
         is_logged: false,
+        connects_anew: false,
+    },
+    Case {
+        name: "health, connections anew",
+        request: |_| health(),
+        is_logged: false,
+        connects_anew: true,
     },
 ];
 
@@ -79,7 +92,7 @@ async fn main() {
     let rounds = numbers.first().copied().unwrap_or(5);
     let length = Duration::from_secs(numbers.get(1).copied().unwrap_or(1));
     println!(
-        "{CONNECTIONS} connections kept alive, clients on all cores, medians of {rounds} rounds of \
+        "{CONNECTIONS} connections, kept alive but for the last case, clients on all cores, medians of {rounds} rounds of \
          {length:?}"
     );
     for case in CASES {
@@ -98,7 +111,8 @@ async fn compare(case: &Case, rounds: u64, length: Duration) {
     bare_command.env(BARE_BODY, body);
     let bare = Server::start(bare_command);
 
-    let clients = Clients::on_all_cores(CONNECTIONS);
+    let mut clients = Clients::on_all_cores(CONNECTIONS);
+    clients.connects_anew = case.connects_anew;
     let (mut of_service, mut of_bare) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         of_bare.push(bare.measure(clients, length, case.request).await);

@@ -160,7 +160,8 @@ impl Server {
             let (address, numbers) = (self.address, self.numbers.clone());
             let request = request.clone();
             let next = move || request(numbers.fetch_add(1, Ordering::Relaxed));
-            threads.spawn_blocking(move || ask_alone(address, connections, next));
+            let anew = clients.connects_anew;
+            threads.spawn_blocking(move || ask_alone(address, connections, anew, next));
         }
         let latencies_us = threads.join_all().await.concat();
         let cpu_us = cpu_us(self.id()) - cpu_before;
@@ -197,6 +198,8 @@ pub(crate) fn cpu_us(process: u32) -> f64 {
 pub(crate) struct Clients {
     connections: usize,
     threads: usize,
+    /// Whether each request has a connection of its own, which is reset after the answer.
+    pub(crate) connects_anew: bool,
 }
 
 impl Clients {
@@ -205,6 +208,7 @@ impl Clients {
         Self {
             connections,
             threads: available_parallelism().unwrap().get(),
+            connects_anew: false,
         }
     }
 
@@ -213,6 +217,7 @@ impl Clients {
         Self {
             connections,
             threads: 1,
+            connects_anew: false,
         }
     }
 
@@ -228,26 +233,44 @@ impl Clients {
 fn ask_alone(
     address: SocketAddr,
     connections: usize,
+    connects_anew: bool,
     next: impl Fn() -> Option<String> + Clone + Send + 'static,
 ) -> Vec<u32> {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let clients = (0..connections).map(|_| client(address, next.clone()));
+        let clients = (0..connections).map(|_| client(address, connects_anew, next.clone()));
         clients.collect::<JoinSet<_>>().join_all().await.concat()
     })
 }
 
-async fn client(address: SocketAddr, next: impl Fn() -> Option<String>) -> Vec<u32> {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.set_nodelay(true).unwrap();
+async fn client(
+    address: SocketAddr,
+    connects_anew: bool,
+    next: impl Fn() -> Option<String>,
+) -> Vec<u32> {
+    let mut kept = None;
     let mut latencies_us = Vec::new();
     let mut buffer = Vec::new();
     while let Some(request) = next() {
         let sent = Instant::now();
+        let mut stream = match kept.take() {
+            Some(stream) => stream,
+            None => {
+                let stream = TcpStream::connect(address).await.unwrap();
+                stream.set_nodelay(true).unwrap();
+                stream
+            }
+        };
         stream.write_all(request.as_bytes()).await.unwrap();
         read_answer(&mut stream, &mut buffer).await;
         assert!(buffer.starts_with(b"HTTP/1.1 200"), "not a 200");
         latencies_us.push(u32::try_from(sent.elapsed().as_micros()).unwrap());
+        if connects_anew {
+            // So that no port stays taken.
+            stream.set_zero_linger().unwrap();
+        } else {
+            kept = Some(stream);
+        }
     }
     latencies_us
 }
