@@ -1,12 +1,14 @@
-//! Where the last event of each identity is, in memory: some 20 bytes an identity, whatever its event takes.
+//! Where the last event of each identity is, in memory: 11 to 13 bytes an identity, whatever its event takes.
 //!
 //! A slot holds 40 bits of a hash and a place, so two identities may share what a slot shows of them. Whoever
 //! looks a place up has to compare the identity of the event that is there.
+//!
+//! A shard is an array with open addressing: an entry stands at the first free slot behind its home, the slot
+//! that its hash names. hashbrown's tables double, and would take up to twice as much memory.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hashbrown::HashTable;
 use parking_lot::RwLock;
 
 use super::record::{Identity, Place};
@@ -16,15 +18,16 @@ const SHARDS: usize = 256;
 
 /// The places of identities.
 pub(super) struct Table {
-    shards: Vec<RwLock<HashTable<Slot>>>,
-    /// How many slots they have.
+    shards: Vec<RwLock<Shard>>,
+    /// How many entries they have.
     len: AtomicU64,
     /// Random, so that nobody can choose addresses that all fall into one shard.
     hasher: RandomState,
 }
 
-/// 32 bits of a hash, and a place below 2^40, which is 1 TiB.
-#[derive(Clone, Copy)]
+/// 32 bits of a hash, and a place below 2^40, which is 1 TiB. No event is at the place 0, which an empty slot
+/// has.
+#[derive(Clone, Copy, Default)]
 struct Slot([u8; 9]);
 
 impl Slot {
@@ -45,9 +48,91 @@ impl Slot {
     }
 }
 
-/// What hashbrown takes for a hash: it needs the upper bits, too.
-fn spread(hash: u32) -> u64 {
-    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+#[derive(Default)]
+struct Shard {
+    slots: Vec<Slot>,
+    len: usize,
+}
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "numbers of slots are below their count"
+)]
+impl Shard {
+    /// The entries with this hash, and the numbers of their slots.
+    fn with_hash(&self, hash: u32) -> impl Iterator<Item = (usize, Slot)> {
+        let home = self.home(hash);
+        let numbers = (home..self.slots.len()).chain(0..home);
+        let slots = numbers.map(|number| (number, self.slots[number]));
+        slots
+            .take_while(|(_, slot)| slot.place() > 0)
+            .filter(move |(_, slot)| slot.hash() == hash)
+    }
+
+    /// The number of the slot with this entry.
+    fn find(&self, hash: u32, place: Place) -> Option<usize> {
+        let mut found = self
+            .with_hash(hash)
+            .filter(|(_, slot)| slot.place() == place);
+        found.next().map(|(number, _)| number)
+    }
+
+    /// Adds an entry that is not there.
+    fn insert(&mut self, slot: Slot) {
+        // A seventh of the slots stays free, so that few entries are far from their home.
+        if self.len + self.len / 6 >= self.slots.len() {
+            self.grow();
+        }
+        let mut number = self.home(slot.hash());
+        while self.slots[number].place() > 0 {
+            number = self.next(number);
+        }
+        self.slots[number] = slot;
+        self.len += 1;
+    }
+
+    /// By a quarter.
+    fn grow(&mut self) {
+        let count = self.slots.len() + self.slots.len() / 4 + 8;
+        let before = std::mem::replace(&mut self.slots, vec![Slot::default(); count]);
+        self.len = 0;
+        for slot in before.into_iter().filter(|slot| slot.place() > 0) {
+            self.insert(slot);
+        }
+    }
+
+    /// Empties a slot, and moves entries behind it that could not be found any more.
+    fn remove(&mut self, number: usize) {
+        let (mut hole, mut number) = (number, number);
+        loop {
+            number = self.next(number);
+            let slot = self.slots[number];
+            if slot.place() == 0 {
+                break;
+            }
+            let home = self.home(slot.hash());
+            if self.distance(home, number) >= self.distance(hole, number) {
+                self.slots[hole] = slot;
+                hole = number;
+            }
+        }
+        self.slots[hole] = Slot::default();
+        self.len -= 1;
+    }
+
+    fn home(&self, hash: u32) -> usize {
+        let scaled = (u64::from(hash) * self.slots.len() as u64) >> 32;
+        usize::try_from(scaled).unwrap_or_default()
+    }
+
+    fn next(&self, number: usize) -> usize {
+        (number + 1) % self.slots.len()
+    }
+
+    /// How many slots `to` is behind `from`.
+    fn distance(&self, from: usize, to: usize) -> usize {
+        (to + self.slots.len() - from) % self.slots.len()
+    }
 }
 
 impl Table {
@@ -63,39 +148,30 @@ impl Table {
     pub(super) fn places(&self, identity: &Identity) -> Vec<Place> {
         let (shard, hash) = self.shard(identity);
         let shard = shard.read();
-        let slots = shard.iter_hash(spread(hash));
-        slots
-            .filter(|slot| slot.hash() == hash)
-            .map(Slot::place)
+        shard
+            .with_hash(hash)
+            .map(|(_, slot)| slot.place())
             .collect()
     }
 
     /// Whether the last event of `identity`, one of whose events is at `place`, is there.
     pub(super) fn has(&self, identity: &Identity, place: Place) -> bool {
         let (shard, hash) = self.shard(identity);
-        let shard = shard.read();
-        shard
-            .find(spread(hash), |slot| slot.place() == place)
-            .is_some()
+        shard.read().find(hash, place).is_some()
     }
 
     /// Replaces the place of `identity`; `None` stands for no event.
     pub(super) fn set(&self, identity: &Identity, before: Option<Place>, now: Option<Place>) {
         let (shard, hash) = self.shard(identity);
         let mut shard = shard.write();
-        let is_before = |slot: &Slot| Some(slot.place()) == before;
-        match (shard.find_entry(spread(hash), is_before), now) {
-            (Ok(mut slot), Some(now)) => *slot.get_mut() = Slot::new(hash, now),
-            (Ok(slot), None) => {
-                slot.remove();
-                self.len.fetch_sub(1, Ordering::Relaxed);
-            }
-            (Err(_none), Some(now)) => {
-                let rehash = |slot: &Slot| spread(slot.hash());
-                shard.insert_unique(spread(hash), Slot::new(hash, now), rehash);
-                self.len.fetch_add(1, Ordering::Relaxed);
-            }
-            (Err(_none), None) => {}
+        let found = before.and_then(|place| shard.find(hash, place));
+        if let Some(number) = found {
+            shard.remove(number);
+            self.len.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some(place) = now {
+            shard.insert(Slot::new(hash, place));
+            self.len.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -106,15 +182,12 @@ impl Table {
 
     /// What it takes of memory.
     pub(super) fn bytes(&self) -> u64 {
-        let sizes = self
-            .shards
-            .iter()
-            .map(|shard| shard.read().allocation_size() as u64);
-        sizes.sum()
+        let slots = self.shards.iter().map(|shard| shard.read().slots.len());
+        (slots.sum::<usize>() * size_of::<Slot>()) as u64
     }
 
     #[expect(clippy::indexing_slicing, reason = "a shard for each byte")]
-    fn shard(&self, identity: &Identity) -> (&RwLock<HashTable<Slot>>, u32) {
+    fn shard(&self, identity: &Identity) -> (&RwLock<Shard>, u32) {
         let [shard, a, b, c, d, ..] = self.hasher.hash_one(identity).to_le_bytes();
         let hash = u32::from_le_bytes([a, b, c, d]);
         (&self.shards[usize::from(shard)], hash)
@@ -139,6 +212,7 @@ mod tests {
             table.set(&identity(number), Some(place(number)), moved);
         }
         assert_eq!(table.len(), 7_500);
+        assert!(table.bytes() <= 10_000 * 18, "{}", table.bytes());
         for number in 0..10_000 {
             let expected = match number % 4 {
                 0 => Some(place(number) + 1),
