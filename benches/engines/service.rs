@@ -87,26 +87,33 @@ pub(crate) async fn compare(rounds: u64, length: Duration) {
     moved().await;
 }
 
-/// A health request over Redis, in times of one over windows in memory.
+/// Requests that ask Redis once and twice, in times of the same over windows in memory.
 async fn requests(rounds: u64, length: Duration) {
+    const QUOTA: &str = "GET /api/v1/assistant/chat HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let setup = Setup::start(&COUNTING).await;
     let data_dir = directory();
     let embedded = Server::start(service_command(data_dir.path(), "warn"));
     let node = setup.node();
     let clients = Clients::on_all_cores(CONNECTIONS);
-    let (mut of_node, mut of_embedded) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        of_embedded.push(embedded.measure(clients, length, |_| health()).await);
-        of_node.push(node.measure(clients, length, |_| health()).await);
+    let of_health: fn(u64) -> String = |_| health();
+    let of_quota: fn(u64) -> String = |_| QUOTA.to_owned();
+    for (what, request, bound) in [
+        ("health", of_health, "at most 2.0"),
+        ("chat quota", of_quota, "at most 2.1"),
+    ] {
+        let (mut of_node, mut of_embedded) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            of_embedded.push(embedded.measure(clients, length, request).await);
+            of_node.push(node.measure(clients, length, request).await);
+        }
+        medians(&of_embedded).print("embedded");
+        medians(&of_node).print("--limits redis");
+        row(
+            &format!("service CPU a {what} request, in times of embedded"),
+            ratio(&of_node, &of_embedded).cpu_us,
+            bound,
+        );
     }
-    medians(&of_embedded).print("embedded");
-    medians(&of_node).print("--limits redis");
-    let cpu = ratio(&of_node, &of_embedded).cpu_us;
-    row(
-        "service CPU a health request, in times of embedded",
-        cpu,
-        "at most 2.0",
-    );
 }
 
 /// Sign-ups over both engines, in times of what pgbench does with the table alone.
