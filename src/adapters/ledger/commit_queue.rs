@@ -1,46 +1,24 @@
-//! The bounded queue of changes and tasks, and the one thread that does them.
+//! The bounded queue of work, and the one thread that does it.
 
 use std::io;
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
-use crate::ports::StoreError;
+use crate::ports::{Compaction, StoreError};
 
 use super::draft::Draft;
 use super::shared_state::SharedState;
-use super::writer::{LedgerWriter, PendingChange, Task, pending};
+use super::writer::{LedgerWriter, Waiting, Work, pending};
 
 /// Most changes in one batch.
 const BATCH_CHANGES_MAX: usize = 1024;
-
-/// What waits for the writer, and since when.
-struct Waiting {
-    since: Instant,
-    work: Work,
-}
-
-enum Work {
-    Change(PendingChange),
-    /// It is done alone, after the changes that came before it.
-    Task(Task),
-    /// Nothing comes after it.
-    Close,
-}
-
-impl From<Work> for Waiting {
-    fn from(work: Work) -> Self {
-        let since = Instant::now();
-        Self { since, work }
-    }
-}
 
 /// The way to the writer's thread.
 #[derive(Debug)]
@@ -59,11 +37,7 @@ impl CommitQueue {
         look_interval: Duration,
     ) -> io::Result<Self> {
         let (sender, receiver) = sync_channel(changes_max);
-        let later = sender.clone();
-        writer.later = Some(Arc::new(move |task| {
-            // Fails if the writer is gone.
-            let _ = later.send(Work::Task(task).into());
-        }));
+        writer.queue = Some(sender.clone());
         let thread = thread::Builder::new()
             .name("ledger".to_owned())
             .spawn(move || run(writer, &receiver, look_interval))?;
@@ -91,19 +65,15 @@ impl CommitQueue {
         answered.unwrap_or_else(|_given_up| Err(shared.unavailable()))
     }
 
-    /// Has the writer begin a task, and waits until it is answered. It is done even if nobody waits any more.
+    /// Has the ledger compacted, and waits for it. It is done even if nobody waits any more.
     ///
     /// # Errors
     /// [`StoreError`] when it was not done.
-    pub(super) async fn run<T: Send + 'static>(
-        &self,
-        shared: &SharedState,
-        task: impl FnOnce(&mut LedgerWriter, oneshot::Sender<Result<T, StoreError>>) + Send + 'static,
-    ) -> Result<T, StoreError> {
+    pub(super) async fn compact(&self, shared: &SharedState) -> Result<Compaction, StoreError> {
         let (sender, answer) = oneshot::channel();
-        self.send(Work::Task(Box::new(move |writer| task(writer, sender))))?;
+        self.send(Work::Compact(sender))?;
         let answered = answer.await;
-        answered.unwrap_or_else(|_panic| Err(shared.unavailable()))
+        answered.unwrap_or_else(|_given_up| Err(shared.unavailable()))
     }
 
     /// Refuses further changes, waits for those in the queue, and returns the writer. `None` if that
@@ -130,7 +100,7 @@ impl CommitQueue {
     }
 }
 
-/// Commits all changes that wait, up to a task, as one batch, until the queue is closed.
+/// Commits all changes that wait, up to other work, as one batch, until the queue is closed.
 fn run(
     mut writer: LedgerWriter,
     receiver: &Receiver<Waiting>,
@@ -138,13 +108,10 @@ fn run(
 ) -> LedgerWriter {
     let shared = Arc::clone(&writer.shared);
     loop {
-        let first = match receiver.recv_timeout(look_interval) {
-            Ok(first) => first,
-            Err(RecvTimeoutError::Timeout) => {
-                writer.look_after();
-                continue;
-            }
-            Err(RecvTimeoutError::Disconnected) => return writer,
+        let Ok(first) = receiver.recv_timeout(look_interval) else {
+            // The writer holds the other end itself.
+            writer.look_after();
+            continue;
         };
         shared.set_busy_since(Some(first.since));
         let more = receiver.try_iter().take(BATCH_CHANGES_MAX - 1);
@@ -152,25 +119,19 @@ fn run(
         for waiting in iter::once(first).chain(more) {
             match waiting.work {
                 Work::Change(change) => changes.push(change),
-                Work::Task(task) => {
-                    commit(&mut writer, std::mem::take(&mut changes));
-                    // A panic drops the way to its caller, who learns of it.
-                    let _ = catch_unwind(AssertUnwindSafe(|| task(&mut writer)));
+                work @ (Work::Compact(_) | Work::Copied(_)) => {
+                    writer.commit(std::mem::take(&mut changes));
+                    // A panic drops the way to whoever waits, who learns of it.
+                    let _ = catch_unwind(AssertUnwindSafe(|| writer.compact(work)));
                 }
                 Work::Close => {
-                    commit(&mut writer, changes);
+                    writer.commit(changes);
                     return writer;
                 }
             }
         }
-        commit(&mut writer, changes);
-        writer.compact_if_due();
-        shared.set_busy_since(None);
-    }
-}
-
-fn commit(writer: &mut LedgerWriter, changes: Vec<PendingChange>) {
-    if !changes.is_empty() {
         writer.commit(changes);
+        let _ = catch_unwind(AssertUnwindSafe(|| writer.compact_if_due()));
+        shared.set_busy_since(None);
     }
 }

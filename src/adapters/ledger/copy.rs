@@ -29,12 +29,17 @@ const RETENTION_MS: u64 = 400 * 86_400_000;
 /// How many bytes the running generation may be ahead when its writer does the rest.
 const TAIL_BYTES_MAX: u64 = 64 * 1024;
 
+/// How many bytes are synced at a time, so that a stop waits for no more than that.
+const UNSYNCED_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
 /// What a generation is made of.
 pub(super) struct CopyPlan {
     pub(super) from: Arc<Generation>,
     pub(super) files: Arc<dyn Files>,
     /// The ledger's path. The copy is beside it.
     pub(super) path: PathBuf,
+    /// How many lines `from` has.
+    pub(super) lines: u64,
     /// The generation's number.
     pub(super) number: u64,
     /// The id of its secret.
@@ -44,14 +49,11 @@ pub(super) struct CopyPlan {
 }
 
 impl CopyPlan {
-    /// Copies what is left, and syncs the copy, if there is room for one like the whole. Ends early once it
-    /// `is_stopped`.
+    /// Copies what is left, and syncs the copy, if there is room for it. Ends early once it `is_stopped`.
     pub(super) fn copy(self, is_stopped: &AtomicBool) -> Result<Copy, Flaw> {
-        check_room(
-            parent(&self.path),
-            self.from.end(),
-            self.from.table().bytes(),
-        )?;
+        let table = self.from.table();
+        let line_bytes = self.from.end() / self.lines.max(1) + 1;
+        check_room(parent(&self.path), line_bytes * table.len(), table.bytes())?;
         let aside = Aside(unfinished(&self.path));
         let ledger = Ledger::create(&self.files, &self.path, self.number, &self.secret)?;
         let mut copy = Copy {
@@ -62,12 +64,23 @@ impl CopyPlan {
             _aside: aside,
         };
         copy.copy_what_is_left(self.now, is_stopped)?;
-        while copy.from.end() - copy.copied > TAIL_BYTES_MAX && !is_stopped.load(Ordering::Relaxed)
-        {
+        loop {
+            copy.ledger.sync()?;
+            // More may have come during the sync.
+            if copy.from.end() - copy.copied <= TAIL_BYTES_MAX {
+                return Ok(copy);
+            }
+            check_stopped(is_stopped)?;
             copy.copy_tail()?;
         }
-        copy.ledger.sync()?;
-        Ok(copy)
+    }
+}
+
+/// An error once it `is_stopped`.
+fn check_stopped(is_stopped: &AtomicBool) -> io::Result<()> {
+    match is_stopped.load(Ordering::Relaxed) {
+        true => Err(io::ErrorKind::Interrupted.into()),
+        false => Ok(()),
     }
 }
 
@@ -112,16 +125,19 @@ impl Copy {
 
     fn copy_what_is_left(&mut self, now: Timestamp, is_stopped: &AtomicBool) -> Result<(), Flaw> {
         let from = Arc::clone(&self.from);
+        let mut synced = self.ledger.length();
         for event in from.events(from.begin(), self.copied) {
             let (place, event) = event?;
-            if is_stopped.load(Ordering::Relaxed) {
-                return Err(io::Error::from(io::ErrorKind::Interrupted).into());
+            check_stopped(is_stopped)?;
+            if self.ledger.length() - synced > UNSYNCED_BYTES_MAX {
+                self.ledger.sync()?;
+                synced = self.ledger.length();
             }
             let gone_at = event.expires_at().map(|at| at.plus_ms(RETENTION_MS));
             if gone_at.is_some_and(|at| at <= now) {
                 continue;
             }
-            let Some(last) = from.last_of(place, event)? else {
+            let Some((_, last)) = from.last_of(place, event)? else {
                 continue;
             };
             let identity = last.identity();

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ports::StoreError;
 
-use super::record::{Event, FIRST_PLACE, Flaw, Identity, Lines, Place, event_at};
-use super::table::Table;
+use super::record::{Event, EventLines, FIRST_PLACE, Flaw, Identity, Place, event_at};
+use super::table::PlaceTable;
 
 /// A generation that can be read.
 pub(super) struct Generation {
     file: File,
-    table: Table,
+    table: PlaceTable,
     /// Whether its bad lines are passed over.
     is_damaged: bool,
     /// Where its acknowledged events end.
@@ -26,7 +26,7 @@ impl Generation {
     pub(super) fn empty(file: File) -> Self {
         Self {
             file,
-            table: Table::new(),
+            table: PlaceTable::new(),
             is_damaged: false,
             end: AtomicU64::new(FIRST_PLACE),
         }
@@ -64,7 +64,7 @@ impl Generation {
         from: Place,
         until: Place,
     ) -> impl Iterator<Item = Result<(Place, Event), Flaw>> {
-        Lines::new(&self.file, from, until).filter_map(|line| match line {
+        EventLines::new(&self.file, from, until).filter_map(|line| match line {
             Ok((place, Some(event))) => Some(Ok((place, event))),
             Ok((_, None)) if self.is_damaged => None,
             Ok((place, None)) => Some(Err(Flaw::Unreadable(place))),
@@ -84,9 +84,14 @@ impl Generation {
         Ok(None)
     }
 
-    /// The last event of the identity that `event`, which is at `place`, created. `None` if it created none, and
-    /// if what it created was removed or created anew.
-    pub(super) fn last_of(&self, place: Place, event: Event) -> Result<Option<Event>, Flaw> {
+    /// The last event of the identity that `event`, which is at `place`, created, and its place. `None` if it
+    /// created none, and if what it created was removed or created anew. What was created anew with the time of
+    /// its first creation is found for both.
+    pub(super) fn last_of(
+        &self,
+        place: Place,
+        event: Event,
+    ) -> Result<Option<(Place, Event)>, Flaw> {
         if event.is_removal() {
             return Ok(None);
         }
@@ -94,13 +99,13 @@ impl Generation {
         let is_last = self.table.has(&identity, place);
         if event.is_update() {
             // The line that created it may be a bad one, and was passed over.
-            return Ok((is_last && self.is_damaged).then_some(event));
+            return Ok((is_last && self.is_damaged).then_some((place, event)));
         }
         if is_last {
-            return Ok(Some(event));
+            return Ok(Some((place, event)));
         }
-        let last = self.find(&identity)?.map(|(_, last)| last);
-        Ok(last.filter(|last| last.is_update_of(&event)))
+        let last = self.find(&identity)?;
+        Ok(last.filter(|(_, last)| last.is_update_of(&event)))
     }
 
     /// Where its first event may be.
@@ -109,7 +114,7 @@ impl Generation {
         if self.is_damaged { 0 } else { FIRST_PLACE }
     }
 
-    pub(super) fn table(&self) -> &Table {
+    pub(super) fn table(&self) -> &PlaceTable {
         &self.table
     }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::adapters::files::{BUFFER_BYTES, parent};
 
-use super::record::{Event, Flaw, Lines, Place};
+use super::record::{Event, EventLines, Flaw, Place};
 
 /// What such files are called: `ledger.`, one of these, a number.
 const KINDS: [&str; 2] = ["cut", "damaged"];
@@ -26,7 +26,7 @@ const BLANK: u8 = b'*';
 /// The addresses that the ledger in `file` records as forgotten. A process did not end their erasure.
 pub(super) fn forgotten(file: &File) -> Result<HashSet<String>, Flaw> {
     let mut forgotten = HashSet::new();
-    for line in Lines::new(file, 0, Place::MAX) {
+    for line in EventLines::new(file, 0, Place::MAX) {
         if let (_, Some(Event::ContactForgotten { email, .. })) = line? {
             forgotten.insert(email);
         }

@@ -2,6 +2,7 @@
 //! was asked for; a compaction may replace it meanwhile. Of an identity with several events the last counts, in
 //! the place of the one that created it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::stream;
@@ -49,12 +50,16 @@ fn send_pages<T>(
     build: impl Fn(Event) -> Option<T>,
 ) -> Result<(), Flaw> {
     let mut page = Vec::new();
+    // Something may be found twice once something was removed.
+    let (has_removed, mut found) = (generation.table().has_removed(), HashSet::new());
     for event in generation.events(generation.begin(), generation.end()) {
         let (place, event) = event?;
         if !is_wanted(&event) {
             continue;
         }
-        page.extend(generation.last_of(place, event)?.and_then(&build));
+        let last = generation.last_of(place, event)?;
+        let last = last.filter(|(place, _)| !has_removed || found.insert(*place));
+        page.extend(last.and_then(|(_, event)| build(event)));
         if page.len() == PAGE_LEN && sender.blocking_send(Ok(std::mem::take(&mut page))).is_err() {
             return Ok(());
         }

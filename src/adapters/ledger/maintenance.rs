@@ -16,7 +16,7 @@ use crate::adapters::open_error::OpenError;
 use crate::ports::{Compaction, StoreError, StoreMaintenance};
 
 use super::open::{LINES_NAMED_MAX, refusal};
-use super::record::{Event, Flaw, LEDGER, Lines, Place, bad_lines, preview, verify};
+use super::record::{Event, EventLines, Flaw, LEDGER, Place, bad_lines, preview, verify};
 use super::store::LedgerStore;
 
 #[async_trait]
@@ -98,7 +98,7 @@ fn count(path: &Path) -> Result<(u64, u64), Flaw> {
     let (mut entries, mut contacts) = (0, HashSet::new());
     // By hash, which bounds the memory that a contact takes.
     let hasher = RandomState::new();
-    for line in Lines::new(&File::open(path)?, 0, Place::MAX) {
+    for line in EventLines::new(&File::open(path)?, 0, Place::MAX) {
         let (_, Some(event)) = line? else { continue };
         entries += 1;
         let hash = hasher.hash_one(event.identity());

@@ -71,7 +71,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         ledger,
         shared: Arc::new(SharedState::new(Arc::new(generation))),
         compactions: Compactions::new(tuning.superfluous_min),
-        later: None,
+        queue: None,
         metrics: Arc::clone(&tuning.metrics),
         now: Timestamp::default(),
         mark: data_dir.mark(),
@@ -142,12 +142,12 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
         forget_mark()?;
     }
     let stamp = clean_stop::read(&mark).map_err(OpenError::io("read", &mark))?;
-    let opened = match verify_and_open(files, &path, stamp.as_ref(), stamp.as_ref()) {
+    let opened = match verify_and_open(files, &path, stamp.as_ref(), true) {
         Err(Flaw::Io(error)) => {
             // The first sync also reports what the last process wrote and the disk then lost. It
             // reports that once, and the last batch must be written again, even after a clean stop.
             tracing::warn!(%error, "the ledger cannot be read or written: trying once more");
-            verify_and_open(files, &path, stamp.as_ref(), None)
+            verify_and_open(files, &path, stamp.as_ref(), false)
         }
         opened => opened,
     };
@@ -181,8 +181,10 @@ fn salvage(
     let preview = record::preview(path)?;
     let file = File::open(path)?;
     let forgotten = forgotten(&file)?;
+    let from = Arc::new(Generation::salvage(file)?);
     let plan = CopyPlan {
-        from: Arc::new(Generation::salvage(file)?),
+        lines: from.table().len(),
+        from,
         files: Arc::clone(files),
         path: path.to_path_buf(),
         number: preview.map_or(0, |preview| preview.generation) + 1,
@@ -198,19 +200,19 @@ fn salvage(
     Ok(ledger)
 }
 
-/// Verifies and opens the ledger. The events of `required` must be there. If `synced` is its state, all
-/// of it was synced.
+/// Verifies and opens the ledger. The events of the clean stop's `stamp` must be there. Unless it `is_trusted`
+/// that all of that was synced, the last batch is written again.
 fn verify_and_open(
     files: &Arc<dyn Files>,
     path: &Path,
-    required: Option<&Stamp>,
-    synced: Option<&Stamp>,
+    stamp: Option<&Stamp>,
+    is_trusted: bool,
 ) -> Result<(Ledger, Verified), Flaw> {
-    let verified = record::verify(path, required)?;
-    let is_synced = synced.is_some_and(|stamp| {
+    let verified = record::verify(path, stamp)?;
+    let is_all = stamp.is_some_and(|stamp| {
         stamp.generation == verified.head.generation && stamp.length == verified.length
     });
-    let ledger = Ledger::open(files, path, &verified, is_synced)?;
+    let ledger = Ledger::open(files, path, &verified, is_all && is_trusted)?;
     Ok((ledger, verified))
 }
 

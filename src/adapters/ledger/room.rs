@@ -18,7 +18,8 @@ const CGROUPS: &str = "/sys/fs/cgroup";
 /// [`io::ErrorKind::StorageFull`] or [`io::ErrorKind::OutOfMemory`]. The text says how much is needed.
 pub(super) fn check_room(directory: &Path, disk_bytes: u64, memory_bytes: u64) -> io::Result<()> {
     let disk = rustix::fs::statvfs(directory)?;
-    if disk.f_bavail.saturating_mul(disk.f_frsize) < disk_bytes {
+    // Some file systems tell nothing.
+    if disk.f_blocks > 0 && disk.f_bavail.saturating_mul(disk.f_frsize) < disk_bytes {
         return Err(too_little(
             io::ErrorKind::StorageFull,
             disk_bytes,

@@ -17,7 +17,6 @@ use super::generation::unreadable;
 use super::open::{Tuning, open};
 use super::record::{Event, Identity, LEDGER};
 use super::shared_state::SharedState;
-use super::writer::LedgerWriter;
 
 /// Contacts, keys and revoked tokens in a data directory.
 #[derive(Debug)]
@@ -85,10 +84,7 @@ impl LedgerStore {
 
     /// Has the ledger compacted, and waits for it.
     pub(super) async fn compacted(&self) -> Result<Compaction, StoreError> {
-        let compacted = self
-            .queue
-            .run(&self.shared, LedgerWriter::compact_for)
-            .await;
+        let compacted = self.queue.compact(&self.shared).await;
         compacted.inspect_err(|error| self.shared.count_failure(error))
     }
 

@@ -7,7 +7,7 @@
 //! that its hash names. hashbrown's tables double, and would take up to twice as much memory.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
@@ -17,23 +17,24 @@ use super::record::{Identity, Place};
 const SHARDS: usize = 256;
 
 /// The places of identities.
-pub(super) struct Table {
-    shards: Vec<RwLock<Shard>>,
+pub(super) struct PlaceTable {
+    shards: Vec<RwLock<PlaceShard>>,
     /// How many entries they have.
     len: AtomicU64,
+    /// Whether an identity of which nothing is left was in it.
+    has_removed: AtomicBool,
     /// Random, so that nobody can choose addresses that all fall into one shard.
     hasher: RandomState,
 }
 
-/// 32 bits of a hash, and a place below 2^40, which is 1 TiB. No event is at the place 0, which an empty slot
-/// has.
+/// 32 bits of a hash, and one more than a place below 2^40, which is 1 TiB. An empty slot has zeros.
 #[derive(Clone, Copy, Default)]
-struct Slot([u8; 9]);
+struct PlaceSlot([u8; 9]);
 
-impl Slot {
+impl PlaceSlot {
     fn new(hash: u32, place: Place) -> Self {
         let [a, b, c, d] = hash.to_le_bytes();
-        let [e, f, g, h, i, ..] = place.to_le_bytes();
+        let [e, f, g, h, i, ..] = (place + 1).to_le_bytes();
         Self([a, b, c, d, e, f, g, h, i])
     }
 
@@ -42,15 +43,16 @@ impl Slot {
         u32::from_le_bytes([a, b, c, d])
     }
 
-    fn place(&self) -> Place {
+    /// `None` if it is empty.
+    fn place(&self) -> Option<Place> {
         let [_, _, _, _, e, f, g, h, i] = self.0;
-        Place::from_le_bytes([e, f, g, h, i, 0, 0, 0])
+        Place::from_le_bytes([e, f, g, h, i, 0, 0, 0]).checked_sub(1)
     }
 }
 
 #[derive(Default)]
-struct Shard {
-    slots: Vec<Slot>,
+struct PlaceShard {
+    slots: Vec<PlaceSlot>,
     len: usize,
 }
 
@@ -58,33 +60,35 @@ struct Shard {
     clippy::indexing_slicing,
     reason = "numbers of slots are below their count"
 )]
-impl Shard {
-    /// The entries with this hash, and the numbers of their slots.
-    fn with_hash(&self, hash: u32) -> impl Iterator<Item = (usize, Slot)> {
+impl PlaceShard {
+    /// The places of the entries with this hash, and the numbers of their slots.
+    fn with_hash(&self, hash: u32) -> impl Iterator<Item = (usize, Place)> {
         let home = self.home(hash);
         let numbers = (home..self.slots.len()).chain(0..home);
-        let slots = numbers.map(|number| (number, self.slots[number]));
-        slots
-            .take_while(|(_, slot)| slot.place() > 0)
-            .filter(move |(_, slot)| slot.hash() == hash)
+        let entries = numbers.map_while(|number| {
+            let slot = self.slots[number];
+            slot.place().map(|place| (number, slot.hash(), place))
+        });
+        entries
+            .filter(move |(_, of, _)| *of == hash)
+            .map(|(number, _, place)| (number, place))
     }
 
     /// The number of the slot with this entry.
     fn find(&self, hash: u32, place: Place) -> Option<usize> {
-        let mut found = self
-            .with_hash(hash)
-            .filter(|(_, slot)| slot.place() == place);
-        found.next().map(|(number, _)| number)
+        let mut entries = self.with_hash(hash);
+        let found = entries.find(|(_, found)| *found == place);
+        found.map(|(number, _)| number)
     }
 
     /// Adds an entry that is not there.
-    fn insert(&mut self, slot: Slot) {
+    fn insert(&mut self, slot: PlaceSlot) {
         // A seventh of the slots stays free, so that few entries are far from their home.
         if self.len + self.len / 6 >= self.slots.len() {
             self.grow();
         }
         let mut number = self.home(slot.hash());
-        while self.slots[number].place() > 0 {
+        while self.slots[number].place().is_some() {
             number = self.next(number);
         }
         self.slots[number] = slot;
@@ -94,9 +98,9 @@ impl Shard {
     /// By a quarter.
     fn grow(&mut self) {
         let count = self.slots.len() + self.slots.len() / 4 + 8;
-        let before = std::mem::replace(&mut self.slots, vec![Slot::default(); count]);
+        let before = std::mem::replace(&mut self.slots, vec![PlaceSlot::default(); count]);
         self.len = 0;
-        for slot in before.into_iter().filter(|slot| slot.place() > 0) {
+        for slot in before.into_iter().filter(|slot| slot.place().is_some()) {
             self.insert(slot);
         }
     }
@@ -107,7 +111,7 @@ impl Shard {
         loop {
             number = self.next(number);
             let slot = self.slots[number];
-            if slot.place() == 0 {
+            if slot.place().is_none() {
                 break;
             }
             let home = self.home(slot.hash());
@@ -116,7 +120,7 @@ impl Shard {
                 hole = number;
             }
         }
-        self.slots[hole] = Slot::default();
+        self.slots[hole] = PlaceSlot::default();
         self.len -= 1;
     }
 
@@ -135,11 +139,12 @@ impl Shard {
     }
 }
 
-impl Table {
+impl PlaceTable {
     pub(super) fn new() -> Self {
         Self {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             len: AtomicU64::new(0),
+            has_removed: AtomicBool::new(false),
             hasher: RandomState::new(),
         }
     }
@@ -148,10 +153,7 @@ impl Table {
     pub(super) fn places(&self, identity: &Identity) -> Vec<Place> {
         let (shard, hash) = self.shard(identity);
         let shard = shard.read();
-        shard
-            .with_hash(hash)
-            .map(|(_, slot)| slot.place())
-            .collect()
+        shard.with_hash(hash).map(|(_, place)| place).collect()
     }
 
     /// Whether the last event of `identity`, one of whose events is at `place`, is there.
@@ -169,8 +171,9 @@ impl Table {
             shard.remove(number);
             self.len.fetch_sub(1, Ordering::Relaxed);
         }
+        self.has_removed.fetch_or(now.is_none(), Ordering::Relaxed);
         if let Some(place) = now {
-            shard.insert(Slot::new(hash, place));
+            shard.insert(PlaceSlot::new(hash, place));
             self.len.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -180,14 +183,18 @@ impl Table {
         self.len.load(Ordering::Relaxed)
     }
 
+    pub(super) fn has_removed(&self) -> bool {
+        self.has_removed.load(Ordering::Relaxed)
+    }
+
     /// What it takes of memory.
     pub(super) fn bytes(&self) -> u64 {
         let slots = self.shards.iter().map(|shard| shard.read().slots.len());
-        (slots.sum::<usize>() * size_of::<Slot>()) as u64
+        (slots.sum::<usize>() * size_of::<PlaceSlot>()) as u64
     }
 
     #[expect(clippy::indexing_slicing, reason = "a shard for each byte")]
-    fn shard(&self, identity: &Identity) -> (&RwLock<Shard>, u32) {
+    fn shard(&self, identity: &Identity) -> (&RwLock<PlaceShard>, u32) {
         let [shard, a, b, c, d, ..] = self.hasher.hash_one(identity).to_le_bytes();
         let hash = u32::from_le_bytes([a, b, c, d]);
         (&self.shards[usize::from(shard)], hash)
@@ -200,10 +207,10 @@ mod tests {
 
     #[test]
     fn each_identity_has_its_last_place_and_no_other() {
-        let table = Table::new();
+        let table = PlaceTable::new();
         let identity = |number: u64| Identity::contact(&format!("x{number}@example.com"));
         // Places of all five bytes.
-        let place = |number: u64| number * 1_099_511 + 7;
+        let place = |number: u64| number * 1_099_511;
         for number in 0..10_000 {
             table.set(&identity(number), None, Some(place(number)));
         }

@@ -7,12 +7,15 @@ use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::system::SystemEntropy;
-use crate::domain::contact::{Contact, Origin, OriginHash, SignUp, Signers, Subscription};
+use crate::domain::contact::{
+    Contact, ImportedContact, Origin, OriginHash, SignUp, Signers, Subscription,
+};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, StoreError};
@@ -98,6 +101,38 @@ async fn a_batch_that_look_ups_missed_is_shown_before_the_next() {
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
     store.compacted().await.unwrap();
     assert_eq!(find(&store, "ada@example.com").await, Ok(true));
+}
+
+#[tokio::test]
+async fn what_was_imported_twice_with_one_time_is_listed_once() {
+    let root = tempfile::tempdir().unwrap();
+    let store = open(&root).await;
+    let email = EmailAddress::parse("bob@example.com").unwrap();
+    let row = ImportedContact {
+        email: email.clone(),
+        subscribed_at: NOW,
+    };
+    for _ in 0..2 {
+        store.import(vec![row.clone()], true).await.unwrap();
+        let forgotten = Event::forgotten(&email, NOW);
+        // Without the compaction that follows an erasure.
+        store.commit(|draft| draft.record(forgotten)).await.unwrap();
+    }
+    store.import(vec![row], true).await.unwrap();
+    store.keep(sign_up("bob@example.com")).await.unwrap();
+    for _ in 0..2 {
+        let mut pages = ContactStore::list(&store, None, None).await.unwrap();
+        let mut listed = Vec::new();
+        while let Some(page) = pages.next().await {
+            listed.extend(
+                page.unwrap()
+                    .into_iter()
+                    .map(|it| it.email.as_str().to_owned()),
+            );
+        }
+        assert_eq!(listed, ["ada@example.com", "bob@example.com"]);
+        store.compacted().await.unwrap();
+    }
 }
 
 type CommitFuture<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;

@@ -1,11 +1,11 @@
 //! The one writer. It decides the changes of a batch in order, appends what they record to the
 //! ledger, syncs once, shows it to look-ups, and only then answers.
 
-use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::vec::IntoIter;
 
 use tokio::time::Instant;
@@ -42,19 +42,36 @@ pub(super) fn pending<T: Send + 'static>(
     })
 }
 
-/// Work that the writer does alone.
-pub(super) type Task = Box<dyn FnOnce(&mut LedgerWriter) + Send>;
+/// What waits for the writer, and since when.
+pub(super) struct Waiting {
+    pub(super) since: Instant,
+    pub(super) work: Work,
+}
 
-/// Has the writer do a task after what waits for it.
-pub(super) type Later = Arc<dyn Fn(Task) + Send + Sync>;
+pub(super) enum Work {
+    Change(PendingChange),
+    /// Somebody waits for a compaction that is yet to begin.
+    Compact(CompactionReply),
+    /// A compaction has made this.
+    Copied(Box<Result<Copy, StoreError>>),
+    /// Nothing comes after it.
+    Close,
+}
+
+impl From<Work> for Waiting {
+    fn from(work: Work) -> Self {
+        let since = Instant::now();
+        Self { since, work }
+    }
+}
 
 /// What the writer works on.
 pub(super) struct LedgerWriter {
     pub(super) ledger: Ledger,
     pub(super) shared: Arc<SharedState>,
     pub(super) compactions: Compactions,
-    /// Known once the writer is started.
-    pub(super) later: Option<Later>,
+    /// Where its work waits. Known once it is started.
+    pub(super) queue: Option<SyncSender<Waiting>>,
     pub(super) metrics: Arc<Metrics>,
     /// When the last event of this process happened. Before the first nothing expires.
     pub(super) now: Timestamp,
@@ -65,6 +82,9 @@ pub(super) struct LedgerWriter {
 impl LedgerWriter {
     /// Commits `changes` as one batch and answers them. A panic fails the batch, not the writer.
     pub(super) fn commit(&mut self, changes: Vec<PendingChange>) {
+        if changes.is_empty() {
+            return;
+        }
         let (began, sequence) = (Instant::now(), self.ledger.sequence());
         let mut replies = Vec::with_capacity(changes.len());
         let mut changes = changes.into_iter();
@@ -149,10 +169,16 @@ impl LedgerWriter {
         }
     }
 
-    /// Answers after a compaction that begins from now on.
-    pub(super) fn compact_for(&mut self, reply: CompactionReply) {
-        if self.compactions.ask(reply) {
-            self.begin_compaction();
+    /// Begins a compaction for somebody, or ends one.
+    pub(super) fn compact(&mut self, work: Work) {
+        match work {
+            Work::Compact(reply) => {
+                if self.compactions.ask(reply) {
+                    self.begin_compaction();
+                }
+            }
+            Work::Copied(copied) => self.end_compaction(*copied),
+            Work::Change(_) | Work::Close => {}
         }
     }
 
@@ -164,13 +190,14 @@ impl LedgerWriter {
 
     fn start_copying(&mut self) -> Result<(), StoreError> {
         self.repair()?;
-        let Some(later) = self.later.clone() else {
+        let Some(queue) = self.queue.clone() else {
             return Err(StoreError::Unavailable("the store is not open".to_owned()));
         };
         let plan = self.plan(self.ledger.head().secret.clone());
         let begun = self.compactions.begin(move |is_stopped| {
-            let copied = caught(|| plan.copy(is_stopped));
-            later(Box::new(|writer| writer.end_compaction(copied)));
+            let copied = Box::new(caught(|| plan.copy(is_stopped)));
+            // Fails if the writer is gone.
+            let _ = queue.send(Work::Copied(copied).into());
         });
         begun.map_err(ledger_failed)
     }
@@ -181,6 +208,7 @@ impl LedgerWriter {
             from: self.shared.generation(),
             files: Arc::clone(self.ledger.files()),
             path: self.ledger.path().to_path_buf(),
+            lines: self.ledger.sequence(),
             number: self.ledger.head().generation + 1,
             secret,
             now: self.now,
@@ -262,13 +290,5 @@ fn stamp(ledger: &Ledger) -> Stamp {
         generation: ledger.head().generation,
         sequence: ledger.sequence(),
         length: ledger.length(),
-    }
-}
-
-impl fmt::Debug for LedgerWriter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LedgerWriter")
-            .field("ledger", &self.ledger)
-            .finish_non_exhaustive()
     }
 }

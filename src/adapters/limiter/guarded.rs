@@ -275,7 +275,9 @@ impl RateLimiter for GuardedRateLimiter {
         charges: &[Charge<'_>],
         now: Timestamp,
     ) -> Result<Admission, LimiterError> {
-        if let Some(decision) = self.refusals.lock().find(charges, now) {
+        // A request may have waited for its body since `now`.
+        let asked_at = self.clock.node.now();
+        if let Some(decision) = self.refusals.lock().find(charges, asked_at) {
             return Ok(Admission {
                 decision,
                 ..Admission::default()
@@ -284,7 +286,7 @@ impl RateLimiter for GuardedRateLimiter {
         Ok(match self.engine.acquire(charges, now).await {
             Ok(admission) if admission.decision.is_refused() => {
                 let mut refusals = self.refusals.lock();
-                refusals.remember(charges, &admission.decision, now);
+                refusals.remember(charges, &admission.decision, self.clock.node.now());
                 admission
             }
             Ok(admission) => {

@@ -74,6 +74,10 @@ async fn missing_repeated_and_swapped_lines_are_refused() {
         let bytes: String = kept.iter().map(|number| lines[*number]).collect();
         check_refused(&house, bytes.as_bytes(), line);
     }
+    // Without the head the first event is where the file begins.
+    let headless = lines[1..].concat();
+    let all = ["ada", "bob", "cy", "dan"];
+    check_accepted(&house, headless.as_bytes(), 1, &all, &[]).await;
 }
 
 #[tokio::test]

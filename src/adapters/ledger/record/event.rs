@@ -16,11 +16,11 @@ use crate::domain::time::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Event {
-    ContactSubscribed(ContactState),
+    ContactSubscribed(ContactEntry),
     /// A contact from elsewhere. The clock here knows nothing about when it was signed up.
-    ContactImported(ContactState),
+    ContactImported(ContactEntry),
     /// A known contact was signed up again.
-    ContactSeen(ContactState),
+    ContactSeen(ContactEntry),
     ContactForgotten {
         email: String,
         at: u64,
@@ -34,8 +34,8 @@ pub(crate) enum Event {
     TombstoneRemoved {
         address: Hex<16>,
     },
-    KeyIssued(KeyState),
-    KeyRevoked(KeyState),
+    KeyIssued(KeyEntry),
+    KeyRevoked(KeyEntry),
     /// An agent's registration with all its tokens.
     TokenRevoked {
         registration: Hex<32>,
@@ -122,8 +122,8 @@ impl Event {
 
     /// When it stops to matter, if ever.
     pub(crate) fn expires_at(&self) -> Option<Timestamp> {
-        if let Self::KeyIssued(KeyState { expires_at, .. })
-        | Self::KeyRevoked(KeyState { expires_at, .. })
+        if let Self::KeyIssued(KeyEntry { expires_at, .. })
+        | Self::KeyRevoked(KeyEntry { expires_at, .. })
         | Self::TokenRevoked { expires_at, .. } = self
         {
             return Some(Timestamp::from_ms(*expires_at));
@@ -168,9 +168,9 @@ impl Event {
     /// What it is about.
     pub(crate) fn identity(&self) -> Identity {
         match self {
-            Self::ContactSubscribed(ContactState { email, .. })
-            | Self::ContactImported(ContactState { email, .. })
-            | Self::ContactSeen(ContactState { email, .. })
+            Self::ContactSubscribed(ContactEntry { email, .. })
+            | Self::ContactImported(ContactEntry { email, .. })
+            | Self::ContactSeen(ContactEntry { email, .. })
             | Self::ContactForgotten { email, .. } => Identity::contact(email),
             Self::TombstoneSet { address, .. } | Self::TombstoneRemoved { address } => {
                 Identity::tombstone(&address.0)
@@ -184,7 +184,7 @@ impl Event {
 /// A contact in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ContactState {
+pub(crate) struct ContactEntry {
     email: String,
     /// When it was first signed up.
     at: u64,
@@ -196,7 +196,7 @@ pub(crate) struct ContactState {
     signers: Vec<Signer>,
 }
 
-impl From<&Contact> for ContactState {
+impl From<&Contact> for ContactEntry {
     fn from(contact: &Contact) -> Self {
         let is_seen_again = contact.last_seen_at != contact.subscribed_at;
         Self {
@@ -208,8 +208,8 @@ impl From<&Contact> for ContactState {
     }
 }
 
-impl From<ContactState> for Contact {
-    fn from(state: ContactState) -> Self {
+impl From<ContactEntry> for Contact {
+    fn from(state: ContactEntry) -> Self {
         Self {
             email: EmailAddress::from_stored(state.email),
             signers: state.signers.into_iter().map(Into::into).collect(),
@@ -249,7 +249,7 @@ impl From<Signer> for Origin {
 /// A key in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct KeyState {
+pub(crate) struct KeyEntry {
     key: Hex<32>,
     /// The key's public id.
     id: String,
@@ -261,7 +261,7 @@ pub(crate) struct KeyState {
     revoked_at: Option<u64>,
 }
 
-impl From<&KeyRecord> for KeyState {
+impl From<&KeyRecord> for KeyEntry {
     fn from(record: &KeyRecord) -> Self {
         Self {
             key: Hex(*record.fingerprint.as_bytes()),
@@ -274,7 +274,7 @@ impl From<&KeyRecord> for KeyState {
     }
 }
 
-impl KeyState {
+impl KeyEntry {
     fn into_record(self) -> Option<KeyRecord> {
         Some(KeyRecord {
             fingerprint: Fingerprint::from_bytes(self.key.0),

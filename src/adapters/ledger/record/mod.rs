@@ -30,7 +30,7 @@ pub(crate) use event::{Event, Hex, Identity};
 pub(crate) use file::{Ledger, PROBE, append_whole, unfinished};
 pub(crate) use head::FORMAT;
 pub(crate) use line::{checked, seal};
-pub(crate) use reader::{FIRST_PLACE, Flaw, Lines, Place, event_at};
+pub(crate) use reader::{EventLines, FIRST_PLACE, Flaw, Place, event_at};
 pub(crate) use verify::{Preview, Stamp, Verified, bad_lines, preview, verify, verify_file};
 
 /// The ledger's name in the data directory.

@@ -36,19 +36,19 @@ pub(crate) enum Flaw {
 /// That is `None` for a bad line, for the head, and for the end of the file if it comes too early.
 ///
 /// A whole line whose event is unknown is [`Flaw::Unreadable`].
-pub(crate) struct Lines<'a> {
+pub(crate) struct EventLines<'a> {
     reader: Reader<'a>,
     until: Place,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> EventLines<'a> {
     pub(crate) fn new(file: &'a File, from: Place, until: Place) -> Self {
         let reader = Reader::new(file, from);
         Self { reader, until }
     }
 }
 
-impl Iterator for Lines<'_> {
+impl Iterator for EventLines<'_> {
     type Item = Result<(Place, Option<Event>), Flaw>;
 
     fn next(&mut self) -> Option<Self::Item> {
