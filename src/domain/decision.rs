@@ -50,11 +50,16 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Adds a policy. One beyond [`POLICIES_PER_REQUEST_MAX`] would be dropped.
+    /// Adds a policy. One beyond [`POLICIES_PER_REQUEST_MAX`] is a mistake of this program's: tests fail, and a
+    /// visitor gets an answer without it.
     pub fn push(&mut self, standing: Standing) {
-        if !self.standings.is_full() {
-            self.standings.push(standing);
-        }
+        let added = self.standings.try_push(standing);
+        debug_assert!(
+            added.is_ok(),
+            "{} is one policy too many for a request: raise POLICIES_PER_REQUEST_MAX in \
+             src/domain/decision.rs",
+            standing.policy.as_str()
+        );
     }
 
     /// Adds a later decision on the same request; its featured policy takes precedence.
@@ -177,6 +182,16 @@ mod tests {
         assert_eq!(shown(&decision), Some(PolicyName::Assistant));
         decision.push(standing(PolicyName::Ip, 10, 1, true));
         assert_eq!(shown(&decision), Some(PolicyName::Ip));
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    #[should_panic(expected = "raise POLICIES_PER_REQUEST_MAX")]
+    fn a_policy_too_many_fails_in_tests() {
+        let mut decision = Decision::default();
+        for policy in PolicyName::ALL {
+            decision.push(standing(policy, 1, 1, false));
+        }
     }
 
     #[test]

@@ -1,11 +1,15 @@
-//! What the operator is shown about limits, and resets.
+//! What clients and the operator are shown about limits, and resets.
 
+use std::sync::Arc;
+
+use landing_api::domain::decision::POLICIES_PER_REQUEST_MAX;
 use landing_api::domain::policy::PolicyName;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, Setup, TestApp, VISITOR};
 use crate::mcp::ask;
 use crate::operator;
+use crate::twins::ScriptedModelClient;
 
 const HOME: &str = "2001:db8:1:2::1";
 
@@ -16,6 +20,46 @@ fn sign_up(email: &str) -> Call {
 fn chat() -> Call {
     let body = json!({"messages": [{"role": "user", "content": "hello"}]});
     Call::post("/api/v1/assistant/chat", body.to_string())
+}
+
+#[tokio::test]
+async fn the_calls_that_most_policies_count_show_all_of_them() {
+    let app = Setup {
+        model: Arc::new(ScriptedModelClient::default().metered()),
+        ..Setup::default()
+    }
+    .start();
+    for (call, policies) in [
+        (
+            sign_up("ada@example.com"),
+            &[
+                "default",
+                "ip",
+                "newsletter",
+                "newsletter-ip",
+                "newsletter-all",
+            ][..],
+        ),
+        (
+            chat(),
+            &[
+                "default",
+                "ip",
+                "assistant",
+                "assistant-ip",
+                "assistant-all",
+            ],
+        ),
+    ] {
+        assert!(
+            policies.len() <= POLICIES_PER_REQUEST_MAX,
+            "raise POLICIES_PER_REQUEST_MAX in src/domain/decision.rs"
+        );
+        let reply = app.send(call).await;
+        let listed = reply.header("ratelimit-policy").unwrap();
+        let names: Vec<_> = listed.split('"').skip(1).step_by(2).collect();
+        assert_eq!(names, policies);
+    }
 }
 
 /// What a client has used under each policy that counts it.
