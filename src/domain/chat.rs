@@ -32,21 +32,12 @@ pub struct Message {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversation(Vec<Message>);
 
-/// The number of turns is not allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must have 1 to {MESSAGES_MAX} items")]
-pub struct ConversationLengthError;
-
 impl Conversation {
-    /// Takes the turns, oldest first.
-    ///
-    /// # Errors
-    /// [`ConversationLengthError`] for no turn or more than [`MESSAGES_MAX`].
-    pub fn parse(messages: Vec<Message>) -> Result<Self, ConversationLengthError> {
-        if messages.is_empty() || messages.len() > MESSAGES_MAX {
-            return Err(ConversationLengthError);
-        }
-        Ok(Self(messages))
+    /// Takes the turns, oldest first: `None` for no turn or more than [`MESSAGES_MAX`].
+    pub fn parse(messages: Vec<Message>) -> Option<Self> {
+        (1..=MESSAGES_MAX)
+            .contains(&messages.len())
+            .then_some(Self(messages))
     }
 
     /// The turns, oldest first.
@@ -79,7 +70,7 @@ mod tests {
     fn one_to_twelve_turns_are_a_conversation() {
         for (turns, fits) in [(0, false), (1, true), (12, true), (13, false)] {
             let messages = vec![turn(Role::User, "hello"); turns];
-            assert_eq!(Conversation::parse(messages).is_ok(), fits, "{turns}");
+            assert_eq!(Conversation::parse(messages).is_some(), fits, "{turns}");
         }
     }
 

@@ -4,10 +4,10 @@ use arrayvec::ArrayVec;
 
 use super::email::EmailAddress;
 use super::macros::names;
-use super::time::Timestamp;
+use super::time::{DAY_MS, Timestamp};
 
 /// How far the clock of another service may be ahead: a day, which also covers a wrong time zone.
-const CLOCK_ERROR_MS: u64 = 24 * 60 * 60 * 1000;
+const CLOCK_ERROR_MS: u64 = DAY_MS;
 
 /// A request to sign an address up.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Operations that will be removed.
 
-use super::time::Timestamp;
+use super::time::{DAY_MS, Timestamp};
 
 /// The notice that an operation will be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,6 @@ impl Deprecation {
 
     /// The operation is not removed before this instant.
     pub fn sunset(&self) -> Timestamp {
-        const DAY_MS: u64 = 24 * 60 * 60 * 1000;
         let days = self.notice_days.max(Self::NOTICE_DAYS_MIN);
         self.announced.plus_ms(days.saturating_mul(DAY_MS))
     }

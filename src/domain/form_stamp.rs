@@ -5,7 +5,7 @@ use constant_time_eq::constant_time_eq;
 use data_encoding::HEXLOWER;
 
 use super::secret::{MacKey, TokenKey};
-use super::time::Timestamp;
+use super::time::{DAY_MS, Timestamp};
 
 /// When a form was shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct FormStamp(Timestamp);
 
 impl FormStamp {
     /// How long a stamp is good, in milliseconds: whoever has left a form open sends it the next day.
-    pub const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
+    pub const LIFETIME_MS: u64 = DAY_MS;
 
     /// What people need at least to fill a form in, in milliseconds.
     pub const FILLING_MS: u64 = 2000;

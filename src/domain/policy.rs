@@ -86,43 +86,45 @@ impl PolicyName {
     }
 }
 
-names! {
-    /// Which requests a policy counts together, in words as in "the policy allows 10 in 60 seconds for each
-    /// network".
-    pub enum CountedBy {
-        /// The requests of one credential, or of one network without any.
-        Client => "for each client",
-        /// The turns of one visitor; of programs, those of one client.
-        Visitor => "for each visitor",
-        /// The sign-ups of one address from one network.
-        SignUp => "for each e-mail address and network",
-        Network => "for each network",
-        /// The requests of one IPv4 address or IPv6 /56.
-        EndSite => "for each network",
-        /// All requests.
-        Everyone => "for all clients together",
+/// Which requests a policy counts together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountedBy {
+    /// The requests of one credential, or of one network without any.
+    Client,
+    /// The turns of one visitor; of programs, those of one client.
+    Visitor,
+    /// The sign-ups of one address from one network.
+    SignUp,
+    Network,
+    /// The requests of one IPv4 address or IPv6 /56.
+    EndSite,
+    /// All requests.
+    Everyone,
+}
+
+impl CountedBy {
+    /// In words, as in "the policy allows 10 in 60 seconds for each network".
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "for each client",
+            Self::Visitor => "for each visitor",
+            Self::SignUp => "for each e-mail address and network",
+            Self::Network | Self::EndSite => "for each network",
+            Self::Everyone => "for all clients together",
+        }
     }
 }
+
+// What is wrong with a quota.
+const MALFORMED: &str = "must be COUNT/WINDOW, such as 8/15m";
+const BAD_COUNT: &str = "COUNT must be 1 to 1000000000";
+const BAD_WINDOW: &str = "WINDOW must be a number with s, m, h or d, from 1s to 366d";
 
 /// At most `count` in any interval of `window_ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     count: u32,
     window_ms: u64,
-}
-
-/// A quota that does not parse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum QuotaError {
-    /// Not `COUNT/WINDOW`.
-    #[error("must be COUNT/WINDOW, such as 8/15m")]
-    Malformed,
-    /// The count is out of range.
-    #[error("COUNT must be 1 to {}", Quota::COUNT_MAX)]
-    Count,
-    /// The window is no length of time, or out of range.
-    #[error("WINDOW must be a number with s, m, h or d, from 1s to 366d")]
-    Window,
 }
 
 impl Quota {
@@ -137,12 +139,12 @@ impl Quota {
     };
 
     /// `count` in any `window_ms` milliseconds.
-    pub fn new(count: u32, window_ms: u64) -> Result<Self, QuotaError> {
+    pub fn new(count: u32, window_ms: u64) -> Result<Self, &'static str> {
         if count == 0 || count > Self::COUNT_MAX {
-            return Err(QuotaError::Count);
+            return Err(BAD_COUNT);
         }
         if !(1000..=Self::WINDOW_MS_MAX).contains(&window_ms) {
-            return Err(QuotaError::Window);
+            return Err(BAD_WINDOW);
         }
         Ok(Self { count, window_ms })
     }
@@ -162,13 +164,13 @@ impl Quota {
 }
 
 impl FromStr for Quota {
-    type Err = QuotaError;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, QuotaError> {
-        let (count, window) = text.split_once('/').ok_or(QuotaError::Malformed)?;
-        let count = parse_digits(count).ok_or(QuotaError::Count)?;
-        let count = u32::try_from(count).map_err(|_too_large| QuotaError::Count)?;
-        let window_ms = parse_duration_ms(window).ok_or(QuotaError::Window)?;
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let (count, window) = text.split_once('/').ok_or(MALFORMED)?;
+        let count = parse_digits(count).ok_or(BAD_COUNT)?;
+        let count = u32::try_from(count).map_err(|_too_large| BAD_COUNT)?;
+        let window_ms = parse_duration_ms(window).ok_or(BAD_WINDOW)?;
         Self::new(count, window_ms)
     }
 }
@@ -240,25 +242,26 @@ mod tests {
 
     #[test]
     fn bad_quotas_say_which_half_is_wrong() {
+        assert!(BAD_COUNT.ends_with(&format!(" {}", Quota::COUNT_MAX)));
         for (text, error) in [
-            ("", QuotaError::Malformed),
-            ("8", QuotaError::Malformed),
-            ("/15m", QuotaError::Count),
-            ("0/15m", QuotaError::Count),
-            ("-1/15m", QuotaError::Count),
-            ("+1/15m", QuotaError::Count),
-            ("1000000001/15m", QuotaError::Count),
-            ("99999999999999999999/15m", QuotaError::Count),
-            ("8/", QuotaError::Window),
-            ("8/15", QuotaError::Window),
-            ("8/m", QuotaError::Window),
-            ("8/0s", QuotaError::Window),
-            ("8/1.5h", QuotaError::Window),
-            ("8/15M", QuotaError::Window),
-            ("8/367d", QuotaError::Window),
-            ("8/99999999999999999999d", QuotaError::Window),
-            ("8/15m/1", QuotaError::Window),
-            ("8/é", QuotaError::Window),
+            ("", MALFORMED),
+            ("8", MALFORMED),
+            ("/15m", BAD_COUNT),
+            ("0/15m", BAD_COUNT),
+            ("-1/15m", BAD_COUNT),
+            ("+1/15m", BAD_COUNT),
+            ("1000000001/15m", BAD_COUNT),
+            ("99999999999999999999/15m", BAD_COUNT),
+            ("8/", BAD_WINDOW),
+            ("8/15", BAD_WINDOW),
+            ("8/m", BAD_WINDOW),
+            ("8/0s", BAD_WINDOW),
+            ("8/1.5h", BAD_WINDOW),
+            ("8/15M", BAD_WINDOW),
+            ("8/367d", BAD_WINDOW),
+            ("8/99999999999999999999d", BAD_WINDOW),
+            ("8/15m/1", BAD_WINDOW),
+            ("8/é", BAD_WINDOW),
         ] {
             assert_eq!(text.parse::<Quota>(), Err(error), "{text:?}");
         }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::decision::Decision;
 use crate::domain::deprecation::Deprecation;
+use crate::domain::macros::names;
 use crate::site::tools::Tool;
 
 use crate::http::answer::problem::{Code, Problem};
@@ -59,22 +60,12 @@ pub struct Endpoint {
     pub(crate) handler: Handler,
 }
 
-/// The method of an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// `GET`, and so `HEAD`.
-    Get,
-    /// `POST`.
-    Post,
-}
-
-impl Verb {
-    /// The method as it stands in a request.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-        }
+names! {
+    /// The method of an endpoint.
+    pub enum Verb {
+        /// And so `HEAD`.
+        Get => "GET",
+        Post => "POST",
     }
 }
 
@@ -161,8 +152,8 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Problem {
     Problem::fault(format!("panicked: {message}"))
 }
 
-/// Awaits `future` and catches its panic. State that requests share is behind locks that tolerate
-/// poisoning, or is changed in one step.
+/// Awaits `future` and catches its panic. State that requests share is behind locks that a panic releases, or
+/// is changed in one step.
 pub(crate) fn catch_panic<F: Future>(
     future: F,
 ) -> impl Future<Output = Result<F::Output, Box<dyn Any + Send>>> {

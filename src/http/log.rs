@@ -77,7 +77,8 @@ impl LogThrottle {
 /// The name of a preflight, which belongs to no endpoint.
 pub(super) const PREFLIGHT: &str = "preflight";
 
-/// The line of a request, and what the metrics count of it. The line holds no personal data: no path, query, address or credential.
+/// The line of a request, and what the metrics count of it. The line holds no personal data: no path, query,
+/// address or credential.
 pub(super) struct LogLine<'a> {
     throttle: &'a LogThrottle,
     app: &'a App,

@@ -94,11 +94,12 @@ async fn revoke(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let now = request.app.clock.now();
     let mut answers = Vec::new();
     for name in names(&request)? {
-        let Some(mut record) = find(keys, &name).await? else {
+        let Some(record) = find(keys, &name).await? else {
             answers.push(KeyAnswer::new(&name, UNKNOWN, None));
             continue;
         };
-        let result = revoke_key(keys, &mut record, now).await?.as_str();
+        let (revocation, record) = revoke_key(keys, record, now).await?;
+        let result = revocation.as_str();
         let row = KeyRow::of(&record, now);
         tracing::info!(command = REVOKE.name, key.id = row.id, result, "operator");
         answers.push(KeyAnswer::new(&name, result, Some(row)));

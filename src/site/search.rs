@@ -10,7 +10,8 @@ use super::reference::Group;
 /// The path of the index.
 const PATH: &str = "/docs/search.json";
 
-/// The index: title, path with anchor, and text of each place to go to, which are the guide's `passages` and the operations of `groups`.
+/// The index: title, path with anchor, and text of each place to go to, which are the guide's `passages` and
+/// the operations of `groups`.
 pub(super) fn document(base_url: &str, passages: &[Passage], groups: &[Group]) -> Document {
     let passages = passages.iter().map(|passage| {
         json!({

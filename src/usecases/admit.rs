@@ -22,37 +22,26 @@ pub struct Credentials<'a> {
     pub secrets: &'a SecretKeys,
 }
 
-/// Why a presented credential was not accepted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AuthenticateError {
-    /// Malformed, unknown, expired or revoked: the answer does not say which.
-    #[error("credential is not valid")]
-    Invalid,
-    /// It could not be looked up.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-/// Authenticates a token or a key, and returns what its client is counted under. All tokens of a
-/// registration count as one client, so a further token gives no further quota. The MAC or the check
-/// digits are verified first, so that garbage costs no look-up.
+/// Authenticates a token or a key, and returns what its client is counted under; `None` if it is malformed,
+/// unknown, expired or revoked. All tokens of a registration count as one client, so a further token gives no
+/// further quota. The MAC or the check digits are verified first, so that garbage costs no look-up.
 pub async fn authenticate(
     credentials: Credentials<'_>,
     now: Timestamp,
     presented: &str,
-) -> Result<Fingerprint, AuthenticateError> {
+) -> Result<Option<Fingerprint>, StoreError> {
     if let Some(token) = AccessToken::decode(presented, &credentials.secrets.access_token) {
         let registration = token.registration();
-        if token.is_active(now) && !credentials.revocations.is_revoked(registration).await? {
-            return Ok(registration.fingerprint());
-        }
-        return Err(AuthenticateError::Invalid);
+        let is_good =
+            token.is_active(now) && !credentials.revocations.is_revoked(registration).await?;
+        return Ok(is_good.then(|| registration.fingerprint()));
     }
-    let key = ApiKey::parse(presented).ok_or(AuthenticateError::Invalid)?;
-    match credentials.keys.find(&key.fingerprint()).await? {
-        Some(record) if record.is_active(now) => Ok(record.fingerprint),
-        Some(_) | None => Err(AuthenticateError::Invalid),
-    }
+    let Some(key) = ApiKey::parse(presented) else {
+        return Ok(None);
+    };
+    let found = credentials.keys.find(&key.fingerprint()).await?;
+    let active = found.filter(|record| record.is_active(now));
+    Ok(active.map(|record| record.fingerprint))
 }
 
 /// The policies that count every request.

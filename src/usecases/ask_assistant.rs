@@ -3,7 +3,7 @@
 use crate::domain::chat::Conversation;
 use crate::domain::client::{Client, Subject};
 use crate::domain::decision::Decision;
-use crate::domain::policy::{PolicyName, Quota};
+use crate::domain::policy::PolicyName;
 use crate::domain::quota_token::QuotaToken;
 use crate::domain::time::Timestamp;
 use crate::metrics::Counter;
@@ -251,35 +251,6 @@ pub async fn remaining_turns(
     let charges = meter.charges(client.network, &[(PolicyName::Assistant, who)]);
     let decision = meter.limiter.peek(&charges, now).await?;
     Ok(decision.featuring(PolicyName::Assistant))
-}
-
-/// The numbers shown in chat answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Allowance {
-    /// Turns counted.
-    pub used: u32,
-    /// Turns allowed.
-    pub max: u32,
-    /// Turns left.
-    pub remaining: u32,
-}
-
-impl Allowance {
-    /// The numbers of the `assistant` policy. If disabled, the largest possible quota, unused.
-    pub fn of(decision: &Decision) -> Self {
-        match decision.standing(PolicyName::Assistant) {
-            Some(standing) => Self {
-                used: standing.used(),
-                max: standing.quota.count(),
-                remaining: standing.remaining(),
-            },
-            None => Self {
-                used: 0,
-                max: Quota::COUNT_MAX,
-                remaining: Quota::COUNT_MAX,
-            },
-        }
-    }
 }
 
 fn new_visitor(entropy: &dyn Entropy) -> Result<QuotaToken, EntropyError> {

@@ -41,12 +41,12 @@ pub async fn revoke(
     let Some(key) = ApiKey::parse(presented) else {
         return Ok(Revoked::Nothing);
     };
-    let Some(mut record) = keys.find(&key.fingerprint()).await? else {
+    let Some(record) = keys.find(&key.fingerprint()).await? else {
         return Ok(Revoked::Nothing);
     };
-    Ok(match revoke_key(keys, &mut record, now).await? {
-        Revocation::Revoked => Revoked::Key(record),
-        Revocation::RevokedBefore | Revocation::ExpiredBefore => Revoked::Nothing,
+    Ok(match revoke_key(keys, record, now).await? {
+        (Revocation::Revoked, record) => Revoked::Key(record),
+        (Revocation::RevokedBefore | Revocation::ExpiredBefore, _) => Revoked::Nothing,
     })
 }
 
@@ -59,16 +59,16 @@ names! {
     }
 }
 
-/// Revokes the key of `record`, which tells it then.
+/// Revokes the key of `record`, which is returned as it is then.
 ///
 /// # Errors
 /// [`StoreError`] when it may still be active.
 pub async fn revoke_key(
     keys: &dyn KeyIssuer,
-    record: &mut KeyRecord,
+    mut record: KeyRecord,
     now: Timestamp,
-) -> Result<Revocation, StoreError> {
-    Ok(match record.state(now) {
+) -> Result<(Revocation, KeyRecord), StoreError> {
+    let revocation = match record.state(now) {
         KeyState::Active => {
             if keys.revoke(&record.fingerprint, now).await? {
                 record.revoked_at = Some(now);
@@ -77,7 +77,8 @@ pub async fn revoke_key(
         }
         KeyState::Revoked => Revocation::RevokedBefore,
         KeyState::Expired => Revocation::ExpiredBefore,
-    })
+    };
+    Ok((revocation, record))
 }
 
 /// Revokes a registration. Registrations are not stored, so one that was never made can be revoked, too.

@@ -147,7 +147,7 @@ pub async fn ask_model(
     let content = content.map_err(|error| error.to_string())?;
     let role = Role::User;
     let question = Conversation::parse(vec![Message { role, content }]);
-    let question = question.map_err(|error| error.to_string())?;
+    let question = question.ok_or("no question")?;
     let answer = client.reply(&question, &NullSink).await;
     answer.map_err(|error| error.to_string())
 }

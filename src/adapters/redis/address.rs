@@ -1,12 +1,23 @@
 //! The address of Redis or Valkey, as in `--limits`.
 
-use std::fmt;
 use std::net::Ipv6Addr;
 
 use percent_encoding::percent_decode_str;
 
+use crate::domain::macros::hidden;
+
 /// The port where none is given.
 const DEFAULT_PORT: u16 = 6379;
+
+// What is wrong with an address. No text repeats it, because it may hold a password.
+const SCHEME: &str = "must begin with redis://, rediss://, redis-cluster:// or rediss-cluster://";
+const HOST: &str = "must name a host, as in redis://HOST:6379; an IPv6 address stands in brackets";
+const PORT: &str = "the port must be a number from 1 to 65535";
+const NOT_A_CLUSTER: &str = "several hosts need redis-cluster:// or rediss-cluster://";
+const LOGIN: &str = "the user and the password must be percent-encoded UTF-8, as %40 for @";
+const DATABASE: &str =
+    "after the host only the number of a database may follow, and of a cluster none";
+const OPTIONS: &str = "takes no options after ? or #";
 
 /// Where the windows are: one primary, whose name may come to mean another server, or a cluster.
 #[derive(Clone, PartialEq, Eq)]
@@ -28,46 +39,20 @@ pub(super) struct NodeAddress {
     pub(super) port: u16,
 }
 
-/// An address that does not parse. The text does not repeat it, because it may hold a password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RedisAddressError {
-    /// Another scheme, or none.
-    #[error("must begin with redis://, rediss://, redis-cluster:// or rediss-cluster://")]
-    Scheme,
-    /// No host, or not a host.
-    #[error("must name a host, as in redis://HOST:6379; an IPv6 address stands in brackets")]
-    Host,
-    /// The port is no number from 1 to 65535.
-    #[error("the port must be a number from 1 to 65535")]
-    Port,
-    /// Several hosts without a cluster.
-    #[error("several hosts need redis-cluster:// or rediss-cluster://")]
-    NotACluster,
-    /// The user or the password is not percent-encoded UTF-8.
-    #[error("the user and the password must be percent-encoded UTF-8, as %40 for @")]
-    Login,
-    /// The database is no number, or that of a cluster.
-    #[error("after the host only the number of a database may follow, and of a cluster none")]
-    Database,
-    /// Options or a fragment.
-    #[error("takes no options after ? or #")]
-    Options,
-}
-
 impl RedisAddress {
     /// Parses `redis://[USER][:PASSWORD]@HOST[:PORT][/DATABASE]`; `rediss` with TLS; `redis-cluster` and
     /// `rediss-cluster` with some hosts of a cluster, separated by commas.
-    pub fn parse(text: &str) -> Result<Self, RedisAddressError> {
-        let (scheme, rest) = text.split_once("://").ok_or(RedisAddressError::Scheme)?;
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let (scheme, rest) = text.split_once("://").ok_or(SCHEME)?;
         let (is_tls, is_cluster) = match scheme {
             "redis" => (false, false),
             "rediss" => (true, false),
             "redis-cluster" => (false, true),
             "rediss-cluster" => (true, true),
-            _ => return Err(RedisAddressError::Scheme),
+            _ => return Err(SCHEME),
         };
         if rest.contains(['?', '#']) {
-            return Err(RedisAddressError::Options);
+            return Err(OPTIONS);
         }
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, hosts) = match authority.rsplit_once('@') {
@@ -81,15 +66,15 @@ impl RedisAddress {
         };
         let nodes: Vec<_> = hosts.split(',').map(parse_node).collect::<Result<_, _>>()?;
         if nodes.len() > 1 && !is_cluster {
-            return Err(RedisAddressError::NotACluster);
+            return Err(NOT_A_CLUSTER);
         }
         let database = match path {
             "" => 0,
-            _ if is_cluster => return Err(RedisAddressError::Database),
-            digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits
-                .parse()
-                .map_err(|_too_large| RedisAddressError::Database)?,
-            _ => return Err(RedisAddressError::Database),
+            _ if is_cluster => return Err(DATABASE),
+            digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                digits.parse().map_err(|_too_large| DATABASE)?
+            }
+            _ => return Err(DATABASE),
         };
         Ok(Self {
             is_tls,
@@ -102,12 +87,11 @@ impl RedisAddress {
     }
 }
 
-fn parse_node(text: &str) -> Result<NodeAddress, RedisAddressError> {
+fn parse_node(text: &str) -> Result<NodeAddress, &'static str> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
-            let (host, port) = rest.split_once(']').ok_or(RedisAddressError::Host)?;
-            host.parse::<Ipv6Addr>()
-                .map_err(|_not_ipv6| RedisAddressError::Host)?;
+            let (host, port) = rest.split_once(']').ok_or(HOST)?;
+            host.parse::<Ipv6Addr>().map_err(|_not_ipv6| HOST)?;
             (host, port)
         }
         None => {
@@ -115,19 +99,17 @@ fn parse_node(text: &str) -> Result<NodeAddress, RedisAddressError> {
             let is_name =
                 |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
             if host.is_empty() || !host.bytes().all(is_name) {
-                return Err(RedisAddressError::Host);
+                return Err(HOST);
             }
             (host, port)
         }
     };
     let port = match port.strip_prefix(':') {
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits
-            .parse()
-            .ok()
-            .filter(|port| *port != 0)
-            .ok_or(RedisAddressError::Port)?,
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            digits.parse().ok().filter(|port| *port != 0).ok_or(PORT)?
+        }
         None if port.is_empty() => DEFAULT_PORT,
-        Some(_) | None => return Err(RedisAddressError::Port),
+        Some(_) | None => return Err(PORT),
     };
     Ok(NodeAddress {
         host: host.to_owned(),
@@ -136,22 +118,14 @@ fn parse_node(text: &str) -> Result<NodeAddress, RedisAddressError> {
 }
 
 /// None if it is empty.
-fn decode(text: &str) -> Result<Option<String>, RedisAddressError> {
+fn decode(text: &str) -> Result<Option<String>, &'static str> {
     let decoded = percent_decode_str(text)
         .decode_utf8()
-        .map_err(|_not_utf8| RedisAddressError::Login)?;
+        .map_err(|_not_utf8| LOGIN)?;
     Ok(Some(decoded.into_owned()).filter(|decoded| !decoded.is_empty()))
 }
 
-/// Without the password.
-impl fmt::Debug for RedisAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisAddress")
-            .field("is_tls", &self.is_tls)
-            .field("is_cluster", &self.is_cluster)
-            .finish_non_exhaustive()
-    }
-}
+hidden!(RedisAddress);
 
 #[cfg(test)]
 mod tests {
@@ -236,44 +210,43 @@ mod tests {
 
     #[test]
     fn bad_addresses_say_what_is_wrong_and_repeat_nothing() {
-        use RedisAddressError::{Database, Host, Login, NotACluster, Options, Port, Scheme};
         for (text, error) in [
-            ("", Scheme),
-            ("secret", Scheme),
-            ("secret:6379", Scheme),
-            ("http://secret", Scheme),
-            ("REDIS://secret", Scheme),
-            ("redis:/secret", Scheme),
-            ("valkey://secret", Scheme),
-            ("redis://", Host),
-            ("redis:///1", Host),
-            ("redis://:secret@", Host),
-            ("redis://:secret@:6379", Host),
-            ("redis://se cret", Host),
-            ("redis://::1", Host),
-            ("redis://[::1", Host),
-            ("redis://[secret]", Host),
-            ("redis-cluster://a,,b", Host),
-            ("redis-cluster://a,", Host),
-            ("redis://a:", Port),
-            ("redis://a:0", Port),
-            ("redis://a:+1", Port),
-            ("redis://a:65536", Port),
-            ("redis://a:secret", Port),
-            ("redis://[::1]6379", Port),
-            ("redis://a,b", NotACluster),
-            ("redis://%ff@a", Login),
-            ("redis://:%ffsecret@a", Login),
-            ("redis://a/secret", Database),
-            ("redis://a/-1", Database),
-            ("redis://a/1/2", Database),
-            ("redis://a/99999999999999999999", Database),
-            ("redis-cluster://a/1", Database),
-            ("redis://a?secret=1", Options),
-            ("rediss://a#insecure", Options),
+            ("", SCHEME),
+            ("secret", SCHEME),
+            ("secret:6379", SCHEME),
+            ("http://secret", SCHEME),
+            ("REDIS://secret", SCHEME),
+            ("redis:/secret", SCHEME),
+            ("valkey://secret", SCHEME),
+            ("redis://", HOST),
+            ("redis:///1", HOST),
+            ("redis://:secret@", HOST),
+            ("redis://:secret@:6379", HOST),
+            ("redis://se cret", HOST),
+            ("redis://::1", HOST),
+            ("redis://[::1", HOST),
+            ("redis://[secret]", HOST),
+            ("redis-cluster://a,,b", HOST),
+            ("redis-cluster://a,", HOST),
+            ("redis://a:", PORT),
+            ("redis://a:0", PORT),
+            ("redis://a:+1", PORT),
+            ("redis://a:65536", PORT),
+            ("redis://a:secret", PORT),
+            ("redis://[::1]6379", PORT),
+            ("redis://a,b", NOT_A_CLUSTER),
+            ("redis://%ff@a", LOGIN),
+            ("redis://:%ffsecret@a", LOGIN),
+            ("redis://a/secret", DATABASE),
+            ("redis://a/-1", DATABASE),
+            ("redis://a/1/2", DATABASE),
+            ("redis://a/99999999999999999999", DATABASE),
+            ("redis-cluster://a/1", DATABASE),
+            ("redis://a?secret=1", OPTIONS),
+            ("rediss://a#insecure", OPTIONS),
         ] {
             assert_eq!(RedisAddress::parse(text), Err(error), "{text}");
-            assert!(!error.to_string().contains("secret"));
+            assert!(!error.contains("secret"));
         }
     }
 

@@ -65,7 +65,8 @@ impl Cluster {
         }
     }
 
-    /// Has the script decide about so many windows where `home` is. Asked again, once, only where the windows have moved away.
+    /// Has the script decide about so many windows where `home` is. Asked again, once, only where the windows
+    /// have moved away.
     pub(super) async fn decide(
         &self,
         home: &Home,

@@ -16,7 +16,7 @@ use super::cluster::Cluster;
 use super::link::{CallFailure, ServerLink, read};
 use super::scan::Scan;
 use super::script::{Asked, CHARGE, LOOK, REFUND, WindowAnswer, call, home, key_text};
-use super::settings::{RedisSettings, RedisSettingsError};
+use super::settings::RedisSettings;
 use super::survey::{RedisSurvey, parse_info};
 
 /// How many requests may have charges taken back after their answer at a time; others wait for it.
@@ -41,19 +41,16 @@ enum Servers {
 
 impl RedisRateLimiter {
     /// Connects, and keeps on trying: an engine that is away is no error.
-    pub async fn open(settings: RedisSettings) -> Result<Self, RedisSettingsError> {
+    pub async fn open(settings: RedisSettings) -> Result<Self, String> {
         Self::open_with(settings, false).await
     }
 
     /// The same for tests: the caller's time holds, and not the server's.
-    pub async fn with_given_time(settings: RedisSettings) -> Result<Self, RedisSettingsError> {
+    pub async fn with_given_time(settings: RedisSettings) -> Result<Self, String> {
         Self::open_with(settings, true).await
     }
 
-    async fn open_with(
-        settings: RedisSettings,
-        is_time_given: bool,
-    ) -> Result<Self, RedisSettingsError> {
+    async fn open_with(settings: RedisSettings, is_time_given: bool) -> Result<Self, String> {
         let is_cluster = settings.address.is_cluster;
         let mut nodes = settings.address.nodes.clone();
         let access = settings.access()?;

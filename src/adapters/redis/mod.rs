@@ -30,7 +30,7 @@ mod script;
 mod settings;
 mod survey;
 
-pub use self::address::{RedisAddress, RedisAddressError};
+pub use self::address::RedisAddress;
 pub use self::limiter::RedisRateLimiter;
-pub use self::settings::{RedisSettings, RedisSettingsError};
+pub use self::settings::RedisSettings;
 pub use self::survey::RedisSurvey;

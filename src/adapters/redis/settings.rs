@@ -21,30 +21,23 @@ pub struct RedisSettings {
     pub roots: Roots,
 }
 
-/// The settings cannot be right.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RedisSettingsError {
-    /// Which of them holds is not guessed.
-    #[error("the password is in the URL and in a file: remove one of them")]
-    TwoPasswords,
-    /// A user alone cannot log in.
-    #[error("the URL names a user, and the password is missing")]
-    NoPassword,
-    /// TLS cannot be set up.
-    #[error("TLS: {0}")]
-    Tls(String),
-}
+/// Which of them holds is not guessed.
+const TWO_PASSWORDS: &str = "the password is in the URL and in a file: remove one of them";
+const NO_PASSWORD: &str = "the URL names a user, and the password is missing";
 
 impl RedisSettings {
     /// How the servers are connected to.
-    pub(super) fn access(self) -> Result<Access, RedisSettingsError> {
+    ///
+    /// # Errors
+    /// When the settings cannot be right.
+    pub(super) fn access(self) -> Result<Access, String> {
         let address = self.address;
         let password = match (address.password, self.password) {
-            (Some(_), Some(_)) => return Err(RedisSettingsError::TwoPasswords),
+            (Some(_), Some(_)) => return Err(TWO_PASSWORDS.to_owned()),
             (one, other) => one.or(other),
         };
         if address.user.is_some() && password.is_none() {
-            return Err(RedisSettingsError::NoPassword);
+            return Err(NO_PASSWORD.to_owned());
         }
         let mut login = RedisConnectionInfo::default().set_db(address.database);
         if let Some(password) = password {
@@ -54,7 +47,7 @@ impl RedisSettings {
             login = login.set_username(user);
         }
         let tls = address.is_tls.then(|| tls_config(self.roots)).transpose();
-        let tls = tls.map_err(|error| RedisSettingsError::Tls(error.to_string()))?;
+        let tls = tls.map_err(|error| format!("TLS: {error}"))?;
         Ok(Access {
             login,
             tls: tls.map(Arc::new),

@@ -16,13 +16,12 @@
 //! scanners can find. A double click selects the whole text, which is a `b64token` (RFC 6750). Each
 //! value has exactly one encoding.
 
-use std::fmt;
-
 use data_encoding::BASE32_NOPAD;
 
 use super::credential::Fingerprint;
+use super::macros::hidden;
 use super::secret::{MacKey, TokenKey};
-use super::time::Timestamp;
+use super::time::{DAY_MS, Timestamp};
 
 const CLIENT_ID: &str = "reg_";
 const CLIENT_SECRET: &str = "las_";
@@ -33,8 +32,6 @@ const RANDOM_LEN: usize = 16;
 const REGISTRATION_LEN: usize = INSTANT_LEN + RANDOM_LEN;
 const TAG_LEN: usize = blake3::OUT_LEN;
 const TOKEN_LEN: usize = REGISTRATION_LEN + INSTANT_LEN + TAG_LEN;
-
-const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The last instant that six bytes can hold, in the year 10889.
 const INSTANT_MS_MAX: u64 = (1 << (8 * INSTANT_LEN)) - 1;
@@ -120,11 +117,7 @@ impl Registration {
     }
 }
 
-impl fmt::Debug for Registration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Registration(reg_..)")
-    }
-}
+hidden!(Registration);
 
 /// A revoked registration, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

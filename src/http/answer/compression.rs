@@ -9,6 +9,7 @@ use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT_ENCODING, HeaderValue};
 
+use crate::domain::macros::names;
 use crate::site::image::SVG;
 
 use crate::http::request::negotiate;
@@ -16,29 +17,19 @@ use crate::http::request::negotiate;
 /// Shorter bodies are sent as they are, in bytes: one packet is one packet.
 const BODY_LEN_MIN: usize = 860;
 
-/// A content coding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Coding {
-    /// RFC 7932.
-    Brotli,
-    /// RFC 1952.
-    Gzip,
+names! {
+    /// A content coding and its name in headers, the better one first.
+    pub(crate) enum Coding {
+        /// RFC 7932.
+        Brotli => "br",
+        /// RFC 1952.
+        Gzip => "gzip",
+    }
 }
 
 impl Coding {
-    /// Every coding, the better one first.
-    pub(crate) const ALL: [Self; 2] = [Self::Brotli, Self::Gzip];
-
-    /// Its name in headers.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Brotli => "br",
-            Self::Gzip => "gzip",
-        }
-    }
-
     pub(crate) const fn header(self) -> HeaderValue {
-        HeaderValue::from_static(self.name())
+        HeaderValue::from_static(self.as_str())
     }
 
     /// `body` in this coding.
@@ -89,7 +80,7 @@ pub(crate) fn choose(headers: &HeaderMap, offered: impl Iterator<Item = Coding>)
     let as_it_is = quality("identity").unwrap_or(0);
     let rank = |coding: Coding| {
         let starred = || quality("*");
-        Some((quality(coding.name()).or_else(starred)?, coding))
+        Some((quality(coding.as_str()).or_else(starred)?, coding))
     };
     let mut chosen: Option<(u16, Coding)> = None;
     for (quality, coding) in offered.filter_map(rank) {

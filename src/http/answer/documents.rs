@@ -133,7 +133,7 @@ impl Documents {
                     coding,
                     Encoded {
                         body: body.clone()?,
-                        etag: format!("{etag}-{}\"", coding.name()),
+                        etag: format!("{etag}-{}\"", coding.as_str()),
                     },
                 ))
             });

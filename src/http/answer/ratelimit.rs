@@ -42,7 +42,7 @@ pub fn write(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
         ),
     ] {
         extend(&mut buffer, parts);
-        insert(headers, header, &mut buffer);
+        insert_taken(headers, header, &mut buffer);
     }
     for Standing { policy, quota, .. } in decision.standings() {
         let (mut count, mut window_s) = (itoa::Buffer::new(), itoa::Buffer::new());
@@ -52,11 +52,11 @@ pub fn write(decision: &Decision, status: StatusCode, headers: &mut HeaderMap) {
         let parts = [quote, policy.as_str(), "\";q=", count, ";w=", window_s];
         extend(&mut buffer, &parts);
     }
-    insert(headers, RATE_LIMIT_POLICY, &mut buffer);
+    insert_taken(headers, RATE_LIMIT_POLICY, &mut buffer);
     headers.insert(CACHE_CONTROL, NO_STORE);
     if status == StatusCode::TOO_MANY_REQUESTS {
         extend(&mut buffer, &[reset_s]);
-        insert(headers, RETRY_AFTER, &mut buffer);
+        insert_taken(headers, RETRY_AFTER, &mut buffer);
     }
 }
 
@@ -66,8 +66,8 @@ fn extend(buffer: &mut BytesMut, parts: &[&str]) {
     }
 }
 
-/// Inserts what `buffer` holds, and empties it.
-fn insert(headers: &mut HeaderMap, name: HeaderName, buffer: &mut BytesMut) {
+/// Inserts what is taken out of `buffer`.
+fn insert_taken(headers: &mut HeaderMap, name: HeaderName, buffer: &mut BytesMut) {
     if let Ok(value) = HeaderValue::from_maybe_shared(buffer.split().freeze()) {
         headers.insert(name, value);
     }

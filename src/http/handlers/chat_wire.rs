@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
 use crate::domain::decision::Decision;
-use crate::domain::policy::PolicyName;
+use crate::domain::policy::{PolicyName, Quota};
 use crate::domain::quota_token::QuotaToken;
 use crate::http::answer::problem::{Code, Problem};
 use crate::http::context::RequestContext;
@@ -15,9 +15,7 @@ use crate::http::request::identity::quota_cookie;
 use crate::http::request::json::{self, Errors, JsonObject, JsonValue, Unknown};
 use crate::http::server::shares::Share;
 use crate::ports::ModelError;
-use crate::usecases::ask_assistant::{
-    self as usecase, Allowance, Answered, ChatError, ChatIdentity, Turn,
-};
+use crate::usecases::ask_assistant::{self as usecase, Answered, ChatError, ChatIdentity, Turn};
 
 /// The endpoint's name in the log.
 pub(super) const NAME: &str = "assistant.chat";
@@ -51,12 +49,19 @@ pub(super) struct QuotaResponse {
 }
 
 impl QuotaResponse {
+    /// The numbers of the `assistant` policy. If that is off, the largest possible quota, unused.
     pub(super) fn of(decision: &Decision) -> Self {
-        let allowance = Allowance::of(decision);
-        Self {
-            used: allowance.used,
-            max: allowance.max,
-            remaining: allowance.remaining,
+        match decision.standing(PolicyName::Assistant) {
+            Some(standing) => Self {
+                used: standing.used(),
+                max: standing.quota.count(),
+                remaining: standing.remaining(),
+            },
+            None => Self {
+                used: 0,
+                max: Quota::COUNT_MAX,
+                remaining: Quota::COUNT_MAX,
+            },
         }
     }
 }
@@ -158,7 +163,7 @@ fn read_conversation(
         .filter_map(|item| read_message(item, unknown, errors))
         .collect();
     // It fails only when an item is missing, which has its error already.
-    Conversation::parse(messages).ok()
+    Conversation::parse(messages)
 }
 
 fn read_message(item: JsonValue<'_>, unknown: Unknown, errors: &mut Errors) -> Option<Message> {

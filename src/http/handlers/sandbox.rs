@@ -3,6 +3,7 @@
 use hyper::header::{ACCEPT, HeaderName, USER_AGENT};
 use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::domain::text::EchoMessage;
 use crate::http::answer::problem::Problem;
@@ -46,14 +47,6 @@ struct SandboxEchoResponse<'a> {
     request_user_agent: Option<String>,
 }
 
-#[derive(Serialize)]
-struct SandboxEchoInfoResponse<'a> {
-    ok: bool,
-    sandbox: bool,
-    version: &'a str,
-    usage: &'a str,
-}
-
 fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     let (message, echo_headers) = read_request(body)?;
     let shown = |name| {
@@ -73,15 +66,16 @@ fn echo(context: &RequestContext, body: &[u8]) -> Result<Reply, Problem> {
     Reply::json(StatusCode::OK, &response)
 }
 
+/// Answers a `SandboxEchoInfoResponse`.
 fn describe() -> Result<Reply, Problem> {
-    let response = SandboxEchoInfoResponse {
-        ok: true,
-        sandbox: true,
-        version: VERSION,
-        usage: "POST a JSON object with message (1 to 2000 characters) to this path and it comes \
-                back as echo. With echo_headers set to true the answer also tells the Accept and \
-                User-Agent headers it was sent with. Nothing is stored.",
-    };
+    let response = json!({
+        "ok": true,
+        "sandbox": true,
+        "version": VERSION,
+        "usage": "POST a JSON object with message (1 to 2000 characters) to this path and it comes \
+                  back as echo. With echo_headers set to true the answer also tells the Accept and \
+                  User-Agent headers it was sent with. Nothing is stored.",
+    });
     Reply::json(StatusCode::OK, &response)
 }
 

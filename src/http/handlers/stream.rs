@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::domain::chat::Conversation;
 use crate::domain::decision::Decision;
+use crate::domain::macros::names;
 use crate::http::answer::problem::{Code, Problem};
 use crate::http::answer::reply::Reply;
 use crate::http::answer::sse::{self, NotSent, SseSink};
@@ -187,13 +188,14 @@ impl AnswerSink for DeltaSink {
     }
 }
 
-/// How a stream ended.
-#[derive(Clone, Copy)]
-enum Ended {
-    Answered,
-    Failed,
-    ReaderLeft,
-    ReaderStalled,
+names! {
+    /// How a stream ended.
+    enum Ended {
+        Answered => "answered",
+        Failed => "failed",
+        ReaderLeft => "reader left",
+        ReaderStalled => "reader stalled",
+    }
 }
 
 impl Ended {
@@ -208,13 +210,7 @@ impl Ended {
 
     /// Writes the log line, without personal data.
     fn log(self, context: &RequestContext, started: Instant, problem: Option<&Problem>) {
-        let outcome = match self {
-            Self::Answered => "answered",
-            Self::Failed => "failed",
-            Self::ReaderLeft => "reader left",
-            Self::ReaderStalled => "reader stalled",
-        };
-        let endpoint = chat_wire::NAME;
+        let (endpoint, outcome) = (chat_wire::NAME, self.as_str());
         let duration_ms = milliseconds(started.elapsed());
         let code = problem.map(|problem| problem.code.kind().name);
         let cause = problem.and_then(|problem| problem.cause.as_deref());

@@ -53,26 +53,21 @@ where
             ..Reply::empty()
         });
     };
-    // What a tool answered, without its body.
-    let mut ran = Reply::empty();
-    let result = match (message.method.as_str(), is_stateless) {
-        ("initialize", false) => initialize(toolbox, message.params),
-        ("ping", false) => Ok(json!({})),
-        ("server/discover", true) => Ok(cacheable(json!({
+    let without_tool = |result| (result, Reply::empty());
+    let answered = match (message.method.as_str(), is_stateless) {
+        ("initialize", false) => initialize(toolbox, message.params).map(without_tool),
+        ("ping", false) => Ok(without_tool(json!({}))),
+        ("server/discover", true) => Ok(without_tool(cacheable(json!({
             "supportedVersions": REVISIONS,
             "capabilities": { "tools": {} },
-        }))),
-        ("tools/list", _) => list_tools(toolbox, is_stateless, message.params),
-        ("tools/call", _) => call_tool(&message, request_id, run)
-            .await
-            .map(|(result, reply)| {
-                ran = reply;
-                result
-            }),
+        })))),
+        ("tools/list", _) => list_tools(toolbox, is_stateless, message.params).map(without_tool),
+        ("tools/call", _) => call_tool(&message, request_id, run).await,
         _ => Err(RpcError::method_not_found(is_stateless)),
     };
-    let result = match result {
-        Ok(result) => result,
+    // With what a tool answered, without its body.
+    let (result, ran) = match answered {
+        Ok(answered) => answered,
         Err(error) => return error.reply(Some(id)),
     };
     let result = if is_stateless {

@@ -10,7 +10,7 @@ use crate::domain::quota_token::QuotaToken;
 use crate::domain::secret::TokenKey;
 use crate::domain::time::Timestamp;
 use crate::site::facts::quota_cookie_name;
-use crate::usecases::admit::{AuthenticateError, Credentials, authenticate};
+use crate::usecases::admit::{Credentials, authenticate};
 
 use crate::http::answer::problem::{Code, Problem};
 use crate::http::request::form;
@@ -31,10 +31,9 @@ pub(crate) async fn identify(
 ) -> Result<Option<Fingerprint>, Problem> {
     let refusal = match presented(headers) {
         Ok(None) => return Ok(None),
-        Ok(Some(presented)) => match authenticate(credentials, now, presented).await {
-            Ok(fingerprint) => return Ok(Some(fingerprint)),
-            Err(AuthenticateError::Invalid) => Problem::invalid_token(),
-            Err(AuthenticateError::Store(error)) => return Err(error.into()),
+        Ok(Some(presented)) => match authenticate(credentials, now, presented).await? {
+            Some(fingerprint) => return Ok(Some(fingerprint)),
+            None => Problem::invalid_token(),
         },
         Err(conflict) => conflict,
     };

@@ -37,18 +37,9 @@ const HEADER_LIST_MAX: u32 = 16 * 1024;
 const PREFACE_TRIES: u32 = 10;
 const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 
-/// What ends a connection early.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConnectionError {
-    #[error("socket: {0}")]
-    Io(#[from] io::Error),
-    #[error("http: {0}")]
-    Http(#[from] hyper::Error),
-    #[error("idle for too long")]
-    Idle,
-    #[error("the network has too many connections for HTTP/2")]
-    NoStreams,
-}
+// What ends a connection early, for the log.
+const IDLE: &str = "idle for too long";
+const NO_STREAMS: &str = "the network has too many connections for HTTP/2";
 
 pub(crate) struct Connection {
     pub(crate) service: Arc<LandingService>,
@@ -63,12 +54,13 @@ impl Connection {
         self: Arc<Self>,
         stream: TcpStream,
         mut stopped: watch::Receiver<bool>,
-    ) -> Result<(), ConnectionError> {
+    ) -> Result<(), String> {
+        let socket = |error: io::Error| format!("socket: {error}");
         // Nagle's algorithm would only delay answers, which are written whole.
-        stream.set_nodelay(true)?;
+        stream.set_nodelay(true).map_err(socket)?;
         let is_http2 = tokio::select! {
-            first = speaks_http2(&stream) => first?,
-            () = self.first_byte_timeout() => return Err(ConnectionError::Idle),
+            first = speaks_http2(&stream) => first.map_err(socket)?,
+            () = self.first_byte_timeout() => return Err(IDLE.to_owned()),
             // Accepted a moment before the stop, its request may be on the way.
             () = stopped_for(&mut stopped, STOP_GRACE) => return Ok(()),
         };
@@ -77,7 +69,7 @@ impl Connection {
         let io = TokioIo::new(Socket::new(stream, Arc::clone(&self.activity), !is_http2));
         if is_http2 {
             if self.limits.streams_max == 0 {
-                return Err(ConnectionError::NoStreams);
+                return Err(NO_STREAMS.to_owned());
             }
             let connection = pin!(self.http2().serve_connection(io, answer));
             let shut_down = http2::Connection::graceful_shutdown;
@@ -158,7 +150,7 @@ impl Connection {
         shut_down: impl Fn(Pin<&mut C>),
         is_http2: bool,
         mut stopped: watch::Receiver<bool>,
-    ) -> Result<(), ConnectionError> {
+    ) -> Result<(), String> {
         let mut keep_alive = if is_http2 {
             self.limits.idle_deadline
         } else {
@@ -168,6 +160,7 @@ impl Connection {
         let (mut is_ending, mut is_half_closed) = (false, false);
         // Not reset by each request: when it fires, the activity knows when the last one was.
         let mut idle = pin!(sleep(keep_alive.min(CROWDED_KEEP_ALIVE)));
+        let http = |error: hyper::Error| format!("http: {error}");
         loop {
             tokio::select! {
                 // The stop first: a connection that is always ready would hide it.
@@ -176,7 +169,7 @@ impl Connection {
                     // A request that has arrived is read first: hyper closes a fresh connection at once.
                     let ended = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context)));
                     if let Poll::Ready(ended) = ended.await {
-                        return Ok(ended?);
+                        return ended.map_err(http);
                     }
                     is_ending = true;
                     // On HTTP/2, hyper ends the connection with the last answer.
@@ -201,10 +194,10 @@ impl Connection {
                             is_ending = true;
                             keep_alive = STOP_GRACE;
                         }
-                        None => return Err(ConnectionError::Idle),
+                        None => return Err(IDLE.to_owned()),
                     }
                 }
-                ended = &mut connection => return Ok(ended?),
+                ended = &mut connection => return ended.map_err(http),
                 // After the connection, which is what finds out.
                 () = self.half_closed(), if !is_half_closed => {
                     is_half_closed = true;

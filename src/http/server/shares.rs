@@ -26,14 +26,9 @@ struct Held {
     by_network: HashMap<Network, usize>,
 }
 
-/// Not enough permits are free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoPermit {
-    #[error("no permits are free")]
-    ForAnybody,
-    #[error("the network holds its whole share")]
-    ForNetwork,
-}
+// Why not enough permits are free.
+const NONE_LEFT: &str = "no permits are free";
+const WHOLE_SHARE_HELD: &str = "the network holds its whole share";
 
 impl Shares {
     /// A semaphore with `permits`, of which one network may hold an eighth, but at least one.
@@ -62,8 +57,8 @@ impl Shares {
     /// Takes one permit for `network`.
     ///
     /// # Errors
-    /// [`NoPermit`] when none is free.
-    pub(crate) fn take(self: &Arc<Self>, network: Network) -> Result<Share, NoPermit> {
+    /// When none is free.
+    pub(crate) fn take(self: &Arc<Self>, network: Network) -> Result<Share, &'static str> {
         let mut share = self.of(network);
         share.grow_to(1)?;
         Ok(share)
@@ -106,8 +101,8 @@ impl Share {
     /// Takes permits until it holds `permits`. Never releases any.
     ///
     /// # Errors
-    /// [`NoPermit`] when not enough are free. The share is unchanged then.
-    pub(crate) fn grow_to(&mut self, permits: usize) -> Result<(), NoPermit> {
+    /// When not enough are free. The share is unchanged then.
+    pub(crate) fn grow_to(&mut self, permits: usize) -> Result<(), &'static str> {
         let more = permits.saturating_sub(self.permits);
         if more == 0 {
             return Ok(());
@@ -117,10 +112,10 @@ impl Share {
         let of_network = of_network.unwrap_or(0).saturating_add(more);
         let of_all = held.permits.saturating_add(more);
         if of_network > self.shares.per_network {
-            return Err(NoPermit::ForNetwork);
+            return Err(WHOLE_SHARE_HELD);
         }
         if of_all > self.shares.permits {
-            return Err(NoPermit::ForAnybody);
+            return Err(NONE_LEFT);
         }
         held.permits = of_all;
         held.by_network.insert(self.network, of_network);
@@ -160,9 +155,9 @@ mod tests {
         let shares = Shares::new(800);
         let (mut one, mut two) = (shares.of(network(1)), shares.of(network(1)));
         assert_eq!(one.grow_to(60), Ok(()));
-        assert_eq!(two.grow_to(41), Err(NoPermit::ForNetwork));
+        assert_eq!(two.grow_to(41), Err(WHOLE_SHARE_HELD));
         assert_eq!(two.grow_to(40), Ok(()));
-        assert_eq!(one.grow_to(61), Err(NoPermit::ForNetwork));
+        assert_eq!(one.grow_to(61), Err(WHOLE_SHARE_HELD));
         assert_eq!(one.grow_to(60), Ok(()), "these are its own already");
         assert_eq!(shares.busiest(), Some((network(1), 100)));
         assert_eq!(
@@ -173,7 +168,7 @@ mod tests {
         assert_eq!(neighbour.grow_to(100), Ok(()));
         drop(one);
         assert_eq!(two.grow_to(100), Ok(()));
-        assert_eq!(two.grow_to(usize::MAX), Err(NoPermit::ForNetwork));
+        assert_eq!(two.grow_to(usize::MAX), Err(WHOLE_SHARE_HELD));
     }
 
     #[test]
@@ -184,7 +179,7 @@ mod tests {
             assert_eq!(share.grow_to(99), Ok(()));
         }
         let mut late = shares.of(network(9));
-        assert_eq!(late.grow_to(9), Err(NoPermit::ForAnybody));
+        assert_eq!(late.grow_to(9), Err(NONE_LEFT));
         assert_eq!(late.grow_to(8), Ok(()));
         held.pop();
         assert_eq!(late.grow_to(100), Ok(()));
@@ -197,7 +192,7 @@ mod tests {
         let home = shares.take(of("2001:db8:0:ff00::1"));
         assert!(home.is_ok());
         let its_other_64 = shares.take(of("2001:db8:0:ffff::1"));
-        assert_eq!(its_other_64.unwrap_err(), NoPermit::ForNetwork);
+        assert_eq!(its_other_64.unwrap_err(), WHOLE_SHARE_HELD);
         assert!(shares.take(of("2001:db8:0:fe00::1")).is_ok());
         let address = shares.take(of("192.0.2.1"));
         assert!(address.is_ok());

@@ -7,7 +7,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::StatusCode;
 use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HeaderValue};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -55,16 +54,6 @@ fn challenge(context: &RequestContext) -> Result<Reply, Problem> {
     Ok(reply)
 }
 
-/// A solution as ALTCHA's widget sends it.
-#[derive(Debug, Deserialize)]
-struct Payload {
-    algorithm: String,
-    challenge: String,
-    number: u64,
-    salt: String,
-    signature: String,
-}
-
 /// The check that a form did not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stopped {
@@ -108,15 +97,17 @@ pub(super) fn check(
     Ok(proof)
 }
 
+/// The proof in a solution as ALTCHA's widget sends it: JSON in base64.
 fn proof(altcha: &str, now: Timestamp, app: &App) -> Option<Proof> {
     let json = STANDARD.decode(altcha).ok()?;
-    let payload: Payload = serde_json::from_slice(&json).ok()?;
+    let payload: Value = serde_json::from_slice(&json).ok()?;
+    let text = |name| payload.get(name)?.as_str();
     let solution = Solution {
-        algorithm: &payload.algorithm,
-        challenge: &payload.challenge,
-        number: payload.number,
-        salt: &payload.salt,
-        signature: &payload.signature,
+        algorithm: text("algorithm")?,
+        challenge: text("challenge")?,
+        number: payload.get("number")?.as_u64()?,
+        salt: text("salt")?,
+        signature: text("signature")?,
     };
     solution.verify(now, &app.secrets.form)
 }
