@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use super::files::PRIVATE_FILE;
+use super::files::{PRIVATE_FILE, if_there};
 
 pub(super) const NAME: &str = "admin.sock";
 
@@ -26,10 +26,7 @@ impl AdminSocket {
     pub fn bind(data_dir: &Path) -> io::Result<Self> {
         let directory = File::open(data_dir)?;
         let (made, path) = (data_dir.join("admin.sock.new"), data_dir.join(NAME));
-        match fs::remove_file(&made) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
+        if_there(fs::remove_file(&made))?;
         let listener = UnixListener::bind(short(&directory, "admin.sock.new"))?;
         // Before it has its name, so that nobody else connects meanwhile.
         fs::set_permissions(&made, Permissions::from_mode(PRIVATE_FILE))?;

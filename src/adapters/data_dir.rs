@@ -14,7 +14,7 @@ use crate::ports::Entropy;
 use super::admin_socket;
 use super::counts;
 use super::files::{
-    Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, is_irregular, remove_for_good,
+    Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, if_there, is_irregular, remove_for_good,
     sync_parent, write_whole,
 };
 use super::ledger::record::{LEDGER, Ledger, Preview, preview};
@@ -288,10 +288,8 @@ impl NodeDir {
 pub fn sizes(path: &Path) -> io::Result<Vec<(String, u64)>> {
     let mut sizes = Vec::new();
     for entry in ENTRIES.iter().filter(|entry| entry.is_measured) {
-        match size(&path.join(entry.name)) {
-            Ok(bytes) => sizes.push((entry.name.to_owned(), bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+        if let Some(bytes) = if_there(size(&path.join(entry.name)))? {
+            sizes.push((entry.name.to_owned(), bytes));
         }
     }
     Ok(sizes)
@@ -305,11 +303,8 @@ fn size(path: &Path) -> io::Result<u64> {
     }
     let mut bytes = 0;
     for entry in fs::read_dir(path)? {
-        match size(&entry?.path()) {
-            // The service replaces files.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            found => bytes += found?,
-        }
+        // The service replaces files.
+        bytes += if_there(size(&entry?.path()))?.unwrap_or_default();
     }
     Ok(bytes)
 }
@@ -431,10 +426,9 @@ fn warn_if_exposed(path: &Path, warning: &str) {
 }
 
 fn read_secret(path: &Path) -> Result<Option<Secret>, OpenError> {
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(OpenError::io("read", path)(error)),
+    let metadata = if_there(fs::metadata(path)).map_err(OpenError::io("read", path))?;
+    let Some(metadata) = metadata else {
+        return Ok(None);
     };
     let mode = metadata.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {

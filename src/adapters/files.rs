@@ -181,12 +181,19 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_parent(path)
 }
 
+/// What was done with a file, or `None` if there is none.
+pub(crate) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
+    }
+}
+
 /// Removes a file durably, if it exists.
 pub(crate) fn remove_for_good(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Ok(()) => sync_parent(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
+    match if_there(fs::remove_file(path))? {
+        Some(()) => sync_parent(path),
+        None => Ok(()),
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::ports::Clock as _;
 
+use super::files::if_there;
 use super::ledger::record::LEDGER;
 use super::system::SystemClock;
 
@@ -32,18 +33,16 @@ pub struct Inspected {
 /// # Errors
 /// When it cannot be listed, or its ledger not be read, by this user.
 pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
-    let metadata = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        found => found?,
+    let Some(metadata) = if_there(fs::metadata(path))? else {
+        return Ok(None);
     };
     let owner = metadata.uid();
     let mut foreign = None;
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        let metadata = match entry.metadata() {
-            // The service replaces files.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            found => found?,
+        // The service replaces files.
+        let Some(metadata) = if_there(entry.metadata())? else {
+            continue;
         };
         // A file system of its own may have one, which is root's.
         let is_the_systems = entry.file_name() == "lost+found";
@@ -51,15 +50,14 @@ pub fn inspect(path: &Path) -> io::Result<Option<Inspected>> {
             foreign = Some(entry.path());
         }
     }
-    let behind_ledger_ms = match File::open(path.join(LEDGER)) {
-        Ok(ledger) => {
+    let behind_ledger_ms = match if_there(File::open(path.join(LEDGER)))? {
+        Some(ledger) => {
             let written = ledger.metadata()?.modified()?.duration_since(UNIX_EPOCH);
             let ms = written.unwrap_or_default().as_millis();
             let now_ms = u128::from(SystemClock.now().as_ms());
             Some(u64::try_from(ms.saturating_sub(now_ms)).unwrap_or(u64::MAX))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
+        None => None,
     };
     let disk = rustix::fs::statvfs(path)?;
     Ok(Some(Inspected {

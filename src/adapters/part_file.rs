@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt as _;
 
-use super::files::{PRIVATE_FILE, sync_parent};
+use super::files::{PRIVATE_FILE, if_there, sync_parent};
 
 /// A file that is written beside its place, as `FILE.part`, and takes it once it is complete. It is its
 /// owner's alone. Dropping it before removes it.
@@ -31,10 +31,7 @@ impl PartFile {
         let part = PathBuf::from(part);
         let at = |error| failed(&part, &error);
         // One that was left may have another mode.
-        match fs::remove_file(&part) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(error)),
-            Ok(()) | Err(_) => {}
-        }
+        if_there(fs::remove_file(&part)).map_err(at)?;
         let mut options = OpenOptions::new();
         let options = options.write(true).create_new(true).mode(PRIVATE_FILE);
         let file = options.open(&part).await.map_err(at)?;
@@ -112,8 +109,8 @@ fn failed(path: &Path, error: &io::Error) -> io::Error {
 pub async fn open(path: &Path) -> io::Result<(File, u64)> {
     let file = File::open(path).await?;
     let metadata = file.metadata().await?;
-    match metadata.is_dir() {
-        true => Err(io::ErrorKind::IsADirectory.into()),
-        false => Ok((file, metadata.len())),
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
     }
+    Ok((file, metadata.len()))
 }

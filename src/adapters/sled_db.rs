@@ -1,4 +1,4 @@
-//! What both users of sled share: its panics caught, its databases closed and removed.
+//! sled as the limiter uses it: its panics caught, its databases closed and removed.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::files::BUFFER_BYTES;
+use super::files::{BUFFER_BYTES, if_there};
 
 /// How long sled's threads may take to end.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,10 +34,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
         Ok(_file) => fs::remove_file(path),
         Err(error) => Err(error),
     };
-    removed.or_else(|error| match error.kind() == io::ErrorKind::NotFound {
-        true => Ok(()),
-        false => Err(error),
-    })
+    if_there(removed).map(drop)
 }
 
 /// Every file of the database in `directory`, sorted.

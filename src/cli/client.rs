@@ -11,7 +11,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
-use tokio::task::spawn_blocking;
 
 use crate::adapters::admin_socket;
 use crate::adapters::data_dir::refuse_foreign;
@@ -24,7 +23,7 @@ use crate::operator::socket::{
 };
 use crate::wiring::stores::{Stores, open_stopped};
 
-use super::outcome::CommandError;
+use super::outcome::{CommandError, blocking};
 use super::output::note;
 
 /// How much is read from the socket at a time.
@@ -122,9 +121,7 @@ impl Client {
             return Ok(());
         };
         drop(app);
-        let closed = spawn_blocking(move || stores.close()).await;
-        let closed = closed.map_err(|error| CommandError::Failed(error.to_string()))?;
-        closed.map_err(|error| CommandError::Failed(error.to_string()))
+        blocking(move || stores.close()).await
     }
 }
 

@@ -1,12 +1,10 @@
 //! Commands about the database that several nodes share: its tables, and the move of a data directory there.
 
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::json;
-use tokio::task::spawn_blocking;
 
 use crate::adapters::counts::FileCountStore;
 use crate::adapters::data_dir::DataDir;
@@ -21,9 +19,9 @@ use crate::ports::{
 };
 use crate::wiring::engines;
 
-use super::outcome::{CommandError, Done};
+use super::outcome::{CommandError, Done, blocking};
 use super::output::{Output, Progress, grouped, number, show, text};
-use super::signals::StopSignals;
+use super::signals::unless_interrupted;
 
 /// What one of two copies had revoked or erased meanwhile, the other would bring back.
 const NOT_EMPTY: &str = "the database holds contacts, keys or counts already: move needs an empty one. After a \
@@ -78,27 +76,18 @@ pub(super) async fn move_to_store(form: OutputForm, args: &Args) -> Result<Done,
     let copy = async {
         engines::migrate_store(&args.engines, &secret).await?;
         let store = engines::open_store(&args.engines, &secret, &metrics, Duration::ZERO).await?;
-        if store.totals().await.map_err(failed)? != Totals::default() {
+        if store.totals().await.map_err(CommandError::failed)? != Totals::default() {
             return Err(CommandError::Failed(NOT_EMPTY.to_owned()));
         }
         let copied = copy(&ledger, &counts, &store).await?;
-        let found = store.totals().await.map_err(failed)?;
+        let found = store.totals().await.map_err(CommandError::failed)?;
         Ok((copied, found))
     };
-    let interrupted = async {
-        StopSignals::new()?.next().await;
-        Err(CommandError::Interrupted)
-    };
-    let copied = tokio::select! {
-        copied = copy => copied,
-        interrupted = interrupted => interrupted,
-    };
-    // Leaves an index for the next start.
-    let closed = spawn_blocking(move || ledger.close()).await;
+    let copied = unless_interrupted(copy).await;
+    // Leaves the mark of a clean stop for the next start.
+    let closed = blocking(move || ledger.close()).await;
     let (copied, found) = copied?;
-    closed
-        .map_err(|error| CommandError::Failed(error.to_string()))?
-        .map_err(failed)?;
+    closed?;
     report(form, copied, found)
 }
 
@@ -127,8 +116,11 @@ async fn copy(
     let tombstones = tombstones.await?;
     let now = Hour::of(SystemClock.now());
     let hours = counts.list(now.minus(KEPT_HOURS), now.next()).await;
-    let hours = hours.map_err(failed)?;
-    store.copy_counts(&hours).await.map_err(failed)?;
+    let hours = hours.map_err(CommandError::failed)?;
+    store
+        .copy_counts(&hours)
+        .await
+        .map_err(CommandError::failed)?;
     Ok(Totals {
         contacts,
         keys,
@@ -144,16 +136,22 @@ async fn copy_pages<T>(
     progress: &Progress,
     copy: impl AsyncFn(Vec<T>) -> Result<(), StoreError>,
 ) -> Result<u64, CommandError> {
-    let mut pages = listed.map_err(failed)?;
+    let mut pages = listed.map_err(CommandError::failed)?;
     let (mut count, mut batch) = (0, Vec::new());
     loop {
-        let page = pages.next().await.transpose().map_err(failed)?;
+        let page = pages
+            .next()
+            .await
+            .transpose()
+            .map_err(CommandError::failed)?;
         let is_last = page.is_none();
         batch.extend(page.into_iter().flatten());
         if batch.len() >= BATCH_LEN || is_last && !batch.is_empty() {
             count += batch.len() as u64;
             progress.advance(batch.len());
-            copy(std::mem::take(&mut batch)).await.map_err(failed)?;
+            copy(std::mem::take(&mut batch))
+                .await
+                .map_err(CommandError::failed)?;
         }
         if is_last {
             return Ok(count);
@@ -190,8 +188,4 @@ fn report(form: OutputForm, copied: Totals, found: Totals) -> Result<Done, Comma
              the command again"
         ))),
     }
-}
-
-fn failed(error: impl Display) -> CommandError {
-    CommandError::Failed(error.to_string())
 }

@@ -40,7 +40,7 @@ use crate::config::{self, AdminCommand, Args, Command, LedgerCommand};
 use self::client::Client;
 pub use self::outcome::{CommandError, Done};
 pub use self::output::report;
-use self::signals::StopSignals;
+use self::signals::unless_interrupted;
 
 /// Runs a command. `args` name the data directory, if the command needs one.
 ///
@@ -121,14 +121,7 @@ async fn work_with(
     client: Client,
     work: impl AsyncFnOnce(&Client) -> Result<Done, CommandError>,
 ) -> Result<Done, CommandError> {
-    let interrupted = async {
-        StopSignals::new()?.next().await;
-        Err(CommandError::Interrupted)
-    };
-    let ended = tokio::select! {
-        ended = work(&client) => ended,
-        ended = interrupted => ended,
-    };
+    let ended = unless_interrupted(work(&client)).await;
     // After an error, too: the stores of a stopped service must be closed.
     let closed = client.close().await;
     let done = ended?;

@@ -1,6 +1,9 @@
 //! How a command ends.
 
+use std::fmt::Display;
 use std::io;
+
+use tokio::task::spawn_blocking;
 
 use crate::adapters::open_error::OpenError;
 use crate::wiring::StoresError;
@@ -51,7 +54,7 @@ impl From<StoresError> for CommandError {
     fn from(error: StoresError) -> Self {
         match error {
             StoresError::Flag(line) => Self::Input(line),
-            StoresError::Database(_) => Self::Failed(error.to_string()),
+            StoresError::Database(_) => Self::failed(error),
             StoresError::DataDir(error) => Self::Open(error),
             StoresError::Thread(error) => Self::Io(error),
         }
@@ -59,6 +62,11 @@ impl From<StoresError> for CommandError {
 }
 
 impl CommandError {
+    /// What was asked for was not done, because of `error`.
+    pub(super) fn failed(error: impl Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+
     /// The exit status.
     pub const fn status(&self) -> u8 {
         match self {
@@ -69,4 +77,13 @@ impl CommandError {
             Self::Interrupted => 130,
         }
     }
+}
+
+/// Runs work that blocks. A signal does not wait for it.
+pub(super) async fn blocking<T: Send + 'static, E: Display + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, CommandError> {
+    let done = spawn_blocking(work).await;
+    done.map_err(CommandError::failed)?
+        .map_err(CommandError::failed)
 }

@@ -221,7 +221,8 @@ impl AdminSide {
     }
 }
 
-/// Ready at the first SIGTERM or SIGINT, after the time in which load balancers are told; the second cancels `interrupt`.
+/// Ready at the first SIGTERM or SIGINT, after the time in which load balancers are told; the second cancels
+/// `interrupt`.
 fn stop_signal(
     interrupt: CancellationToken,
     metrics: Arc<Metrics>,

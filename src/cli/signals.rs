@@ -4,6 +4,8 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::outcome::CommandError;
+
 /// SIGTERM and SIGINT, from the moment that it is made.
 pub(super) struct StopSignals {
     terminations: Signal,
@@ -24,5 +26,19 @@ impl StopSignals {
             _ = self.terminations.recv() => {}
             _ = self.interruptions.recv() => {}
         }
+    }
+}
+
+/// Does `work` of a command, unless a signal ends it.
+pub(super) async fn unless_interrupted<T>(
+    work: impl Future<Output = Result<T, CommandError>>,
+) -> Result<T, CommandError> {
+    let interrupted = async {
+        StopSignals::new()?.next().await;
+        Err(CommandError::Interrupted)
+    };
+    tokio::select! {
+        ended = work => ended,
+        ended = interrupted => ended,
     }
 }

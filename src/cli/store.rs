@@ -1,20 +1,18 @@
 //! Commands about the data directory as a whole. Most of them work on its files, and do not ask the service.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use indicatif::HumanBytes;
-use serde_json::json;
-use tokio::task::spawn_blocking;
+use serde_json::{Value, json};
 
 use crate::adapters::backup::{self, Written};
 use crate::adapters::ledger::{repair_ledger, verify_ledger};
 use crate::adapters::part_file;
 use crate::config::OutputForm;
-use crate::operator::ledger::{COMPACT, CompactionReport};
+use crate::operator::ledger::COMPACT;
 
-use super::client::Client;
-use super::outcome::{CommandError, Done};
+use super::client::{Client, member};
+use super::outcome::{CommandError, Done, blocking};
 use super::output::{Progress, grouped, show};
 
 /// Backs `data_dir` up.
@@ -105,24 +103,16 @@ pub(super) async fn repair(form: OutputForm, data_dir: &Path) -> Result<Done, Co
 /// Has the ledger compacted.
 pub(super) async fn compact(form: OutputForm, client: &Client) -> Result<Done, CommandError> {
     let progress = Progress::of_time("Compacting the ledger");
-    let report: CompactionReport = client.one(&COMPACT, json!({})).await?;
+    let report: Value = client.one(&COMPACT, json!({})).await?;
     drop(progress);
+    let number = |name| member(&report, name).map(|it| it.as_u64().unwrap_or_default());
     let change = |before: String, after: String| format!("{before} before, {after} now");
     let size = |bytes| HumanBytes(bytes).to_string();
     let entries = change(
-        grouped(report.entries_before),
-        grouped(report.entries_after),
+        grouped(number("entries_before")?),
+        grouped(number("entries_after")?),
     );
-    let bytes = change(size(report.bytes_before), size(report.bytes_after));
+    let bytes = change(size(number("bytes_before")?), size(number("bytes_after")?));
     let fields = [("Entries", entries), ("Size", bytes)];
     show(form, &report, |output| output.fields(&fields))
-}
-
-/// Runs work that blocks. A signal does not wait for it.
-async fn blocking<T: Send + 'static, E: Display + Send + 'static>(
-    work: impl FnOnce() -> Result<T, E> + Send + 'static,
-) -> Result<T, CommandError> {
-    let done = spawn_blocking(work).await;
-    let done = done.map_err(|error| CommandError::Failed(error.to_string()))?;
-    done.map_err(|error| CommandError::Failed(error.to_string()))
 }

@@ -1,19 +1,12 @@
 //! Links to the admin page.
 
-use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 
 pub static LINK: Operation = Operation::new("admin link", |request| Box::pin(link(request)));
 
-#[derive(Debug, Serialize, Deserialize)]
-pub struct LinkRow {
-    /// A secret until it is used.
-    pub url: String,
-    /// In RFC 3339.
-    pub expires_at: String,
-}
-
+/// Answers a `url`, which is a secret until it is used, and when it `expires_at`, in RFC 3339.
 async fn link(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let sessions = request.sessions.ok_or_else(|| {
         OperatorError::NotFound(
@@ -23,8 +16,5 @@ async fn link(request: OperatorRequest) -> Result<Answer, OperatorError> {
         )
     })?;
     let (url, expires_at) = sessions.new_link(request.app.clock.now())?;
-    Answer::one(&LinkRow {
-        url,
-        expires_at: expires_at.to_rfc3339(),
-    })
+    Answer::one(&json!({"url": url, "expires_at": expires_at.to_rfc3339()}))
 }

@@ -17,9 +17,13 @@ use crate::adapters::threads::run_within;
 use crate::app::App;
 use crate::config::{Args, EngineArgs};
 use crate::domain::policy::{Policies, PolicyName, Quota};
+use crate::domain::secret::SecretKeys;
 use crate::domain::settings::Settings;
 use crate::metrics::Metrics;
-use crate::ports::{Clock as _, ContactStore, RateLimiter, StoreError};
+use crate::ports::{
+    Clock as _, ContactStore, CountStore, KeyIssuer, RateLimiter, RevocationList, StoreError,
+    StoreMaintenance,
+};
 
 use super::{StoresError, engines};
 
@@ -92,23 +96,17 @@ impl Stores {
         };
         let ledger = Arc::new(LedgerStore::open_with(data_dir, &tuning)?);
         self.ledger = Some(Arc::clone(&ledger));
-        let contacts: Arc<dyn ContactStore> = ledger.clone();
-        Ok(App {
-            sign_ups: Arc::new(Arc::clone(&contacts)),
-            contacts,
-            keys: ledger.clone(),
-            revocations: ledger.clone(),
-            maintenance: ledger,
-            model: Arc::new(PassageModelClient::new(&[], &[])),
-            model_fallback: None,
+        let counts = Arc::new(FileCountStore::open(&data_dir.counts()));
+        let (credentials, secrets) = (ledger.clone(), data_dir.secret().keys());
+        Ok(of_commands(
+            ledger,
+            credentials,
+            counts,
             limiter,
-            counts: Arc::new(FileCountStore::open(&data_dir.counts())),
-            clock: Arc::new(SystemClock),
-            entropy: Arc::new(SystemEntropy),
-            secrets: data_dir.secret().keys(),
+            secrets,
             settings,
             metrics,
-        })
+        ))
     }
 
     /// Opens the stores that several nodes share. The node's own directory has the windows, unless these are
@@ -126,30 +124,8 @@ impl Stores {
         // A command makes none.
         let dir = dir.filter(|dir| is_service || dir.exists());
         self.node_dir = dir.map(NodeDir::open).transpose()?;
-        let limiter: Arc<dyn RateLimiter> = match (&args.limits, &self.node_dir) {
-            (Some(_url), _) => {
-                let engine = engines::open_limits(args).await?;
-                match windows {
-                    // It decides alone while the engine is away. A command fails.
-                    WindowsFor::Service => {
-                        let (nodes, clock) = (args.nodes.unwrap_or(1), Arc::new(SystemClock));
-                        let (policies, metrics) = (&settings.policies, Arc::clone(&metrics));
-                        GuardedRateLimiter::new(engine, nodes, policies, metrics, clock)?
-                    }
-                    WindowsFor::Command | WindowsFor::Nobody => engine,
-                }
-            }
-            (None, Some(node_dir)) => {
-                let path = node_dir.windows();
-                self.open_limiter(&path, windows, &settings.policies)?
-            }
-            (None, None) => match windows {
-                WindowsFor::Nobody => no_windows(),
-                WindowsFor::Service | WindowsFor::Command => {
-                    return Err(StoresError::Flag(NO_LIMITS.to_owned()));
-                }
-            },
-        };
+        let limiter = self.shared_limiter(args, windows, &settings.policies, &metrics);
+        let limiter = limiter.await?;
         let patience = if is_service {
             engines::START_PATIENCE
         } else {
@@ -158,24 +134,43 @@ impl Stores {
         let store = engines::open_store(args, &secret, &metrics, patience).await?;
         let (clock, fresh) = (Arc::new(SystemClock), args.credential_cache);
         let cached = CredentialCache::new(store.clone(), store.clone(), clock, fresh);
-        let cached = Arc::new(cached);
-        let contacts: Arc<dyn ContactStore> = store.clone();
-        Ok(App {
-            sign_ups: Arc::new(Arc::clone(&contacts)),
-            contacts,
-            keys: cached.clone(),
-            revocations: cached,
-            maintenance: store.clone(),
-            model: Arc::new(PassageModelClient::new(&[], &[])),
-            model_fallback: None,
+        let (counts, secrets) = (store.clone(), secret.keys());
+        Ok(of_commands(
+            store,
+            Arc::new(cached),
+            counts,
             limiter,
-            counts: store,
-            clock: Arc::new(SystemClock),
-            entropy: Arc::new(SystemEntropy),
-            secrets: secret.keys(),
+            secrets,
             settings,
             metrics,
-        })
+        ))
+    }
+
+    /// The limiter that the nodes share, or that of the one node.
+    async fn shared_limiter(
+        &mut self,
+        args: &EngineArgs,
+        windows: WindowsFor,
+        policies: &Policies,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Arc<dyn RateLimiter>, StoresError> {
+        if args.limits.is_some() {
+            let engine = engines::open_limits(args).await?;
+            if windows != WindowsFor::Service {
+                // A command fails while the engine is away; the service decides alone then.
+                return Ok(engine);
+            }
+            let (nodes, clock) = (args.nodes.unwrap_or(1), Arc::new(SystemClock));
+            let metrics = Arc::clone(metrics);
+            return Ok(GuardedRateLimiter::new(
+                engine, nodes, policies, metrics, clock,
+            )?);
+        }
+        match self.node_dir.as_ref().map(NodeDir::windows) {
+            Some(path) => Ok(self.open_limiter(&path, windows, policies)?),
+            None if windows == WindowsFor::Nobody => Ok(no_windows()),
+            None => Err(StoresError::Flag(NO_LIMITS.to_owned())),
+        }
     }
 
     fn open_limiter(
@@ -248,6 +243,35 @@ pub async fn open_stopped(args: &Args, with_windows: bool) -> Result<(App, Store
     let settings = args.settings(args.listen);
     let app = stores.open(args, windows, settings, metrics).await?;
     Ok((app, stores))
+}
+
+/// The application of commands: sign-ups are kept in `store` as contacts, and no model answers.
+fn of_commands(
+    store: Arc<impl ContactStore + StoreMaintenance + 'static>,
+    credentials: Arc<impl KeyIssuer + RevocationList + 'static>,
+    counts: Arc<dyn CountStore>,
+    limiter: Arc<dyn RateLimiter>,
+    secrets: SecretKeys,
+    settings: Settings,
+    metrics: Arc<Metrics>,
+) -> App {
+    let contacts: Arc<dyn ContactStore> = store.clone();
+    App {
+        sign_ups: Arc::new(Arc::clone(&contacts)),
+        contacts,
+        keys: credentials.clone(),
+        revocations: credentials,
+        maintenance: store,
+        model: Arc::new(PassageModelClient::new(&[], &[])),
+        model_fallback: None,
+        limiter,
+        counts,
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+        secrets,
+        settings,
+        metrics,
+    }
 }
 
 /// The limiter of commands that ask it nothing.

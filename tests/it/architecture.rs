@@ -23,9 +23,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ),
     (
         "operator",
-        &[
-            "domain", "ports", "usecases", "app", "site", "metrics", "operator",
-        ],
+        &["domain", "ports", "usecases", "app", "metrics", "operator"],
     ),
     (
         "wiring",

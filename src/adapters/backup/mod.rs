@@ -7,7 +7,7 @@
 //! | `counts.jsonl` | the hourly counts |
 //! | `SHA256SUMS` | the digests of the others, for `sha256sum -c` |
 //!
-//! The index and the limiter's windows are not in it: the first is made from the ledger, the others are
+//! The mark and the limiter's windows are not in it: the first goes with the ledger that runs, the others are
 //! worth nothing later. `write` takes a consistent copy while a service runs, because the ledger only grows.
 
 mod error;

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
 use crate::adapters::data_dir::{SECRET, backup_entries};
-use crate::adapters::files::{PRIVATE_FILE, is_irregular, sync_parent};
+use crate::adapters::files::{PRIVATE_FILE, if_there, is_irregular, sync_parent};
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
 use crate::adapters::ledger::refusal;
 
@@ -91,12 +91,7 @@ pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
         return Err(BackupError::io("write", target)(error));
     }
     // One that is there may be open to others, or be a link.
-    match fs::remove_file(&beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(BackupError::io("replace", &beside)(error));
-        }
-        Ok(()) | Err(_) => {}
-    }
+    if_there(fs::remove_file(&beside)).map_err(BackupError::io("replace", &beside))?;
     let mut options = File::options();
     options.write(true).create_new(true);
     let file = options.mode(PRIVATE_FILE).open(&beside);

@@ -11,9 +11,9 @@
 //!
 //! All live windows are in memory from the start, so no request waits for the store, and its
 //! failures change no decision: while nothing can be stored, windows are in memory only. A killed
-//! process loses the decisions that were not written yet: those of the last 100 ms, or those since the
-//! store began to be written anew (half a second for 400,000 windows), as it is after a start that
-//! follows a kill, or when it has grown. A closed limiter loses none.
+//! process loses the decisions that were not written yet, which are those of the last 100 ms. While the
+//! store is written anew, they are those since that began: half a second for 400,000 windows. It is written
+//! anew after a start that follows a kill, and when it has grown. A closed limiter loses none.
 
 mod guarded;
 mod persistence;
@@ -35,6 +35,7 @@ use async_trait::async_trait;
 use tokio::task::yield_now;
 
 use crate::domain::decision::Decision;
+use crate::domain::macros::hidden;
 use crate::domain::policy::{Policies, PolicyName, Quota};
 use crate::domain::time::Timestamp;
 use crate::ports::{
@@ -233,10 +234,4 @@ impl Drop for SledRateLimiter {
     }
 }
 
-impl std::fmt::Debug for SledRateLimiter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SledRateLimiter")
-            .field("windows", &self.table.count())
-            .finish_non_exhaustive()
-    }
-}
+hidden!(SledRateLimiter);
