@@ -18,8 +18,8 @@ use crate::usecases::subscribe::Newsletter;
 /// What the service is made of. Built once, by `main` or by a test.
 pub struct App {
     pub contacts: Arc<dyn ContactStore>,
-    /// The contacts, or the newsletter's provider.
-    pub sign_ups: Arc<dyn SignUps>,
+    /// The newsletter's provider, which takes sign-ups in place of the contacts; `None` if they are kept.
+    pub provider: Option<Arc<dyn SignUps>>,
     /// The API keys.
     pub keys: Arc<dyn KeyIssuer>,
     /// The revoked registrations of agents.
@@ -68,7 +68,8 @@ impl App {
     /// What sign-ups work with.
     pub fn newsletter(&self) -> Newsletter<'_> {
         Newsletter {
-            sign_ups: &*self.sign_ups,
+            contacts: &*self.contacts,
+            provider: self.provider.as_deref(),
             reveal: self.settings.reveal_existing,
             origin_key: &self.secrets.origin,
         }

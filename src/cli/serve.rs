@@ -105,7 +105,7 @@ pub async fn serve_until_stopped(
         opened => opened?,
     };
     let app = Arc::new(App {
-        sign_ups: provider.unwrap_or_else(|| Arc::clone(&app.sign_ups)),
+        provider,
         model,
         model_fallback: wiring::model_fallback(args, &site),
         ..app

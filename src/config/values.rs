@@ -201,10 +201,7 @@ pub(super) fn limit(text: &str) -> Result<(PolicyName, Option<Quota>), String> {
     if quota == "off" {
         return Ok((policy, None));
     }
-    match quota.parse() {
-        Ok(quota) => Ok((policy, Some(quota))),
-        Err(error) => Err(error.to_string()),
-    }
+    Ok((policy, Some(quota.parse()?)))
 }
 
 pub(super) fn policy(name: &str) -> Result<PolicyName, String> {

@@ -30,7 +30,7 @@ pub use rate_limiter::{
     WindowSet,
 };
 pub use revocation_list::RevocationList;
-pub use sign_ups::{NotifyError, SignUpError, SignUps, Taken};
+pub use sign_ups::{NotifyError, SignUps};
 pub use store_maintenance::{Compaction, StoreMaintenance};
 
 /// What a store lists, some thousand at most at a time, so that nobody needs to hold all of it. After an

@@ -66,6 +66,7 @@ pub use image::SiteImage;
 use openapi::Description;
 use page::Page;
 use page_writer::PageWriter;
+use reference::Group;
 use site_file::FileRole;
 pub use site_file::SiteFile;
 use skill::Skill;
@@ -109,6 +110,30 @@ impl ProblemPage {
             &values,
         )
     }
+}
+
+/// The service's own pages, and what the assistant may quote of them; of those that the operator `replaced`, all.
+fn service_pages(
+    templates: &Templates,
+    contents: &Value,
+    groups: &[Group],
+    replaced: &[&str],
+    base_url: &str,
+) -> Result<(Vec<Document>, Vec<Passage>), SiteError> {
+    let (mut documents, mut passages) = (Vec::new(), Vec::new());
+    for row in catalog::PAGES {
+        let page = Page::read(templates, row.path, row.template, row.languages, contents)?;
+        documents.extend(page.documents(templates, row, contents)?);
+        if row.is_searched {
+            let sections = page.passages(base_url, false);
+            documents.push(search::document(base_url, &sections, groups));
+        }
+        let is_replaced = replaced.contains(&row.template);
+        if row.is_quoted || is_replaced {
+            passages.extend(page.passages(base_url, is_replaced));
+        }
+    }
+    Ok((documents, passages))
 }
 
 impl Site {
@@ -159,19 +184,8 @@ impl Site {
 
         let base_url = &facts.settings.base_url;
         let mut documents = vec![skill.document()];
-        let mut passages = Vec::new();
-        for row in catalog::PAGES {
-            let page = Page::read(&templates, row.path, row.template, row.languages, &contents)?;
-            documents.extend(page.documents(&templates, row, &contents)?);
-            if row.is_searched {
-                let sections = page.passages(base_url, false);
-                documents.push(search::document(base_url, &sections, &groups));
-            }
-            let is_replaced = replaced.contains(&row.template);
-            if row.is_quoted || is_replaced {
-                passages.extend(page.passages(base_url, is_replaced));
-            }
-        }
+        let (pages, passages) = service_pages(&templates, &contents, &groups, &replaced, base_url)?;
+        documents.extend(pages);
         let own_passages = own_pages
             .iter()
             .flat_map(|page| page.passages(base_url, true));

@@ -7,14 +7,15 @@ use crate::domain::email::EmailAddress;
 use crate::domain::policy::PolicyName;
 use crate::domain::secret::MacKey;
 use crate::domain::time::Timestamp;
-use crate::metrics::Metrics;
-use crate::ports::{NotifyError, SignUpError, SignUps, StoreError, Taken};
+use crate::ports::{ContactStore, NotifyError, SignUps, StoreError};
 
 use super::meter::{ChargeError, Meter};
 
 #[derive(Clone, Copy)]
 pub struct Newsletter<'a> {
-    pub sign_ups: &'a dyn SignUps,
+    pub contacts: &'a dyn ContactStore,
+    /// Takes the sign-ups instead, if there is one.
+    pub provider: Option<&'a dyn SignUps>,
     /// Which clients learn that an address was signed up before.
     pub reveal: RevealExisting,
     /// Hashes the origin of a sign-up.
@@ -75,40 +76,41 @@ pub async fn subscribe(
         origin: origin(newsletter.origin_key, client),
         at: now,
     };
-    let taken = newsletter.sign_ups.take(sign_up).await;
-    record(meter.metrics, &taken);
-    match taken {
-        Ok(taken) => Ok(Subscribed {
-            outcome: match taken {
-                Taken::Kept(subscription) => Outcome::Kept {
-                    already_exists: reveal(newsletter.reveal, client, subscription),
-                },
-                Taken::PassedOn => Outcome::PassedOn,
-            },
-            decision: admission.decision,
-        }),
-        Err(SignUpError::NotKept(error)) => {
-            let decision = meter.refund_all(admission).await;
-            Err(SubscribeError::Store(decision, error))
-        }
-        Err(SignUpError::NotPassedOn(error)) => {
+    let metrics = meter.metrics;
+    let outcome = if let Some(provider) = newsletter.provider {
+        let taken = provider.take(sign_up).await;
+        let counter = match &taken {
+            Ok(()) => &metrics.webhook.delivered,
+            Err(NotifyError::Failed(_)) => &metrics.webhook.failed,
+            Err(NotifyError::Overloaded) => &metrics.webhook.overloaded,
+        };
+        counter.increase();
+        if let Err(error) = taken {
             let decision = meter.refund(admission).await;
-            Err(SubscribeError::Provider(decision, error))
+            return Err(SubscribeError::Provider(decision, error));
         }
-    }
-}
-
-fn record(metrics: &Metrics, taken: &Result<Taken, SignUpError>) {
-    let webhook = &metrics.webhook;
-    let counter = match taken {
-        Ok(Taken::Kept(Subscription::Created)) => &metrics.sign_ups,
-        Ok(Taken::Kept(Subscription::Renewed { .. })) => &metrics.renewals,
-        Ok(Taken::PassedOn) => &webhook.delivered,
-        Err(SignUpError::NotPassedOn(NotifyError::Failed(_))) => &webhook.failed,
-        Err(SignUpError::NotPassedOn(NotifyError::Overloaded)) => &webhook.overloaded,
-        Err(SignUpError::NotKept(_)) => return,
+        Outcome::PassedOn
+    } else {
+        let subscription = match newsletter.contacts.keep(sign_up).await {
+            Ok(subscription) => subscription,
+            Err(error) => {
+                let decision = meter.refund_all(admission).await;
+                return Err(SubscribeError::Store(decision, error));
+            }
+        };
+        let counter = match subscription {
+            Subscription::Created => &metrics.sign_ups,
+            Subscription::Renewed { .. } => &metrics.renewals,
+        };
+        counter.increase();
+        Outcome::Kept {
+            already_exists: reveal(newsletter.reveal, client, subscription),
+        }
     };
-    counter.increase();
+    Ok(Subscribed {
+        outcome,
+        decision: admission.decision,
+    })
 }
 
 fn origin(key: &MacKey, client: &Client) -> Origin {

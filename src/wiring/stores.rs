@@ -255,10 +255,9 @@ fn of_commands(
     settings: Settings,
     metrics: Arc<Metrics>,
 ) -> App {
-    let contacts: Arc<dyn ContactStore> = store.clone();
     App {
-        sign_ups: Arc::new(Arc::clone(&contacts)),
-        contacts,
+        contacts: store.clone(),
+        provider: None,
         keys: credentials.clone(),
         revocations: credentials,
         maintenance: store,

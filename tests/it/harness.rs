@@ -24,9 +24,7 @@ use landing_api::http::endpoints::{self, ENDPOINTS};
 use landing_api::http::request::client_ip::TrustedProxies;
 use landing_api::http::service::LandingService;
 use landing_api::metrics::Metrics;
-use landing_api::ports::{
-    AnswerSink, Clock, ContactStore, ModelClient, ModelError, RateLimiter, SignUps,
-};
+use landing_api::ports::{AnswerSink, Clock, ModelClient, ModelError, RateLimiter, SignUps};
 use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
 use serde_json::Value;
 
@@ -118,9 +116,7 @@ impl Setup {
         let metrics = Arc::new(Metrics::new(endpoints::names()));
         let app = Arc::new(App {
             contacts: contacts.clone(),
-            sign_ups: self
-                .provider
-                .unwrap_or_else(|| Arc::new(contacts.clone() as Arc<dyn ContactStore>)),
+            provider: self.provider,
             keys: keys.clone(),
             revocations: revocations.clone(),
             maintenance: Arc::new(MemoryStoreMaintenance),

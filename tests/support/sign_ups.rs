@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use landing_api::domain::contact::SignUp;
-use landing_api::ports::{NotifyError, SignUpError, SignUps, StoreError, Taken};
+use landing_api::ports::{NotifyError, SignUps};
 
 use super::lock;
 
@@ -29,15 +29,11 @@ impl ScriptedSignUps {
 
 #[async_trait]
 impl SignUps for ScriptedSignUps {
-    async fn take(&self, sign_up: SignUp) -> Result<Taken, SignUpError> {
+    async fn take(&self, sign_up: SignUp) -> Result<(), NotifyError> {
         if let Some(failure) = lock(&self.failure).clone() {
-            return Err(failure.into());
+            return Err(failure);
         }
         lock(&self.taken).push(sign_up);
-        Ok(Taken::PassedOn)
-    }
-
-    fn check(&self) -> Result<(), StoreError> {
         Ok(())
     }
 }

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::contact::SignUp;
-use crate::ports::{Entropy, NotifyError, SignUpError, SignUps, StoreError, Taken};
+use crate::ports::{Entropy, NotifyError, SignUps};
 
 use super::outbound::{self, HttpClient, PRODUCT, Roots, error_chain};
 use signature::WebhookSecret;
@@ -150,12 +150,7 @@ fn failed(why: &dyn Display) -> NotifyError {
 
 #[async_trait]
 impl SignUps for WebhookNotifier {
-    async fn take(&self, sign_up: SignUp) -> Result<Taken, SignUpError> {
-        self.notify(&sign_up).await?;
-        Ok(Taken::PassedOn)
-    }
-
-    fn check(&self) -> Result<(), StoreError> {
-        Ok(())
+    async fn take(&self, sign_up: SignUp) -> Result<(), NotifyError> {
+        self.notify(&sign_up).await
     }
 }

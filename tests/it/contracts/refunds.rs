@@ -61,9 +61,14 @@ impl Desk {
         }
     }
 
-    fn newsletter<'a>(&'a self, sign_ups: &'a dyn SignUps) -> Newsletter<'a> {
+    fn newsletter<'a>(
+        &'a self,
+        contacts: &'a dyn ContactStore,
+        provider: Option<&'a dyn SignUps>,
+    ) -> Newsletter<'a> {
         Newsletter {
-            sign_ups,
+            contacts,
+            provider,
             reveal: RevealExisting::SameClient,
             origin_key: &self.key,
         }
@@ -112,7 +117,7 @@ impl Desk {
         provider.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
         let meter = self.meter(limiter);
         subscribe(
-            self.newsletter(&provider),
+            self.newsletter(&MemoryContactStore::default(), Some(&provider)),
             meter,
             START,
             &client(host),
@@ -295,7 +300,6 @@ async fn a_store_that_fails_costs_nobody_anything() {
         let desk = Desk::new();
         let contacts = MemoryContactStore::default();
         contacts.fail_with(Some(full()));
-        let contacts: Arc<dyn ContactStore> = Arc::new(contacts);
         let keys = MemoryKeyIssuer::default();
         keys.fail_with(Some(full()));
         for _ in 0..3 * LIMIT {
@@ -303,7 +307,7 @@ async fn a_store_that_fails_costs_nobody_anything() {
             desk.clock.advance_ms(1000);
             let (meter, client) = (desk.meter(&**limiter), client(1));
             let signed_up = subscribe(
-                desk.newsletter(&contacts),
+                desk.newsletter(&contacts, None),
                 meter,
                 START,
                 &client,
@@ -347,9 +351,8 @@ async fn a_refund_that_fails_hides_neither_the_error_nor_the_answer_of_the_fallb
     let (contacts, keys) = (MemoryContactStore::default(), MemoryKeyIssuer::default());
     contacts.fail_with(Some(full()));
     keys.fail_with(Some(full()));
-    let contacts: Arc<dyn ContactStore> = Arc::new(contacts);
     let (meter, client) = (desk.meter(&limiter), client(2));
-    let newsletter = desk.newsletter(&contacts);
+    let newsletter = desk.newsletter(&contacts, None);
     let signed_up = subscribe(newsletter, meter, START, &client, address("ada")).await;
     assert!(matches!(signed_up, Err(SubscribeError::Store(_, error)) if error == full()));
     let issued = issue_key(&keys, &desk.entropy, meter, START, &client, 1000, None).await;
