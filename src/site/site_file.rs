@@ -94,15 +94,7 @@ impl SiteFile {
             )),
         }
     }
-}
 
-/// Whether the page made from `template` comes in more than one language.
-fn is_translated(template: &str) -> bool {
-    let mut pages = catalog::PAGES.iter().filter(|row| row.languages.len() > 1);
-    pages.any(|row| row.template == template)
-}
-
-impl SiteFile {
     /// Checks that `page`, which the file translates, is among `files`.
     ///
     /// # Errors
@@ -114,6 +106,12 @@ impl SiteFile {
         let why = format!("is a translation of {page}, which is not there");
         Err(SiteError::new(&self.name, why))
     }
+}
+
+/// Whether the page made from `template` comes in more than one language.
+fn is_translated(template: &str) -> bool {
+    let mut pages = catalog::PAGES.iter().filter(|row| row.languages.len() > 1);
+    pages.any(|row| row.template == template)
 }
 
 /// The file of the page that `name` is a text of, and its language if the name tells one: `about.md` and

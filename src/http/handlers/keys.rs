@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use hyper::body::Bytes;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::domain::policy::PolicyName;
 use crate::domain::text::Label;
@@ -44,25 +44,10 @@ struct CreateKeyResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rate_limit: Option<RateLimit>,
+    rate_limit: Option<Value>,
     expires_at: String,
     documentation: &'a str,
     note: &'a str,
-}
-
-#[derive(Serialize)]
-struct RateLimit {
-    limit: u32,
-    window_seconds: u64,
-}
-
-#[derive(Serialize)]
-struct KeysDescribeResponse<'a> {
-    endpoint: String,
-    tier: &'a str,
-    authentication: &'a str,
-    body: serde_json::Value,
-    documentation: &'a str,
 }
 
 async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
@@ -84,10 +69,8 @@ async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
         api_key: issued.key.expose(),
         tier: TIER,
         label: issued.record.label.as_ref().map(Label::as_str),
-        rate_limit: quota.map(|quota| RateLimit {
-            limit: quota.count(),
-            window_seconds: quota.window_s(),
-        }),
+        rate_limit: quota
+            .map(|quota| json!({"limit": quota.count(), "window_seconds": quota.window_s()})),
         expires_at: issued.record.expires_at.to_rfc3339(),
         documentation: &context.state.urls.documentation,
         note: "Keep this key: it is shown only now. Send it as Authorization: Bearer or as \
@@ -96,14 +79,15 @@ async fn issue(context: RequestContext, body: Bytes) -> Result<Reply, Problem> {
     Ok(Reply::json(StatusCode::CREATED, &response)?.with_decision(issued.decision))
 }
 
+/// Answers a `KeysDescribeResponse`.
 fn describe(context: &RequestContext) -> Result<Reply, Problem> {
     let settings = &context.app().settings;
-    let response = KeysDescribeResponse {
-        endpoint: format!("POST {}/api/v1/keys", settings.base_url),
-        tier: TIER,
-        authentication: "none: minting a key needs no credential; present the key as \
-                         Authorization: Bearer or as X-API-Key",
-        body: json!({
+    let response = json!({
+        "endpoint": format!("POST {}/api/v1/keys", settings.base_url),
+        "tier": TIER,
+        "authentication": "none: minting a key needs no credential; present the key as \
+                           Authorization: Bearer or as X-API-Key",
+        "body": {
             "label": {
                 "type": "string",
                 "required": false,
@@ -111,9 +95,9 @@ fn describe(context: &RequestContext) -> Result<Reply, Problem> {
                 "maxLength": Label::LENGTH_MAX,
                 "description": "label of the agent or integration",
             }
-        }),
-        documentation: &context.state.urls.documentation,
-    };
+        },
+        "documentation": &context.state.urls.documentation,
+    });
     Reply::json(StatusCode::OK, &response)
 }
 
