@@ -60,7 +60,7 @@ async fn with(contacts: u64) {
     row(
         &format!("disk with {number} contacts: ledger, all else"),
         &format!("{:.1}, {:.1} MiB", mib(size), mib(all - size)),
-        "40 bytes a contact of the index",
+        "nothing but the ledger",
     );
     let server = start(path, &format!("start with {number} after a clean stop")).await;
     let sqlite = sqlite::start(of_sqlite.path());

@@ -16,6 +16,9 @@ pub(crate) const PRIVATE_DIRECTORY: u32 = 0o700;
 /// How much is read or written at a time.
 pub(crate) const BUFFER_BYTES: usize = 64 * 1024;
 
+/// How much of a large file is synced at a time, in bytes: sign-ups wait for the disk meanwhile.
+pub(crate) const UNSYNCED_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
 /// Whether there was no space: on the disk, or under a quota or a limit on file size.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};

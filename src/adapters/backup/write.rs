@@ -10,7 +10,9 @@ use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
 use crate::adapters::data_dir::{SECRET, backup_entries};
-use crate::adapters::files::{PRIVATE_FILE, if_there, is_irregular, sync_parent};
+use crate::adapters::files::{
+    PRIVATE_FILE, UNSYNCED_BYTES_MAX, if_there, is_irregular, sync_parent,
+};
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
 use crate::adapters::ledger::refusal;
 
@@ -95,8 +97,10 @@ pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
     let mut options = File::options();
     options.write(true).create_new(true);
     let file = options.mode(PRIVATE_FILE).open(&beside);
-    let mut file = file.map_err(BackupError::io("create", &beside))?;
-    let written = write(path, &mut file).and_then(|written| {
+    let file = file.map_err(BackupError::io("create", &beside))?;
+    let mut synced = SyncedFile { file, unsynced: 0 };
+    let written = write(path, &mut synced).and_then(|written| {
+        let file = &synced.file;
         file.sync_all()
             .and_then(|()| fs::rename(&beside, target))
             .and_then(|()| sync_parent(target))
@@ -107,6 +111,29 @@ pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// A large file that is synced as it grows.
+struct SyncedFile {
+    file: File,
+    /// In bytes.
+    unsynced: u64,
+}
+
+impl Write for SyncedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.unsynced > UNSYNCED_BYTES_MAX {
+            self.file.sync_data()?;
+            self.unsynced = 0;
+        }
+        let taken = self.file.write(bytes)?;
+        self.unsynced += taken as u64;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Opens the ledger in the data directory at `path` and verifies it.

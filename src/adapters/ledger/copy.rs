@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::adapters::files::{Files, parent};
+use crate::adapters::files::{Files, UNSYNCED_BYTES_MAX, parent};
 use crate::domain::time::Timestamp;
 
 use super::generation::Generation;
@@ -28,9 +28,6 @@ const RETENTION_MS: u64 = 400 * 86_400_000;
 
 /// How many bytes the running generation may be ahead when its writer does the rest.
 const TAIL_BYTES_MAX: u64 = 64 * 1024;
-
-/// How many bytes are synced at a time, so that a stop waits for no more than that.
-const UNSYNCED_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// What a generation is made of.
 pub(super) struct CopyPlan {

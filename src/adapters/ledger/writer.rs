@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::thread;
 use std::vec::IntoIter;
 
 use tokio::time::Instant;
@@ -251,8 +252,14 @@ impl LedgerWriter {
             return Err(io::Error::from(io::ErrorKind::Interrupted).into());
         }
         let (ledger, generation) = copy.publish(|| self.ledger.check_place())?;
-        self.ledger = ledger;
+        let before = (
+            std::mem::replace(&mut self.ledger, ledger),
+            self.shared.generation(),
+        );
         self.shared.set_generation(Arc::new(generation));
+        // To free a large file takes a while. Without a thread it is freed here.
+        let thread = thread::Builder::new().name("freed".to_owned());
+        let _ = thread.spawn(move || drop(before));
         Ok(())
     }
 
