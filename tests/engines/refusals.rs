@@ -107,24 +107,18 @@ async fn a_refusal_ends_when_there_is_room_or_the_clock_is_set_back() {
         3,
         &policies(quota),
         metrics,
-        Arc::<ManualClock>::clone(&clock),
+        clock,
     );
     let node = node.unwrap();
-    let at = |now| {
-        clock.set(now);
-        now
-    };
     let charges = [
         charge(PolicyName::Default, "5/10s", 1),
         charge(PolicyName::Ip, quota, 1),
     ];
     for ms in [0, 400] {
-        assert!(is_admitted(&*node, &charges, at(START.plus_ms(ms))).await);
+        assert!(is_admitted(&*node, &charges, START.plus_ms(ms)).await);
     }
     let shown = async |ms| {
-        let refused = acquire(&*node, &charges, at(START.plus_ms(ms)))
-            .await
-            .decision;
+        let refused = acquire(&*node, &charges, START.plus_ms(ms)).await.decision;
         let violated: Vec<_> = refused.violated().map(|it| it.policy).collect();
         assert_eq!(violated, [PolicyName::Ip]);
         (
@@ -136,14 +130,14 @@ async fn a_refusal_ends_when_there_is_room_or_the_clock_is_set_back() {
         let wait = 10_000 - ms;
         assert_eq!(shown(ms).await, ((2, wait), (2, wait)), "{ms}");
     }
-    assert!(is_admitted(&*node, &charges, at(START.plus_ms(10_000))).await);
+    assert!(is_admitted(&*node, &charges, START.plus_ms(10_000)).await);
     // Another limit is another question.
     assert_eq!(shown(10_001).await.1, (2, 399));
     let raised = [charges[0], charge(PolicyName::Ip, "3/10s", 1)];
-    assert!(is_admitted(&*node, &raised, at(START.plus_ms(10_001))).await);
+    assert!(is_admitted(&*node, &raised, START.plus_ms(10_001)).await);
     // The clock is set back by an hour, then the windows are emptied elsewhere.
     assert_eq!(shown(10_001).await.1.0, 2);
     assert_eq!(redis.cli(&["flushall"]), "OK");
     let early = Timestamp::from_ms(START.as_ms() - 3_600_000);
-    assert!(is_admitted(&*node, &charges, at(early)).await);
+    assert!(is_admitted(&*node, &charges, early).await);
 }

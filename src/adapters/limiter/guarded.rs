@@ -63,13 +63,21 @@ type Windows = ArrayVec<LimitKey, POLICIES_PER_REQUEST_MAX>;
 
 struct Refusal {
     decision: Decision,
+    /// When the request came, and when it was answered: it may have waited for its body in between.
     at: Timestamp,
+    answered_at: Timestamp,
     /// Until then no window that refused has room.
     lasts_ms: u64,
 }
 
 impl Refusals {
-    fn remember(&mut self, charges: &[Charge<'_>], decision: &Decision, at: Timestamp) {
+    fn remember(
+        &mut self,
+        charges: &[Charge<'_>],
+        decision: &Decision,
+        at: Timestamp,
+        answered_at: Timestamp,
+    ) {
         let resets_ms = decision.violated().map(|it| it.usage.reset_ms);
         let lasts_ms = resets_ms.fold(REFUSAL_MS_MAX, u64::min);
         if self.0.len() >= REFUSALS_MAX {
@@ -79,15 +87,22 @@ impl Refusals {
         let refusal = Refusal {
             decision,
             at,
+            answered_at,
             lasts_ms,
         };
         self.0.insert(windows(charges), refusal);
     }
 
-    /// The refusal of these very charges, as it is `now`.
-    fn find(&self, charges: &[Charge<'_>], now: Timestamp) -> Option<Decision> {
+    /// The refusal of these very charges, as it is for a request that came `now` and asks at `asked_at`.
+    fn find(
+        &self,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+        asked_at: Timestamp,
+    ) -> Option<Decision> {
         let refusal = self.0.get(&windows(charges))?;
-        let age_ms = now.ms_since(refusal.at);
+        let waited_ms = asked_at.ms_since(refusal.answered_at);
+        let age_ms = now.ms_since(refusal.at).max(waited_ms);
         let was_set_back = refusal.at.ms_since(now) > LATE_ARRIVAL_MS_MAX;
         let standings = refusal.decision.standings().iter();
         let quotas = standings.clone().map(|it| it.quota);
@@ -275,9 +290,8 @@ impl RateLimiter for GuardedRateLimiter {
         charges: &[Charge<'_>],
         now: Timestamp,
     ) -> Result<Admission, LimiterError> {
-        // A request may have waited for its body since `now`.
         let asked_at = self.clock.node.now();
-        if let Some(decision) = self.refusals.lock().find(charges, asked_at) {
+        if let Some(decision) = self.refusals.lock().find(charges, now, asked_at) {
             return Ok(Admission {
                 decision,
                 ..Admission::default()
@@ -286,7 +300,7 @@ impl RateLimiter for GuardedRateLimiter {
         Ok(match self.engine.acquire(charges, now).await {
             Ok(admission) if admission.decision.is_refused() => {
                 let mut refusals = self.refusals.lock();
-                refusals.remember(charges, &admission.decision, self.clock.node.now());
+                refusals.remember(charges, &admission.decision, now, self.clock.node.now());
                 admission
             }
             Ok(admission) => {
@@ -381,9 +395,12 @@ mod tests {
             };
             let mut decision = Decision::default();
             decision.push(charge.standing(usage, true));
-            refusals.remember(&[charge], &decision, at);
+            refusals.remember(&[charge], &decision, at, at);
             assert!(refusals.0.len() <= REFUSALS_MAX);
-            assert!(refusals.find(&[charge], at).is_some());
+            assert!(refusals.find(&[charge], at, at).is_some());
+            // A request that came at the same time and is decided later.
+            let later = at.plus_ms(REFUSAL_MS_MAX);
+            assert!(refusals.find(&[charge], at, later).is_none());
         }
         assert_eq!(refusals.0.len(), 1);
     }
