@@ -89,12 +89,10 @@ impl LedgerWriter {
         let (began, sequence) = (Instant::now(), self.ledger.sequence());
         let mut replies = Vec::with_capacity(changes.len());
         let mut changes = changes.into_iter();
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let outcome = caught(|| {
             self.repair()?;
             self.record(&mut changes, &mut replies)
-        }));
-        let outcome =
-            outcome.unwrap_or_else(|_panic| Err(StoreError::Unavailable("panic".to_owned())));
+        });
         match &outcome {
             // Nothing was recorded.
             Ok(()) if self.ledger.sequence() == sequence => {}
@@ -112,9 +110,7 @@ impl LedgerWriter {
 
     /// Finds out whether changes can be kept, while none waits.
     pub(super) fn look_after(&mut self) {
-        let repaired = catch_unwind(AssertUnwindSafe(|| self.repair()));
-        let repaired =
-            repaired.unwrap_or_else(|_panic| Err(StoreError::Unavailable("panic".to_owned())));
+        let repaired = caught(|| self.repair());
         self.shared.set_write_error(repaired.err());
     }
 
@@ -196,7 +192,7 @@ impl LedgerWriter {
         };
         let plan = self.plan(self.ledger.head().secret.clone());
         let begun = self.compactions.begin(move |is_stopped| {
-            let copied = Box::new(caught(|| plan.copy(is_stopped)));
+            let copied = Box::new(caught(|| plan.copy(is_stopped).map_err(flawed)));
             // Fails if the writer is gone.
             let _ = queue.send(Work::Copied(copied).into());
         });
@@ -219,7 +215,7 @@ impl LedgerWriter {
     /// Goes on with the copy, and answers those who wait for it.
     fn end_compaction(&mut self, copied: Result<Copy, StoreError>) {
         let (entries_before, bytes_before) = (self.ledger.sequence(), self.ledger.length());
-        let switched = copied.and_then(|copy| caught(|| self.switch_to(copy)));
+        let switched = copied.and_then(|copy| caught(|| self.switch_to(copy).map_err(flawed)));
         // The new generation may not have its name for good.
         let repaired = self.repair();
         self.shared
@@ -271,13 +267,16 @@ impl LedgerWriter {
     }
 }
 
-/// Runs it, and makes a failure of the store of a flaw or a panic.
-fn caught<T>(run: impl FnOnce() -> Result<T, Flaw>) -> Result<T, StoreError> {
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(Flaw::Io(error))) => Err(ledger_failed(error)),
-        Ok(Err(flaw)) => Err(unreadable(flaw)),
-        Err(_panic) => Err(StoreError::Unavailable("panic".to_owned())),
+/// Runs it, and makes a failure of the store of a panic.
+fn caught<T>(run: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_panic| Err(StoreError::Unavailable("panic".to_owned())))
+}
+
+fn flawed(flaw: Flaw) -> StoreError {
+    match flaw {
+        Flaw::Io(error) => ledger_failed(error),
+        Flaw::Foreign(_) | Flaw::Damaged { .. } | Flaw::Unreadable(_) => unreadable(flaw),
     }
 }
 
