@@ -372,9 +372,7 @@ impl Args {
     /// Each policy's quota: the default, or that of its last `--limit`.
     pub(super) fn policies(&self) -> Policies {
         let mut policies = Policies::default();
-        for (policy, quota) in &self.limit {
-            policies.set(*policy, *quota);
-        }
+        policies.configure(&self.limit);
         policies
     }
 

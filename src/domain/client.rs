@@ -9,12 +9,13 @@ use super::credential::Fingerprint;
 use super::email::EmailAddress;
 use super::macros::hidden;
 use super::policy::PolicyName;
+use super::proof_of_work::Proof;
 use super::quota_token::QuotaToken;
 use super::secret::MacKey;
 use super::time::{DAY_MS, Timestamp};
 
-/// The part of an IP address that is counted: a whole IPv4 address, or the /64 of an IPv6 address,
-/// the smallest network that providers assign.
+/// The part of an IP address that is counted: a whole IPv4 address, or the /56 of an IPv6 address.
+/// Providers assign an end site up to a /56 (RFC 6177).
 ///
 /// IPv4 addresses in an IPv6 form (mapped, RFC 4291; NAT64's `64:ff9b::/96`, RFC 6052) are the IPv4
 /// address they embed.
@@ -22,8 +23,8 @@ use super::time::{DAY_MS, Timestamp};
 pub enum Network {
     /// One IPv4 address.
     V4([u8; 4]),
-    /// An IPv6 /64.
-    V6([u8; 8]),
+    /// An IPv6 /56.
+    V6([u8; 7]),
     /// The network of requests that a proxy forwards without a usable client address.
     Unknown,
 }
@@ -36,8 +37,8 @@ impl From<IpAddr> for Network {
                 if let Some(v4) = embedded_v4(v6) {
                     return Self::V4(v4.octets());
                 }
-                let [a, b, c, d, e, f, g, h, ..] = v6.octets();
-                Self::V6([a, b, c, d, e, f, g, h])
+                let [a, b, c, d, e, f, g, ..] = v6.octets();
+                Self::V6([a, b, c, d, e, f, g])
             }
         }
     }
@@ -47,16 +48,6 @@ impl Network {
     /// A keyed hash. Equal networks have equal hashes; nothing else can be learnt from it.
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         key.hash16(&[b"network", self.as_bytes()])
-    }
-
-    /// The network of the whole end site: the IPv4 address, or the IPv6 /56 that contains the /64.
-    /// Providers assign an end site up to a /56, which contains 256 /64s (RFC 6177).
-    #[must_use]
-    pub const fn end_site(self) -> Self {
-        match self {
-            Self::V4(_) | Self::Unknown => self,
-            Self::V6([a, b, c, d, e, f, g, _]) => Self::V6([a, b, c, d, e, f, g, 0]),
-        }
     }
 
     /// A short name for log lines: a keyed hash, which hides the address, and is the same in all lines of
@@ -71,7 +62,7 @@ impl Network {
     pub const fn group(self, key: &MacKey) -> ClientGroup<'_> {
         let network = match self {
             Self::V4([a, b, c, _]) => Self::V4([a, b, c, 0]),
-            Self::V6([a, b, c, d, e, f, ..]) => Self::V6([a, b, c, d, e, f, 0, 0]),
+            Self::V6([a, b, c, d, e, f, _]) => Self::V6([a, b, c, d, e, f, 0]),
             Self::Unknown => Self::Unknown,
         };
         ClientGroup { network, key }
@@ -157,6 +148,8 @@ pub enum Subject<'a> {
     SignUp(Network, &'a EmailAddress),
     /// A visitor of the assistant.
     Visitor(&'a QuotaToken),
+    /// The IPv4 /24 or IPv6 /48 of a network.
+    Prefix(Network),
     /// All requests together.
     Everyone,
 }
@@ -171,10 +164,19 @@ impl Subject<'_> {
                 key.hash16(&[b"sign-up", network.as_bytes(), email.as_str().as_bytes()])
             }
             Self::Visitor(token) => key.hash16(&[b"visitor", token.id()]),
+            Self::Prefix(network) => network.group(key).hashed(),
             Self::Everyone => key.hash16(&[b"everyone"]),
         }
     }
 }
+
+/// Stands for the tag of a policy in the keys of proofs of work.
+const PROOF_TAG: u8 = 0x0f;
+
+const _: () = assert!(
+    PolicyName::ALL.len() <= PROOF_TAG as usize,
+    "a policy has the tag of proofs of work: give these another"
+);
 
 /// The key of a window: the policy's tag and 120 bits of keyed BLAKE3, so that neither memory nor
 /// the store reveals who is counted.
@@ -185,6 +187,21 @@ impl LimitKey {
     /// The key of `subject` under `policy`.
     pub fn new(key: &MacKey, policy: PolicyName, subject: Subject<'_>) -> Self {
         Self::tagged(policy, subject.hashed(key))
+    }
+
+    /// The key of the window that counts a proof of work once. No policy has its tag, so that no reset makes a
+    /// used proof good again.
+    pub const fn of_proof(proof: &Proof) -> Self {
+        let mut hash = *proof.id();
+        let [tag, ..] = &mut hash;
+        *tag = PROOF_TAG;
+        Self(hash)
+    }
+
+    /// Whether it is that of a proof of work.
+    pub const fn is_of_proof(&self) -> bool {
+        let [tag, ..] = self.0;
+        tag == PROOF_TAG
     }
 
     /// A key that was stored.
@@ -253,24 +270,13 @@ mod tests {
             // Not NAT64's prefix.
             ("64:ff9b:1::192.0.2.1", "192.0.2.1", false),
             ("2001:db8::1", "2001:db8::ffff:ffff:ffff:ffff", true),
-            ("2001:db8:0:1::1", "2001:db8:0:2::1", false),
+            ("2001:db8:1:ff00::1", "2001:db8:1:ffff:2::", true),
+            ("2001:db8:1:ff00::1", "2001:db8:1:fe00::1", false),
+            ("2001:db8:1:ff00::1", "2001:db8:1::1", false),
             ("::1", "127.0.0.1", false),
         ] {
             assert_eq!(network(left) == network(right), same, "{left} {right}");
         }
-    }
-
-    #[test]
-    fn an_end_site_is_an_ipv4_address_or_a_56() {
-        let end_site = |address: &str| network(address).end_site();
-        assert_eq!(end_site("192.0.2.1"), network("192.0.2.1"));
-        assert_ne!(end_site("192.0.2.1"), end_site("192.0.2.2"));
-        assert_eq!(end_site("::ffff:192.0.2.1"), network("192.0.2.1"));
-        let home = end_site("2001:db8:1:ff00::1");
-        assert_eq!(home, end_site("2001:db8:1:ff00:2::"));
-        assert_eq!(home, end_site("2001:db8:1:ffff::1"));
-        assert_ne!(home, end_site("2001:db8:1:fe00::1"));
-        assert_ne!(home, end_site("2001:db8:1::1"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::policy::{PolicyName, Quota};
 use super::window::Usage;
 
 /// The largest number of policies that count one request: `default`, `ip` and the assistant's three.
-pub const POLICIES_PER_REQUEST_MAX: usize = 5;
+pub const POLICIES_PER_REQUEST_MAX: usize = 6;
 
 /// The state of one policy for one client after the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

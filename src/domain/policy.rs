@@ -52,12 +52,12 @@ policies! {
         "agent registrations and the tokens issued to agents, by IP address";
     Newsletter "newsletter": 8 in 15 * MINUTE_S, SignUp,
         "newsletter sign-ups, by IP address and e-mail address together";
-    NewsletterIp "newsletter-ip": 120 in 15 * MINUTE_S, EndSite,
-        "newsletter sign-ups, by IP address (IPv6: by /56)";
+    NewsletterIp "newsletter-ip": 120 in 15 * MINUTE_S, Network,
+        "newsletter sign-ups, by IP address";
     Assistant "assistant": 10 in DAY_S, Visitor,
         "chat messages, by visitor (quota cookie); over MCP by valid credential, else by IP address";
     /// Bounds what a visitor gains by dropping the cookie.
-    AssistantIp "assistant-ip": 200 in DAY_S, EndSite, "chat messages, by IP address (IPv6: by /56)";
+    AssistantIp "assistant-ip": 200 in DAY_S, Network, "chat messages, by IP address";
     /// Chat turns that cost the operator money.
     AssistantAll "assistant-all": 5000 in DAY_S, Everyone,
         "chat messages sent to the language model, all visitors together";
@@ -68,10 +68,23 @@ policies! {
         "newsletter sign-ups, all clients together";
     /// Bounds the same.
     KeysAll "keys-all": 5000 in HOUR_S, Everyone, "API keys issued, all clients together";
-    NewsletterForm "newsletter-form": 3 in 15 * MINUTE_S, EndSite,
-        "newsletter sign-ups by plain HTML forms, by IP address (IPv6: by /56); past it the form asks for \
+    NewsletterForm "newsletter-form": 3 in 15 * MINUTE_S, Network,
+        "newsletter sign-ups by plain HTML forms, by IP address; past it the form asks for \
          a proof of work";
+    NewsletterPrefix "newsletter-prefix": 2500 in HOUR_S, Prefix,
+        "newsletter sign-ups, by IPv4 /24 or IPv6 /48";
+    KeysPrefix "keys-prefix": 1250 in HOUR_S, Prefix, "API keys issued, by IPv4 /24 or IPv6 /48";
+    AssistantPrefix "assistant-prefix": 1250 in DAY_S, Prefix,
+        "chat messages sent to the language model, by IPv4 /24 or IPv6 /48";
 }
+
+/// Policies that count all clients together, each with the one that keeps a prefix from using it up. Unless
+/// the operator sets that, it is a quarter.
+const PREFIX_POLICIES: [(PolicyName, PolicyName); 3] = [
+    (PolicyName::NewsletterAll, PolicyName::NewsletterPrefix),
+    (PolicyName::KeysAll, PolicyName::KeysPrefix),
+    (PolicyName::AssistantAll, PolicyName::AssistantPrefix),
+];
 
 impl PolicyName {
     /// A stable number, for stored keys: the place in the table.
@@ -82,7 +95,7 @@ impl PolicyName {
     /// Whether it counts by network alone. When a model or a provider fails, its charges are not
     /// refunded, which bounds the refunds under every other policy.
     pub const fn counts_networks(self) -> bool {
-        matches!(self.counted_by(), CountedBy::Network | CountedBy::EndSite)
+        matches!(self.counted_by(), CountedBy::Network)
     }
 }
 
@@ -95,9 +108,10 @@ pub enum CountedBy {
     Visitor,
     /// The sign-ups of one address from one network.
     SignUp,
-    Network,
     /// The requests of one IPv4 address or IPv6 /56.
-    EndSite,
+    Network,
+    /// The requests of one IPv4 /24 or IPv6 /48: providers assign a customer up to a /48 (RFC 6177).
+    Prefix,
     /// All requests.
     Everyone,
 }
@@ -109,7 +123,8 @@ impl CountedBy {
             Self::Client => "for each client",
             Self::Visitor => "for each visitor",
             Self::SignUp => "for each e-mail address and network",
-            Self::Network | Self::EndSite => "for each network",
+            Self::Network => "for each network",
+            Self::Prefix => "for each IPv4 /24 or IPv6 /48",
             Self::Everyone => "for all clients together",
         }
     }
@@ -157,6 +172,11 @@ impl Quota {
         self.window_ms
     }
 
+    const fn quarter(self) -> Self {
+        let count = self.count.div_ceil(4);
+        Self { count, ..self }
+    }
+
     /// The window in seconds; windows are whole seconds.
     pub const fn window_s(self) -> u64 {
         self.window_ms / 1000
@@ -199,6 +219,19 @@ impl Policies {
         self.0.get(usize::from(policy.tag())).copied().flatten()
     }
 
+    /// Sets or removes each of `given`, the last of one name counts; the policies by prefix follow those of
+    /// all clients together.
+    pub fn configure(&mut self, given: &[(PolicyName, Option<Quota>)]) {
+        for &(policy, quota) in given {
+            self.set(policy, quota);
+        }
+        for (of_all, of_prefix) in PREFIX_POLICIES {
+            if given.iter().all(|&(policy, _)| policy != of_prefix) {
+                self.set(of_prefix, self.quota(of_all).map(Quota::quarter));
+            }
+        }
+    }
+
     /// Sets or removes one policy.
     pub fn set(&mut self, policy: PolicyName, quota: Option<Quota>) {
         if let Some(slot) = self.0.get_mut(usize::from(policy.tag())) {
@@ -222,6 +255,26 @@ mod tests {
             );
         }
         assert_eq!(PolicyName::from_name("Default"), None);
+    }
+
+    #[test]
+    fn a_prefix_has_a_quarter_of_what_all_have_unless_it_is_given() {
+        let configured = |given: &[(PolicyName, Option<Quota>)]| {
+            let mut policies = Policies::default();
+            policies.configure(given);
+            policies
+        };
+        assert_eq!(configured(&[]), Policies::default());
+        let quota = |text: &str| Some(text.parse::<Quota>().unwrap());
+        for (of_all, of_prefix) in PREFIX_POLICIES {
+            for (all, prefix) in [(quota("9/1h"), quota("3/1h")), (None, None)] {
+                assert_eq!(configured(&[(of_all, all)]).quota(of_prefix), prefix);
+                let given = [(of_prefix, quota("7/1h")), (of_all, all)];
+                assert_eq!(configured(&given).quota(of_prefix), quota("7/1h"));
+                let off = configured(&[(of_all, quota("9/1h")), (of_prefix, None)]);
+                assert_eq!(off.quota(of_prefix), None);
+            }
+        }
     }
 
     #[test]

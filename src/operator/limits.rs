@@ -116,7 +116,9 @@ async fn left(
     let mut rows = Vec::new();
     for (policy, subject) in identity.subjects() {
         let network = match subject {
-            Subject::Network(network) | Subject::SignUp(network, _) => network,
+            Subject::Network(network) | Subject::SignUp(network, _) | Subject::Prefix(network) => {
+                network
+            }
             Subject::Credential(_) | Subject::Visitor(_) | Subject::Everyone => Network::Unknown,
         };
         for charge in meter.charges(network, &[(policy, subject)]) {
@@ -240,9 +242,7 @@ impl<'a> ClientIdentity<'a> {
                     Self::Network(network),
                     CountedBy::Client | CountedBy::Visitor | CountedBy::Network,
                 ) => Subject::Network(*network),
-                (Self::Network(network), CountedBy::EndSite) => {
-                    Subject::Network(network.end_site())
-                }
+                (Self::Network(network), CountedBy::Prefix) => Subject::Prefix(*network),
                 (Self::Credential(fingerprint), CountedBy::Client | CountedBy::Visitor) => {
                     Subject::Credential(fingerprint)
                 }

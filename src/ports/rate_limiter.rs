@@ -74,7 +74,7 @@ impl BusyWindow {
 /// Which windows are reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowSet {
-    /// All of them.
+    /// Those of all policies.
     All,
     /// Those of one policy.
     Policy(PolicyName),
@@ -86,7 +86,7 @@ impl WindowSet {
     /// Whether the window of `key` is among them.
     pub fn contains(&self, key: &LimitKey) -> bool {
         match self {
-            Self::All => true,
+            Self::All => key.policy().is_some(),
             Self::Policy(policy) => key.policy() == Some(*policy),
             Self::Window(window) => window == key,
         }

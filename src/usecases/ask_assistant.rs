@@ -122,12 +122,12 @@ pub async fn begin_turn(
         ChatIdentity::Program => None,
     };
     let who = ChatIdentity::subject(visitor.as_ref(), client);
-    let end_site = Subject::Network(client.network.end_site());
     let mut subjects = vec![
         (PolicyName::Assistant, who),
-        (PolicyName::AssistantIp, end_site),
+        (PolicyName::AssistantIp, Subject::Network(client.network)),
     ];
     if assistant.model.is_metered() {
+        subjects.push((PolicyName::AssistantPrefix, Subject::Prefix(client.network)));
         subjects.push((PolicyName::AssistantAll, Subject::Everyone));
     }
     let charged = meter.charge(client.network, &subjects, now).await?;

@@ -44,12 +44,16 @@ pub async fn issue_key(
 ) -> Result<Issued, IssueError> {
     let subjects = [
         (PolicyName::Keys, Subject::Network(client.network)),
+        (PolicyName::KeysPrefix, Subject::Prefix(client.network)),
         (PolicyName::KeysAll, Subject::Everyone),
     ];
     let charged = meter.charge(client.network, &subjects, now).await?;
     let key = match ApiKey::mint(|bytes| entropy.fill(bytes)) {
         Ok(key) => key,
-        Err(error) => return Err(IssueError::Entropy(charged.decision, error)),
+        Err(error) => {
+            let decision = meter.refund_all(charged).await;
+            return Err(IssueError::Entropy(decision, error));
+        }
     };
     let record = KeyRecord {
         fingerprint: key.fingerprint(),

@@ -30,9 +30,9 @@ pub async fn register_agent(
 ) -> Result<Registered, IssueError> {
     let subjects = [(PolicyName::Agents, Subject::Network(client.network))];
     let charged = meter.charge(client.network, &subjects, now).await?;
-    let decision = charged.decision;
     let mut random = [0; 16];
     if let Err(error) = entropy.fill(&mut random) {
+        let decision = meter.refund_all(charged).await;
         return Err(IssueError::Entropy(decision, error));
     }
     meter.metrics.agents.increase();
@@ -40,6 +40,6 @@ pub async fn register_agent(
     Ok(Registered {
         registration,
         token: AccessToken::new(registration, now),
-        decision,
+        decision: charged.decision,
     })
 }

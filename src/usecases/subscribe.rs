@@ -64,10 +64,10 @@ pub async fn subscribe(
     email: EmailAddress,
 ) -> Result<Subscribed, SubscribeError> {
     let network = client.network;
-    let end_site = Subject::Network(network.end_site());
     let subjects = [
         (PolicyName::Newsletter, Subject::SignUp(network, &email)),
-        (PolicyName::NewsletterIp, end_site),
+        (PolicyName::NewsletterIp, Subject::Network(network)),
+        (PolicyName::NewsletterPrefix, Subject::Prefix(network)),
         (PolicyName::NewsletterAll, Subject::Everyone),
     ];
     let admission = meter.charge(network, &subjects, now).await?;

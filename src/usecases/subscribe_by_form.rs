@@ -78,8 +78,8 @@ async fn count(
     client: &Client,
     now: Timestamp,
 ) -> Result<Admission, SubscribeByFormError> {
-    let end_site = Subject::Network(client.network.end_site());
-    let subjects = [(PolicyName::NewsletterForm, end_site)];
+    let by_network = Subject::Network(client.network);
+    let subjects = [(PolicyName::NewsletterForm, by_network)];
     let charged = meter.charge(client.network, &subjects, now).await;
     charged.map_err(|error| match error {
         ChargeError::Refused(decision) => SubscribeByFormError::ProofWanted(decision),
@@ -93,11 +93,10 @@ async fn use_up(
     proof: Proof,
     now: Timestamp,
 ) -> Result<Admission, SubscribeByFormError> {
-    let policy = PolicyName::NewsletterForm;
     let charge = Charge {
-        policy,
+        policy: PolicyName::NewsletterForm,
         quota: Quota::PROOF,
-        key: LimitKey::tagged(policy, *proof.id()),
+        key: LimitKey::of_proof(&proof),
         group: None,
     };
     let admission = meter.acquire(&[charge], now).await;

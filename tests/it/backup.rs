@@ -249,6 +249,34 @@ async fn a_directory_with_a_ledger_is_left_alone() {
     }
 }
 
+#[tokio::test]
+async fn an_archive_older_than_the_lost_ledger_is_whole_without_what_came_later() {
+    let house = House::new();
+    let opened = furnished(&house).await;
+    let archive = backup(&house);
+    opened.sign_up("later").await.unwrap();
+    // The mark of this stop is of a longer ledger than the archive's.
+    opened.stop();
+    fs::remove_file(house.file("ledger.jsonl")).unwrap();
+    restore(&house.path, &archive[..]).unwrap();
+    let (opened, log) = house.open_logged();
+    assert!(!log.contains("WARN"), "{log}");
+    opened.assert_has(&["ada", "bob"], &["later"]).await;
+}
+
+#[tokio::test]
+async fn a_restore_that_cannot_place_a_file_places_no_ledger() {
+    let house = House::new();
+    let opened = furnished(&house).await;
+    let archive = backup(&house);
+    opened.stop();
+    let other = House::new();
+    fs::create_dir_all(other.file("secret/occupied")).unwrap();
+    let error = restore(&other.path, &archive[..]).unwrap_err().to_string();
+    assert!(error.contains("secret"), "{error}");
+    assert!(!other.file("ledger.jsonl").exists());
+}
+
 /// The files of an archive, to be changed.
 #[derive(Clone)]
 struct Contents(Vec<(String, Vec<u8>)>);

@@ -320,7 +320,9 @@ fn start_log() {
 }
 
 fn end_log() -> String {
-    String::from_utf8(LOG.take().unwrap()).unwrap()
+    let log = String::from_utf8(LOG.take().unwrap()).unwrap();
+    crate::program::assert_impersonal(&log);
+    log
 }
 
 struct LogOfThread;

@@ -16,6 +16,7 @@ use crate::transport::{Connection, HEALTH, Server, server};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
@@ -221,6 +222,33 @@ async fn a_head_that_is_never_finished_ends_the_connection() {
         while connection.frame().await.is_some() {}
         let elapsed = began.elapsed();
         assert!(elapsed <= Duration::from_secs(31), "{parts}: {elapsed:?}");
+    }
+}
+
+#[tokio::test]
+async fn streams_that_are_reset_before_they_are_accepted_end_the_connection() {
+    // Fewer are none of the server's business.
+    for (streams, survives) in [(10, true), (100, false)] {
+        let server = server().await;
+        let mut connection = Connection::begin(&server, 65_535).await;
+        // One write, so that the server sees them together.
+        let burst: Vec<u8> = (0..streams)
+            .flat_map(|number| {
+                let stream = 2 * number + 1;
+                let open = frame(HEADERS, END_HEADERS | END_STREAM, stream, &get("/"));
+                [open, frame(RST_STREAM, 0, stream, &[0, 0, 0, 8])].concat()
+            })
+            .collect();
+        connection.send(burst).await;
+        connection.send(frame(PING, 0, 0, &[7; 8])).await;
+        let mut is_answered = false;
+        while let Some((kind, flags, _, _)) = connection.frame().await {
+            if (kind, flags) == (PING, ACK) {
+                is_answered = true;
+                break;
+            }
+        }
+        assert_eq!(is_answered, survives, "{streams}");
     }
 }
 

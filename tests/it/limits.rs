@@ -36,10 +36,13 @@ async fn all_policies_that_count_a_request_are_listed() {
     for (call, policies) in [
         (Call::get("/api/v1/health"), "default ip"),
         (Call::get("/api/v1/keys"), "default ip"),
-        (Call::post("/api/v1/keys", "{}"), "default ip keys keys-all"),
+        (
+            Call::post("/api/v1/keys", "{}"),
+            "default ip keys keys-prefix keys-all",
+        ),
         (
             Call::post("/api/v1/newsletter", r#"{"email":"a@example.com"}"#),
-            "default ip newsletter newsletter-ip newsletter-all",
+            "default ip newsletter newsletter-ip newsletter-prefix newsletter-all",
         ),
         (
             Call::post("/api/v1/assistant/chat", hello),
@@ -136,7 +139,8 @@ async fn policies_that_are_off_count_nothing_and_are_not_listed() {
         let listed = reply.header("ratelimit-policy").unwrap();
         assert_eq!(
             listed,
-            "\"ip\";q=1800;w=60, \"newsletter-ip\";q=120;w=900, \"newsletter-all\";q=10000;w=3600"
+            "\"ip\";q=1800;w=60, \"newsletter-ip\";q=120;w=900, \
+             \"newsletter-prefix\";q=2500;w=3600, \"newsletter-all\";q=10000;w=3600"
         );
     }
 }
@@ -163,47 +167,74 @@ fn sign_up(number: usize, from: &str) -> Call {
 }
 
 #[tokio::test]
-async fn a_home_has_one_window_for_what_costs_the_operator_something() {
-    let app = Setup::default()
-        .limit("newsletter-ip", "3/15m")
-        .limit("assistant-ip", "3/24h")
-        .limit("keys", "1/1h")
-        .limit("agents", "1/1h")
-        .start();
-    for policy in ["newsletter-ip", "assistant-ip"] {
-        let call = |number, from: &str| match policy {
-            "newsletter-ip" => sign_up(number, from),
-            _ => {
-                let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
-                Call::post("/api/v1/assistant/chat", hello).from(from)
-            }
-        };
+async fn a_home_has_one_window_under_every_policy_that_counts_networks() {
+    /// The call of a number from an address.
+    type Numbered = fn(usize, &str) -> Call;
+    let calls: [(&str, Numbered); 7] = [
+        ("default", |_, from| Call::get("/api/v1/health").from(from)),
+        ("ip", |_, from| Call::get("/api/v1/health").from(from)),
+        ("keys", |_, from| {
+            Call::post("/api/v1/keys", "{}").from(from)
+        }),
+        ("agents", |_, from| {
+            Call::post("/agent/auth", r#"{"type":"anonymous"}"#).from(from)
+        }),
+        ("newsletter-ip", |number, from| sign_up(number, from)),
+        ("newsletter", |_, from| sign_up(0, from)),
+        ("assistant-ip", |_, from| {
+            let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+            Call::post("/api/v1/assistant/chat", hello).from(from)
+        }),
+    ];
+    for (policy, call) in calls {
+        let app = Setup::default().limit(policy, "3/1h").start();
         // Four /64s of one /56.
         for (number, third) in ["ff00", "ff01", "ff80", "ffff"].into_iter().enumerate() {
             let from = format!("2001:db8:1:{third}::1");
             let reply = app.send(call(number, &from)).await;
             if number < 3 {
-                assert_eq!(reply.status, StatusCode::OK, "{policy} {from}");
+                assert!(reply.status.is_success(), "{policy} {from}");
             } else {
+                assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS, "{policy}");
                 assert_eq!(reply.policy(), policy);
-                assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
-                let detail = reply.json()["detail"].clone();
-                assert!(detail.as_str().unwrap().contains("for each network"));
             }
         }
         let neighbour = app.send(call(9, "2001:db8:1:fe00::1")).await;
-        assert_eq!(neighbour.status, StatusCode::OK, "{policy}");
+        assert!(neighbour.status.is_success(), "{policy}");
     }
-    // Everything else counts a /64 as ever.
-    for third in ["ff00", "ff01"] {
-        let from = format!("2001:db8:1:{third}::1");
-        let key = app.send(Call::post("/api/v1/keys", "{}").from(&from)).await;
-        assert_eq!(key.status, StatusCode::CREATED);
-        let agent = Call::post("/agent/auth", r#"{"type":"anonymous"}"#).from(&from);
-        assert_eq!(app.send(agent).await.status, StatusCode::CREATED);
-        // Two requests of this section and two or one of those before.
-        let probe = app.send(Call::get("/api/v1/health").from(&from)).await;
-        assert!(probe.remaining() >= 600 - 5, "{}", probe.remaining());
+}
+
+#[tokio::test]
+async fn no_prefix_gets_more_than_a_quarter_of_what_all_together_have() {
+    for (all, prefix) in [
+        ("newsletter-all", "newsletter-prefix"),
+        ("keys-all", "keys-prefix"),
+    ] {
+        let app = Setup::default().limit(all, "8/1h").limit(prefix, "2/1h");
+        let app = app.start();
+        let call = |number, from: &str| match all {
+            "newsletter-all" => sign_up(number, from),
+            _ => Call::post("/api/v1/keys", "{}").from(from),
+        };
+        for (third, others) in [("2001:db8:1:", "2001:db8:2:"), ("192.0.2.", "198.51.100.")] {
+            let from = |prefix: &str, number: usize| match prefix.contains(':') {
+                true => format!("{prefix}{number}00::1"),
+                false => format!("{prefix}{number}"),
+            };
+            for number in 1..=2 {
+                let reply = app.send(call(number, &from(third, number))).await;
+                assert!(reply.status.is_success(), "{prefix}");
+            }
+            let refused = app.send(call(3, &from(third, 3))).await;
+            assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+            assert_eq!(refused.policy(), prefix);
+            let problem = refused.json();
+            assert_eq!(problem["violated-policies"], json!([prefix]));
+            let detail = problem["detail"].as_str().unwrap();
+            assert!(detail.contains("for each IPv4 /24 or IPv6 /48"), "{detail}");
+            let other = app.send(call(4, &from(others, 4))).await;
+            assert!(other.status.is_success(), "{prefix}");
+        }
     }
 }
 

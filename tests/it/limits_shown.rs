@@ -37,6 +37,7 @@ async fn the_calls_that_most_policies_count_show_all_of_them() {
                 "ip",
                 "newsletter",
                 "newsletter-ip",
+                "newsletter-prefix",
                 "newsletter-all",
             ][..],
         ),
@@ -47,6 +48,7 @@ async fn the_calls_that_most_policies_count_show_all_of_them() {
                 "ip",
                 "assistant",
                 "assistant-ip",
+                "assistant-prefix",
                 "assistant-all",
             ],
         ),
@@ -109,6 +111,8 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
             ("newsletter-ip", 2),
             ("assistant", 1),
             ("assistant-ip", 3),
+            ("newsletter-prefix", 2),
+            ("keys-prefix", 1),
         ]);
         let mut of_here = used(&app, from_here.clone()).await;
         of_here.retain(|(_, used)| *used > 0);
@@ -136,7 +140,7 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
         let only = json!({"ip": address, "policy": "ip"});
         assert_eq!(reset(&app, &only).await, json!({"windows": 1}));
         // One for each other policy that has counted it.
-        assert_eq!(reset(&app, &from_here).await, json!({"windows": 6}));
+        assert_eq!(reset(&app, &from_here).await, json!({"windows": 8}));
         let left = used(&app, from_here).await;
         assert!(left.iter().all(|(_, used)| *used == 0), "{left:?}");
     }

@@ -1,12 +1,16 @@
 //! What the log tells of requests, of the start, and of failures.
 
+use std::sync::Arc;
+
 use hyper::Method;
+use landing_api::ports::{LimiterError, NotifyError, StoreError};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fixtures::logged_async;
-use crate::harness::{Call, TestApp};
+use crate::fixtures::{FaultyRateLimiter, logged_async};
+use crate::harness::{Call, Setup, TestApp};
 use crate::program::{Program, command, run, text};
+use crate::twins::ScriptedSignUps;
 
 /// The value of a field in the one line about a request.
 fn field<'a>(log: &'a str, name: &str) -> Option<&'a str> {
@@ -53,6 +57,35 @@ async fn a_request_is_logged_with_the_route_and_never_the_path() {
         for personal in ["secret", "SECRET", "ada", "192.0.2"] {
             assert!(!log.contains(personal), "{log}");
         }
+    }
+}
+
+#[tokio::test]
+async fn whatever_fails_no_line_names_whom_it_was_for() {
+    let sign_up = || Call::post("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#);
+    let app = TestApp::new();
+    app.contacts
+        .fail_with(Some(StoreError::Unavailable("disk on fire".to_owned())));
+    let limiter = FaultyRateLimiter::new(|call| match call {
+        "refund" => Err(LimiterError("away".to_owned())),
+        _ => Ok(()),
+    });
+    let limited = Setup {
+        limiter: Arc::new(limiter),
+        ..Setup::default()
+    };
+    let limited = limited.start();
+    limited.contacts.fail_with(Some(StoreError::Overloaded));
+    let refuser = ScriptedSignUps::default();
+    refuser.fail_with(Some(NotifyError::Failed("refused".to_owned())));
+    let passing_on = Setup {
+        provider: Some(Arc::new(refuser)),
+        ..Setup::default()
+    };
+    for app in [app, limited, passing_on.start()] {
+        // The log is searched for addresses when it ends.
+        let log = log_of(&app, sign_up()).await;
+        assert!(log.contains("status=503"), "{log}");
     }
 }
 

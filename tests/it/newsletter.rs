@@ -87,8 +87,8 @@ async fn neighbours_in_an_ipv6_network_are_one_client() {
     app.send(sign_up("ada@example.com").from("2001:db8::1"))
         .await;
     for (peer, told) in [
-        ("2001:db8::ffff", Some(true)),
-        ("2001:db8:0:1::1", Some(false)),
+        ("2001:db8:0:ff::1", Some(true)),
+        ("2001:db8:0:100::1", Some(false)),
     ] {
         let reply = app.send(sign_up("ada@example.com").from(peer)).await;
         assert_eq!(already_exists(&reply), told, "{peer}");

@@ -63,6 +63,7 @@ impl Program {
             std::thread::spawn(move || {
                 let mut log = String::new();
                 stderr.read_to_string(&mut log).unwrap();
+                assert_impersonal(&log);
                 log
             })
         });
@@ -174,4 +175,10 @@ pub(crate) fn without_flags(log: &str) -> String {
 
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// No line of the log has an e-mail address, whatever was done and whatever failed.
+pub(crate) fn assert_impersonal(log: &str) {
+    let personal = log.lines().find(|line| line.contains("@example"));
+    assert_eq!(personal, None, "an address in the log");
 }

@@ -375,7 +375,147 @@ impl std::fmt::Debug for GuardedRateLimiter {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
+    use crate::adapters::system::SystemClock;
+
+    const AT: Timestamp = Timestamp::from_ms(1_000_000);
+
+    /// An engine in memory whose receipts are the instants of the charges, and which may be switched off.
+    struct SwitchedEngine {
+        windows: SledRateLimiter,
+        is_off: AtomicBool,
+    }
+
+    impl SwitchedEngine {
+        fn check_on(&self) -> Result<(), LimiterError> {
+            match self.is_off.load(Relaxed) {
+                true => Err(LimiterError("switched off".to_owned())),
+                false => Ok(()),
+            }
+        }
+    }
+
+    #[async_trait]
+    impl RateLimiter for SwitchedEngine {
+        async fn acquire(
+            &self,
+            charges: &[Charge<'_>],
+            now: Timestamp,
+        ) -> Result<Admission, LimiterError> {
+            self.check_on()?;
+            self.windows.acquire(charges, now).await
+        }
+
+        async fn peek(
+            &self,
+            charges: &[Charge<'_>],
+            now: Timestamp,
+        ) -> Result<Decision, LimiterError> {
+            self.check_on()?;
+            self.windows.peek(charges, now).await
+        }
+
+        async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
+            self.check_on()?;
+            self.windows.refund(receipt, now).await
+        }
+
+        async fn busiest(
+            &self,
+            policy: PolicyName,
+            quota: Quota,
+            most: usize,
+            now: Timestamp,
+        ) -> Result<Vec<BusyWindow>, LimiterError> {
+            self.check_on()?;
+            self.windows.busiest(policy, quota, most, now).await
+        }
+
+        async fn reset(&self, which: WindowSet) -> Result<usize, LimiterError> {
+            self.check_on()?;
+            self.windows.reset(which).await
+        }
+
+        fn check(&self) -> Result<(), LimiterError> {
+            self.check_on()
+        }
+    }
+
+    /// The limiter of one of three nodes, and its engine.
+    fn guarded() -> (Arc<GuardedRateLimiter>, Arc<SwitchedEngine>) {
+        let engine = Arc::new(SwitchedEngine {
+            windows: SledRateLimiter::in_memory(&Policies::default(), AT),
+            is_off: AtomicBool::new(false),
+        });
+        let guarded = GuardedRateLimiter::new(
+            Arc::<SwitchedEngine>::clone(&engine),
+            3,
+            &Policies::default(),
+            Arc::new(Metrics::new([])),
+            Arc::new(SystemClock),
+        );
+        (guarded.unwrap(), engine)
+    }
+
+    fn charge(count: u32) -> Charge<'static> {
+        Charge {
+            policy: PolicyName::Ip,
+            quota: Quota::new(count, 60_000).unwrap(),
+            key: LimitKey::tagged(PolicyName::Ip, [7; 16]),
+            group: None,
+        }
+    }
+
+    async fn is_admitted(guarded: &GuardedRateLimiter, charge: Charge<'_>) -> bool {
+        let admission = guarded.acquire(&[charge], AT).await.unwrap();
+        !admission.decision.is_refused()
+    }
+
+    #[tokio::test]
+    async fn a_node_alone_admits_its_share_rounded_up() {
+        for (count, share) in [(1, 1), (2, 1), (3, 1), (4, 2), (9, 3), (10, 4)] {
+            let (guarded, engine) = guarded();
+            engine.is_off.store(true, Relaxed);
+            let mut admitted = 0;
+            while is_admitted(&guarded, charge(count)).await {
+                admitted += 1;
+            }
+            assert_eq!(admitted, share, "{count}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_the_engine_admitted_counts_when_it_is_away() {
+        let (guarded, engine) = guarded();
+        // Two of nine, and the share is three.
+        for _ in 0..2 {
+            assert!(is_admitted(&guarded, charge(9)).await);
+        }
+        engine.is_off.store(true, Relaxed);
+        assert!(is_admitted(&guarded, charge(9)).await);
+        assert!(!is_admitted(&guarded, charge(9)).await);
+    }
+
+    #[tokio::test]
+    async fn a_refund_gives_back_the_charge_of_the_engine_and_the_own() {
+        let (guarded, engine) = guarded();
+        let admission = guarded.acquire(&[charge(3)], AT).await.unwrap();
+        let refunded = guarded.refund(admission.receipt, AT).await.unwrap();
+        assert_eq!(refunded.standings()[0].usage.counted, 0);
+        engine.is_off.store(true, Relaxed);
+        // Its share of one is free again.
+        assert!(is_admitted(&guarded, charge(3)).await);
+        assert!(!is_admitted(&guarded, charge(3)).await);
+        // So is one that the node gave alone.
+        engine.is_off.store(false, Relaxed);
+        let (guarded, engine) = self::guarded();
+        engine.is_off.store(true, Relaxed);
+        let admission = guarded.acquire(&[charge(3)], AT).await.unwrap();
+        guarded.refund(admission.receipt, AT).await.unwrap();
+        assert!(is_admitted(&guarded, charge(3)).await);
+    }
 
     #[test]
     fn so_many_refusals_are_remembered_and_no_more() {

@@ -32,7 +32,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::task::yield_now;
+use tokio::task::{spawn_blocking, yield_now};
 
 use crate::domain::decision::Decision;
 use crate::domain::macros::hidden;
@@ -210,6 +210,10 @@ impl RateLimiter for SledRateLimiter {
             count += self.table.with_shard(index, |shard| shard.reset(&which));
             yield_now().await;
         }
+        // Whoever asked for it is told when a killed process would not undo it.
+        let writer = Arc::clone(&self.writer);
+        let written = spawn_blocking(move || writer.lock().write_out()).await;
+        written.map_err(|_panic| LimiterError("the windows are not written".to_owned()))?;
         Ok(count)
     }
 

@@ -161,7 +161,7 @@ impl Table {
         let keys = candidates
             .iter()
             .map(|&[own, of_group, overflow]| {
-                if own == of_group || contains(&own) {
+                if contains(&own) {
                     own
                 } else if !is_reserve_full || contains(&of_group) {
                     of_group

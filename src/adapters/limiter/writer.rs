@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::domain::client::LimitKey;
-use crate::domain::policy::{Policies, PolicyName, Quota};
-use crate::domain::proof_of_work;
+use crate::domain::policy::{Policies, Quota};
 use crate::domain::time::Timestamp;
 use crate::domain::window::Window;
 
@@ -113,9 +112,16 @@ impl Writer {
         }
     }
 
+    /// Writes all changes, if there is a store.
+    pub(super) fn write_out(&mut self) {
+        if self.store.is_some() {
+            self.write();
+        }
+    }
+
     /// Writes all changes and closes the store.
     pub(super) fn close(&mut self) {
-        self.write();
+        self.write_out();
         self.store = None;
     }
 
@@ -204,39 +210,21 @@ impl Writer {
     }
 }
 
-/// None for a policy that is off: its windows are not kept. Windows of proofs of work stand beside those of
-/// their policy, and last as long as a proof is good.
+/// None for a policy that is off: its windows are not kept.
 fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
-    let [tag, ..] = *key.as_bytes();
-    let policy = *PolicyName::ALL.get(usize::from(tag))?;
-    let quota = policies.quota(policy)?;
-    if policy == PolicyName::NewsletterForm && quota.window_ms() < proof_of_work::LIFETIME_MS {
-        return Quota::new(quota.count(), proof_of_work::LIFETIME_MS).ok();
+    if key.is_of_proof() {
+        return Some(Quota::PROOF);
     }
-    Some(quota)
+    policies.quota(key.policy()?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::persistence::Change;
     use super::*;
+    use crate::domain::policy::PolicyName;
 
     const START: Timestamp = Timestamp::from_ms(1_000_000);
-
-    #[test]
-    fn a_window_of_a_proof_lasts_as_long_as_the_proof() {
-        let mut policies = Policies::default();
-        let short = Quota::new(2, 2000).unwrap();
-        policies.set(PolicyName::NewsletterForm, Some(short));
-        let key = LimitKey::tagged(PolicyName::NewsletterForm, [7; 16]);
-        let kept_ms = quota_of(&policies, &key).unwrap().window_ms();
-        assert_eq!(kept_ms, proof_of_work::LIFETIME_MS);
-        let other = LimitKey::tagged(PolicyName::Keys, [7; 16]);
-        assert_eq!(
-            quota_of(&policies, &other),
-            policies.quota(PolicyName::Keys)
-        );
-    }
 
     /// A store that fails while the flag is set.
     struct SwitchedStore(Arc<AtomicBool>);

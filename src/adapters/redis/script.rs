@@ -56,11 +56,12 @@ pub(super) fn parse_key(text: &[u8]) -> Option<LimitKey> {
     let (home, tag) = text.strip_prefix(PREFIX)?.split_once('}')?;
     let home: Home = URL_SAFE_NO_PAD.decode(home).ok()?.try_into().ok()?;
     let tag = u8::from_str_radix(tag, 16).ok()?;
-    let policy = *PolicyName::ALL.get(usize::from(tag))?;
-    let mut hash = [0; 16];
-    let (_tag, rest) = hash.split_at_mut(1);
+    let mut key = [tag; 16];
+    let (_tag, rest) = key.split_at_mut(1);
     rest.copy_from_slice(&home);
-    Some(LimitKey::tagged(policy, hash)).filter(|key| key_text(key) == text)
+    let key = LimitKey::from_bytes(key);
+    key.policy()?;
+    Some(key).filter(|key| key_text(key) == text)
 }
 
 /// What `SCAN` has to match: the windows of `policy`, or all.

@@ -49,7 +49,7 @@ impl Shares {
     pub(crate) fn of(self: &Arc<Self>, network: Network) -> Share {
         Share {
             shares: Arc::clone(self),
-            network: network.end_site(),
+            network,
             permits: 0,
         }
     }
@@ -67,7 +67,7 @@ impl Shares {
     /// The number of permits that `network` holds.
     pub(crate) fn held_by(&self, network: Network) -> usize {
         let held = self.held.lock();
-        let permits = held.by_network.get(&network.end_site());
+        let permits = held.by_network.get(&network);
         permits.copied().unwrap_or(0)
     }
 
@@ -191,6 +191,7 @@ mod tests {
         let of = |address: &str| Network::from(address.parse::<std::net::IpAddr>().unwrap());
         let home = shares.take(of("2001:db8:0:ff00::1"));
         assert!(home.is_ok());
+        assert_eq!(shares.held_by(of("2001:db8:0:ffff::1")), 1);
         let its_other_64 = shares.take(of("2001:db8:0:ffff::1"));
         assert_eq!(its_other_64.unwrap_err(), WHOLE_SHARE_HELD);
         assert!(shares.take(of("2001:db8:0:fe00::1")).is_ok());

@@ -47,7 +47,7 @@ fn the_busiest_are_shown_and_a_reset_admits_them_again() {
     assert!(
         shown
             .out
-            .contains("newsletter-ip    2/1h      for each network\n"),
+            .contains("newsletter-ip      2/1h      for each network\n"),
         "{}",
         shown.out
     );

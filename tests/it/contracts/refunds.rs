@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
-use landing_api::domain::client::{Client, Network};
+use landing_api::domain::client::{Client, Network, Subject};
 use landing_api::domain::contact::RevealExisting;
 use landing_api::domain::decision::Decision;
 use landing_api::domain::policy::{Policies, PolicyName};
@@ -13,16 +13,19 @@ use landing_api::domain::quota_token::QuotaToken;
 use landing_api::domain::secret::MacKey;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{
-    AnswerSink, ContactStore, LimiterError, ModelClient, ModelError, ModelPermit, NotifyError,
-    NullSink, RateLimiter, SignUps, StoreError,
+    AnswerSink, ContactStore, Entropy, EntropyError, LimiterError, ModelClient, ModelError,
+    ModelPermit, NotifyError, NullSink, RateLimiter, SignUps, StoreError,
 };
 use landing_api::usecases::ask_assistant::{self, Answered, Assistant, ChatError, ChatIdentity};
 use landing_api::usecases::issue_key::{IssueError, issue_key};
 use landing_api::usecases::meter::{ChargeError, Meter};
+use landing_api::usecases::register_agent::register_agent;
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
 
 use super::limiters::limiters;
-use crate::fixtures::{FaultyRateLimiter, START, address, mac_key, policies, usage};
+use crate::fixtures::{
+    FaultyRateLimiter, START, address, limiter_in_memory, mac_key, policies, usage,
+};
 use crate::twins::{
     ManualClock, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient, ScriptedSignUps,
     SeededEntropy,
@@ -374,4 +377,65 @@ async fn a_refund_that_fails_hides_neither_the_error_nor_the_answer_of_the_fallb
         let turn = desk.turn(&limiter, 4, 4, model, Some(&pages)).await;
         assert_eq!(turn.unwrap().reply, "Hello, I am the scripted assistant.");
     }
+}
+
+#[test]
+fn the_window_of_everyone_is_never_shared_and_all_others_may_be() {
+    let desk = Desk::new();
+    let limiter = limiter_in_memory();
+    let network = Network::V4([192, 0, 2, 1]);
+    let visitor = QuotaToken::new([4; 16]);
+    for (subject, is_shared) in [
+        (Subject::Everyone, false),
+        (Subject::Network(network), true),
+        (Subject::Prefix(network), true),
+        (Subject::SignUp(network, &address("ada")), true),
+        (Subject::Visitor(&visitor), true),
+    ] {
+        let meter = desk.meter(&limiter);
+        let charges = meter.charges(network, &[(PolicyName::Ip, subject)]);
+        let groups: Vec<_> = charges.iter().map(|it| it.group.is_some()).collect();
+        assert_eq!(groups, [is_shared], "{subject:?}");
+    }
+}
+
+/// The operating system has no random bytes.
+struct NoEntropy;
+
+impl Entropy for NoEntropy {
+    fn fill(&self, _bytes: &mut [u8]) -> Result<(), EntropyError> {
+        Err(EntropyError("none".to_owned()))
+    }
+}
+
+#[tokio::test]
+async fn without_random_bytes_nothing_is_charged() {
+    let desk = Desk::new();
+    let limiter = limiter_in_memory();
+    let keys = MemoryKeyIssuer::default();
+    let client = client(1);
+    let issued = issue_key(
+        &keys,
+        &NoEntropy,
+        desk.meter(&limiter),
+        START,
+        &client,
+        1,
+        None,
+    );
+    let Err(IssueError::Entropy(decision, _)) = issued.await else {
+        panic!("a key without random bytes");
+    };
+    for policy in [
+        PolicyName::Keys,
+        PolicyName::KeysPrefix,
+        PolicyName::KeysAll,
+    ] {
+        assert_eq!(counted(&decision, policy), 0, "{policy:?}");
+    }
+    let registered = register_agent(&NoEntropy, desk.meter(&limiter), START, &client);
+    let Err(IssueError::Entropy(decision, _)) = registered.await else {
+        panic!("an agent without random bytes");
+    };
+    assert_eq!(counted(&decision, PolicyName::Agents), 0);
 }

@@ -57,6 +57,12 @@ async fn what_is_made_is_private() {
     for name in ["lock", "secret", "ledger.jsonl", "mark"] {
         assert_eq!(mode(&house.file(name)), 0o600, "{name}");
     }
+    // The copy of a torn end.
+    fs::remove_file(house.file("mark")).unwrap();
+    let whole = house.ledger();
+    house.write_ledger(&whole[..whole.len() - 9]);
+    house.open().crash();
+    assert_eq!(mode(&house.file("ledger.cut.1")), 0o600);
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use landing_api::ports::{ContactStore, KeyIssuer, StoreError};
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::faults::FaultyFiles;
 use crate::fixtures::{House, Opened, address, eventually, key_record};
 use crate::program::{Program, command, run, text};
 
@@ -99,6 +100,29 @@ async fn nothing_is_acknowledged_until_the_right_file_is_back() {
         assert!(!log.contains("WARN"), "{name}: {log}");
         opened.assert_has(&["ada", "bob"], &[]).await;
     }
+}
+
+#[tokio::test]
+async fn a_file_replaced_while_a_batch_is_synced_acknowledges_nothing_of_it() {
+    let house = House::new();
+    let files = FaultyFiles::default();
+    let opened = house.try_open(files.tuning()).unwrap();
+    opened.sign_up("ada").await.unwrap();
+    let (_, act, undo) = ACTS[1];
+    let hold = files.hold_next_sync();
+    let bob = opened.spawn_sign_up("bob");
+    tokio::task::yield_now().await;
+    let release = hold.wait();
+    act(&house);
+    release.send(()).unwrap();
+    let answer = bob.await.unwrap();
+    assert!(
+        matches!(answer, Err(StoreError::Displaced(_))),
+        "{answer:?}"
+    );
+    undo(&house);
+    opened.recovers().await;
+    opened.assert_has(&["ada"], &["bob"]).await;
 }
 
 #[tokio::test]

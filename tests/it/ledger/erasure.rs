@@ -311,3 +311,14 @@ async fn a_contact_that_is_imported_again_before_its_erasure_ends_is_listed_once
     let contacts = listed(ContactStore::list(&*opened.store, None, None).await);
     assert_eq!(contacts.await.len(), 1);
 }
+
+#[tokio::test]
+async fn a_new_sign_up_lifts_the_tombstone() {
+    let house = House::new();
+    let opened = house.open();
+    opened.sign_up("ada").await.unwrap();
+    opened.forget("ada").await.unwrap();
+    assert_eq!(listed(opened.store.tombstones().await).await.len(), 1);
+    opened.sign_up("ada").await.unwrap();
+    assert_eq!(listed(opened.store.tombstones().await).await.len(), 0);
+}

@@ -31,6 +31,7 @@ pub(crate) struct Faults {
     sync_directory: AtomicBool,
     rename: AtomicBool,
     append_gate: Gate,
+    sync_gate: Gate,
     create_gate: Gate,
 }
 
@@ -107,6 +108,11 @@ impl FaultyFiles {
     /// Holds the next append.
     pub(crate) fn hold(&self) -> Hold {
         self.0.append_gate.close()
+    }
+
+    /// Holds the next sync of a file.
+    pub(crate) fn hold_next_sync(&self) -> Hold {
+        self.0.sync_gate.close()
     }
 
     /// Holds the next generation before its first line.
@@ -197,6 +203,7 @@ impl AppendFile for FaultyFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        self.faults.sync_gate.pass();
         fail_if(&self.faults.sync)?;
         self.file.sync()
     }

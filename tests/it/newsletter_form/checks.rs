@@ -1,10 +1,12 @@
 //! The checks that keep bots out: the honeypot, the time that people need, and the proof of work.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::StatusCode;
 use landing_api::domain::policy::PolicyName;
-use landing_api::ports::StoreError;
+use landing_api::ports::{Clock as _, StoreError, WindowSet};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -141,6 +143,50 @@ async fn past_the_soft_limit_a_proof_of_work_is_wanted_and_enough() {
     // A place is free after the window.
     app.clock.advance_ms(15 * 60 * 1000);
     location(&app.send(form("email=g@example.com")).await);
+}
+
+#[tokio::test]
+async fn the_forms_of_a_home_count_together() {
+    let app = TestApp::new();
+    let from = |third: &str, name: &str| {
+        form(&format!("email={name}@example.com")).from(&format!("2001:db8:1:{third}::1"))
+    };
+    for (third, name) in [("ff00", "a"), ("ff01", "b"), ("ff80", "c")] {
+        location(&app.send(from(third, name)).await);
+    }
+    assert_again(&app.send(from("ffff", "d")).await, 403, "15 minutes");
+    location(&app.send(from("fe00", "d")).await);
+}
+
+#[tokio::test]
+async fn a_used_proof_stays_used_when_limits_are_reset() {
+    let setup = Setup::default().limit("newsletter-form", "1/15m");
+    let limiter = Arc::clone(&setup.limiter);
+    let app = setup.start();
+    location(&app.send(form("email=a@example.com")).await);
+    let reply = app.send(form("email=b@example.com")).await;
+    let (_, rest) = reply.text().split_once("data-challenge=\"").unwrap();
+    let own: Value = serde_json::from_str(&unescaped(rest.split('"').next().unwrap())).unwrap();
+    let call = with_proof("b@example.com", &solved(&own));
+    location(&app.send(call.clone()).await);
+    for which in [
+        WindowSet::Policy(PolicyName::NewsletterForm),
+        WindowSet::All,
+    ] {
+        limiter.reset(which).await.unwrap();
+        assert_again(
+            &app.send(call.clone()).await,
+            403,
+            "Please send it once more.",
+        );
+    }
+    // Nor is it one of the clients that the policy counts.
+    let quota = "1/15m".parse().unwrap();
+    let now = app.clock.now();
+    let busiest = limiter
+        .busiest(PolicyName::NewsletterForm, quota, 9, now)
+        .await;
+    assert_eq!(busiest, Ok(Vec::new()));
 }
 
 #[tokio::test]
