@@ -19,6 +19,7 @@ use super::files::{
 };
 use super::ledger::record::{LEDGER, Ledger, Preview, preview};
 use super::open_error::OpenError;
+use super::sled_db::remove;
 use super::system::{SystemEntropy, user_id};
 
 /// How often, and after what pause, a lock that is taken is tried again: a process that is ending or
@@ -131,6 +132,9 @@ impl DataDir {
             "ledger.jsonl, which holds addresses, is open to other users; chmod 600 closes it",
         );
         let secret = Self::secret_of(path, entropy)?;
+        // Behind the last step of a restore that was killed. It holds addresses.
+        let restoring = path.join(RESTORING);
+        remove(&restoring).map_err(OpenError::io("remove", &restoring))?;
         Ok(Self {
             path: path.to_path_buf(),
             secret,

@@ -9,7 +9,7 @@ use crate::adapters::postgres::{
     Migration, PostgresAddress, PostgresSettings, PostgresStore, migrate,
 };
 use crate::adapters::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
-use crate::adapters::system::{SystemClock, SystemEntropy};
+use crate::adapters::system::SystemEntropy;
 use crate::config::EngineArgs;
 use crate::domain::secret::SharedSecret;
 use crate::metrics::Metrics;
@@ -40,9 +40,9 @@ pub async fn open_store(
     patience: Duration,
 ) -> Result<Arc<PostgresStore>, StoresError> {
     let settings = store_settings(args, secret)?;
-    let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let entropy = Arc::new(SystemEntropy);
     let metrics = Arc::clone(metrics);
-    let store = PostgresStore::connect(&settings, metrics, clock, entropy, patience);
+    let store = PostgresStore::connect(&settings, metrics, entropy, patience);
     Ok(store.await?)
 }
 

@@ -10,7 +10,9 @@ mod key_issuer;
 mod revocation_list;
 
 use std::fs;
+use std::sync::Arc;
 
+use landing_api::ports::ContactStore;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
@@ -21,6 +23,19 @@ use crate::postgres::{Postgres, open, own, unprivileged, url};
 async fn postgres_keeps_contacts() {
     let server = Postgres::start().await;
     contact_store::check(server.store().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_erasure_beside_sign_ups_leaves_a_contact_or_a_tombstone_in_postgres() {
+    let server = Postgres::start().await;
+    let store = server.store().await;
+    let contacts: Arc<dyn ContactStore> = store.clone();
+    let contacts = contact_store::race_erasures(&contacts, 300).await;
+    let totals = store.totals().await.unwrap();
+    assert_eq!(
+        (totals.contacts, totals.tombstones),
+        (contacts, 300 - contacts)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

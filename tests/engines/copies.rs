@@ -1,13 +1,16 @@
 //! What a move copies into PostgreSQL, imports of many rows, and what a compaction deletes.
 
 use landing_api::adapters::postgres::Totals;
+use landing_api::adapters::system::SystemClock;
 use landing_api::domain::agent::{Registration, RevokedRegistration};
 use landing_api::domain::contact::{Contact, ImportOutcome, SignUp, Subscription};
 use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::hourly_counts::{Hour, HourlyCounts};
 use landing_api::domain::secret::Secret;
-use landing_api::domain::time::Timestamp;
-use landing_api::ports::{ContactStore, CountStore, KeyIssuer, RevocationList, StoreMaintenance};
+use landing_api::domain::time::{DAY_MS, Timestamp};
+use landing_api::ports::{
+    Clock as _, ContactStore, CountStore, KeyIssuer, RevocationList, StoreMaintenance,
+};
 
 use crate::contracts::count_store::counts;
 use crate::fixtures::{START, address, imported, key_record, listed, origin, registration};
@@ -152,13 +155,14 @@ async fn an_import_holds_up_no_other_sign_up() {
 async fn a_compaction_deletes_what_has_expired() {
     let server = Postgres::start().await;
     let store = server.store().await;
-    // The clock of the store shows `START`.
-    let expired = key_record(1, None);
-    let mut valid = key_record(2, None);
-    valid.expires_at = START.plus_ms(1);
-    for key in [&expired, &valid] {
+    // By the clock of the server, 400 days ago; nodes' clocks do not matter.
+    let days_ago = |days: u64| Timestamp::from_ms(SystemClock.now().as_ms() - days * DAY_MS);
+    let mut keys = [1, 2].map(|seed| key_record(seed, None));
+    for (key, days) in keys.iter_mut().zip([401, 399]) {
+        key.expires_at = days_ago(days);
         store.issue(key.clone()).await.unwrap();
     }
+    let [_, kept] = keys;
     let long_ago = Registration::new([1; 16], Timestamp::from_ms(0));
     for registration in [long_ago, registration(2)] {
         let revoked = RevocationList::revoke(&*store, &registration, START).await;
@@ -167,7 +171,7 @@ async fn a_compaction_deletes_what_has_expired() {
     let done = store.compact().await.unwrap();
     assert_eq!((done.entries_before, done.entries_after), (4, 2));
     assert!(done.bytes_after > 0);
-    assert_eq!(listed(KeyIssuer::list(&*store).await).await, [valid]);
+    assert_eq!(listed(KeyIssuer::list(&*store).await).await, [kept]);
     assert_eq!(store.is_revoked(&long_ago).await, Ok(false));
     assert_eq!(store.is_revoked(&registration(2)).await, Ok(true));
 }

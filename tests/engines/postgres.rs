@@ -18,8 +18,6 @@ use tempfile::TempDir;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use crate::engine::{Process, free_port, until};
-use crate::fixtures::START;
-use crate::twins::ManualClock;
 
 /// The server. It ends with this value.
 #[derive(Debug)]
@@ -232,9 +230,8 @@ pub(crate) async fn open_counted(
     metrics: &Arc<Metrics>,
 ) -> Result<Arc<PostgresStore>, PostgresOpenError> {
     let metrics = Arc::clone(metrics);
-    let clock = Arc::new(ManualClock::new(START));
     let entropy = Arc::new(SystemEntropy);
-    PostgresStore::connect(settings, metrics, clock, entropy, Duration::ZERO).await
+    PostgresStore::connect(settings, metrics, entropy, Duration::ZERO).await
 }
 
 /// PostgreSQL refuses to run as root.

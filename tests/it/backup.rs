@@ -17,6 +17,7 @@ use tar::{Archive, Builder, EntryType, Header};
 
 use crate::fixtures::{House, Opened, START, imported, key_record, listed, sign_up};
 use crate::ledger::contents;
+use crate::program::{Program, command, landing_api, text};
 
 const COUNTS: &str = "counts.jsonl";
 
@@ -538,7 +539,8 @@ async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
     let house = House::new();
     furnished(&house).await.stop();
     let (beside, others) = (
-        root.path().join("backup.tar.new"),
+        root.path()
+            .join(format!("backup.tar.{}.new", std::process::id())),
         root.path().join("others"),
     );
     fs::write(&others, "theirs").unwrap();
@@ -563,4 +565,30 @@ async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let error = write(&house.path, full).unwrap_err();
     assert!(error.to_string().contains("write the backup"), "{error}");
+}
+
+#[test]
+fn two_backups_to_one_file_at_once_leave_a_whole_one() {
+    let root = tempfile::tempdir().unwrap();
+    let data_dir = root.path().join("data");
+    let program = Program::start(&mut command(&data_dir));
+    program.sign_up("ada@example.com");
+    let target = root.path().join("backup.tar");
+    for _ in 0..3 {
+        let backups: Vec<_> = (0..4)
+            .map(|_| {
+                let mut backup = landing_api(&["backup", "--force", "--data-dir"]);
+                backup.arg(&data_dir).arg(&target).spawn().unwrap()
+            })
+            .collect();
+        for backup in backups {
+            let ended = backup.wait_with_output().unwrap();
+            assert!(ended.status.success(), "{}", text(&ended.stderr));
+        }
+        let house = House::new();
+        let restored = restore(&house.path, fs::File::open(&target).unwrap()).unwrap();
+        assert_eq!(restored.entries, 1);
+        // Nothing is left beside it.
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
+    }
 }

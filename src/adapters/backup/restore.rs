@@ -248,7 +248,9 @@ fn sync(directory: &Path) -> Result<(), BackupError> {
 }
 
 fn unreadable(error: io::Error) -> BackupError {
-    bad(format!("it cannot be read: {error}"))
+    // It may quote the archive.
+    let error = error.to_string();
+    bad(format!("it cannot be read: {}", error.escape_debug()))
 }
 
 fn bad(reason: impl Into<String>) -> BackupError {

@@ -86,7 +86,8 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
 /// As [`write()`]; `target` is as it was then.
 pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
+    // Its own, because another backup to the same file may run.
+    name.push(format!(".{}.new", std::process::id()));
     let beside = target.with_file_name(name);
     if is_irregular(target) {
         let error = io::Error::other("it is not a regular file");

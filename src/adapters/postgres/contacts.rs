@@ -34,6 +34,14 @@ const COUNT: &str = "SELECT count(*) FROM contact \
 pub(super) const REMEMBER: &str =
     "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
 
+/// Waits until no sign-up and no import is under way, and has the next ones wait until the erasure is
+/// committed. Otherwise one that began before it would leave the tombstone beside its contact: it would not
+/// see it. Of a table that is small, so that a vacuum does not keep it for long.
+const LOCK_TOMBSTONES: &str = "LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE";
+
+/// Waits for erasures, as the statement of sign-ups does by itself.
+const AWAIT_ERASURES: &str = "LOCK TABLE tombstone IN ROW EXCLUSIVE MODE";
+
 const IMPORT: &str = "INSERT INTO contact \
          (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at) \
      SELECT new.email, new.id, new.id, '{}', '{}', new.at, new.at \
@@ -89,6 +97,7 @@ impl ContactStore for PostgresStore {
             return Ok(Vec::new());
         }
         let transaction = DedicatedConnection::begin(&self.connector).await?;
+        transaction.ask(AWAIT_ERASURES, &[]).await?;
         let forgotten = self.forgotten(&transaction, &rows, unforget).await?;
         let wanted = rows.iter().filter(|row| !forgotten.contains(&row.email));
         let emails: Vec<&str> = wanted.clone().map(|row| row.email.as_str()).collect();
@@ -124,6 +133,7 @@ impl ContactStore for PostgresStore {
         let current = self.tombstone_keys.get(..1).unwrap_or_default();
         let tombstones = tombstones(current, emails.iter());
         let transaction = DedicatedConnection::begin(&self.connector).await?;
+        transaction.ask(LOCK_TOMBSTONES, &[]).await?;
         let delete = "DELETE FROM contact WHERE email = ANY($1) RETURNING email";
         let deleted = transaction
             .ask(delete, &[(&addresses, Type::TEXT_ARRAY)])

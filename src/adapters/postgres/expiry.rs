@@ -4,25 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use tokio_postgres::types::Type;
 
-use crate::domain::time::Timestamp;
-use crate::ports::{Clock, StoreError};
+use crate::ports::StoreError;
 
 use super::connection::Connector;
 use super::dedicated::DedicatedConnection;
-use super::link::Parameters;
-use super::values::instant;
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
+/// How long rows stay that have expired, in days, as in the ledger. By the server's clock, so that a node
+/// whose clock is ahead deletes nothing that others still need.
+const KEPT_DAYS: u32 = 400;
+
 /// Deletes expired keys and revocations every hour. Nodes that do it at once wait for each other, and for nobody
 /// else.
-pub(super) async fn sweep_hourly(connector: Arc<Connector>, clock: Arc<dyn Clock>) {
+pub(super) async fn sweep_hourly(connector: Arc<Connector>) {
     loop {
         sleep(SWEEP_INTERVAL).await;
         let swept = match DedicatedConnection::open(&connector).await {
-            Ok(connection) => sweep(&connection, clock.now()).await,
+            Ok(connection) => sweep(&connection).await,
             Err(error) => Err(error),
         };
         if let Err(error) = swept {
@@ -32,15 +32,11 @@ pub(super) async fn sweep_hourly(connector: Arc<Connector>, clock: Arc<dyn Clock
 }
 
 /// Deletes them.
-pub(super) async fn sweep(
-    connection: &DedicatedConnection,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let now = instant(now);
+pub(super) async fn sweep(connection: &DedicatedConnection) -> Result<(), StoreError> {
     for table in ["api_key", "revocation"] {
-        let statement = format!("DELETE FROM {table} WHERE expires_at <= $1");
-        let parameters: Parameters<'_> = &[(&now, Type::TIMESTAMPTZ)];
-        connection.ask(&statement, parameters).await?;
+        let statement =
+            format!("DELETE FROM {table} WHERE expires_at <= now() - interval '{KEPT_DAYS} days'");
+        connection.ask(&statement, &[]).await?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ impl StoreMaintenance for PostgresStore {
     async fn compact(&self) -> Result<Compaction, StoreError> {
         let connection = DedicatedConnection::open(&self.connector).await?;
         let (entries_before, bytes_before) = size(&connection).await?;
-        sweep(&connection, self.clock.now()).await?;
+        sweep(&connection).await?;
         for table in TABLES {
             connection.vacuum(table).await?;
         }

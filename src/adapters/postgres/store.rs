@@ -12,7 +12,7 @@ use uuid::{Builder, Uuid};
 use crate::domain::contact::{SignUp, Subscription};
 use crate::domain::secret::MacKey;
 use crate::metrics::Metrics;
-use crate::ports::{Clock, Entropy, StoreError};
+use crate::ports::{Entropy, StoreError};
 
 use super::address::PostgresSettings;
 use super::availability::Availability;
@@ -43,7 +43,6 @@ pub struct PostgresStore {
     looking_up: Semaphore,
     availability: Arc<Availability>,
     pub(super) tombstone_keys: Vec<MacKey>,
-    pub(super) clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     /// Aborted on drop.
     _tasks: JoinSet<()>,
@@ -54,7 +53,6 @@ impl PostgresStore {
     pub async fn connect(
         settings: &PostgresSettings,
         metrics: Arc<Metrics>,
-        clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
         patience: Duration,
     ) -> Result<Arc<Self>, PostgresOpenError> {
@@ -70,7 +68,7 @@ impl PostgresStore {
         tasks.spawn(keep_writes);
         tasks.spawn(keep_reads);
         tasks.spawn(commit);
-        tasks.spawn(sweep_hourly(Arc::clone(&connector), Arc::clone(&clock)));
+        tasks.spawn(sweep_hourly(Arc::clone(&connector)));
         for link in [&writes, &reads] {
             // If there is none again, changes and look-ups say so.
             let _ = link.connection(Instant::now() + CONNECT_DEADLINE).await;
@@ -84,7 +82,6 @@ impl PostgresStore {
             looking_up: Semaphore::new(LOOK_UPS_MAX),
             availability,
             tombstone_keys,
-            clock,
             entropy,
             _tasks: tasks,
         }))

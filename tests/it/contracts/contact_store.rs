@@ -335,3 +335,31 @@ async fn of_racing_sign_ups_by_one_client_all_but_one_are_its_own(store: &Arc<dy
         assert_eq!(race(store, &text, racers).await, (1, 0, 1));
     }
 }
+
+/// Erases addresses while clients sign them up and imports bring them, and returns how many are contacts
+/// afterwards. All others must have a tombstone, and no contact may: the later act wins.
+pub(crate) async fn race_erasures(store: &Arc<dyn ContactStore>, addresses: usize) -> u64 {
+    for round in 0..addresses {
+        let text = format!("contested{round}@example.com");
+        let created = store.keep(sign_up(&text, origin(1, None), EARLY));
+        assert_eq!(created.await, Ok(Subscription::Created));
+        let (keeper, importer) = (Arc::clone(store), Arc::clone(store));
+        let keeps = tokio::spawn({
+            let sign_up = sign_up(&text, origin(1, None), EARLY);
+            async move { keeper.keep(sign_up).await.map(drop) }
+        });
+        let imports = tokio::spawn({
+            let row = ImportedContact {
+                email: email(&text),
+                subscribed_at: EARLY,
+            };
+            async move { importer.import(vec![row], true).await.map(drop) }
+        });
+        let erased = store.forget(&[email(&text)], LATE).await.unwrap();
+        assert_eq!(erased.was_known, [true]);
+        for racer in [keeps, imports] {
+            racer.await.unwrap().unwrap();
+        }
+    }
+    store.count(None, None).await.unwrap()
+}

@@ -7,7 +7,7 @@ use landing_api::domain::email::EmailAddress;
 use landing_api::ports::ContactStore;
 
 use super::{contact_store, count_store, key_issuer, revocation_list};
-use crate::fixtures::{Delayed, House, address};
+use crate::fixtures::{Delayed, House, address, listed};
 use crate::twins::{MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRevocationList};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -24,6 +24,16 @@ async fn a_store_on_a_network_keeps_contacts() {
 async fn the_ledger_keeps_contacts() {
     let house = House::new();
     contact_store::check(house.open().store).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_erasure_beside_sign_ups_leaves_a_contact_or_a_tombstone_in_the_ledger() {
+    let house = House::new();
+    let opened = house.open();
+    let store: Arc<dyn ContactStore> = opened.store.clone();
+    let contacts = contact_store::race_erasures(&store, 30).await;
+    let tombstones = listed(opened.store.tombstones().await).await.len();
+    assert_eq!(contacts + tombstones as u64, 30);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

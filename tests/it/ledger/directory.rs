@@ -66,6 +66,16 @@ async fn what_is_made_is_private() {
 }
 
 #[tokio::test]
+async fn a_start_removes_what_an_interrupted_restore_left() {
+    let house = House::new();
+    house.open().stop();
+    fs::create_dir(house.file("restoring")).unwrap();
+    fs::write(house.file("restoring/ledger.jsonl"), "ada@example.com").unwrap();
+    house.open().stop();
+    assert!(!house.file("restoring").exists());
+}
+
+#[tokio::test]
 async fn a_directory_that_is_there_keeps_its_mode_and_foreign_files() {
     let house = House::new();
     fs::create_dir_all(house.file("windows")).unwrap();
