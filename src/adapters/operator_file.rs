@@ -2,17 +2,16 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-/// Permission bits of group and others.
-const OTHERS: u32 = 0o077;
 
 /// Why a file is refused, beside what the system says. No error quotes the content.
 const NOT_REGULAR: &str = "is no regular file";
 const EMPTY: &str = "is empty";
-const EXPOSED: &str = "may be read by others than its owner: run chmod 600 on it";
+const EXPOSED: &str = "may be read by others than its owner: run chmod 600 on it, or have root own it and a \
+                       group read it";
 
 /// The text of a regular file of up to 64 KiB, without white space at its ends.
 ///
@@ -22,7 +21,7 @@ pub fn read(path: &Path) -> io::Result<String> {
     text(read_open(open(path)?)?)
 }
 
-/// Like [`read`], for a file that only its owner may read.
+/// Like [`read`], for a file that others may not read, as [`is_private`] has it.
 ///
 /// # Errors
 /// When there is none, or others may read it.
@@ -30,16 +29,24 @@ pub fn read_secret(path: &Path) -> io::Result<String> {
     text(read_secret_bytes(path)?)
 }
 
-/// The bytes of a regular file of up to 64 KiB that only its owner may read.
+/// The bytes of a regular file of up to 64 KiB that others may not read, as [`is_private`] has it.
 ///
 /// # Errors
 /// When there is none, or others may read it.
 pub fn read_secret_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let file = open(path)?;
-    if file.metadata()?.permissions().mode() & OTHERS != 0 {
+    let metadata = file.metadata()?;
+    if !is_private(metadata.uid(), metadata.mode()) {
         return Err(io::Error::other(EXPOSED));
     }
     read_open(file)
+}
+
+/// Whether a file of this owner and mode is nobody's but its owner's. Of root's files the group may read, too:
+/// so orchestrators mount secrets.
+fn is_private(owner: u32, mode: u32) -> bool {
+    let others = if owner == 0 { 0o037 } else { 0o077 };
+    mode & others == 0
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -82,7 +89,7 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use std::fs::{Permissions, set_permissions, write};
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use rustix::fs::{CWD, Mode, mkfifoat};
 
@@ -95,16 +102,20 @@ mod tests {
         let missing = read_secret(&path).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         write(&path, " sk-1\n").unwrap();
-        for (mode, is_taken) in [
-            (0o600, true),
-            (0o400, true),
-            (0o640, false),
-            (0o604, false),
-            (0o620, false),
-        ] {
+        for (mode, is_taken) in [(0o600, true), (0o400, true), (0o604, false), (0o620, false)] {
             set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             assert_eq!(read_secret(&path).is_ok(), is_taken, "{mode:o}");
             assert_eq!(read(&path).unwrap(), "sk-1");
+        }
+        for (owner, mode, is_taken) in [
+            (0, 0o440, true),
+            (0, 0o640, true),
+            (0, 0o660, false),
+            (0, 0o444, false),
+            (1000, 0o440, false),
+            (1000, 0o640, false),
+        ] {
+            assert_eq!(is_private(owner, mode), is_taken, "{owner} {mode:o}");
         }
     }
 

@@ -84,9 +84,11 @@ pub(super) struct LogLine<'a> {
     app: &'a App,
     id: RequestId,
     method: &'static str,
-    pub(super) endpoint: &'static str,
+    endpoint: &'static str,
     /// The path of the endpoint, as its table has it.
     route: Option<&'static str>,
+    /// No policy limits how many there are.
+    is_free: bool,
     /// Who asks, and when.
     client: (Network, Timestamp),
     arrived: Instant,
@@ -112,10 +114,16 @@ impl<'a> LogLine<'a> {
             method: method_name(&context.parts.method),
             endpoint: route.name(),
             route: route.path(context.parts.uri.path()),
+            is_free: matches!(route, Route::Found(endpoint) if endpoint.is_free),
             client: (context.client.network, context.now),
             arrived: Instant::now(),
             is_written: false,
         }
+    }
+
+    /// Makes it the line of a preflight.
+    pub(super) fn be_of_preflight(&mut self) {
+        (self.endpoint, self.is_free) = (PREFLIGHT, true);
     }
 
     pub(super) fn write(
@@ -142,7 +150,7 @@ impl<'a> LogLine<'a> {
         self.throttle.report();
         let is_refused = (400..500).contains(&status)
             || problem.is_some_and(|problem| problem.code == Code::Overloaded);
-        if (is_refused || self.endpoint == PREFLIGHT) && !self.throttle.admit() {
+        if (is_refused || self.is_free) && !self.throttle.admit() {
             return;
         }
         let (id, endpoint, duration_ms) = (self.id, self.endpoint, milliseconds(duration));

@@ -28,7 +28,7 @@ use crate::http::context::RequestContext;
 use crate::http::endpoint::{Endpoint, Route, catch_panic, panicked};
 use crate::http::endpoints;
 use crate::http::handlers::health::HEALTH;
-use crate::http::log::{LogLine, PREFLIGHT};
+use crate::http::log::LogLine;
 use crate::http::request::body::{self, BodyError};
 use crate::http::request::identity;
 use crate::http::request::request_id::RequestId;
@@ -70,7 +70,7 @@ impl LandingService {
             && let Route::WrongMethod { allow, is_document } = route
             && let Some(headers) = self.origins.preflight(&context.parts, allow, is_document)
         {
-            log_line.endpoint = PREFLIGHT;
+            log_line.be_of_preflight();
             let response = preflight(&context, headers);
             log_line.write(&response, &Ok(Reply::empty()), &context.decision);
             return response;

@@ -1,11 +1,13 @@
 //! What the log tells of requests, of the start, and of failures.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::Method;
 use landing_api::ports::{LimiterError, NotifyError, StoreError};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tokio::time::advance;
 
 use crate::fixtures::{FaultyRateLimiter, logged_async};
 use crate::harness::{Call, Setup, TestApp};
@@ -58,6 +60,27 @@ async fn a_request_is_logged_with_the_route_and_never_the_path() {
             assert!(!log.contains(personal), "{log}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_no_policy_limits_have_a_thousand_lines_a_second() {
+    let app = TestApp::new();
+    let requests = async {
+        for _ in 0..1100 {
+            app.send(Call::get("/livez")).await;
+        }
+        advance(Duration::from_secs(1)).await;
+        app.send(Call::get("/livez")).await;
+    };
+    let ((), log) = logged_async(requests).await;
+    let lines = log
+        .lines()
+        .filter(|line| line.contains("endpoint=\"livez\""));
+    assert_eq!(lines.count(), 1001);
+    assert!(
+        log.contains("further requests were refused or free count=100\n"),
+        "{log}"
+    );
 }
 
 #[tokio::test]

@@ -378,9 +378,17 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::adapters::system::SystemClock;
 
     const AT: Timestamp = Timestamp::from_ms(1_000_000);
+
+    /// It stands still, so that no window expires.
+    struct StoppedClock;
+
+    impl Clock for StoppedClock {
+        fn now(&self) -> Timestamp {
+            AT
+        }
+    }
 
     /// An engine in memory whose receipts are the instants of the charges, and which may be switched off.
     struct SwitchedEngine {
@@ -454,7 +462,7 @@ mod tests {
             3,
             &Policies::default(),
             Arc::new(Metrics::new([])),
-            Arc::new(SystemClock),
+            Arc::new(StoppedClock),
         );
         (guarded.unwrap(), engine)
     }
