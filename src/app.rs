@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::macros::hidden;
-use crate::domain::secret::SecretKeys;
-use crate::domain::settings::Settings;
+use crate::domain::{SecretKeys, Settings, macros::hidden};
 use crate::metrics::Metrics;
 use crate::ports::{
     Clock, ContactStore, CountStore, Entropy, KeyIssuer, ModelClient, RateLimiter, RevocationList,

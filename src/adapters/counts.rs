@@ -23,7 +23,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
+use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::metrics::Metrics;
 use crate::ports::{Clock, CountStore, StoreError};
 

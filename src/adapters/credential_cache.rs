@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::domain::agent::{Registration, RevokedRegistration};
-use crate::domain::credential::{Fingerprint, KeyRecord};
-use crate::domain::time::Timestamp;
+use crate::domain::{Fingerprint, KeyRecord, Registration, RevokedRegistration, Timestamp};
 use crate::ports::{Clock, KeyIssuer, PageStream, RevocationList, StoreError};
 
 /// How old an answer may be while the store is away.

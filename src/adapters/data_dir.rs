@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::domain::secret::Secret;
+use crate::domain::Secret;
 use crate::ports::Entropy;
 
 use super::admin_socket;

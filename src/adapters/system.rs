@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::domain::time::Timestamp;
+use crate::domain::Timestamp;
 use crate::ports::{Clock, Entropy, EntropyError};
 
 /// Open files beyond connections: those of the stores, the listener, outgoing connections.

@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 
 use crate::adapters::part_file::PartFile;
 use crate::config::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, OutputForm, Period};
-use crate::domain::email::EmailAddress;
+use crate::domain::EmailAddress;
 use crate::operator::contact_csv;
 use crate::operator::contacts::{COUNT, ErasureReport, FORGET, LIST, SHOW};
 use crate::operator::import::{IMPORT, ImportReport};

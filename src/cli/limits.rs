@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::config::{LimitsCommand, OutputForm, ResetLimits, Whose};
-use crate::domain::email::EmailAddress;
-use crate::domain::policy::PolicyName;
+use crate::domain::{EmailAddress, PolicyName};
 use crate::operator::limits::{PolicyRow, RESET, SHOW};
 
 use super::client::Client;

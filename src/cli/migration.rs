@@ -12,7 +12,7 @@ use crate::adapters::ledger::LedgerStore;
 use crate::adapters::postgres::{Migration, PostgresStore, Totals};
 use crate::adapters::system::SystemClock;
 use crate::config::{Args, OutputForm};
-use crate::domain::hourly_counts::{Hour, KEPT_HOURS};
+use crate::domain::{Hour, KEPT_HOURS};
 use crate::metrics::Metrics;
 use crate::ports::{
     Clock as _, ContactStore, CountStore as _, KeyIssuer, PageStream, RevocationList, StoreError,

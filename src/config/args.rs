@@ -12,9 +12,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use tracing::Level;
 
-use crate::domain::contact::RevealExisting;
-use crate::domain::policy::{Policies, PolicyName, Quota};
-use crate::domain::settings::Settings;
+use crate::domain::{Policies, PolicyName, Quota, RevealExisting, Settings};
 
 use super::engines::EngineArgs;
 use super::values::{self, ModelParams, WebhookUrl};

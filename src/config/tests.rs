@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 use tracing::Level;
 
 use super::*;
-use crate::domain::contact::RevealExisting;
-use crate::domain::policy::{Policies, PolicyName};
+use crate::domain::{Policies, PolicyName, RevealExisting};
 
 fn load(flags: &[&str]) -> Result<Args, clap::Error> {
     let words = ["landing-api", "--data-dir", "var"];

@@ -8,9 +8,9 @@ use ipnet::{IpNet, Ipv4Net};
 use serde_json::Value;
 use url::{Host, Url};
 
-use crate::domain::macros::hidden;
-use crate::domain::policy::{PolicyName, Quota};
-use crate::domain::time::{DAY_MS, Timestamp, parse_duration_ms};
+use crate::domain::{
+    DAY_MS, PolicyName, Quota, Timestamp, macros::hidden, time::parse_duration_ms,
+};
 
 /// The webhook's URL. Providers put secrets in its path or query, so `Debug` shows none of it.
 #[derive(Clone, PartialEq, Eq)]

@@ -46,3 +46,27 @@ pub mod settings;
 pub mod text;
 pub mod time;
 pub mod window;
+
+pub use agent::{AccessToken, Registration, RevokedRegistration};
+pub use chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
+pub use client::{Client, ClientGroup, LimitKey, Network, Subject};
+pub use contact::{
+    Contact, Erasure, ImportOutcome, ImportedContact, Origin, OriginHash, Remainder,
+    RevealExisting, SignUp, Signers, Subscription,
+};
+pub use credential::{ApiKey, Fingerprint, KeyId, KeyName, KeyRecord, KeyState};
+pub use decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
+pub use deprecation::Deprecation;
+pub use email::{EmailAddress, EmailError};
+pub use form_stamp::FormStamp;
+pub use hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
+pub use language::Language;
+pub use passage::{AssistantTexts, Passage};
+pub use policy::{CountedBy, Policies, PolicyName, Quota};
+pub use proof_of_work::Proof;
+pub use quota_token::QuotaToken;
+pub use secret::{MacKey, Secret, SecretKeys, SharedSecret, TokenKey};
+pub use settings::Settings;
+pub use text::{EchoMessage, Label, TextError};
+pub use time::{DAY_MS, TimeUnit, Timestamp};
+pub use window::{Admitted, Bucket, LATE_ARRIVAL_MS_MAX, Usage, Window};

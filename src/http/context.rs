@@ -9,22 +9,19 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
-use crate::domain::client::Client;
-use crate::domain::decision::Decision;
-use crate::domain::time::Timestamp;
+use crate::domain::{Client, Decision, Timestamp};
 use crate::site::Site;
 use crate::site::page_writer::PageWriter;
 use crate::site::tools::Toolbox;
 use crate::usecases::ask_assistant::ChatIdentity;
 
-use crate::http::answer::cors::AllowedOrigins;
 use crate::http::answer::documents::{DocumentUrls, Documents};
 use crate::http::request::client_ip::ClientIp;
-use crate::http::request::head::{self, Area};
+use crate::http::request::head;
 use crate::http::request::identity;
-use crate::http::request::request_id::RequestId;
 use crate::http::request::version::{VERSION, Wanted};
 use crate::http::server::shares::Shares;
+use crate::http::{AllowedOrigins, Area, RequestId};
 
 /// What all requests share.
 #[derive(Debug)]

@@ -13,14 +13,10 @@ use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::decision::Decision;
-use crate::domain::deprecation::Deprecation;
-use crate::domain::macros::names;
+use crate::domain::{Decision, Deprecation, macros::names};
 use crate::site::tools::Tool;
 
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::Reply;
-use crate::http::context::RequestContext;
+use crate::http::{Code, Problem, Reply, RequestContext};
 
 /// What a handler makes.
 pub(crate) type HandlerFuture<T> = BoxFuture<'static, Result<T, Problem>>;

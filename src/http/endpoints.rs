@@ -11,15 +11,13 @@ use hyper::body::Bytes;
 use crate::site::DeprecatedOperation;
 use crate::site::tools::Tool;
 
-use crate::http::answer::problem::Problem;
-use crate::http::answer::reply::Reply;
-use crate::http::context::RequestContext;
-use crate::http::endpoint::{BodyRule, Endpoint, Route, Verb};
+use crate::http::endpoint::{Route, Verb};
 use crate::http::handlers::{
     agent, assistant, health, keys, newsletter, newsletter_form, oauth, pages, sandbox,
 };
 use crate::http::log::PREFLIGHT;
 use crate::http::mcp;
+use crate::http::{BodyRule, Endpoint, Problem, Reply, RequestContext};
 
 /// Every endpoint. Paths match exactly: a trailing slash, a doubled slash or another case is another
 /// path.

@@ -9,16 +9,10 @@ use tokio::time::Instant;
 use tracing::Level;
 
 use crate::app::App;
-use crate::domain::client::Network;
-use crate::domain::decision::{Decision, Standing};
-use crate::domain::policy::{CountedBy, PolicyName};
-use crate::domain::time::Timestamp;
+use crate::domain::{CountedBy, Decision, Network, PolicyName, Standing, Timestamp};
 
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::{Reply, ReplyBody};
-use crate::http::context::RequestContext;
 use crate::http::endpoint::Route;
-use crate::http::request::request_id::RequestId;
+use crate::http::{Code, Problem, Reply, ReplyBody, RequestContext, RequestId};
 
 /// Most lines a second about requests that are refused or free, whose number no policy limits.
 const LINES_PER_SECOND_MAX: u64 = 1000;

@@ -23,3 +23,12 @@ mod pipeline;
 pub mod request;
 pub mod server;
 pub mod service;
+
+pub(crate) use answer::cors::AllowedOrigins;
+pub(crate) use answer::problem::{Code, Problem};
+pub(crate) use answer::reply::{Reply, ReplyBody, insert, whole};
+pub(crate) use context::RequestContext;
+pub(crate) use endpoint::{BodyRule, Endpoint, McpTool};
+pub(crate) use request::head::Area;
+pub(crate) use request::json::{Errors, JsonObject, JsonValue, Unknown};
+pub(crate) use request::request_id::RequestId;

@@ -21,19 +21,17 @@ use crate::app::App;
 use crate::usecases::admit;
 
 use crate::http::answer::cors;
-use crate::http::answer::problem::{Code, Problem};
 use crate::http::answer::render;
-use crate::http::answer::reply::{Reply, ReplyBody, X_REQUEST_ID};
-use crate::http::context::RequestContext;
-use crate::http::endpoint::{Endpoint, Route, catch_panic, panicked};
+use crate::http::answer::reply::X_REQUEST_ID;
+use crate::http::endpoint::{Route, catch_panic, panicked};
 use crate::http::endpoints;
 use crate::http::handlers::health::HEALTH;
 use crate::http::log::LogLine;
 use crate::http::request::body::{self, BodyError};
 use crate::http::request::identity;
-use crate::http::request::request_id::RequestId;
 use crate::http::request::version;
 use crate::http::service::LandingService;
+use crate::http::{Code, Endpoint, Problem, Reply, ReplyBody, RequestContext, RequestId};
 
 impl LandingService {
     /// Answers one request from `peer`. Failures and panics become problems.

@@ -8,15 +8,14 @@ use hyper::header::HeaderValue;
 use crate::app::App;
 use crate::site::Site;
 
-use crate::http::answer::cors::AllowedOrigins;
 use crate::http::answer::render::Renderer;
 use crate::http::context::ServerState;
-use crate::http::endpoint::Endpoint;
 use crate::http::endpoints::ENDPOINTS;
 use crate::http::log::{CeilingWarnings, LogThrottle};
 use crate::http::request::body::BodyReader;
 use crate::http::request::client_ip::{ProxyWarnings, TrustedProxies};
 use crate::http::request::request_id::RequestIds;
+use crate::http::{AllowedOrigins, Endpoint};
 
 /// Answers requests, whatever transport they came over (`pipeline.rs`).
 #[derive(Debug)]

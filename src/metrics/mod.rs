@@ -12,11 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::domain::decision::Decision;
-use crate::domain::hourly_counts::{Counted, Counts};
-use crate::domain::macros::names;
-use crate::domain::policy::PolicyName;
-use crate::domain::time::Timestamp;
+use crate::domain::{Counted, Counts, Decision, PolicyName, Timestamp, macros::names};
 
 use self::histogram::BOUNDS;
 pub use self::histogram::{Counter, Histogram};

@@ -5,7 +5,7 @@ use std::path::Path;
 use procfs::process::{LimitValue, Process};
 use procfs::{ProcResult, WithCurrentSystemInfo as _};
 
-use crate::domain::time::Timestamp;
+use crate::domain::Timestamp;
 
 /// What this process uses.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::domain::agent::Registration;
+use crate::domain::Registration;
 use crate::usecases::revoke::revoke_registration;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};

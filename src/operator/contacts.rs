@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::domain::contact::{Contact, Remainder};
-use crate::domain::email::EmailAddress;
-use crate::domain::time::{DAY_MS, Timestamp};
+use crate::domain::{Contact, DAY_MS, EmailAddress, Remainder, Timestamp};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
 

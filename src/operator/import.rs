@@ -8,8 +8,7 @@ use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::domain::contact::{ImportOutcome, ImportedContact};
-use crate::domain::time::Timestamp;
+use crate::domain::{ImportOutcome, ImportedContact, Timestamp};
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest};
 

@@ -3,8 +3,7 @@
 use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::credential::{KeyName, KeyRecord};
-use crate::domain::time::Timestamp;
+use crate::domain::{KeyName, KeyRecord, Timestamp};
 use crate::ports::{KeyIssuer, StoreError};
 use crate::usecases::revoke::revoke_key;
 

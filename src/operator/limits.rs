@@ -5,14 +5,10 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::domain::agent::{AccessToken, Registration};
-use crate::domain::client::{LimitKey, Network, Subject};
-use crate::domain::credential::{ApiKey, Fingerprint};
-use crate::domain::decision::Standing;
-use crate::domain::email::EmailAddress;
-use crate::domain::policy::{CountedBy, PolicyName};
-use crate::domain::secret::SecretKeys;
-use crate::domain::time::Timestamp;
+use crate::domain::{
+    AccessToken, ApiKey, CountedBy, EmailAddress, Fingerprint, LimitKey, Network, PolicyName,
+    Registration, SecretKeys, Standing, Subject, Timestamp,
+};
 use crate::ports::{LimiterError, WindowSet};
 use crate::usecases::meter::Meter;
 

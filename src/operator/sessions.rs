@@ -9,8 +9,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::domain::macros::hidden;
-use crate::domain::time::Timestamp;
+use crate::domain::{Timestamp, macros::hidden};
 use crate::ports::{Entropy, EntropyError};
 
 /// How long a link is good.

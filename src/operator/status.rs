@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts};
-use crate::domain::time::Timestamp;
+use crate::domain::{Counted, Counts, Hour, HourlyCounts, Timestamp};
 use crate::metrics::process::{DiskSpace, ProcessUsage, process_usage};
 use crate::metrics::{Counter, StatusClass};
 use crate::ports::{LimiterStats, StoreError};

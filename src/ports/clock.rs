@@ -1,6 +1,6 @@
 //! The port of the wall clock.
 
-use crate::domain::time::Timestamp;
+use crate::domain::Timestamp;
 
 /// A wall clock.
 pub trait Clock: Send + Sync {

@@ -2,11 +2,9 @@
 
 use async_trait::async_trait;
 
-use crate::domain::contact::{
-    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
+use crate::domain::{
+    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription, Timestamp,
 };
-use crate::domain::email::EmailAddress;
-use crate::domain::time::Timestamp;
 
 use super::{PageStream, StoreError};
 

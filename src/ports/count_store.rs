@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::domain::hourly_counts::{Counts, Hour, HourlyCounts};
+use crate::domain::{Counts, Hour, HourlyCounts};
 
 use super::StoreError;
 

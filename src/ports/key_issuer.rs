@@ -2,8 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::domain::credential::{Fingerprint, KeyRecord};
-use crate::domain::time::Timestamp;
+use crate::domain::{Fingerprint, KeyRecord, Timestamp};
 
 use super::{PageStream, StoreError};
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::domain::chat::Conversation;
+use crate::domain::Conversation;
 
 /// Answers visitors.
 #[async_trait]

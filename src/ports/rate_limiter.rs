@@ -5,11 +5,10 @@ use std::cmp::Reverse;
 use arrayvec::ArrayVec;
 use async_trait::async_trait;
 
-use crate::domain::client::{ClientGroup, LimitKey};
-use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
-use crate::domain::policy::{PolicyName, Quota};
-use crate::domain::time::Timestamp;
-use crate::domain::window::Usage;
+use crate::domain::{
+    ClientGroup, Decision, LimitKey, POLICIES_PER_REQUEST_MAX, PolicyName, Quota, Standing,
+    Timestamp, Usage,
+};
 
 /// Counts requests in sliding windows ([`crate::domain::window`]).
 ///

@@ -2,8 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::domain::agent::{Registration, RevokedRegistration};
-use crate::domain::time::Timestamp;
+use crate::domain::{Registration, RevokedRegistration, Timestamp};
 
 use super::{PageStream, StoreError};
 

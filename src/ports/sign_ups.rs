@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::domain::contact::SignUp;
+use crate::domain::SignUp;
 
 /// Takes sign-ups in place of a store of contacts: the operator's newsletter provider.
 #[async_trait]

@@ -4,8 +4,7 @@
 //! A file `questions` of `data/assistant/` has the examples of a language, a line each, under the title of the
 //! section that answers them, and under `-` if none does. One that two sections answer stands under both.
 
-use crate::domain::language::Language;
-use crate::domain::passage::{AssistantTexts, Passage};
+use crate::domain::{AssistantTexts, Language, Passage};
 
 use super::error::SiteError;
 use super::templates::Templates;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::domain::language::Language;
+use crate::domain::Language;
 
 use super::document::{Document, JSON, MAX_AGE_S, PAGE_MAX_AGE_S, Representation, fingerprint};
 use super::image::SVG;

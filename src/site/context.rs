@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::domain::agent::{AccessToken, Registration};
-use crate::domain::chat::{self, Content};
-use crate::domain::email;
-use crate::domain::policy::{Policies, PolicyName, Quota};
-use crate::domain::text::{EchoMessage, Label};
-use crate::domain::time::TimeUnit;
+use crate::domain::{
+    AccessToken, Content, EchoMessage, Label, Policies, PolicyName, Quota, Registration, TimeUnit,
+    chat, email,
+};
 
 use super::facts::{SiteFacts, quota_cookie_name};
 use super::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::domain::language::Language;
+use crate::domain::Language;
 
 /// The media type of pages.
 pub const HTML: &str = "text/html; charset=utf-8";

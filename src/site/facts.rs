@@ -2,8 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use crate::domain::deprecation::Deprecation;
-use crate::domain::settings::Settings;
+use crate::domain::{Deprecation, Settings};
 
 /// The configuration that the documents mention.
 #[derive(Clone, Debug)]

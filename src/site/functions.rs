@@ -6,8 +6,7 @@ use fluent_bundle::FluentArgs;
 use minijinja::value::{Kwargs, Value};
 use minijinja::{Environment, ErrorKind, State};
 
-use crate::domain::language::Language;
-use crate::domain::time::TimeUnit;
+use crate::domain::{Language, TimeUnit};
 
 use super::locales::Locales;
 use super::markdown;

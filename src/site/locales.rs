@@ -5,8 +5,7 @@ use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource};
 use unic_langid::LanguageIdentifier;
 
-use crate::domain::language::Language;
-use crate::domain::macros::hidden;
+use crate::domain::{Language, macros::hidden};
 
 use super::error::SiteError;
 

@@ -54,8 +54,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::domain::language::Language;
-use crate::domain::passage::{AssistantTexts, Passage};
+use crate::domain::{AssistantTexts, Language, Passage};
 
 use catalog::PageRow;
 pub use document::{Document, HTML, Representation};

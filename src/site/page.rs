@@ -3,8 +3,7 @@
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::domain::language::Language;
-use crate::domain::passage::Passage;
+use crate::domain::{Language, Passage};
 
 use super::catalog::{FRAME, PageRow, SIGN_UP};
 use super::context::escape_markdown;

@@ -6,7 +6,7 @@ use minijinja::context;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use crate::domain::language::Language;
+use crate::domain::Language;
 
 use super::catalog::FRAME;
 use super::error::SiteError;

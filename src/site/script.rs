@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fluent_bundle::FluentArgs;
 
-use crate::domain::language::Language;
+use crate::domain::Language;
 
 use super::document::{Document, PAGE_MAX_AGE_S, Representation, fingerprint};
 use super::error::SiteError;

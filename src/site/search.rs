@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::passage::Passage;
+use crate::domain::Passage;
 
 use super::document::{Document, JSON, PAGE_MAX_AGE_S, Representation};
 use super::reference::Group;

@@ -1,6 +1,6 @@
 //! The operator's own files, whose names say what they replace or add.
 
-use crate::domain::language::Language;
+use crate::domain::Language;
 
 use super::catalog;
 use super::error::SiteError;

@@ -9,7 +9,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context};
 
-use crate::domain::language::Language;
+use crate::domain::Language;
 
 use super::document::fingerprint;
 use super::error::SiteError;

@@ -1,12 +1,8 @@
 //! Authentication, and the limits that count every request.
 
-use crate::domain::agent::AccessToken;
-use crate::domain::client::{Client, Subject};
-use crate::domain::credential::{ApiKey, Fingerprint};
-use crate::domain::decision::Decision;
-use crate::domain::policy::PolicyName;
-use crate::domain::secret::SecretKeys;
-use crate::domain::time::Timestamp;
+use crate::domain::{
+    AccessToken, ApiKey, Client, Decision, Fingerprint, PolicyName, SecretKeys, Subject, Timestamp,
+};
 use crate::ports::{KeyIssuer, LimiterError, RevocationList, StoreError};
 
 use super::meter::Meter;

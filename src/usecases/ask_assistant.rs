@@ -1,11 +1,6 @@
 //! Asking the landing assistant, within the visitor's quota.
 
-use crate::domain::chat::Conversation;
-use crate::domain::client::{Client, Subject};
-use crate::domain::decision::Decision;
-use crate::domain::policy::PolicyName;
-use crate::domain::quota_token::QuotaToken;
-use crate::domain::time::Timestamp;
+use crate::domain::{Client, Conversation, Decision, PolicyName, QuotaToken, Subject, Timestamp};
 use crate::metrics::Counter;
 use crate::ports::{
     Admission, AnswerSink, Entropy, EntropyError, LimiterError, ModelClient, ModelError,

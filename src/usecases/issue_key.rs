@@ -1,11 +1,6 @@
 //! Issuing a free API key.
 
-use crate::domain::client::{Client, Subject};
-use crate::domain::credential::{ApiKey, KeyRecord};
-use crate::domain::decision::Decision;
-use crate::domain::policy::PolicyName;
-use crate::domain::text::Label;
-use crate::domain::time::Timestamp;
+use crate::domain::{ApiKey, Client, Decision, KeyRecord, Label, PolicyName, Subject, Timestamp};
 use crate::ports::{Entropy, EntropyError, KeyIssuer, StoreError};
 
 use super::meter::{ChargeError, Meter};

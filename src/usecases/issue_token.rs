@@ -1,10 +1,6 @@
 //! Issuing an access token for a client id and its secret.
 
-use crate::domain::agent::{AccessToken, Registration};
-use crate::domain::client::{Client, Subject};
-use crate::domain::decision::Decision;
-use crate::domain::policy::PolicyName;
-use crate::domain::time::Timestamp;
+use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Subject, Timestamp};
 use crate::ports::StoreError;
 
 use super::admit::Credentials;

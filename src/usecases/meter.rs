@@ -2,11 +2,10 @@
 
 use arrayvec::ArrayVec;
 
-use crate::domain::client::{LimitKey, Network, Subject};
-use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
-use crate::domain::policy::{Policies, PolicyName};
-use crate::domain::secret::MacKey;
-use crate::domain::time::Timestamp;
+use crate::domain::{
+    Decision, LimitKey, MacKey, Network, POLICIES_PER_REQUEST_MAX, Policies, PolicyName, Subject,
+    Timestamp,
+};
 use crate::metrics::Metrics;
 use crate::ports::{Admission, Charge, Clock, LimiterError, RateLimiter};
 

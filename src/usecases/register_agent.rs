@@ -1,10 +1,6 @@
 //! Registering an agent. Nothing is stored: registrations and tokens carry a MAC.
 
-use crate::domain::agent::{AccessToken, Registration};
-use crate::domain::client::{Client, Subject};
-use crate::domain::decision::Decision;
-use crate::domain::policy::PolicyName;
-use crate::domain::time::Timestamp;
+use crate::domain::{AccessToken, Client, Decision, PolicyName, Registration, Subject, Timestamp};
 use crate::ports::Entropy;
 
 use super::issue_key::IssueError;

@@ -1,9 +1,8 @@
 //! Revoking a credential before it expires.
 
-use crate::domain::agent::{AccessToken, Registration};
-use crate::domain::credential::{ApiKey, KeyRecord, KeyState};
-use crate::domain::macros::names;
-use crate::domain::time::Timestamp;
+use crate::domain::{
+    AccessToken, ApiKey, KeyRecord, KeyState, Registration, Timestamp, macros::names,
+};
 use crate::ports::{KeyIssuer, RevocationList, StoreError};
 
 use super::admit::Credentials;

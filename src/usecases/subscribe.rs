@@ -1,12 +1,9 @@
 //! Signing an address up for the newsletter.
 
-use crate::domain::client::{Client, Subject};
-use crate::domain::contact::{Origin, RevealExisting, SignUp, Subscription};
-use crate::domain::decision::Decision;
-use crate::domain::email::EmailAddress;
-use crate::domain::policy::PolicyName;
-use crate::domain::secret::MacKey;
-use crate::domain::time::Timestamp;
+use crate::domain::{
+    Client, Decision, EmailAddress, MacKey, Origin, PolicyName, RevealExisting, SignUp, Subject,
+    Subscription, Timestamp,
+};
 use crate::ports::{ContactStore, NotifyError, SignUps, StoreError};
 
 use super::meter::{ChargeError, Meter};

@@ -1,11 +1,8 @@
 //! Signing an address up by a plain form, which bots send as well as people.
 
-use crate::domain::client::{Client, LimitKey, Subject};
-use crate::domain::decision::Decision;
-use crate::domain::email::EmailAddress;
-use crate::domain::policy::{PolicyName, Quota};
-use crate::domain::proof_of_work::Proof;
-use crate::domain::time::Timestamp;
+use crate::domain::{
+    Client, Decision, EmailAddress, LimitKey, PolicyName, Proof, Quota, Subject, Timestamp,
+};
 use crate::ports::{Admission, Charge};
 
 use super::meter::{ChargeError, Meter};

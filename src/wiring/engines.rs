@@ -11,7 +11,7 @@ use crate::adapters::postgres::{
 use crate::adapters::redis::{RedisAddress, RedisRateLimiter, RedisSettings};
 use crate::adapters::system::SystemEntropy;
 use crate::config::EngineArgs;
-use crate::domain::secret::SharedSecret;
+use crate::domain::SharedSecret;
 use crate::metrics::Metrics;
 
 use super::{StoresError, at, of, read_secret, roots_for};

@@ -16,9 +16,7 @@ use crate::adapters::system::{SystemClock, SystemEntropy};
 use crate::adapters::threads::run_within;
 use crate::app::App;
 use crate::config::{Args, EngineArgs};
-use crate::domain::policy::{Policies, PolicyName, Quota};
-use crate::domain::secret::SecretKeys;
-use crate::domain::settings::Settings;
+use crate::domain::{Policies, PolicyName, Quota, SecretKeys, Settings};
 use crate::metrics::Metrics;
 use crate::ports::{
     Clock as _, ContactStore, CountStore, KeyIssuer, RateLimiter, RevocationList, StoreError,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::adapters::data_dir::SECRET;
 use crate::adapters::ledger::record::Verified;
-use crate::domain::secret::Secret;
+use crate::domain::Secret;
 
 use super::error::BackupError;
 

@@ -3,12 +3,10 @@
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 
-use crate::domain::contact::{
-    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Signers, Subscription,
+use crate::domain::{
+    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, MacKey, SignUp, Signers,
+    Subscription, Timestamp,
 };
-use crate::domain::email::EmailAddress;
-use crate::domain::secret::MacKey;
-use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, ContactStream, PageStream, StoreError};
 
 use super::draft::Draft;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::adapters::files::{Files, UNSYNCED_BYTES_MAX, parent};
-use crate::domain::time::Timestamp;
+use crate::domain::Timestamp;
 
 use super::generation::Generation;
 use super::record::{Event, Flaw, Identity, Ledger, Place, unfinished};

@@ -2,9 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::domain::agent::{Registration, RevokedRegistration};
-use crate::domain::credential::{Fingerprint, KeyRecord};
-use crate::domain::time::Timestamp;
+use crate::domain::{Fingerprint, KeyRecord, Registration, RevokedRegistration, Timestamp};
 use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::record::{Event, Identity};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::domain::time::Timestamp;
+use crate::domain::Timestamp;
 use crate::ports::StoreError;
 
 use super::generation::{Generation, unreadable};

@@ -10,10 +10,7 @@ use std::path::Path;
 
 use tokio::task::spawn_blocking;
 
-use crate::domain::contact::{Erasure, Remainder};
-use crate::domain::email::EmailAddress;
-use crate::domain::secret::MacKey;
-use crate::domain::time::Timestamp;
+use crate::domain::{EmailAddress, Erasure, MacKey, Remainder, Timestamp};
 use crate::ports::StoreError;
 
 use super::draft::Draft;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::adapters::data_dir::{ACCEPT_DAMAGE, DataDir, exists};
 use crate::adapters::files::{Files, SystemFiles, is_full, numbered, remove_for_good};
 use crate::adapters::open_error::OpenError;
-use crate::domain::time::Timestamp;
+use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 
 use super::clean_stop;

@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::open_error::OpenError;
-use crate::domain::secret::MacKey;
+use crate::domain::MacKey;
 use crate::ports::{Compaction, StoreError};
 
 use super::commit_queue::CommitQueue;

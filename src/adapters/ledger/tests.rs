@@ -13,11 +13,10 @@ use tokio::time::timeout;
 
 use crate::adapters::data_dir::DataDir;
 use crate::adapters::system::SystemEntropy;
-use crate::domain::contact::{
-    Contact, ImportedContact, Origin, OriginHash, SignUp, Signers, Subscription,
+use crate::domain::{
+    Contact, EmailAddress, ImportedContact, Origin, OriginHash, SignUp, Signers, Subscription,
+    Timestamp,
 };
-use crate::domain::email::EmailAddress;
-use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, StoreError};
 
 use super::generation::Generation;

@@ -12,7 +12,7 @@ use std::vec::IntoIter;
 use tokio::time::Instant;
 
 use crate::adapters::files::is_full;
-use crate::domain::time::Timestamp;
+use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::{Compaction, StoreError};
 

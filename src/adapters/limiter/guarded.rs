@@ -11,11 +11,10 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::domain::client::LimitKey;
-use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX, Standing};
-use crate::domain::policy::{Policies, PolicyName, Quota};
-use crate::domain::time::Timestamp;
-use crate::domain::window::{LATE_ARRIVAL_MS_MAX, Usage};
+use crate::domain::{
+    Decision, LATE_ARRIVAL_MS_MAX, LimitKey, POLICIES_PER_REQUEST_MAX, Policies, PolicyName, Quota,
+    Standing, Timestamp, Usage,
+};
 use crate::metrics::Metrics;
 use crate::ports::{
     Admission, BusyWindow, Charge, Clock, LimiterError, LimiterStats, RateLimiter, Receipt,

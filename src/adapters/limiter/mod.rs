@@ -34,10 +34,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::task::{spawn_blocking, yield_now};
 
-use crate::domain::decision::Decision;
-use crate::domain::macros::hidden;
-use crate::domain::policy::{Policies, PolicyName, Quota};
-use crate::domain::time::Timestamp;
+use crate::domain::{Decision, Policies, PolicyName, Quota, Timestamp, macros::hidden};
 use crate::ports::{
     Admission, BusyWindow, Charge, Clock, LimiterError, LimiterStats, RateLimiter, Receipt,
     WindowSet,

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::adapters::files::is_full;
 use crate::adapters::sled_db;
-use crate::domain::client::LimitKey;
-use crate::domain::window::Window;
+use crate::domain::{LimitKey, Window};
 
 use super::record;
 

@@ -3,8 +3,7 @@
 //!
 //! The quota is not stored: the one in force when the window is read decides what has expired.
 
-use crate::domain::time::Timestamp;
-use crate::domain::window::{Bucket, Window};
+use crate::domain::{Bucket, Timestamp, Window};
 
 pub(super) const VERSION: u8 = 1;
 

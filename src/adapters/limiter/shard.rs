@@ -6,10 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::domain::client::LimitKey;
-use crate::domain::policy::{PolicyName, Quota};
-use crate::domain::time::Timestamp;
-use crate::domain::window::{Admitted, Usage, Window};
+use crate::domain::{Admitted, LimitKey, PolicyName, Quota, Timestamp, Usage, Window};
 use crate::ports::{BusyWindow, WindowSet};
 
 use super::persistence::Change;

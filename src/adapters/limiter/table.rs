@@ -14,10 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrayvec::ArrayVec;
 
-use crate::domain::client::LimitKey;
-use crate::domain::decision::{Decision, POLICIES_PER_REQUEST_MAX};
-use crate::domain::time::Timestamp;
-use crate::domain::window::Usage;
+use crate::domain::{Decision, LimitKey, POLICIES_PER_REQUEST_MAX, Timestamp, Usage};
 use crate::ports::{Admission, Charge, Receipt};
 
 use super::shard::Shard;

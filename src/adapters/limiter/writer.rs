@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use crate::domain::client::LimitKey;
-use crate::domain::policy::{Policies, Quota};
-use crate::domain::time::Timestamp;
-use crate::domain::window::Window;
+use crate::domain::{LimitKey, Policies, Quota, Timestamp, Window};
 
 use super::persistence::{WindowStore, WindowStoreError};
 use super::shard::Shard;
@@ -222,7 +219,7 @@ fn quota_of(policies: &Policies, key: &LimitKey) -> Option<Quota> {
 mod tests {
     use super::super::persistence::Change;
     use super::*;
-    use crate::domain::policy::PolicyName;
+    use crate::domain::PolicyName;
 
     const START: Timestamp = Timestamp::from_ms(1_000_000);
 

@@ -6,8 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use frostem::{Algorithm, Stemmer};
 
-use crate::domain::language::Language;
-use crate::domain::passage::Passage;
+use crate::domain::{Language, Passage};
 
 /// Longer words, in bytes, are not stemmed.
 const WORD_LEN_MAX: usize = 64;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::domain::passage::Passage;
+use crate::domain::Passage;
 
 use super::features::Terms;
 use super::naive_bayes::{float, inverse_document_frequency};

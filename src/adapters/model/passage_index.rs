@@ -10,8 +10,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::domain::language::Language;
-use crate::domain::passage::{AssistantTexts, Passage};
+use crate::domain::{AssistantTexts, Language, Passage};
 
 use super::features::{Feature, Terms, features, own_letters, stems, words};
 use super::naive_bayes::{NaiveBayes, float};

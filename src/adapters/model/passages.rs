@@ -8,8 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
-use crate::domain::chat::Conversation;
-use crate::domain::passage::{AssistantTexts, Passage};
+use crate::domain::{AssistantTexts, Conversation, Passage};
 use crate::ports::{AnswerSink, ModelClient, ModelError};
 
 use super::features::words;

@@ -1,6 +1,6 @@
 //! The text of a passage as an answer: the sentence that answers first.
 
-use crate::domain::passage::Passage;
+use crate::domain::Passage;
 
 /// Longer quotations are cut, in bytes.
 const QUOTATION_LEN_MAX: usize = 1500;

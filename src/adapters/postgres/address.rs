@@ -6,8 +6,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use crate::adapters::outbound::Roots;
-use crate::domain::macros::hidden;
-use crate::domain::secret::MacKey;
+use crate::domain::{MacKey, macros::hidden};
 
 use super::error::PostgresOpenError;
 

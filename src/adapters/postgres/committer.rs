@@ -11,9 +11,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use crate::domain::contact::{SignUp, Subscription};
-use crate::domain::email::EmailAddress;
-use crate::domain::secret::MacKey;
+use crate::domain::{EmailAddress, MacKey, SignUp, Subscription};
 use crate::metrics::Metrics;
 use crate::ports::StoreError;
 

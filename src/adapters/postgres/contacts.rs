@@ -8,11 +8,9 @@ use async_trait::async_trait;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSqlOwned, Type};
 
-use crate::domain::contact::{
-    Contact, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription,
+use crate::domain::{
+    Contact, EmailAddress, Erasure, ImportOutcome, ImportedContact, SignUp, Subscription, Timestamp,
 };
-use crate::domain::email::EmailAddress;
-use crate::domain::time::Timestamp;
 use crate::ports::{ContactStore, ContactStream, StoreError};
 
 use super::committer::tombstones;

@@ -3,10 +3,7 @@
 
 use tokio_postgres::types::Type;
 
-use crate::domain::agent::RevokedRegistration;
-use crate::domain::contact::Contact;
-use crate::domain::credential::KeyRecord;
-use crate::domain::hourly_counts::HourlyCounts;
+use crate::domain::{Contact, HourlyCounts, KeyRecord, RevokedRegistration};
 use crate::ports::StoreError;
 
 use super::contacts::REMEMBER;

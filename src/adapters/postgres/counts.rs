@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use tokio_postgres::types::Type;
 
-use crate::domain::hourly_counts::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
+use crate::domain::{Counted, Counts, Hour, HourlyCounts, KEPT_HOURS};
 use crate::ports::{CountStore, StoreError};
 
 use super::link::Parameters;

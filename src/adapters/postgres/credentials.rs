@@ -4,10 +4,9 @@ use async_trait::async_trait;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::domain::agent::{Registration, RevokedRegistration};
-use crate::domain::credential::{Fingerprint, KeyId, KeyRecord};
-use crate::domain::text::Label;
-use crate::domain::time::Timestamp;
+use crate::domain::{
+    Fingerprint, KeyId, KeyRecord, Label, Registration, RevokedRegistration, Timestamp,
+};
 use crate::ports::{KeyIssuer, PageStream, RevocationList, StoreError};
 
 use super::link::Parameters;

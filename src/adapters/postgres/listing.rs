@@ -4,7 +4,7 @@ use futures_util::stream;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use crate::domain::time::Timestamp;
+use crate::domain::Timestamp;
 use crate::ports::{PageStream, StoreError};
 
 use super::dedicated::DedicatedConnection;

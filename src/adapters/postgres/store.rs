@@ -9,8 +9,7 @@ use tokio::time::{Instant, sleep};
 use tokio_postgres::Row;
 use uuid::{Builder, Uuid};
 
-use crate::domain::contact::{SignUp, Subscription};
-use crate::domain::secret::MacKey;
+use crate::domain::{MacKey, SignUp, Subscription};
 use crate::metrics::Metrics;
 use crate::ports::{Entropy, StoreError};
 

@@ -7,9 +7,7 @@ use tokio_postgres::Row;
 use tokio_postgres::row::RowIndex;
 use tokio_postgres::types::FromSqlOwned;
 
-use crate::domain::contact::{Origin, OriginHash, Signers};
-use crate::domain::credential::Fingerprint;
-use crate::domain::time::Timestamp;
+use crate::domain::{Fingerprint, Origin, OriginHash, Signers, Timestamp};
 use crate::ports::StoreError;
 
 /// The settings of a change, to the end of its own transaction: a flush, and no long wait for a row. They

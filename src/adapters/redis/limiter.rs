@@ -7,9 +7,7 @@ use futures_util::future::join_all;
 use redis::{Cmd, cmd};
 use tokio::sync::Semaphore;
 
-use crate::domain::decision::Decision;
-use crate::domain::policy::{PolicyName, Quota};
-use crate::domain::time::Timestamp;
+use crate::domain::{Decision, PolicyName, Quota, Timestamp};
 use crate::ports::{Admission, BusyWindow, Charge, LimiterError, RateLimiter, Receipt, WindowSet};
 
 use super::cluster::Cluster;

@@ -28,7 +28,7 @@ use tokio::task::{AbortHandle, yield_now};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsConnector;
 
-use crate::domain::time::Timestamp;
+use crate::domain::Timestamp;
 use crate::ports::LimiterError;
 
 use super::address::NodeAddress;

@@ -2,8 +2,7 @@
 
 use redis::{Value, cmd, pipe};
 
-use crate::domain::policy::{PolicyName, Quota};
-use crate::domain::time::Timestamp;
+use crate::domain::{PolicyName, Quota, Timestamp};
 use crate::ports::{BusyWindow, LimiterError};
 
 use super::link::{ServerLink, read};

@@ -7,10 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use redis::{Arg, Cmd, Script, Value, cmd};
 
-use crate::domain::client::LimitKey;
-use crate::domain::policy::{PolicyName, Quota};
-use crate::domain::time::Timestamp;
-use crate::domain::window::{Bucket, Usage, Window};
+use crate::domain::{Bucket, LimitKey, PolicyName, Quota, Timestamp, Usage, Window};
 
 const SCRIPT: &str = include_str!("window.lua");
 

@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::contact::SignUp;
+use crate::domain::SignUp;
 use crate::ports::{Entropy, NotifyError, SignUps};
 
 use super::outbound::{self, HttpClient, PRODUCT, Roots, error_chain};

@@ -1,8 +1,7 @@
 //! Reading files row by row.
 
 use super::*;
-use crate::domain::contact::ImportedContact;
-use crate::domain::time::Timestamp;
+use crate::domain::{ImportedContact, Timestamp};
 
 const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 

@@ -7,8 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::form::OutputForm;
 use crate::config::values;
-use crate::domain::email::EmailAddress;
-use crate::domain::time::Timestamp;
+use crate::domain::{EmailAddress, Timestamp};
 
 /// A command about contacts.
 #[derive(Clone, Debug, Subcommand)]

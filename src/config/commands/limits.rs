@@ -6,8 +6,7 @@ use clap::{ArgGroup, Args, Subcommand};
 
 use super::form::OutputForm;
 use crate::config::values;
-use crate::domain::email::EmailAddress;
-use crate::domain::policy::PolicyName;
+use crate::domain::{EmailAddress, PolicyName};
 
 /// A command about rate limits.
 #[derive(Clone, Debug, Subcommand)]

@@ -19,7 +19,7 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};
 
-use crate::http::request::head::Area;
+use crate::http::Area;
 
 /// What scripts of an allowed origin may read, beside the CORS-safelisted response headers: every
 /// header of an answer for programs but `Set-Cookie`, which no script may read.

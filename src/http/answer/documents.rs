@@ -10,13 +10,14 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, StatusCode, Uri};
 
-use crate::domain::language::Language;
+use crate::domain::Language;
 use crate::site::image::{FOLDER, SVG};
 use crate::site::{self, Document, Representation};
 
 use crate::http::answer::compression::{self, Coding};
-use crate::http::answer::reply::{NO_STORE, Reply, ReplyBody, insert, whole};
+use crate::http::answer::reply::NO_STORE;
 use crate::http::request::negotiate;
+use crate::http::{Reply, ReplyBody, insert, whole};
 
 /// What a browser may do with a page: show it with our stylesheet, script and icon, and have the
 /// script and forms talk to this origin. No string becomes HTML or code (Trusted Types).

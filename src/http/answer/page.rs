@@ -9,17 +9,14 @@ use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::domain::decision::Decision;
-use crate::domain::language::Language;
+use crate::domain::{Decision, Language};
 use crate::site::HTML;
 use crate::site::page_writer::PageWriter;
 
 use crate::http::answer::documents::{BROWSER_HEADERS, PAGE_POLICY};
-use crate::http::answer::problem::Problem;
-use crate::http::answer::reply::{NO_STORE, Reply, whole};
-use crate::http::request::head::Area;
+use crate::http::answer::reply::NO_STORE;
 use crate::http::request::negotiate;
-use crate::http::request::request_id::RequestId;
+use crate::http::{Area, Problem, Reply, RequestId, whole};
 
 /// What is rendered.
 #[derive(Clone, Copy, Debug)]

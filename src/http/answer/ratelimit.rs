@@ -5,7 +5,7 @@ use bytes::BytesMut;
 use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, StatusCode};
 
-use crate::domain::decision::{Decision, Standing};
+use crate::domain::{Decision, Standing};
 
 use crate::http::answer::reply::NO_STORE;
 
@@ -78,9 +78,7 @@ mod tests {
     use std::iter;
 
     use super::*;
-    use crate::domain::decision::Standing;
-    use crate::domain::policy::{PolicyName, Quota};
-    use crate::domain::window::Usage;
+    use crate::domain::{PolicyName, Quota, Standing, Usage};
     use crate::usecases::admit::EVERY_REQUEST;
 
     fn decision(is_violated: bool) -> Decision {

@@ -7,17 +7,16 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Response, StatusCode};
 
-use crate::domain::decision::Decision;
+use crate::domain::Decision;
 use crate::site::page_writer::PageWriter;
 
 use crate::http::answer::documents::DocumentUrls;
 use crate::http::answer::page::{failure_page, is_page_wanted};
-use crate::http::answer::problem::{Code, Problem};
 use crate::http::answer::ratelimit;
-use crate::http::answer::reply::{NO_STORE, Reply, ReplyBody, X_REQUEST_ID, insert, whole};
-use crate::http::context::RequestContext;
-use crate::http::request::head::Area;
-use crate::http::request::request_id::RequestId;
+use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
+use crate::http::{
+    Area, Code, Problem, Reply, ReplyBody, RequestContext, RequestId, insert, whole,
+};
 
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");

@@ -7,9 +7,9 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 
-use crate::domain::decision::Decision;
+use crate::domain::Decision;
 
-use crate::http::answer::problem::Problem;
+use crate::http::Problem;
 use crate::http::answer::sse::{BrokenOff, SseStream};
 
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -5,13 +5,12 @@ use hyper::StatusCode;
 use hyper::body::Bytes;
 use serde::Serialize;
 
-use crate::domain::text::Label;
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::Reply;
-use crate::http::context::RequestContext;
-use crate::http::endpoint::{BodyRule, Endpoint};
+use crate::domain::Label;
 use crate::http::request::form;
-use crate::http::request::json::{self, Errors, JsonObject, Unknown};
+use crate::http::request::json;
+use crate::http::{
+    BodyRule, Code, Endpoint, Errors, JsonObject, Problem, Reply, RequestContext, Unknown,
+};
 use crate::usecases::register_agent::register_agent;
 use crate::usecases::revoke::{Revoked, revoke as revoke_credential};
 

@@ -4,14 +4,10 @@
 use hyper::StatusCode;
 use hyper::body::Bytes;
 
-use crate::domain::chat::Conversation;
-use crate::domain::decision::Decision;
-use crate::http::answer::problem::Problem;
-use crate::http::answer::reply::Reply;
-use crate::http::context::RequestContext;
-use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
+use crate::domain::{Conversation, Decision};
 use crate::http::request::json;
 use crate::http::request::negotiate::prefers_events;
+use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext};
 use crate::ports::NullSink;
 use crate::site::tools::Tool;
 use crate::usecases::ask_assistant::{self as usecase, Answered, ChatIdentity};

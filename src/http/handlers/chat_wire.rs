@@ -5,15 +5,13 @@ use std::time::Duration;
 use hyper::header::{HeaderName, HeaderValue, SET_COOKIE};
 use serde::Serialize;
 
-use crate::domain::chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
-use crate::domain::decision::Decision;
-use crate::domain::policy::{PolicyName, Quota};
-use crate::domain::quota_token::QuotaToken;
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::context::RequestContext;
+use crate::domain::{
+    Content, Conversation, Decision, MESSAGES_MAX, Message, PolicyName, Quota, QuotaToken, Role,
+};
 use crate::http::request::identity::quota_cookie;
-use crate::http::request::json::{self, Errors, JsonObject, JsonValue, Unknown};
+use crate::http::request::json;
 use crate::http::server::shares::Share;
+use crate::http::{Code, Errors, JsonObject, JsonValue, Problem, RequestContext, Unknown};
 use crate::ports::ModelError;
 use crate::usecases::ask_assistant::{self as usecase, Answered, ChatError, ChatIdentity, Turn};
 

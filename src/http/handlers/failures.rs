@@ -1,8 +1,8 @@
 //! Maps use-case errors to problems. Those of chat turns are mapped in
 //! [`crate::http::handlers::chat_wire`], because some set a cookie.
 
-use crate::domain::decision::Decision;
-use crate::http::answer::problem::{Code, Problem};
+use crate::domain::Decision;
+use crate::http::{Code, Problem};
 use crate::ports::StoreError;
 use crate::usecases::issue_key::IssueError;
 use crate::usecases::issue_token::IssueTokenError;

@@ -2,11 +2,8 @@
 
 use hyper::body::Bytes;
 
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::Reply;
-use crate::http::context::RequestContext;
-use crate::http::endpoint::{Endpoint, McpTool};
 use crate::http::request::json;
+use crate::http::{Code, Endpoint, McpTool, Problem, Reply, RequestContext};
 use crate::site::tools::Tool;
 
 pub(crate) const HEALTH: Endpoint = Endpoint {

@@ -5,13 +5,9 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::domain::policy::PolicyName;
-use crate::domain::text::Label;
-use crate::http::answer::problem::Problem;
-use crate::http::answer::reply::Reply;
-use crate::http::context::RequestContext;
-use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
-use crate::http::request::json::{self, Unknown};
+use crate::domain::{Label, PolicyName};
+use crate::http::request::json;
+use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 use crate::usecases::issue_key::issue_key;
 

@@ -4,15 +4,11 @@ use hyper::StatusCode;
 use hyper::body::Bytes;
 use serde::Serialize;
 
-use crate::domain::email::{EmailAddress, EmailError};
-use crate::http::answer::problem::Problem;
-use crate::http::answer::reply::Reply;
-use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
-use crate::http::request::json::{self, Unknown};
+use crate::domain::{EmailAddress, EmailError};
+use crate::http::request::json;
+use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
 use crate::usecases::subscribe::{Outcome, subscribe};
-
-use crate::http::context::RequestContext;
 
 pub(crate) const SUBSCRIBE: Endpoint = Endpoint {
     name: "newsletter.subscribe",

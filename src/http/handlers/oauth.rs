@@ -4,17 +4,11 @@ use hyper::StatusCode;
 use hyper::body::Bytes;
 use serde::Serialize;
 
-use crate::domain::agent::AccessToken;
-use crate::domain::time::Timestamp;
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::Reply;
-use crate::http::endpoint::{BodyRule, Endpoint};
+use crate::domain::{AccessToken, Timestamp};
 use crate::http::request::form::{self, FormParams};
 use crate::http::request::identity::{self, Basic};
-use crate::http::request::json::Errors;
+use crate::http::{BodyRule, Code, Endpoint, Errors, Problem, Reply, RequestContext};
 use crate::usecases::issue_token::{IssueTokenError, issue_token};
-
-use crate::http::context::RequestContext;
 
 pub(crate) const TOKEN: Endpoint = Endpoint {
     name: "oauth.token",

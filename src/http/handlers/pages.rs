@@ -1,9 +1,6 @@
 //! `GET` of a document of the site.
 
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::Reply;
-use crate::http::context::RequestContext;
-use crate::http::endpoint::Endpoint;
+use crate::http::{Code, Endpoint, Problem, Reply, RequestContext};
 
 /// Every document. The site knows their paths.
 pub(crate) const DOCUMENT: Endpoint = Endpoint {

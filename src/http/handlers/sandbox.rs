@@ -5,15 +5,11 @@ use hyper::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::domain::text::EchoMessage;
-use crate::http::answer::problem::Problem;
-use crate::http::answer::reply::Reply;
-use crate::http::endpoint::{BodyRule, Endpoint, McpTool};
-use crate::http::request::json::{self, Unknown};
+use crate::domain::EchoMessage;
+use crate::http::request::json;
 use crate::http::request::version::VERSION;
+use crate::http::{BodyRule, Endpoint, McpTool, Problem, Reply, RequestContext, Unknown};
 use crate::site::tools::Tool;
-
-use crate::http::context::RequestContext;
 
 pub(crate) const ECHO: Endpoint = Endpoint {
     name: "sandbox.echo",

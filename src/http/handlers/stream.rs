@@ -15,16 +15,11 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use crate::domain::chat::Conversation;
-use crate::domain::decision::Decision;
-use crate::domain::macros::names;
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::Reply;
+use crate::domain::{Conversation, Decision, macros::names};
 use crate::http::answer::sse::{self, NotSent, SseSink};
-use crate::http::context::RequestContext;
 use crate::http::endpoint::{catch_panic, panicked};
 use crate::http::log::milliseconds;
-use crate::http::request::head::Area;
+use crate::http::{Area, Code, Problem, Reply, RequestContext};
 use crate::ports::{AnswerSink, ModelError, SinkClosed};
 use crate::usecases::ask_assistant::{self as usecase, Answered, Turn};
 

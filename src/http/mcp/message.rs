@@ -6,9 +6,8 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-use crate::http::answer::problem::Problem;
-use crate::http::answer::reply::Reply;
-use crate::http::request::json::{self, Errors, JsonObject, JsonValue};
+use crate::http::request::json;
+use crate::http::{Errors, JsonObject, JsonValue, Problem, Reply};
 use crate::site::tools::REVISIONS;
 
 /// The revision since which each message names its revision itself.

@@ -14,10 +14,7 @@ use serde_json::{Value, json};
 
 use crate::site::tools::{REVISION_WITH_HANDSHAKE, REVISIONS, Tool, Toolbox};
 
-use crate::http::answer::problem::Problem;
-use crate::http::answer::reply::Reply;
-use crate::http::request::json::{Errors, JsonObject, JsonValue};
-use crate::http::request::request_id::RequestId;
+use crate::http::{Errors, JsonObject, JsonValue, Problem, Reply, RequestId};
 
 use message::{RpcError, RpcMessage};
 

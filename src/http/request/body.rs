@@ -10,12 +10,11 @@ use hyper::body::{Body, Bytes};
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
 
-use crate::domain::client::Network;
+use crate::domain::Network;
 
-use crate::http::answer::cors::AllowedOrigins;
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::endpoint::{BodyRule, within};
+use crate::http::endpoint::within;
 use crate::http::server::shares::{Share, Shares};
+use crate::http::{AllowedOrigins, BodyRule, Code, Problem};
 
 /// An error of a body or of what reads it.
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;

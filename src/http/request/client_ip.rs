@@ -13,7 +13,7 @@ use hyper::HeaderMap;
 use hyper::header::HeaderName;
 use ipnet::IpNet;
 
-use crate::domain::client::Network;
+use crate::domain::Network;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED: HeaderName = HeaderName::from_static("forwarded");

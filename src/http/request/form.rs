@@ -10,8 +10,7 @@ use hyper::body::Bytes;
 use multer::Multipart;
 use percent_encoding::percent_decode;
 
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::request::json::Errors;
+use crate::http::{Code, Errors, Problem};
 
 /// The parameters of a form.
 pub(crate) struct FormParams(Vec<(String, String)>);

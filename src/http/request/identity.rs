@@ -5,16 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, COOKIE, HeaderName};
 
-use crate::domain::credential::Fingerprint;
-use crate::domain::quota_token::QuotaToken;
-use crate::domain::secret::TokenKey;
-use crate::domain::time::Timestamp;
+use crate::domain::{Fingerprint, QuotaToken, Timestamp, TokenKey};
 use crate::site::facts::quota_cookie_name;
 use crate::usecases::admit::{Credentials, authenticate};
 
-use crate::http::answer::problem::{Code, Problem};
 use crate::http::request::form;
-use crate::http::request::head::Area;
+use crate::http::{Area, Code, Problem};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -154,7 +150,7 @@ mod tests {
     use hyper::header::HeaderValue;
 
     use super::*;
-    use crate::domain::secret::Secret;
+    use crate::domain::Secret;
 
     fn headers(lines: &[(&str, &str)]) -> HeaderMap {
         lines

@@ -9,9 +9,10 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::domain::text::TextError;
+use crate::domain::TextError;
 
-use crate::http::answer::problem::{Code, Invalid, Problem};
+use crate::http::answer::problem::Invalid;
+use crate::http::{Code, Problem};
 
 /// Most errors in one answer.
 const ERRORS_MAX: usize = 32;

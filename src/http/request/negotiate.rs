@@ -3,7 +3,7 @@
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderName};
 use hyper::{HeaderMap, Uri};
 
-use crate::domain::language::Language;
+use crate::domain::Language;
 
 /// Whether the client prefers server-sent events to JSON, which is the default.
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {

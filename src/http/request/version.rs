@@ -3,11 +3,9 @@
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
-use crate::domain::deprecation::Deprecation;
-use crate::domain::time::Timestamp;
+use crate::domain::{Deprecation, Timestamp};
 
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::request::head::Area;
+use crate::http::{Area, Code, Problem};
 
 /// The only version there is: in the path, and in what health and sandbox report.
 pub(crate) const VERSION: &str = "v1";

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::time::Instant;
 
-use crate::http::answer::reply::ReplyBody;
+use crate::http::ReplyBody;
 use crate::http::answer::sse::BrokenOff;
 use crate::http::request::body::BodyError;
 

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::http::answer::reply::ReplyBody;
+use crate::http::ReplyBody;
 use crate::http::server::activity::{ActiveBody, Activity, HALF_CLOSED_REST, ReceivedBody};
 use crate::http::server::limits::{CROWDED_KEEP_ALIVE, STOP_GRACE, ServerLimits};
 use crate::http::server::slots::Gauge;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use crate::domain::client::Network;
+use crate::domain::Network;
 
 /// A semaphore with a bound for each network.
 #[derive(Debug)]

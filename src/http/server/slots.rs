@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::domain::client::Network;
+use crate::domain::Network;
 
 use crate::http::server::shares::{Share, Shares, eighth};
 use crate::http::service::LandingService;

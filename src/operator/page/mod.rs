@@ -40,7 +40,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
-use crate::domain::time::Timestamp;
+use crate::domain::Timestamp;
 
 use super::operation::{Answer, Lines, Operation, OperatorError, OperatorRequest, Params};
 use super::sessions::{SESSION_LIFETIME_S, Session, Sessions};

@@ -4,8 +4,7 @@ use minijinja::context;
 use minijinja::value::Value as Rendered;
 
 use crate::app::App;
-use crate::domain::hourly_counts::Counted;
-use crate::domain::time::Timestamp;
+use crate::domain::{Counted, Timestamp};
 use crate::operator::operation::Params;
 use crate::operator::status;
 

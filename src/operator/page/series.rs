@@ -4,9 +4,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 use jiff::{Timestamp as Instant, ToSpan as _};
 
-use crate::domain::hourly_counts::{Counts, Hour, HourlyCounts};
-use crate::domain::macros::names;
-use crate::domain::time::Timestamp;
+use crate::domain::{Counts, Hour, HourlyCounts, Timestamp, macros::names};
 
 names! {
     /// What one bar stands for, and how far back the plots go. Days and months are those of UTC.
@@ -110,7 +108,7 @@ fn civil(at: Timestamp) -> DateTime {
 
 #[cfg(test)]
 mod tests {
-    use crate::domain::hourly_counts::Counted;
+    use crate::domain::Counted;
 
     use super::*;
 

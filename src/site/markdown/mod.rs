@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
 
-use crate::domain::passage::Passage;
+use crate::domain::Passage;
 
 use super::image::{FOLDER, Images};
 

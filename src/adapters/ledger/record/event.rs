@@ -4,12 +4,10 @@
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::agent::Registration;
-use crate::domain::contact::{Contact, Origin, OriginHash};
-use crate::domain::credential::{Fingerprint, KeyId, KeyRecord};
-use crate::domain::email::EmailAddress;
-use crate::domain::text::Label;
-use crate::domain::time::Timestamp;
+use crate::domain::{
+    Contact, EmailAddress, Fingerprint, KeyId, KeyRecord, Label, Origin, OriginHash, Registration,
+    Timestamp,
+};
 
 /// An event as it stands in the ledger. Instants are milliseconds since the Unix epoch, hashes are
 /// lowercase hexadecimal.

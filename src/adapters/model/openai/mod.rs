@@ -33,7 +33,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::outbound;
-use crate::domain::chat::Conversation;
+use crate::domain::Conversation;
 use crate::ports::{AnswerSink, ModelClient, ModelError, ModelPermit};
 
 use breaker::{Breaker, Pass, Verdict};

@@ -2,9 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::chat::{Conversation, Message, Role};
-use crate::domain::language::Language;
-use crate::domain::passage::Passage;
+use crate::domain::{Conversation, Language, Message, Passage, Role};
 
 /// How much of the pages goes into the system prompt, in bytes: about 3000 tokens, which fits the
 /// smallest contexts in use.
@@ -133,7 +131,7 @@ fn recent(messages: &[Message]) -> &[Message] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::chat::Content;
+    use crate::domain::Content;
 
     fn conversation(turns: &[(Role, &str)]) -> Conversation {
         let message = |(role, text): &(Role, &str)| Message {

@@ -6,12 +6,11 @@ use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use serde::Serialize;
 
-use crate::domain::decision::Decision;
+use crate::domain::Decision;
 use crate::ports::LimiterError;
 use crate::site::ProblemPage;
 
-use crate::http::request::head::Area;
-use crate::http::request::request_id::RequestId;
+use crate::http::{Area, RequestId};
 
 pub use code::{Code, ProblemKind};
 

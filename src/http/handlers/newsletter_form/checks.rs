@@ -10,15 +10,12 @@ use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, HeaderValue};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::domain::form_stamp::FormStamp;
-use crate::domain::proof_of_work::{
-    ALGORITHM, Challenge, NUMBER_MAX, Proof, RANDOM_BYTES, Solution,
+use crate::domain::{
+    FormStamp, Proof, Timestamp, proof_of_work::ALGORITHM, proof_of_work::Challenge,
+    proof_of_work::NUMBER_MAX, proof_of_work::RANDOM_BYTES, proof_of_work::Solution,
 };
-use crate::domain::time::Timestamp;
-use crate::http::answer::problem::Problem;
-use crate::http::answer::reply::{NO_STORE, Reply};
-use crate::http::context::RequestContext;
-use crate::http::endpoint::Endpoint;
+use crate::http::answer::reply::NO_STORE;
+use crate::http::{Endpoint, Problem, Reply, RequestContext};
 
 use crate::http::handlers::newsletter_form::fields::FormFields;
 

@@ -3,12 +3,10 @@
 use hyper::body::Bytes;
 use hyper::header::CONTENT_TYPE;
 
-use crate::domain::language::Language;
-use crate::http::answer::problem::Problem;
-use crate::http::context::RequestContext;
+use crate::domain::Language;
 use crate::http::request::form::{self, FormParams};
-use crate::http::request::json::Errors;
 use crate::http::request::negotiate;
+use crate::http::{Errors, Problem, RequestContext};
 
 /// What was filled in. Unknown fields are ignored.
 #[derive(Debug, Default)]

@@ -12,15 +12,9 @@ use hyper::StatusCode;
 use hyper::body::Bytes;
 use hyper::header::{HeaderValue, LOCATION};
 
-use crate::domain::decision::Decision;
-use crate::domain::email::EmailAddress;
-use crate::domain::language::Language;
-use crate::domain::proof_of_work::Proof;
+use crate::domain::{Decision, EmailAddress, Language, Proof};
 use crate::http::answer::page::WrittenPage;
-use crate::http::answer::problem::{Code, Problem};
-use crate::http::answer::reply::Reply;
-use crate::http::context::RequestContext;
-use crate::http::endpoint::{BodyRule, Endpoint};
+use crate::http::{BodyRule, Code, Endpoint, Problem, Reply, RequestContext};
 use crate::usecases::subscribe::Subscribed;
 use crate::usecases::subscribe_by_form::{FormCharge, SubscribeByFormError, subscribe_by_form};
 

@@ -4,12 +4,10 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
 use serde_json::json;
 
-use crate::domain::form_stamp::FormStamp;
+use crate::domain::FormStamp;
 use crate::http::answer::documents::PAGE_POLICY;
 use crate::http::answer::page::WrittenPage;
-use crate::http::answer::problem::Problem;
-use crate::http::answer::reply::Reply;
-use crate::http::context::RequestContext;
+use crate::http::{Problem, Reply, RequestContext};
 
 use crate::http::handlers::newsletter_form::checks::new_challenge;
 use crate::http::handlers::newsletter_form::fields::FormFields;

@@ -2,7 +2,7 @@
 
 use url::{Position, Url};
 
-use crate::http::answer::cors::AllowedOrigins;
+use crate::http::AllowedOrigins;
 
 /// The longest `redirect`, in bytes.
 const LEN_MAX: usize = 2048;
