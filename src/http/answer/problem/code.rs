@@ -21,11 +21,19 @@ pub struct ProblemKind {
     pub resolution: &'static str,
 }
 
+/// The code for OAuth's clients: `name` if they know it, or else what they know about the status.
+const fn oauth(name: &'static str, status: StatusCode, is_known: bool) -> &'static str {
+    match status.as_u16() {
+        _ if is_known => name,
+        503 => "temporarily_unavailable",
+        500 => "server_error",
+        429 => "rate_limited",
+        _ => "invalid_request",
+    }
+}
+
 macro_rules! codes {
-    ($($code:ident {
-        name: $name:literal,
-        status: $status:ident,
-        oauth: $oauth:literal,
+    ($($code:ident $name:literal $status:ident $(, $own_oauth_error:ident)? {
         title: $title:literal,
         meaning: $meaning:literal,
         resolution: $resolution:literal,
@@ -47,7 +55,11 @@ macro_rules! codes {
                     $(Self::$code => ProblemKind {
                         name: $name,
                         status: StatusCode::$status,
-                        oauth: $oauth,
+                        oauth: oauth(
+                            $name,
+                            StatusCode::$status,
+                            [$(stringify!($own_oauth_error),)? ""].len() > 1,
+                        ),
                         title: $title,
                         meaning: $meaning,
                         resolution: $resolution,
@@ -59,282 +71,186 @@ macro_rules! codes {
 }
 
 codes! {
-    AssistantQuotaExhausted {
-        name: "assistant_quota_exhausted",
-        status: TOO_MANY_REQUESTS,
-        oauth: "rate_limited",
+    AssistantQuotaExhausted "assistant_quota_exhausted" TOO_MANY_REQUESTS {
         title: "Quota exceeded",
         meaning: "All free messages of this visitor are used up. The quota is a sliding window: \
          each message is given back one window after it was sent.",
         resolution: "Wait for the number of seconds in Retry-After, then send the message again.",
     }
-    ClaimNotEnabled {
-        name: "claim_not_enabled",
-        status: BAD_REQUEST,
-        oauth: "claim_not_enabled",
+    ClaimNotEnabled "claim_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Claiming is not enabled",
         meaning: "A registration cannot be claimed: the service has no accounts to bind it to.",
         resolution: "Use the registration as it is; nothing here needs more.",
     }
-    ConflictingCredentials {
-        name: "conflicting_credentials",
-        status: BAD_REQUEST,
-        oauth: "invalid_request",
+    ConflictingCredentials "conflicting_credentials" BAD_REQUEST {
         title: "Two different credentials",
         meaning: "The request presents more than one credential, and they differ, so it is not \
          clear who is asking.",
         resolution: "Send one credential, as Authorization: Bearer or as X-API-Key, or none.",
     }
-    HandlerTimeout {
-        name: "handler_timeout",
-        status: SERVICE_UNAVAILABLE,
-        oauth: "temporarily_unavailable",
+    HandlerTimeout "handler_timeout" SERVICE_UNAVAILABLE {
         title: "The answer took too long",
         meaning: "The service gave up waiting for its own answer. The request may still take \
          effect.",
         resolution: "Try again later.",
     }
-    IdentityAssertionNotEnabled {
-        name: "identity_assertion_not_enabled",
-        status: BAD_REQUEST,
-        oauth: "identity_assertion_not_enabled",
+    IdentityAssertionNotEnabled "identity_assertion_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Registration method not enabled",
         meaning: "Agents register anonymously here; identity assertions are not accepted. The \
          assertion was not read.",
         resolution: "Send {\"type\":\"anonymous\"} instead.",
     }
-    InternalError {
-        name: "internal_error",
-        status: INTERNAL_SERVER_ERROR,
-        oauth: "server_error",
+    InternalError "internal_error" INTERNAL_SERVER_ERROR {
         title: "Internal error",
         meaning: "The service has a fault. The request's id, in instance and in X-Request-Id, \
          leads the operator to the log line.",
         resolution: "Try again later; if it happens again, tell the operator the request's id.",
     }
-    InvalidClient {
-        name: "invalid_client",
-        status: UNAUTHORIZED,
-        oauth: "invalid_client",
+    InvalidClient "invalid_client" UNAUTHORIZED, own_oauth_error {
         title: "Client not valid",
         meaning: "The client id or the client secret is missing, wrong, expired or revoked.",
         resolution: "Send the client_id and client_secret of one registration, or register again with \
          POST /agent/auth.",
     }
-    InvalidScope {
-        name: "invalid_scope",
-        status: BAD_REQUEST,
-        oauth: "invalid_scope",
+    InvalidScope "invalid_scope" BAD_REQUEST, own_oauth_error {
         title: "Scope not valid",
         meaning: "A scope was asked for that does not exist here. There is one: public.",
         resolution: "Ask for the scope public, or leave scope out.",
     }
-    InvalidToken {
-        name: "invalid_token",
-        status: UNAUTHORIZED,
-        oauth: "invalid_token",
+    InvalidToken "invalid_token" UNAUTHORIZED, own_oauth_error {
         title: "Credential not valid",
         meaning: "A credential was presented, but it is malformed, unknown, expired or revoked. \
          No endpoint needs one.",
         resolution: "Leave the credential out, mint a new key with POST /api/v1/keys, or register \
          again with POST /agent/auth.",
     }
-    IssuerNotEnabled {
-        name: "issuer_not_enabled",
-        status: BAD_REQUEST,
-        oauth: "issuer_not_enabled",
+    IssuerNotEnabled "issuer_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Issuer not enabled",
         meaning: "No identity provider is trusted here, so none can revoke anything. The logout \
          token was not read.",
         resolution: "Whoever holds a credential revokes it: send it as token in a form.",
     }
-    LimiterUnavailable {
-        name: "limiter_unavailable",
-        status: SERVICE_UNAVAILABLE,
-        oauth: "temporarily_unavailable",
+    LimiterUnavailable "limiter_unavailable" SERVICE_UNAVAILABLE {
         title: "Rate limiter unavailable",
         meaning: "The service cannot count requests at the moment, so it serves none.",
         resolution: "Try again later.",
     }
-    MalformedBody {
-        name: "malformed_body",
-        status: BAD_REQUEST,
-        oauth: "invalid_request",
+    MalformedBody "malformed_body" BAD_REQUEST {
         title: "Body not readable",
         meaning: "The request's body broke off or its framing is wrong.",
         resolution: "Send the whole body with a right Content-Length or chunked encoding.",
     }
-    MalformedForm {
-        name: "malformed_form",
-        status: BAD_REQUEST,
-        oauth: "invalid_request",
+    MalformedForm "malformed_form" BAD_REQUEST {
         title: "Body is not a form",
         meaning: "The request's body has a broken percent-encoding, or is not UTF-8 once it is \
          decoded.",
         resolution: "Send a form such as grant_type=client_credentials, percent-encoded in UTF-8.",
     }
-    MalformedHead {
-        name: "malformed_head",
-        status: BAD_REQUEST,
-        oauth: "invalid_request",
+    MalformedHead "malformed_head" BAD_REQUEST {
         title: "Head of the request not valid",
         meaning: "The Host of the request is missing, there twice or no name of a host, it differs \
          from HTTP/2's :authority, or there is another transfer coding than chunked.",
         resolution: "Send one Host, such as example.com or example.com:8080, and the body with \
          Content-Length or as chunked.",
     }
-    MalformedJson {
-        name: "malformed_json",
-        status: BAD_REQUEST,
-        oauth: "invalid_request",
+    MalformedJson "malformed_json" BAD_REQUEST {
         title: "Body is not JSON",
         meaning: "The request's body is missing, is not UTF-8, or is not one JSON value.",
         resolution: "Send one JSON object, encoded in UTF-8.",
     }
-    MethodNotAllowed {
-        name: "method_not_allowed",
-        status: METHOD_NOT_ALLOWED,
-        oauth: "invalid_request",
+    MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED {
         title: "Method not allowed",
         meaning: "The path exists, but not with this method.",
         resolution: "Use one of the methods in the Allow header.",
     }
-    ModelUnavailable {
-        name: "model_unavailable",
-        status: SERVICE_UNAVAILABLE,
-        oauth: "temporarily_unavailable",
+    ModelUnavailable "model_unavailable" SERVICE_UNAVAILABLE {
         title: "Assistant unavailable",
         meaning: "The model behind the assistant gave no answer. The rate-limit headers show \
          whether the message was given back.",
         resolution: "Try again later.",
     }
-    NewsletterUnavailable {
-        name: "newsletter_unavailable",
-        status: SERVICE_UNAVAILABLE,
-        oauth: "temporarily_unavailable",
+    NewsletterUnavailable "newsletter_unavailable" SERVICE_UNAVAILABLE {
         title: "Newsletter unavailable",
         meaning: "The sign-up could not be kept safely, or the newsletter's provider did not confirm \
          it, so it does not count as done.",
         resolution: "Try again later.",
     }
-    NotFound {
-        name: "not_found",
-        status: NOT_FOUND,
-        oauth: "invalid_request",
+    NotFound "not_found" NOT_FOUND {
         title: "Not found",
         meaning: "There is nothing at this path. Paths match exactly: letter case and trailing \
          slashes count.",
         resolution: "Look the path up in the documentation.",
     }
-    OriginNotAllowed {
-        name: "origin_not_allowed",
-        status: FORBIDDEN,
-        oauth: "invalid_request",
+    OriginNotAllowed "origin_not_allowed" FORBIDDEN {
         title: "Origin not allowed",
         meaning: "The request comes from a page of an origin that may not call this endpoint, as \
          its Origin header says.",
         resolution: "Call it from a program, or ask the operator to allow the page's origin.",
     }
-    Overloaded {
-        name: "overloaded",
-        status: SERVICE_UNAVAILABLE,
-        oauth: "temporarily_unavailable",
+    Overloaded "overloaded" SERVICE_UNAVAILABLE {
         title: "Too much at once",
         meaning: "The memory for request bodies is used up, either in all or for your network.",
         resolution: "Try again later.",
     }
-    PayloadTooLarge {
-        name: "payload_too_large",
-        status: PAYLOAD_TOO_LARGE,
-        oauth: "invalid_request",
+    PayloadTooLarge "payload_too_large" PAYLOAD_TOO_LARGE {
         title: "Body too large",
         meaning: "The request's body is larger than any valid one for this endpoint.",
         resolution: "Send a smaller body.",
     }
-    RateLimited {
-        name: "rate_limited",
-        status: TOO_MANY_REQUESTS,
-        oauth: "rate_limited",
+    RateLimited "rate_limited" TOO_MANY_REQUESTS {
         title: "Quota exceeded",
         meaning: "Too many requests in a sliding window. violated-policies names the policies \
          that refused; RateLimit-Policy tells their quotas.",
         resolution: "Wait for the number of seconds in Retry-After, then send the request again.",
     }
-    RequestTimeout {
-        name: "request_timeout",
-        status: REQUEST_TIMEOUT,
-        oauth: "invalid_request",
+    RequestTimeout "request_timeout" REQUEST_TIMEOUT {
         title: "Body came too slowly",
         meaning: "The request's body did not arrive in time.",
         resolution: "Send the request again over a better connection.",
     }
-    Stopping {
-        name: "stopping",
-        status: SERVICE_UNAVAILABLE,
-        oauth: "temporarily_unavailable",
+    Stopping "stopping" SERVICE_UNAVAILABLE {
         title: "About to stop",
         meaning: "The service has been asked to stop. It still answers requests.",
         resolution: "Send further requests to another node, or try again later.",
     }
-    StoreUnavailable {
-        name: "store_unavailable",
-        status: SERVICE_UNAVAILABLE,
-        oauth: "temporarily_unavailable",
+    StoreUnavailable "store_unavailable" SERVICE_UNAVAILABLE {
         title: "Store unavailable",
         meaning: "The service cannot keep or look up data at the moment.",
         resolution: "Try again later.",
     }
-    UnsupportedApiVersion {
-        name: "unsupported_api_version",
-        status: BAD_REQUEST,
-        oauth: "invalid_request",
+    UnsupportedApiVersion "unsupported_api_version" BAD_REQUEST {
         title: "Unknown version of the API",
         meaning: "The request asks for a version of the API in Service-API-Version, but not once for \
          v1, the only one there is.",
         resolution: "Send Service-API-Version: v1, or leave the header out.",
     }
-    UnsupportedCredentialType {
-        name: "unsupported_credential_type",
-        status: BAD_REQUEST,
-        oauth: "unsupported_credential_type",
+    UnsupportedCredentialType "unsupported_credential_type" BAD_REQUEST, own_oauth_error {
         title: "Credential type not supported",
         meaning: "A registered agent gets an access token. There is no other type of credential \
          here.",
         resolution: "Ask for access_token, or leave requested_credential_type out. An API key can be \
          had with POST /api/v1/keys.",
     }
-    UnsupportedGrantType {
-        name: "unsupported_grant_type",
-        status: BAD_REQUEST,
-        oauth: "unsupported_grant_type",
+    UnsupportedGrantType "unsupported_grant_type" BAD_REQUEST, own_oauth_error {
         title: "Grant type not supported",
         meaning: "The token endpoint knows one grant: client_credentials.",
         resolution: "Send grant_type=client_credentials with the client_id and client_secret of a \
          registration.",
     }
-    UnsupportedMediaType {
-        name: "unsupported_media_type",
-        status: UNSUPPORTED_MEDIA_TYPE,
-        oauth: "invalid_request",
+    UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE {
         title: "Media type not supported",
         meaning: "The request's Content-Type is not the one that the endpoint takes, or it is \
          missing on a request from a page of another origin. The token and revocation \
          endpoints take application/x-www-form-urlencoded, all others application/json.",
         resolution: "Send the body in the form that the endpoint takes, and say so in Content-Type.",
     }
-    UnsupportedResponseType {
-        name: "unsupported_response_type",
-        status: BAD_REQUEST,
-        oauth: "unsupported_response_type",
+    UnsupportedResponseType "unsupported_response_type" BAD_REQUEST, own_oauth_error {
         title: "Response type not supported",
         meaning: "Nobody can sign in here, so there is nothing to authorize, and nobody is sent \
          anywhere.",
         resolution: "Register with POST /agent/auth: the answer holds an access token.",
     }
-    ValidationFailed {
-        name: "validation_failed",
-        status: BAD_REQUEST,
-        oauth: "invalid_request",
+    ValidationFailed "validation_failed" BAD_REQUEST {
         title: "Request is not valid",
         meaning: "The body can be read, but some members of it, or parameters of a form, are \
          wrong. errors names each of them by JSON Pointer (RFC 6901), says what is wrong, \
@@ -342,10 +258,7 @@ codes! {
          duplicate_member.",
         resolution: "Correct the members listed in errors and send the request again.",
     }
-    VerifiedEmailNotEnabled {
-        name: "verified_email_not_enabled",
-        status: BAD_REQUEST,
-        oauth: "verified_email_not_enabled",
+    VerifiedEmailNotEnabled "verified_email_not_enabled" BAD_REQUEST, own_oauth_error {
         title: "Registration method not enabled",
         meaning: "Agents register anonymously here; e-mail addresses are not verified. No mail was \
          sent.",

@@ -1,0 +1,19 @@
+, unforgotten AS (DELETE FROM tombstone WHERE address = ANY($6))
+INSERT INTO contact AS kept
+    (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at)
+SELECT new.email, new.id, new.id, ARRAY[new.signer], '{}', new.at, new.at
+FROM settings, unnest($1, $2, $3, $4) AS new (email, id, signer, at)
+ORDER BY new.email COLLATE "C"
+ON CONFLICT (email) DO UPDATE SET
+    sign_up = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
+        THEN kept.sign_up ELSE excluded.sign_up END,
+    last_seen_at = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
+        THEN kept.last_seen_at ELSE excluded.last_seen_at END,
+    earlier = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
+        THEN kept.earlier ELSE kept.signers END,
+    signers = CASE WHEN excluded.id IN (kept.id, kept.sign_up)
+        THEN kept.signers
+        WHEN cardinality(array_remove(kept.signers, excluded.signers[1])) < 4
+        THEN array_remove(kept.signers, excluded.signers[1]) || excluded.signers
+        ELSE kept.signers[2:] || excluded.signers END
+RETURNING email, id, earlier
