@@ -23,10 +23,6 @@ use super::given::GivenFlag;
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Show how the service is, and what happened in the last 24 hours
-    #[command(after_help = "Examples:
-  landing-api status
-  landing-api status --watch
-  landing-api status --json | jq .service.requests")]
     Status {
         /// Show it anew every two seconds, until Ctrl-C
         #[arg(long)]
@@ -54,11 +50,6 @@ pub enum Command {
     Limits(LimitsCommand),
 
     /// Write a backup, while the service runs or not
-    #[command(after_help = "Examples:
-  landing-api backup /srv/backups/landing-$(date +%F).tar
-  landing-api backup - | ssh elsewhere 'cat > landing.tar'
-
-It holds the addresses and the secret: keep it private.")]
     Backup {
         /// File to write; - is standard output
         #[arg(value_name = "FILE")]
@@ -74,10 +65,6 @@ It holds the addresses and the secret: keep it private.")]
     },
 
     /// Restore a backup into a data directory that has no ledger
-    #[command(after_help = "Examples:
-  landing-api restore landing.tar --data-dir ./restored
-
-The backup is verified first. What is not as it was written is not restored.")]
     Restore {
         /// File to read; - is standard input
         #[arg(value_name = "FILE")]
@@ -93,21 +80,9 @@ The backup is verified first. What is not as it was written is not restored.")]
     Ledger(LedgerCommand),
 
     /// Make or update the tables of --store, once before the first start and with each new version
-    #[command(after_help = "Examples:
-  landing-api migrate --store postgres://landing@db.example/landing --secret-file secret
-
-Nodes of the version before may go on meanwhile. It also records which secret the
-database belongs to: run it again before a secret is removed from the file.")]
     Migrate(OutputForm),
 
     /// Copy a data directory to --store, while no service runs on it
-    #[command(after_help = "Examples:
-  landing-api move --data-dir ./var --store postgres://landing@db.example/landing \\
-    --secret-file ./var/secret
-
-Contacts, keys, revoked agents, erased addresses and hourly counts. With the same
-secret, keys, tokens and cookies stay good. The data directory is left as it is.
-The tables have to be empty; they are made if they are missing.")]
     Move(OutputForm),
 
     /// The admin page
@@ -115,9 +90,6 @@ The tables have to be empty; they are made if they are missing.")]
     Admin(AdminCommand),
 
     /// Print the handbook
-    #[command(after_help = "Examples:
-  landing-api handbook
-  landing-api handbook operate")]
     Handbook {
         /// What to print; without it, the list of topics
         #[arg(hide_possible_values = true)]
@@ -125,18 +97,12 @@ The tables have to be empty; they are made if they are missing.")]
     },
 
     /// Check flags and files, without starting the service
-    #[command(after_help = "Examples:
-  landing-api check --data-dir ./var --limit newsletter=20/15m")]
     Check(OutputForm),
 
     /// Check the machine and what the service depends on
-    #[command(after_help = "Examples:
-  landing-api doctor --data-dir ./var --base-url https://www.example.com")]
     Doctor(OutputForm),
 
     /// Print a systemd service and its socket for these flags
-    #[command(after_help = "Examples:
-  landing-api systemd --base-url https://www.example.com")]
     Systemd {
         /// Those of the command line.
         #[arg(skip)]
@@ -144,16 +110,12 @@ The tables have to be empty; they are made if they are missing.")]
     },
 
     /// Print completions for a shell
-    #[command(after_help = "Examples:
-  landing-api completions bash")]
     Completions {
         /// The shell
         shell: Shell,
     },
 
     /// Print the man page
-    #[command(after_help = "Examples:
-  landing-api man | man -l -")]
     Man,
 }
 
@@ -182,8 +144,6 @@ pub enum AdminCommand {
     ///
     /// The service has to run with --admin-listen. From another machine, open the link through an SSH
     /// tunnel: ssh -L 9090:127.0.0.1:9090 HOST
-    #[command(after_help = "Examples:
-  landing-api admin link")]
     Link(OutputForm),
 }
 
@@ -191,24 +151,12 @@ pub enum AdminCommand {
 #[derive(Clone, Debug, Subcommand)]
 pub enum LedgerCommand {
     /// Verify every line of the ledger; a service may run on it
-    #[command(after_help = "Examples:
-  landing-api ledger verify
-
-Exit status 1: it is damaged. The error says what to do.")]
     Verify(OutputForm),
 
     /// Give up what is damaged in the ledger and keep all else, while no service runs
-    #[command(after_help = "Examples:
-  landing-api ledger repair
-
-The file as it was is kept as ledger.damaged.1, or with a higher number.")]
     Repair(OutputForm),
 
     /// Write the ledger anew without what no longer counts
-    #[command(after_help = "Examples:
-  landing-api ledger compact
-
-The service does this by itself when it is worth it.")]
     Compact(OutputForm),
 }
 

@@ -22,23 +22,8 @@ pub use generated::Shell;
 pub use given::GivenFlag;
 pub use values::{ModelParams, WebhookUrl};
 
-/// The end of the help.
-const AFTER_HELP: &str = "Examples:
-  landing-api --data-dir ./var                       serve
-  landing-api status --data-dir ./var                look at the service
-  landing-api contacts export -o contacts.csv --data-dir ./var
-  landing-api handbook operate                       read on
-
-Commands find the data directory by --data-dir or LANDING_DATA_DIR. They ask the
-service that runs on it, or open it themselves if none does. With --store and
---secret-file they work on the database that several nodes share.
-
-Exit status:
-  0  done
-  1  it could not be done
-  2  a flag or an input on the command line is wrong
-  3  done in part: bad rows or unknown names, which the output tells
-  130  interrupted";
+/// What the help of each command ends with, under `# ` and its name; that of the program has none.
+const EXAMPLES: &str = include_str!("../../data/help/examples.txt");
 
 /// The widest help, in characters.
 const HELP_WIDTH: usize = 80;
@@ -144,15 +129,30 @@ fn command() -> clap::Command {
         with_flags
     };
     let commands = Command::augment_subcommands(flags.clone().mut_args(with_variable));
-    keep_text(commands, &flags)
+    let command = keep_text(commands, &flags)
         .max_term_width(HELP_WIDTH)
-        .after_help(AFTER_HELP)
         .mut_subcommand("check", with_flags)
         .mut_subcommand("doctor", with_flags)
         .mut_subcommand("systemd", |command| {
             with_flags(command).mut_arg("data_dir", |dir| dir.default_value("/var/lib/landing-api"))
         })
-        .override_usage("landing-api --data-dir <DIR> [FLAGS]\n       landing-api <COMMAND>")
+        .override_usage("landing-api --data-dir <DIR> [FLAGS]\n       landing-api <COMMAND>");
+    with_examples(command, "#")
+}
+
+/// `command` and all below it, each with the end of its help, which stands under `heading` in [`EXAMPLES`].
+fn with_examples(command: clap::Command, heading: &str) -> clap::Command {
+    let mut rest = EXAMPLES.lines().skip_while(|line| *line != heading);
+    let heads_it = rest.next().is_some();
+    let lines: Vec<_> = rest.take_while(|line| !line.starts_with('#')).collect();
+    let command = command.mut_subcommands(|below| {
+        let heading = format!("{heading} {}", below.get_name());
+        with_examples(below, &heading)
+    });
+    match heads_it {
+        true => command.after_help(lines.join("\n").trim_end().to_owned()),
+        false => command,
+    }
 }
 
 /// Fails if a flag stands before a command that takes all of them. Those that all commands take may stand

@@ -13,9 +13,6 @@ use crate::domain::{EmailAddress, Timestamp};
 #[derive(Clone, Debug, Subcommand)]
 pub enum ContactsCommand {
     /// List the contacts in the order of their sign-ups
-    #[command(after_help = "Examples:
-  landing-api contacts list --since 2026-11-01
-  landing-api contacts list --json | jq -r .email")]
     List {
         /// Which ones.
         #[command(flatten)]
@@ -27,9 +24,6 @@ pub enum ContactsCommand {
     },
 
     /// Count the contacts
-    #[command(after_help = "Examples:
-  landing-api contacts count
-  landing-api contacts count --since 2026-11-01 --until 2026-12-01")]
     Count {
         /// Which ones.
         #[command(flatten)]
@@ -41,28 +35,12 @@ pub enum ContactsCommand {
     },
 
     /// Write the contacts to a file, for a spreadsheet or another service
-    #[command(after_help = "Examples:
-  landing-api contacts export -o contacts.csv
-  landing-api contacts export --format jsonl | gzip > contacts.jsonl.gz
-
-The columns of CSV and the members of JSON Lines are email, subscribed_at and
-last_seen_at. The file is readable by its owner alone.")]
     Export(ExportArgs),
 
     /// Add the contacts of a file
-    #[command(after_help = "Examples:
-  landing-api contacts import contacts.csv
-  zcat contacts.jsonl.gz | landing-api contacts import --format jsonl -
-
-Of CSV the columns email and subscribed_at are read, which the first row names.
-A file of one column needs no such row. Contacts that are there stay as they
-are, so the same file can be imported again. Exit status 3: some rows are bad;
-all others were imported.")]
     Import(ImportArgs),
 
     /// Show what is kept about an address
-    #[command(after_help = "Examples:
-  landing-api contacts show ada@example.com")]
     Show {
         /// The address
         #[arg(value_name = "ADDRESS", value_parser = EmailAddress::parse)]
@@ -74,13 +52,6 @@ all others were imported.")]
     },
 
     /// Erase addresses from every file, for good
-    #[command(after_help = "Examples:
-  landing-api contacts forget ada@example.com
-  landing-api contacts forget --from addresses.txt --yes --json > erased.json
-
-What remains is a keyed hash, by which an import leaves the address out. Backups
-and exports still hold it. Exit status 3: some of the addresses were not known,
-or a file may still hold one.")]
     Forget(ForgetArgs),
 }
 

@@ -8,25 +8,12 @@ use super::form::OutputForm;
 #[derive(Clone, Debug, Subcommand)]
 pub enum KeysCommand {
     /// List the keys in the order of issue
-    #[command(after_help = "Examples:
-  landing-api keys list
-  landing-api keys list --json | jq -r 'select(.state == \"active\") | .id'")]
     List(OutputForm),
 
     /// Revoke keys, for good
-    #[command(after_help = "Examples:
-  landing-api keys revoke Yo3IxbA7
-  landing-api keys revoke - < leaked-keys.txt
-
-Exit status 3: some of them are not known, the others are revoked.")]
     Revoke(NamedKeys),
 
     /// Tell whether keys are accepted
-    #[command(after_help = "Examples:
-  landing-api keys check Yo3IxbA7
-  landing-api keys check - < key.txt
-
-Exit status 3: some of them are not known.")]
     Check(NamedKeys),
 }
 
@@ -47,13 +34,9 @@ pub struct NamedKeys {
 #[derive(Clone, Debug, Subcommand)]
 pub enum AgentsCommand {
     /// List the revoked registrations in the order of revocation
-    #[command(after_help = "Examples:
-  landing-api agents list-revoked")]
     ListRevoked(OutputForm),
 
     /// Revoke a registration with all its tokens, for good
-    #[command(after_help = "Examples:
-  landing-api agents revoke reg_00dmbk4ta0...")]
     Revoke {
         /// Client id of the registration
         #[arg(value_name = "CLIENT_ID")]

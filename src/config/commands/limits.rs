@@ -12,12 +12,6 @@ use crate::domain::{EmailAddress, PolicyName};
 #[derive(Clone, Debug, Subcommand)]
 pub enum LimitsCommand {
     /// Show the policies and their busiest clients, or what somebody has left
-    #[command(after_help = "Examples:
-  landing-api limits show --top 3
-  landing-api limits show --ip 203.0.113.7
-  landing-api limits show --ip 203.0.113.7 --email ada@example.com
-
-Clients are shown as keyed hashes: nobody can tell from one who it is.")]
     Show {
         /// How many clients of each policy to show
         #[arg(
@@ -38,13 +32,7 @@ Clients are shown as keyed hashes: nobody can tell from one who it is.")]
     },
 
     /// Forget what was counted, so that somebody is admitted again
-    #[command(
-        override_usage = "landing-api limits reset [OPTIONS]",
-        after_help = "Examples:
-  landing-api limits reset --ip 203.0.113.7
-  landing-api limits reset --policy newsletter-ip --ip 203.0.113.7
-  landing-api limits reset --policy keys-all"
-    )]
+    #[command(override_usage = "landing-api limits reset [OPTIONS]")]
     Reset(ResetLimits),
 }
 
