@@ -618,3 +618,17 @@ fn flags_of_the_service_stand_under_headings() {
         assert!(help.contains(heading), "{help}");
     }
 }
+
+#[test]
+fn every_text_of_the_help_belongs_to_a_command() {
+    let is_heading = |line: &&str| line.starts_with('#');
+    for heading in EXAMPLES.lines().filter(is_heading) {
+        let mut command = &command();
+        for name in heading.split_whitespace().skip(1) {
+            let below = command.find_subcommand(name);
+            command =
+                below.unwrap_or_else(|| panic!("data/help/examples.txt: {heading} is no command"));
+        }
+        assert!(command.get_after_help().is_some(), "{heading}");
+    }
+}

@@ -99,34 +99,22 @@ impl PolicyName {
     }
 }
 
-/// Which requests a policy counts together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CountedBy {
-    /// The requests of one credential, or of one network without any.
-    Client,
-    /// The turns of one visitor; of programs, those of one client.
-    Visitor,
-    /// The sign-ups of one address from one network.
-    SignUp,
-    /// The requests of one IPv4 address or IPv6 /56.
-    Network,
-    /// The requests of one IPv4 /24 or IPv6 /48: providers assign a customer up to a /48 (RFC 6177).
-    Prefix,
-    /// All requests.
-    Everyone,
-}
-
-impl CountedBy {
-    /// In words, as in "the policy allows 10 in 60 seconds for each network".
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "for each client",
-            Self::Visitor => "for each visitor",
-            Self::SignUp => "for each e-mail address and network",
-            Self::Network => "for each network",
-            Self::Prefix => "for each IPv4 /24 or IPv6 /48",
-            Self::Everyone => "for all clients together",
-        }
+names! {
+    /// Which requests a policy counts together, in words as in "the policy allows 10 in 60 seconds for each
+    /// network".
+    pub enum CountedBy {
+        /// The requests of one credential, or of one network without any.
+        Client => "for each client",
+        /// The turns of one visitor; of programs, those of one client.
+        Visitor => "for each visitor",
+        /// The sign-ups of one address from one network.
+        SignUp => "for each e-mail address and network",
+        /// The requests of one IPv4 address or IPv6 /56.
+        Network => "for each network",
+        /// The requests of one IPv4 /24 or IPv6 /48: providers assign a customer up to a /48 (RFC 6177).
+        Prefix => "for each IPv4 /24 or IPv6 /48",
+        /// All requests.
+        Everyone => "for all clients together",
     }
 }
 

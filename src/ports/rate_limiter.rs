@@ -145,40 +145,25 @@ pub struct Admission {
 pub struct Receipt(ArrayVec<ReceiptEntry, POLICIES_PER_REQUEST_MAX>);
 
 /// One charge of a receipt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct ReceiptEntry {
-    pub policy: PolicyName,
-    /// The policy's limit.
-    pub quota: Quota,
-    /// The window that counted the charge.
-    pub key: LimitKey,
+    /// The charge. Its key is that of the window that counted it.
+    pub charge: Charge<'static>,
     /// The adapter's name for the entry.
     pub token: u64,
-}
-
-impl ReceiptEntry {
-    /// The standing of the policy at this usage of the window.
-    pub const fn standing(&self, usage: Usage) -> Standing {
-        Standing {
-            policy: self.policy,
-            quota: self.quota,
-            usage,
-            is_violated: false,
-        }
-    }
 }
 
 impl Receipt {
     /// Adds `charge` as the window of `key` counted it, for the adapter that issues the receipt.
     pub fn push(&mut self, charge: &Charge<'_>, key: LimitKey, token: u64) {
-        let (policy, quota) = (charge.policy, charge.quota);
+        let charge = Charge {
+            policy: charge.policy,
+            quota: charge.quota,
+            key,
+            group: None,
+        };
         if !self.0.is_full() {
-            self.0.push(ReceiptEntry {
-                policy,
-                quota,
-                key,
-                token,
-            });
+            self.0.push(ReceiptEntry { charge, token });
         }
     }
 
@@ -189,7 +174,7 @@ impl Receipt {
 
     /// The policies that were charged.
     pub fn policies(&self) -> ArrayVec<PolicyName, POLICIES_PER_REQUEST_MAX> {
-        self.0.iter().map(|entry| entry.policy).collect()
+        self.0.iter().map(|entry| entry.charge.policy).collect()
     }
 
     /// Whether nothing was charged.
@@ -201,7 +186,7 @@ impl Receipt {
     /// charged.
     #[must_use]
     pub fn only(mut self, is_wanted: impl Fn(PolicyName) -> bool) -> Self {
-        self.0.retain(|entry| is_wanted(entry.policy));
+        self.0.retain(|entry| is_wanted(entry.charge.policy));
         self
     }
 }

@@ -1,12 +1,12 @@
 //! What readers share with the writer.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 
+use crate::domain::macros::hidden;
 use crate::ports::StoreError;
 
 use super::generation::Generation;
@@ -124,8 +124,4 @@ impl SharedState {
     }
 }
 
-impl fmt::Debug for SharedState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedState").finish_non_exhaustive()
-    }
-}
+hidden!(SharedState);

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::domain::macros::hidden;
 use crate::domain::{
     Decision, LATE_ARRIVAL_MS_MAX, LimitKey, POLICIES_PER_REQUEST_MAX, Policies, PolicyName, Quota,
     Standing, Timestamp, Usage,
@@ -268,18 +269,9 @@ async fn watch(guarded: Weak<GuardedRateLimiter>) {
 fn relabelled(entries: &[ReceiptEntry], relabel: impl Fn(u64) -> u64) -> Receipt {
     let mut receipt = Receipt::default();
     for entry in entries {
-        receipt.push(&charge_of(entry), entry.key, relabel(entry.token));
+        receipt.push(&entry.charge, entry.charge.key, relabel(entry.token));
     }
     receipt
-}
-
-fn charge_of(entry: &ReceiptEntry) -> Charge<'static> {
-    Charge {
-        policy: entry.policy,
-        quota: entry.quota,
-        key: entry.key,
-        group: None,
-    }
 }
 
 #[async_trait]
@@ -319,7 +311,7 @@ impl RateLimiter for GuardedRateLimiter {
         let is_own = |entry: &ReceiptEntry| entry.token & OWN != 0;
         let entries = receipt.entries();
         let own = relabelled(entries, |token| token & !OWN);
-        let charges: Vec<_> = entries.iter().map(charge_of).collect();
+        let charges: Vec<_> = entries.iter().map(|entry| entry.charge).collect();
         let refunded = self.own.table.refund(&own, self.clock.at(now));
         if entries.iter().any(is_own) {
             return Ok(refunded);
@@ -364,13 +356,7 @@ impl RateLimiter for GuardedRateLimiter {
     }
 }
 
-impl std::fmt::Debug for GuardedRateLimiter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GuardedRateLimiter")
-            .field("own", &self.own)
-            .finish_non_exhaustive()
-    }
-}
+hidden!(GuardedRateLimiter);
 
 #[cfg(test)]
 mod tests {

@@ -80,13 +80,14 @@ impl Table {
     }
 
     pub(super) fn refund(&self, receipt: &Receipt, now: Timestamp) -> Decision {
-        let mut shards = self.lock(receipt.entries().iter().map(|entry| entry.key));
+        let mut shards = self.lock(receipt.entries().iter().map(|entry| entry.charge.key));
         let mut decision = Decision::default();
         for entry in receipt.entries() {
-            let shard = shard_of(&mut shards, &entry.key);
+            let charge = &entry.charge;
+            let shard = shard_of(&mut shards, &charge.key);
             let admitted = Timestamp::from_ms(entry.token);
-            let usage = shard.refund(entry.key, admitted, entry.quota, now);
-            decision.push(entry.standing(usage));
+            let usage = shard.refund(charge.key, admitted, charge.quota, now);
+            decision.push(charge.standing(usage, false));
         }
         decision
     }

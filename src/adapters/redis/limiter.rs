@@ -231,15 +231,15 @@ impl RateLimiter for RedisRateLimiter {
     async fn refund(&self, receipt: Receipt, now: Timestamp) -> Result<Decision, LimiterError> {
         let entries = receipt.entries().iter();
         let windows = entries.clone().map(|entry| Asked {
-            key: entry.key,
-            quota: entry.quota,
+            key: entry.charge.key,
+            quota: entry.charge.quota,
             admitted: Some(Timestamp::from_ms(entry.token)),
         });
         let windows: Vec<_> = windows.collect();
         let answers = self.0.ask(REFUND, &windows, now).await?;
         let mut decision = Decision::default();
         for (entry, answer) in entries.zip(answers) {
-            decision.push(entry.standing(answer.usage));
+            decision.push(entry.charge.standing(answer.usage, false));
         }
         Ok(decision)
     }
