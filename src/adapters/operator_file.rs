@@ -21,7 +21,7 @@ pub fn read(path: &Path) -> io::Result<String> {
     text(read_open(open(path)?)?)
 }
 
-/// Like [`read`], for a file that others may not read, as [`is_private`] has it.
+/// Like [`read`], for a file that others may not read.
 ///
 /// # Errors
 /// When there is none, or others may read it.
@@ -29,7 +29,7 @@ pub fn read_secret(path: &Path) -> io::Result<String> {
     text(read_secret_bytes(path)?)
 }
 
-/// The bytes of a regular file of up to 64 KiB that others may not read, as [`is_private`] has it.
+/// The bytes of a regular file of up to 64 KiB that others may not read.
 ///
 /// # Errors
 /// When there is none, or others may read it.

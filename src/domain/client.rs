@@ -171,7 +171,7 @@ impl Subject<'_> {
 }
 
 /// Stands for the tag of a policy in the keys of proofs of work.
-const PROOF_TAG: u8 = 0x0f;
+const PROOF_TAG: u8 = 0xff;
 
 const _: () = assert!(
     PolicyName::ALL.len() <= PROOF_TAG as usize,

@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use super::policy::{PolicyName, Quota};
 use super::window::Usage;
 
-/// The largest number of policies that count one request: `default`, `ip` and the assistant's three.
+/// The largest number of policies that count one request: `default`, `ip` and the newsletter's four.
 pub const POLICIES_PER_REQUEST_MAX: usize = 6;
 
 /// The state of one policy for one client after the request.

@@ -287,6 +287,19 @@ mod tests {
     }
 
     #[test]
+    fn both_secrets_are_among_those_of_the_file_and_no_other_is() {
+        let text = "02".repeat(32) + "\n" + &"01".repeat(32);
+        let shared = SharedSecret::parse(text.as_bytes()).unwrap();
+        for (byte, is_there) in [(1, true), (2, true), (3, false)] {
+            assert_eq!(
+                shared.contains(&Secret::new([byte; 32])),
+                is_there,
+                "{byte}"
+            );
+        }
+    }
+
+    #[test]
     fn debug_output_tells_nothing() {
         let secret = Secret::new([7; 32]);
         assert_eq!(format!("{secret:?}"), "Secret(..)");

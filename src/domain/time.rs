@@ -131,6 +131,20 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_unit_divides_the_seconds() {
+        for (seconds, expected) in [
+            (0, (0, TimeUnit::Second)),
+            (59, (59, TimeUnit::Second)),
+            (60, (1, TimeUnit::Minute)),
+            (90, (90, TimeUnit::Second)),
+            (7200, (2, TimeUnit::Hour)),
+            (86_400, (1, TimeUnit::Day)),
+        ] {
+            assert_eq!(TimeUnit::largest(seconds), expected);
+        }
+    }
+
+    #[test]
     fn instants_are_written_in_rfc_3339() {
         for (ms, text) in [
             (0, "1970-01-01T00:00:00.000Z"),

@@ -393,3 +393,20 @@ fn buckets_of_a_damaged_store_saturate() {
     assert!(window.admit(quota, at(START_MS + 1001)).is_err());
     assert!(window.admit(quota, at(START_MS + 1002)).is_ok());
 }
+
+#[test]
+fn admissions_of_one_span_share_a_bucket_and_those_of_the_next_do_not() {
+    // A bucket spans a second.
+    let (large, small) = (quota(1000, 1000 * BUCKETS), quota(200, 1000 * BUCKETS));
+    let begin_ms = START_MS / 1000 * 1000;
+    for (quota, buckets) in [(large, 2), (small, 200)] {
+        let mut window = Window::default();
+        for span_ms in [0, 1000] {
+            for number in 0..100 {
+                let now = at(begin_ms + span_ms + number);
+                assert!(window.admit(quota, now).is_ok());
+            }
+        }
+        assert_eq!(window.buckets().len(), buckets);
+    }
+}

@@ -65,7 +65,7 @@ pub(super) fn parse_key(text: &[u8]) -> Option<LimitKey> {
 pub(super) fn pattern(policy: Option<PolicyName>) -> String {
     match policy {
         Some(policy) => format!("{PREFIX}*}}{:x}", policy.tag()),
-        None => format!("{PREFIX}*}}?"),
+        None => format!("{PREFIX}*}}*"),
     }
 }
 

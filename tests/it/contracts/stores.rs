@@ -21,12 +21,6 @@ async fn a_store_on_a_network_keeps_contacts() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_ledger_keeps_contacts() {
-    let house = House::new();
-    contact_store::check(house.open().store).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_erasure_beside_sign_ups_leaves_a_contact_or_a_tombstone_in_the_ledger() {
     let house = House::new();
     let opened = house.open();

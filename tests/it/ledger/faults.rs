@@ -398,22 +398,3 @@ async fn a_store_whose_oldest_change_waits_for_two_seconds_is_busy() {
     }
     opened.recovers().await;
 }
-
-#[tokio::test]
-async fn a_closed_store_finishes_what_waits_and_takes_nothing_more() {
-    let house = House::new();
-    let opened = house.open();
-    let waiting: Vec<_> = ["a", "b", "c"]
-        .map(|name| opened.spawn_sign_up(name))
-        .into();
-    tokio::task::yield_now().await;
-    assert_eq!(opened.store.close(), Ok(()));
-    assert_eq!(opened.store.close(), Ok(()));
-    for answer in waiting {
-        assert_eq!(answer.await.unwrap(), Ok(Subscription::Created));
-    }
-    assert_unavailable(opened.sign_up("d").await);
-    assert_unavailable(opened.store.check());
-    drop(opened);
-    house.open().assert_has(&["a", "b", "c"], &["d"]).await;
-}

@@ -2,7 +2,7 @@
 
 use landing_api::domain::policy::PolicyName;
 use landing_api::domain::time::Timestamp;
-use landing_api::ports::Charge;
+use landing_api::ports::{Charge, RateLimiter as _};
 
 use super::{Data, QUOTA, counted, sweep};
 use crate::fixtures::{START, acquire, charge, is_admitted, logged, refund, usage};
@@ -126,4 +126,17 @@ async fn a_refund_of_a_window_that_was_swept_does_nothing() {
     let decision = refund(&limiter, admission.receipt, expired).await;
     assert_eq!(usage(&decision, PolicyName::Ip), (0, 60_000));
     assert_eq!(limiter.windows(), 0);
+}
+
+#[tokio::test]
+async fn the_statistics_say_how_many_windows_there_are_and_may_be() {
+    let data = Data::new();
+    let limiter = data.open_with(QUOTA, START, 16);
+    for host in 0..3 {
+        assert!(is_admitted(&limiter, &[charge(PolicyName::Ip, QUOTA, host)], START).await);
+    }
+    sweep(&limiter, START);
+    let stats = limiter.stats().unwrap();
+    assert_eq!((stats.windows, stats.windows_max), (3, 16));
+    assert!(stats.disk_bytes > 0 && !stats.is_store_failing, "{stats:?}");
 }

@@ -93,7 +93,7 @@ async fn values_that_are_no_windows_are_skipped() {
     db.insert(charged.key.as_bytes(), b"garbage").unwrap();
     db.insert(other.key.as_bytes(), b"").unwrap();
     // Of no policy, and with a key of another length.
-    db.insert([0xff; 16], &good).unwrap();
+    db.insert([0xfe; 16], &good).unwrap();
     db.insert(b"foreign", &good).unwrap();
     db.flush().unwrap();
     // sled releases its files some time after it is dropped.
