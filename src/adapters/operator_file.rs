@@ -42,8 +42,8 @@ pub fn read_secret_bytes(path: &Path) -> io::Result<Vec<u8>> {
     read_open(file)
 }
 
-/// Whether a file of this owner and mode is nobody's but its owner's. Of root's files the group may read, too:
-/// so orchestrators mount secrets.
+/// Whether other users can neither read nor change a file of this owner and mode. The group may read root's
+/// files: orchestrators mount secrets so.
 fn is_private(owner: u32, mode: u32) -> bool {
     let others = if owner == 0 { 0o037 } else { 0o077 };
     mode & others == 0

@@ -255,7 +255,7 @@ pub struct ModelArgs {
     )]
     pub name: String,
 
-    /// File with the key to the API, readable by its owner alone
+    /// File with the key to the API, closed to other users
     #[arg(long = "model-key-file", value_name = "FILE", requires = "url")]
     pub key_file: Option<PathBuf>,
 

@@ -50,7 +50,7 @@ pub struct EngineArgs {
     )]
     pub store: Option<EngineUrl>,
 
-    /// File with the password for --store, readable by its owner alone
+    /// File with the password for --store, closed to other users
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub store_password_file: Option<PathBuf>,
 
@@ -65,11 +65,11 @@ pub struct EngineArgs {
     )]
     pub limits: Option<EngineUrl>,
 
-    /// File with the password for --limits, readable by its owner alone
+    /// File with the password for --limits, closed to other users
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub limits_password_file: Option<PathBuf>,
 
-    /// File with the secret of all nodes, readable by its owner alone: a line of 64 hexadecimal digits,
+    /// File with the secret of all nodes, closed to other users: a line of 64 hexadecimal digits,
     /// and perhaps another whose tokens are accepted, too. --store needs it
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,

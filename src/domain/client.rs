@@ -14,8 +14,8 @@ use super::quota_token::QuotaToken;
 use super::secret::MacKey;
 use super::time::{DAY_MS, Timestamp};
 
-/// The part of an IP address that is counted: a whole IPv4 address, or the /56 of an IPv6 address.
-/// Providers assign an end site up to a /56 (RFC 6177).
+/// The part of an IP address that is counted: a whole IPv4 address, or the /56 of an IPv6 address, which is
+/// what many providers assign to a home (RFC 6177).
 ///
 /// IPv4 addresses in an IPv6 form (mapped, RFC 4291; NAT64's `64:ff9b::/96`, RFC 6052) are the IPv4
 /// address they embed.
@@ -148,7 +148,7 @@ pub enum Subject<'a> {
     SignUp(Network, &'a EmailAddress),
     /// A visitor of the assistant.
     Visitor(&'a QuotaToken),
-    /// The IPv4 /24 or IPv6 /48 of a network.
+    /// The IPv4 /24 or IPv6 /48 of a network: its group ([`Network::group`]).
     Prefix(Network),
     /// All requests together.
     Everyone,

@@ -111,7 +111,7 @@ names! {
         SignUp => "for each e-mail address and network",
         /// The requests of one IPv4 address or IPv6 /56.
         Network => "for each network",
-        /// The requests of one IPv4 /24 or IPv6 /48: providers assign a customer up to a /48 (RFC 6177).
+        /// The requests of one IPv4 /24 or IPv6 /48. A /48 is the most that one customer usually gets.
         Prefix => "for each IPv4 /24 or IPv6 /48",
         /// All requests.
         Everyone => "for all clients together",

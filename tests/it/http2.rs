@@ -227,7 +227,7 @@ async fn a_head_that_is_never_finished_ends_the_connection() {
 
 #[tokio::test]
 async fn streams_that_are_reset_before_they_are_accepted_end_the_connection() {
-    // Fewer are none of the server's business.
+    // hyper allows a few before it takes them for an attack.
     for (streams, survives) in [(10, true), (100, false)] {
         let server = server().await;
         let mut connection = Connection::begin(&server, 65_535).await;

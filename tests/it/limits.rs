@@ -1,6 +1,7 @@
 //! The rate limits as a client sees them.
 
 use hyper::{Method, StatusCode};
+use landing_api::domain::policy::PolicyName;
 use serde_json::json;
 
 use crate::fixtures::logged;
@@ -210,29 +211,34 @@ async fn no_prefix_gets_more_than_a_quarter_of_what_all_together_have() {
         ("newsletter-all", "newsletter-prefix"),
         ("keys-all", "keys-prefix"),
     ] {
-        let app = Setup::default().limit(all, "8/1h").limit(prefix, "2/1h");
-        let app = app.start();
+        let mut setup = Setup::default();
+        let of_all = PolicyName::from_name(all).unwrap();
+        let given = (of_all, Some("8/1h".parse().unwrap()));
+        setup.policies.configure(&[given]);
+        let app = setup.start();
         let call = |number, from: &str| match all {
             "newsletter-all" => sign_up(number, from),
             _ => Call::post("/api/v1/keys", "{}").from(from),
         };
-        for (third, others) in [("2001:db8:1:", "2001:db8:2:"), ("192.0.2.", "198.51.100.")] {
-            let from = |prefix: &str, number: usize| match prefix.contains(':') {
-                true => format!("{prefix}{number}00::1"),
-                false => format!("{prefix}{number}"),
+        for (network, other_network) in
+            [("2001:db8:1:", "2001:db8:2:"), ("192.0.2.", "198.51.100.")]
+        {
+            let from = |network: &str, number: usize| match network.contains(':') {
+                true => format!("{network}{number}00::1"),
+                false => format!("{network}{number}"),
             };
             for number in 1..=2 {
-                let reply = app.send(call(number, &from(third, number))).await;
+                let reply = app.send(call(number, &from(network, number))).await;
                 assert!(reply.status.is_success(), "{prefix}");
             }
-            let refused = app.send(call(3, &from(third, 3))).await;
+            let refused = app.send(call(3, &from(network, 3))).await;
             assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
             assert_eq!(refused.policy(), prefix);
             let problem = refused.json();
             assert_eq!(problem["violated-policies"], json!([prefix]));
             let detail = problem["detail"].as_str().unwrap();
             assert!(detail.contains("for each IPv4 /24 or IPv6 /48"), "{detail}");
-            let other = app.send(call(4, &from(others, 4))).await;
+            let other = app.send(call(4, &from(other_network, 4))).await;
             assert!(other.status.is_success(), "{prefix}");
         }
     }

@@ -15,6 +15,7 @@ use crate::adapters::files::{
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
 use crate::adapters::ledger::refusal;
+use crate::adapters::system::process_id;
 
 use super::error::BackupError;
 use super::ledger_secret::read_secret;
@@ -87,7 +88,7 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
 pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     // Its own, because another backup to the same file may run.
-    name.push(format!(".{}.new", std::process::id()));
+    name.push(format!(".{}.new", process_id()));
     let beside = target.with_file_name(name);
     if is_irregular(target) {
         let error = io::Error::other("it is not a regular file");

@@ -32,12 +32,12 @@ const COUNT: &str = "SELECT count(*) FROM contact \
 pub(super) const REMEMBER: &str =
     "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
 
-/// Waits until no sign-up and no import is under way, and has the next ones wait until the erasure is
-/// committed. Otherwise one that began before it would leave the tombstone beside its contact: it would not
-/// see it. Of a table that is small, so that a vacuum does not keep it for long.
+/// Lets an erasure wait for the sign-ups and imports under way, and makes later ones wait until it is
+/// committed. Otherwise a sign-up that began earlier could not see the new tombstone, and the address would
+/// have both a contact and a tombstone. The lock is on `tombstone`, which is small: its vacuum is short.
 const LOCK_TOMBSTONES: &str = "LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE";
 
-/// Waits for erasures, as the statement of sign-ups does by itself.
+/// Makes an import wait for erasures. A sign-up waits because its statement deletes from `tombstone`.
 const AWAIT_ERASURES: &str = "LOCK TABLE tombstone IN ROW EXCLUSIVE MODE";
 
 const IMPORT: &str = "INSERT INTO contact \

@@ -12,8 +12,8 @@ use super::dedicated::DedicatedConnection;
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// How long rows stay that have expired, in days, as in the ledger. By the server's clock, so that a node
-/// whose clock is ahead deletes nothing that others still need.
+/// How long expired rows stay, in days: as long as in the ledger (`RETENTION_MS`), by the server's clock. So a
+/// node whose clock is ahead deletes nothing that others still need.
 const KEPT_DAYS: u32 = 400;
 
 /// Deletes expired keys and revocations every hour. Nodes that do it at once wait for each other, and for nobody
@@ -31,7 +31,7 @@ pub(super) async fn sweep_hourly(connector: Arc<Connector>) {
     }
 }
 
-/// Deletes them.
+/// Deletes keys and revocations that expired more than [`KEPT_DAYS`] ago.
 pub(super) async fn sweep(connection: &DedicatedConnection) -> Result<(), StoreError> {
     for table in ["api_key", "revocation"] {
         let statement =

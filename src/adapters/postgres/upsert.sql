@@ -1,3 +1,4 @@
+-- Goes on with the WITH of `settings!`. $1 to $4 are the rows, $5 how long to wait for a row, $6 the tombstones.
 , unforgotten AS (DELETE FROM tombstone WHERE address = ANY($6))
 INSERT INTO contact AS kept
     (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at)

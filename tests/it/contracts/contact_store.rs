@@ -337,7 +337,7 @@ async fn of_racing_sign_ups_by_one_client_all_but_one_are_its_own(store: &Arc<dy
 }
 
 /// Erases addresses while clients sign them up and imports bring them, and returns how many are contacts
-/// afterwards. All others must have a tombstone, and no contact may: the later act wins.
+/// afterwards. The caller compares that with the number of tombstones: an address has one of the two.
 pub(crate) async fn race_erasures(store: &Arc<dyn ContactStore>, addresses: usize) -> u64 {
     for round in 0..addresses {
         let text = format!("contested{round}@example.com");

@@ -21,10 +21,9 @@ pub struct ProblemKind {
     pub resolution: &'static str,
 }
 
-/// The code for OAuth's clients: `name` if they know it, or else what they know about the status.
-const fn oauth(name: &'static str, status: StatusCode, is_known: bool) -> &'static str {
+/// What OAuth's clients are told of a status whose code they do not know.
+const fn oauth(status: StatusCode) -> &'static str {
     match status.as_u16() {
-        _ if is_known => name,
         503 => "temporarily_unavailable",
         500 => "server_error",
         429 => "rate_limited",
@@ -33,6 +32,8 @@ const fn oauth(name: &'static str, status: StatusCode, is_known: bool) -> &'stat
 }
 
 macro_rules! codes {
+    (@oauth $name:literal $status:ident own_oauth_error) => { $name };
+    (@oauth $name:literal $status:ident) => { oauth(StatusCode::$status) };
     ($($code:ident $name:literal $status:ident $(, $own_oauth_error:ident)? {
         title: $title:literal,
         meaning: $meaning:literal,
@@ -55,11 +56,7 @@ macro_rules! codes {
                     $(Self::$code => ProblemKind {
                         name: $name,
                         status: StatusCode::$status,
-                        oauth: oauth(
-                            $name,
-                            StatusCode::$status,
-                            [$(stringify!($own_oauth_error),)? ""].len() > 1,
-                        ),
+                        oauth: codes!(@oauth $name $status $($own_oauth_error)?),
                         title: $title,
                         meaning: $meaning,
                         resolution: $resolution,
