@@ -134,7 +134,9 @@ impl DataDir {
         let secret = Self::secret_of(path, entropy)?;
         // Behind the last step of a restore that was killed. It holds addresses.
         let restoring = path.join(RESTORING);
-        remove(&restoring).map_err(OpenError::io("remove", &restoring))?;
+        if let Err(error) = remove(&restoring) {
+            tracing::warn!(%error, "what an interrupted restore left cannot be removed: remove restoring/");
+        }
         Ok(Self {
             path: path.to_path_buf(),
             secret,

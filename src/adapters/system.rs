@@ -40,11 +40,6 @@ pub fn user_id() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The id of this process.
-pub fn process_id() -> i32 {
-    rustix::process::getpid().as_raw_nonzero().get()
-}
-
 /// Raises the limit on open files to fit `wanted` connections. Returns how many fit.
 pub fn fit_connections(wanted: u64) -> usize {
     let files = wanted + FILES_RESERVED;

@@ -144,7 +144,7 @@ impl<'a> LogLine<'a> {
         self.throttle.report();
         let is_refused = (400..500).contains(&status)
             || problem.is_some_and(|problem| problem.code == Code::Overloaded);
-        if (is_refused || self.is_free) && !self.throttle.admit() {
+        if (is_refused || (self.is_free && !is_fault)) && !self.throttle.admit() {
             return;
         }
         let (id, endpoint, duration_ms) = (self.id, self.endpoint, milliseconds(duration));

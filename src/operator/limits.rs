@@ -149,7 +149,8 @@ async fn reset(request: OperatorRequest) -> Result<Answer, OperatorError> {
     Answer::one(&json!({"windows": windows}))
 }
 
-/// A window that `identity` shares with its neighbours, because the limiter is full, stays.
+/// A window that `identity` shares with its neighbours stays: because the limiter is full, or, unless it is
+/// asked for by its policy, that of a prefix.
 async fn reset_identity(
     meter: Meter<'_>,
     identity: ClientIdentity<'_>,
@@ -157,7 +158,8 @@ async fn reset_identity(
 ) -> Result<usize, LimiterError> {
     let mut count = 0;
     for (policy, subject) in identity.subjects() {
-        if only.is_none_or(|only| only == policy) {
+        let is_shared = policy.counted_by() == CountedBy::Prefix;
+        if only.map_or(!is_shared, |only| only == policy) {
             let key = LimitKey::new(meter.key, policy, subject);
             count += meter.limiter.reset(WindowSet::Window(key)).await?;
         }

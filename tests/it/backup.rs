@@ -539,8 +539,7 @@ async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
     let house = House::new();
     furnished(&house).await.stop();
     let (beside, others) = (
-        root.path()
-            .join(format!("backup.tar.{}.new", std::process::id())),
+        root.path().join("backup.tar.new"),
         root.path().join("others"),
     );
     fs::write(&others, "theirs").unwrap();

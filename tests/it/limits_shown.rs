@@ -140,8 +140,10 @@ async fn a_network_a_credential_and_an_address_are_shown_as_requests_count_them(
         let only = json!({"ip": address, "policy": "ip"});
         assert_eq!(reset(&app, &only).await, json!({"windows": 1}));
         // One for each other policy that has counted it.
-        assert_eq!(reset(&app, &from_here).await, json!({"windows": 8}));
-        let left = used(&app, from_here).await;
+        assert_eq!(reset(&app, &from_here).await, json!({"windows": 6}));
+        let mut left = used(&app, from_here).await;
+        // Neighbours share these.
+        left.retain(|(policy, _)| !policy.ends_with("-prefix"));
         assert!(left.iter().all(|(_, used)| *used == 0), "{left:?}");
     }
 }

@@ -15,7 +15,6 @@ use crate::adapters::files::{
 };
 use crate::adapters::ledger::record::{Flaw, LEDGER, Verified, verify_file};
 use crate::adapters::ledger::refusal;
-use crate::adapters::system::process_id;
 
 use super::error::BackupError;
 use super::ledger_secret::read_secret;
@@ -87,13 +86,16 @@ pub fn write(path: &Path, out: impl Write) -> Result<Written, BackupError> {
 /// As [`write()`]; `target` is as it was then.
 pub fn write_file(path: &Path, target: &Path) -> Result<Written, BackupError> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
-    // Its own, because another backup to the same file may run.
-    name.push(format!(".{}.new", process_id()));
+    name.push(".new");
     let beside = target.with_file_name(name);
     if is_irregular(target) {
         let error = io::Error::other("it is not a regular file");
         return Err(BackupError::io("write", target)(error));
     }
+    // Two backups to one file come one after the other. The ledger may be replaced meanwhile.
+    // `write` says what is wrong where there is no secret.
+    let secret = File::open(path.join(SECRET));
+    let _lock = secret.and_then(|file| file.lock().map(|()| file)).ok();
     // One that is there may be open to others, or be a link.
     if_there(fs::remove_file(&beside)).map_err(BackupError::io("replace", &beside))?;
     let mut options = File::options();

@@ -210,7 +210,11 @@ impl RateLimiter for SledRateLimiter {
         // Whoever asked for it is told when a killed process would not undo it.
         let writer = Arc::clone(&self.writer);
         let written = spawn_blocking(move || writer.lock().write_out()).await;
-        written.map_err(|_panic| LimiterError("the windows are not written".to_owned()))?;
+        let is_written = written.unwrap_or(false);
+        if !is_written {
+            let unwritten = "the windows are reset, but not in their store: a restart undoes it";
+            return Err(LimiterError(unwritten.to_owned()));
+        }
         Ok(count)
     }
 

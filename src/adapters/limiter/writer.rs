@@ -109,11 +109,12 @@ impl Writer {
         }
     }
 
-    /// Writes all changes, if there is a store.
-    pub(super) fn write_out(&mut self) {
+    /// Writes all changes, if there is a store, and returns whether none is left.
+    pub(super) fn write_out(&mut self) -> bool {
         if self.store.is_some() {
             self.write();
         }
+        !self.is_failing
     }
 
     /// Writes all changes and closes the store.

@@ -32,13 +32,15 @@ const COUNT: &str = "SELECT count(*) FROM contact \
 pub(super) const REMEMBER: &str =
     "INSERT INTO tombstone SELECT DISTINCT unnest($1) ON CONFLICT DO NOTHING";
 
-/// Lets an erasure wait for the sign-ups and imports under way, and makes later ones wait until it is
-/// committed. Otherwise a sign-up that began earlier could not see the new tombstone, and the address would
-/// have both a contact and a tombstone. The lock is on `tombstone`, which is small: its vacuum is short.
+/// Lets an erasure wait for the sign-ups under way, and makes later ones wait until it is committed. Otherwise
+/// a sign-up that began earlier could not see the new tombstone, and the address would have both a contact and
+/// a tombstone. The lock is on `tombstone`, which is small: its vacuum is short.
 const LOCK_TOMBSTONES: &str = "LOCK TABLE tombstone IN SHARE ROW EXCLUSIVE MODE";
 
-/// Makes an import wait for erasures. A sign-up waits because its statement deletes from `tombstone`.
-const AWAIT_ERASURES: &str = "LOCK TABLE tombstone IN ROW EXCLUSIVE MODE";
+/// Sign-ups wait for the lock, and their deadline is 2 s: an erasure that does not get it soon fails, and the
+/// server ends one whose node is gone.
+const BOUND_ERASURE: &str = "SELECT set_config('lock_timeout', '500ms', true), \
+     set_config('idle_in_transaction_session_timeout', '1s', true)";
 
 const IMPORT: &str = "INSERT INTO contact \
          (email, id, sign_up, signers, earlier, subscribed_at, last_seen_at) \
@@ -95,7 +97,6 @@ impl ContactStore for PostgresStore {
             return Ok(Vec::new());
         }
         let transaction = DedicatedConnection::begin(&self.connector).await?;
-        transaction.ask(AWAIT_ERASURES, &[]).await?;
         let forgotten = self.forgotten(&transaction, &rows, unforget).await?;
         let wanted = rows.iter().filter(|row| !forgotten.contains(&row.email));
         let emails: Vec<&str> = wanted.clone().map(|row| row.email.as_str()).collect();
@@ -131,6 +132,7 @@ impl ContactStore for PostgresStore {
         let current = self.tombstone_keys.get(..1).unwrap_or_default();
         let tombstones = tombstones(current, emails.iter());
         let transaction = DedicatedConnection::begin(&self.connector).await?;
+        transaction.ask(BOUND_ERASURE, &[]).await?;
         transaction.ask(LOCK_TOMBSTONES, &[]).await?;
         let delete = "DELETE FROM contact WHERE email = ANY($1) RETURNING email";
         let deleted = transaction
