@@ -108,7 +108,12 @@ async fn part(random: &mut Random, trace: &Trace) {
         model: model.clone(),
         ..Setup::default()
     };
-    for policy in ["assistant", "assistant-ip", "assistant-all"] {
+    for policy in [
+        "assistant",
+        "assistant-ip",
+        "assistant-prefix",
+        "assistant-all",
+    ] {
         setup = setup.limit(policy, "1000000/60s");
     }
     let app = setup.start();
