@@ -433,7 +433,7 @@ fn a_bad_secret_file_is_one_line_and_status_2() {
     let good = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
     for (content, mode, told) in [
         (None, 0o600, "No such file"),
-        (Some(good), 0o640, "chmod 600"),
+        (Some(good), 0o660, "chmod 600"),
         (Some(good), 0o604, "chmod 600"),
         (Some(""), 0o600, "is empty"),
         (Some("whsec_AAECAwQF BgcICQoLDA0ODxAREhMU"), 0o600, "Base64"),
