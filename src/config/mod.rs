@@ -142,16 +142,18 @@ fn command() -> clap::Command {
 
 /// `command` and all below it, each with the end of its help, which stands under `heading` in [`EXAMPLES`].
 fn with_examples(command: clap::Command, heading: &str) -> clap::Command {
-    let mut rest = EXAMPLES.lines().skip_while(|line| *line != heading);
-    let heads_it = rest.next().is_some();
-    let lines: Vec<_> = rest.take_while(|line| !line.starts_with('#')).collect();
+    let from_heading = EXAMPLES.lines().skip_while(|line| *line != heading);
+    let text = from_heading
+        .skip(1)
+        .take_while(|line| !line.starts_with('#'));
+    let text = text.collect::<Vec<_>>().join("\n");
     let command = command.mut_subcommands(|below| {
         let heading = format!("{heading} {}", below.get_name());
         with_examples(below, &heading)
     });
-    match heads_it {
-        true => command.after_help(lines.join("\n").trim_end().to_owned()),
-        false => command,
+    match text.trim_end() {
+        "" => command,
+        text => command.after_help(text.to_owned()),
     }
 }
 

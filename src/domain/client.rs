@@ -192,10 +192,7 @@ impl LimitKey {
     /// The key of the window that counts a proof of work once. No policy has its tag, so that no reset makes a
     /// used proof good again.
     pub const fn of_proof(proof: &Proof) -> Self {
-        let mut hash = *proof.id();
-        let [tag, ..] = &mut hash;
-        *tag = PROOF_TAG;
-        Self(hash)
+        Self::with_tag(PROOF_TAG, *proof.id())
     }
 
     /// Whether it is that of a proof of work.
@@ -232,9 +229,13 @@ impl LimitKey {
     }
 
     /// The key under `policy` of what has this hash, such as [`Subject::hashed`].
-    pub fn tagged(policy: PolicyName, mut hash: [u8; 16]) -> Self {
-        let [tag, ..] = &mut hash;
-        *tag = policy.tag();
+    pub fn tagged(policy: PolicyName, hash: [u8; 16]) -> Self {
+        Self::with_tag(policy.tag(), hash)
+    }
+
+    const fn with_tag(tag: u8, mut hash: [u8; 16]) -> Self {
+        let [first, ..] = &mut hash;
+        *first = tag;
         Self(hash)
     }
 }

@@ -421,17 +421,23 @@ pub(crate) fn limiter_in_memory() -> SledRateLimiter {
     SledRateLimiter::in_memory(&Policies::default(), START)
 }
 
+type Fault = dyn Fn(&str) -> Result<(), LimiterError> + Send + Sync;
+
 /// A limiter in memory. Before it does what it is asked, `fault` may fail or panic, which is told the name of
 /// the call.
 pub(crate) struct FaultyRateLimiter {
     inner: SledRateLimiter,
-    fault: fn(&str) -> Result<(), LimiterError>,
+    fault: Box<Fault>,
 }
 
 impl FaultyRateLimiter {
-    pub(crate) fn new(fault: fn(&str) -> Result<(), LimiterError>) -> Self {
-        let inner = limiter_in_memory();
-        Self { inner, fault }
+    pub(crate) fn new(
+        fault: impl Fn(&str) -> Result<(), LimiterError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            inner: limiter_in_memory(),
+            fault: Box::new(fault),
+        }
     }
 }
 

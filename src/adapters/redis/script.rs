@@ -57,8 +57,7 @@ pub(super) fn parse_key(text: &[u8]) -> Option<LimitKey> {
     let (_tag, rest) = key.split_at_mut(1);
     rest.copy_from_slice(&home);
     let key = LimitKey::from_bytes(key);
-    key.policy()?;
-    Some(key).filter(|key| key_text(key) == text)
+    (key.policy().is_some() && key_text(&key) == text).then_some(key)
 }
 
 /// What `SCAN` has to match: the windows of `policy`, or all.

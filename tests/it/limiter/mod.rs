@@ -4,6 +4,7 @@ mod bounds;
 mod clock;
 mod damage;
 mod failing_store;
+mod guarded;
 mod restart;
 
 use std::fs;

@@ -14,7 +14,7 @@ use super::{
     PATH, THANKS, assert_again, assert_nothing_done, charged, form, hidden, is_kept, location,
     stopped, unescaped,
 };
-use crate::harness::{Call, Setup, TestApp};
+use crate::harness::{Call, Reply, Setup, TestApp};
 
 #[tokio::test]
 async fn a_filled_honeypot_looks_like_a_success_and_keeps_nothing() {
@@ -103,6 +103,12 @@ fn with_proof(email: &str, payload: &Value) -> Call {
     form(&format!("email={email}&altcha={altcha}"))
 }
 
+/// The challenge on the page that asks for a proof.
+fn challenge_of(reply: &Reply) -> Value {
+    let (_, rest) = reply.text().split_once("data-challenge=\"").unwrap();
+    serde_json::from_str(&unescaped(rest.split('"').next().unwrap())).unwrap()
+}
+
 #[tokio::test]
 async fn past_the_soft_limit_a_proof_of_work_is_wanted_and_enough() {
     let app = TestApp::new();
@@ -117,10 +123,7 @@ async fn past_the_soft_limit_a_proof_of_work_is_wanted_and_enough() {
     assert!(reply.text().contains("data-form=\"proof\""));
     assert!(!is_kept(&app, "d@example.com").await);
     // The page has a challenge of its own.
-    let (_, rest) = reply.text().split_once("data-challenge=\"").unwrap();
-    let own = rest.split('"').next().unwrap();
-    let own: Value = serde_json::from_str(&unescaped(own)).unwrap();
-    let call = with_proof("d@example.com", &solved(&own));
+    let call = with_proof("d@example.com", &solved(&challenge_of(&reply)));
     location(&app.send(call.clone()).await);
     assert!(is_kept(&app, "d@example.com").await);
     // It counts once, and no other sign-up is free of it.
@@ -165,9 +168,7 @@ async fn a_used_proof_stays_used_when_limits_are_reset() {
     let app = setup.start();
     location(&app.send(form("email=a@example.com")).await);
     let reply = app.send(form("email=b@example.com")).await;
-    let (_, rest) = reply.text().split_once("data-challenge=\"").unwrap();
-    let own: Value = serde_json::from_str(&unescaped(rest.split('"').next().unwrap())).unwrap();
-    let call = with_proof("b@example.com", &solved(&own));
+    let call = with_proof("b@example.com", &solved(&challenge_of(&reply)));
     location(&app.send(call.clone()).await);
     for which in [
         WindowSet::Policy(PolicyName::NewsletterForm),
