@@ -162,7 +162,7 @@ impl DataDir {
         &self.path
     }
 
-    /// The file that a clean stop leaves.
+    /// The file that says how far the ledger was durable.
     pub(super) fn mark(&self) -> PathBuf {
         self.path.join(MARK)
     }

@@ -113,6 +113,12 @@ impl House {
         fs::write(self.file("ledger.jsonl"), bytes).unwrap();
     }
 
+    /// Leaves this ledger as a power cut does, before anything else of the last process was on the disk.
+    pub(crate) fn cut_power(&self, bytes: &[u8]) {
+        self.write_ledger(bytes);
+        fs::remove_file(self.file("mark")).unwrap();
+    }
+
     /// Has the next start do without what is damaged, as an operator would.
     pub(crate) fn accept_damage(&self) {
         fs::write(self.file("accept-damage"), "").unwrap();

@@ -222,7 +222,7 @@ fn check(staging: &Path) -> Result<Verified, BackupError> {
 /// Renames the files to their places, the ledger last, and makes that durable.
 fn put_in_place(path: &Path, staging: &Path, names: &BTreeSet<String>) -> Result<(), BackupError> {
     sync(staging)?;
-    // The mark of a clean stop is of another ledger.
+    // The mark is of another ledger.
     let mark = path.join(MARK);
     remove_for_good(&mark).map_err(BackupError::io("remove", &mark))?;
     let others = names

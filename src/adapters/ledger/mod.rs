@@ -19,7 +19,7 @@
 //! | Found | Done |
 //! |---|---|
 //! | a last line without its newline | the newline is added |
-//! | a line is bad or missing that was there at the last clean stop (`clean_stop`) | damage, as below |
+//! | a line is bad or missing that was durable when the `mark` was written | damage, as below |
 //! | a bad line, and no line of a later batch | it was never acknowledged: truncated, with a warning |
 //! | a bad line, and lines of later batches | damage: the start is refused, with the lines and what to do; once accepted, all good lines are kept |
 //! | an unfinished compaction | removed; the ledger is complete without it |
@@ -37,7 +37,6 @@
 //!
 //! **A list** (`listing`) reads the generation beside the writer.
 
-mod clean_stop;
 mod commit_queue;
 mod compaction;
 mod contacts;
@@ -49,6 +48,7 @@ mod generation;
 mod kept_files;
 mod listing;
 mod maintenance;
+mod mark;
 mod open;
 pub(super) mod record;
 mod room;

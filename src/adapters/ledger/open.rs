@@ -13,11 +13,11 @@ use crate::adapters::open_error::OpenError;
 use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 
-use super::clean_stop;
 use super::compaction::Compactions;
 use super::copy::CopyPlan;
 use super::generation::Generation;
 use super::kept_files::{blank, forgotten};
+use super::mark::{self, Mark};
 use super::record::{
     self, FORMAT, Flaw, LEDGER, Ledger, PROBE, Stamp, Verified, append_whole, unfinished,
 };
@@ -74,7 +74,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
         queue: None,
         metrics: Arc::clone(&tuning.metrics),
         now: Timestamp::default(),
-        mark: data_dir.mark(),
+        mark: Mark::new(data_dir.mark()),
     };
     if is_new_secret || has_forgotten {
         match compact(&mut writer, secret, has_forgotten) {
@@ -89,6 +89,7 @@ pub(super) fn open(data_dir: &DataDir, tuning: &Tuning) -> Result<LedgerWriter, 
     // The rename of a new generation is not durable yet.
     let repaired = writer.ledger.repair();
     repaired.map_err(OpenError::io("write", writer.ledger.path()))?;
+    writer.mark();
     tuning.metrics.ledger.set_bytes(writer.ledger.length());
     data_dir.withdraw_acceptance()?;
     if let Err(error) = probe_disk(data_dir, tuning.files.as_ref()) {
@@ -141,7 +142,7 @@ fn open_ledger(data_dir: &DataDir, files: &Arc<dyn Files>) -> Result<(Ledger, bo
         // It is that of a ledger that is lost.
         forget_mark()?;
     }
-    let stamp = clean_stop::read(&mark).map_err(OpenError::io("read", &mark))?;
+    let stamp = mark::read(&mark).map_err(OpenError::io("read", &mark))?;
     let opened = match verify_and_open(files, &path, stamp.as_ref(), true) {
         Err(Flaw::Io(error)) => {
             // The first sync also reports what the last process wrote and the disk then lost. It
@@ -200,8 +201,8 @@ fn salvage(
     Ok(ledger)
 }
 
-/// Verifies and opens the ledger. The events of the clean stop's `stamp` must be there. Unless it `is_trusted`
-/// that all of that was synced, the last batch is written again.
+/// Verifies and opens the ledger. The events of the mark's `stamp` must be there. Unless it `is_trusted` that
+/// all of that was synced, the last batch is written again.
 fn verify_and_open(
     files: &Arc<dyn Files>,
     path: &Path,

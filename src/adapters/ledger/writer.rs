@@ -3,7 +3,6 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread;
@@ -16,11 +15,11 @@ use crate::domain::Timestamp;
 use crate::metrics::Metrics;
 use crate::ports::{Compaction, StoreError};
 
-use super::clean_stop;
 use super::compaction::{CompactionReply, Compactions};
 use super::copy::{Copy, CopyPlan};
 use super::draft::Draft;
 use super::generation::{Generation, unreadable};
+use super::mark::Mark;
 use super::record::{Flaw, Ledger, Stamp};
 use super::shared_state::SharedState;
 
@@ -76,8 +75,8 @@ pub(super) struct LedgerWriter {
     pub(super) metrics: Arc<Metrics>,
     /// When the last event of this process happened. Before the first nothing expires.
     pub(super) now: Timestamp,
-    /// Where a clean stop is marked.
-    pub(super) mark: PathBuf,
+    /// Says how far the ledger is durable.
+    pub(super) mark: Mark,
 }
 
 impl LedgerWriter {
@@ -135,6 +134,7 @@ impl LedgerWriter {
         })?;
         self.now = draft.at().unwrap_or(self.now);
         draft.publish(&places, self.ledger.length());
+        self.mark();
         Ok(())
     }
 
@@ -220,6 +220,9 @@ impl LedgerWriter {
         let repaired = self.repair();
         self.shared
             .set_write_error(repaired.as_ref().err().cloned());
+        if repaired.is_ok() {
+            self.mark();
+        }
         self.metrics.ledger.set_bytes(self.ledger.length());
         let compacted = switched.and(repaired).map(|()| Compaction {
             entries_before,
@@ -259,11 +262,16 @@ impl LedgerWriter {
         Ok(())
     }
 
-    /// Marks the end of the ledger as that of a clean stop.
+    /// Marks the end of the ledger, which is durable.
+    pub(super) fn mark(&mut self) {
+        self.mark.note(&stamp(&self.ledger));
+    }
+
+    /// Marks the end of the ledger for good.
     pub(super) fn finish(mut self) -> Result<(), StoreError> {
         self.compactions.stop();
         self.repair()?;
-        clean_stop::write(&self.mark, &stamp(&self.ledger)).map_err(ledger_failed)
+        self.mark.write(&stamp(&self.ledger)).map_err(ledger_failed)
     }
 }
 

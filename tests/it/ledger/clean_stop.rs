@@ -1,16 +1,17 @@
-//! What a clean stop wrote down is there at the next start, or the start is refused: up to there a bad
-//! line is damage, not a torn end.
+//! What was marked as durable is there at the next start, or the start is refused: up to there a bad line is
+//! damage, not a torn end.
 
 use std::fs;
+
+use landing_api::ports::StoreError;
 
 use super::damage::{check_accepted, check_refused};
 use super::ends;
 use super::faults::FaultyFiles;
 use crate::fixtures::House;
 
-/// A house that was stopped behind a batch of "x", "y" and "z", and its ledger. Hands out where that batch
-/// begins, in bytes.
-async fn stopped(house: &House) -> (Vec<u8>, usize) {
+/// A ledger that ends with a batch of "x", "y" and "z". Hands out where that batch begins, in bytes.
+async fn ended(house: &House, is_crash: bool) -> (Vec<u8>, usize) {
     let files = FaultyFiles::default();
     let opened = house.try_open(files.tuning()).unwrap();
     opened.sign_up("ada").await.unwrap();
@@ -19,7 +20,7 @@ async fn stopped(house: &House) -> (Vec<u8>, usize) {
     for sign_up in waiting {
         sign_up.await.unwrap().unwrap();
     }
-    opened.stop();
+    opened.end(is_crash);
     let whole = house.ledger();
     let begin = ends(&whole)[2];
     assert!(house.ledger_text()[begin..].contains("\"left\":2"));
@@ -28,41 +29,45 @@ async fn stopped(house: &House) -> (Vec<u8>, usize) {
 
 #[tokio::test]
 async fn any_changed_byte_of_the_last_batch_is_refused_with_its_line() {
-    let house = House::new();
-    let (whole, begin) = stopped(&house).await;
-    for position in begin..whole.len() {
-        let mut bytes = whole.clone();
-        bytes[position] ^= 1;
-        let line = 1 + whole[..position].iter().filter(|b| **b == b'\n').count();
-        check_refused(&house, &bytes, line);
-        if ![whole[position], bytes[position]].contains(&b'\n') {
-            let refusal = house.refusal();
-            assert!(!refusal.contains("are bad"), "one is: {refusal}");
+    for is_crash in [false, true] {
+        let house = House::new();
+        let (whole, begin) = ended(&house, is_crash).await;
+        for position in begin..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[position] ^= 1;
+            let line = 1 + whole[..position].iter().filter(|b| **b == b'\n').count();
+            check_refused(&house, &bytes, line);
+            if ![whole[position], bytes[position]].contains(&b'\n') {
+                let refusal = house.refusal();
+                assert!(!refusal.contains("are bad"), "one is: {refusal}");
+            }
         }
+        house.write_ledger(&whole);
+        house
+            .open()
+            .assert_has(&["ada", "held", "x", "y", "z"], &[])
+            .await;
     }
-    house.write_ledger(&whole);
-    house
-        .open()
-        .assert_has(&["ada", "held", "x", "y", "z"], &[])
-        .await;
 }
 
 #[tokio::test]
 async fn any_missing_end_is_refused_with_the_line_that_is_missing() {
-    let house = House::new();
-    let (whole, _) = stopped(&house).await;
-    let head = ends(&whole)[0];
-    for length in head - 1..whole.len() - 1 {
-        // A line that lacks only its newline is there.
-        let lines = (0..whole.len()).filter(|at| whole[*at] == b'\n' && *at <= length);
-        check_refused(&house, &whole[..length], 1 + lines.count());
+    for is_crash in [false, true] {
+        let house = House::new();
+        let (whole, _) = ended(&house, is_crash).await;
+        let head = ends(&whole)[0];
+        for length in head - 1..whole.len() - 1 {
+            // A line that lacks only its newline is there.
+            let lines = (0..whole.len()).filter(|at| whole[*at] == b'\n' && *at <= length);
+            check_refused(&house, &whole[..length], 1 + lines.count());
+        }
     }
 }
 
 #[tokio::test]
 async fn a_last_line_without_its_newline_is_whole() {
     let house = House::new();
-    let (whole, _) = stopped(&house).await;
+    let (whole, _) = ended(&house, false).await;
     for is_crash in [false, true, false] {
         let bytes = house.ledger();
         house.write_ledger(&bytes[..bytes.len() - 1]);
@@ -88,7 +93,7 @@ async fn a_last_line_without_its_newline_is_whole() {
 #[tokio::test]
 async fn accepting_the_damage_keeps_the_file_as_it_was() {
     let house = House::new();
-    let (whole, begin) = stopped(&house).await;
+    let (whole, begin) = ended(&house, false).await;
     let mut bytes = whole.clone();
     bytes[begin + 30] ^= 1;
     bytes.truncate(bytes.len() - 10);
@@ -140,17 +145,41 @@ async fn all_bad_lines_are_named() {
 }
 
 #[tokio::test]
-async fn after_a_crash_the_last_batch_may_be_torn_as_ever() {
+async fn behind_the_mark_the_last_batch_may_be_torn() {
     let house = House::new();
-    let (whole, _) = stopped(&house).await;
+    let (whole, _) = ended(&house, false).await;
+    let mark = fs::read(house.file("mark")).unwrap();
     let opened = house.open();
     opened.sign_up("zoe").await.unwrap();
     opened.crash();
+    // The power was cut: the mark of before is on the disk, and part of the batch.
+    fs::write(house.file("mark"), mark).unwrap();
     let bytes = house.ledger();
     house.write_ledger(&bytes[..bytes.len() - 2]);
     house.open().crash();
     assert_eq!(house.ledger(), whole);
     assert_eq!(house.kept("cut"), [&bytes[whole.len()..bytes.len() - 2]]);
+}
+
+#[tokio::test]
+async fn an_earlier_copy_in_the_place_of_the_running_ledger_is_refused_at_the_next_start() {
+    for is_crash in [false, true] {
+        let house = House::new();
+        let opened = house.open();
+        opened.sign_up("ada").await.unwrap();
+        let earlier = house.ledger();
+        opened.sign_up("bob").await.unwrap();
+        fs::write(house.file("copy"), &earlier).unwrap();
+        fs::rename(house.file("copy"), house.file("ledger.jsonl")).unwrap();
+        if is_crash {
+            opened.crash();
+        } else {
+            let stopped = opened.store.close();
+            assert!(matches!(stopped, Err(StoreError::Displaced(_))));
+            drop(opened);
+        }
+        check_accepted(&house, &earlier, 3, &["ada"], &["bob"]).await;
+    }
 }
 
 #[tokio::test]
@@ -176,15 +205,15 @@ async fn a_copy_from_before_the_ledger_was_written_anew_is_an_earlier_one() {
 }
 
 #[tokio::test]
-async fn what_a_clean_stop_left_is_required_after_crashes_too() {
+async fn what_was_marked_is_required_after_every_crash() {
     let house = House::new();
-    let (whole, begin) = stopped(&house).await;
+    let (whole, begin) = ended(&house, false).await;
     house.open().crash();
     let opened = house.open();
     opened.sign_up("zoe").await.unwrap();
     opened.crash();
     check_refused(&house, &whole[..begin], 4);
-    assert!(house.refusal().contains("the last stop left 5 entries"));
+    assert!(house.refusal().contains("its mark counts 6 entries"));
     house.accept_damage();
     let opened = house.open();
     opened.assert_has(&["ada", "held"], &["x", "zoe"]).await;
@@ -196,7 +225,7 @@ async fn what_a_clean_stop_left_is_required_after_crashes_too() {
 #[tokio::test]
 async fn a_mark_with_any_byte_changed_holds_no_ledger_up() {
     let house = House::new();
-    let (whole, _) = stopped(&house).await;
+    let (whole, _) = ended(&house, false).await;
     let mark = house.file("mark");
     let written = fs::read(&mark).unwrap();
     for position in 0..written.len() {
@@ -209,7 +238,7 @@ async fn a_mark_with_any_byte_changed_holds_no_ledger_up() {
             .await;
         // It ends without one, so only the mark can be missing.
         assert!(
-            log.contains("mark of the last clean stop") || position == written.len() - 1,
+            log.contains("mark of the ledger's end") || position == written.len() - 1,
             "{position}: {log}"
         );
         opened.stop();

@@ -233,18 +233,20 @@ async fn ledger_and_secret_are_a_whole_copy_at_any_time() {
 }
 
 #[tokio::test]
-async fn behind_a_clean_stop_a_start_writes_nothing_to_the_ledger() {
+async fn a_start_writes_nothing_to_a_ledger_that_is_marked_to_its_end() {
     let house = House::new();
-    let opened = house.open();
-    opened.sign_up("ada").await.unwrap();
-    opened.stop();
     let files = FaultyFiles::default();
-    set(files.fault(|faults| &faults.overwrite), true);
-    let opened = house.try_open(files.tuning()).unwrap();
-    opened.assert_has(&["ada"], &["bob"]).await;
-    // Behind any other one it has to.
-    opened.sign_up("bob").await.unwrap();
-    opened.crash();
+    for is_crash in [false, true] {
+        let opened = house.open();
+        opened.sign_up("ada").await.unwrap();
+        opened.end(is_crash);
+        set(files.fault(|faults| &faults.overwrite), true);
+        let opened = house.try_open(files.tuning()).unwrap();
+        opened.assert_has(&["ada"], &[]).await;
+        opened.crash();
+    }
+    // It has to write what may not be on the disk.
+    house.cut_power(&house.ledger());
     assert!(house.try_open(files.tuning()).is_err());
 }
 

@@ -41,7 +41,7 @@ async fn a_batch_cut_at_any_byte_is_cut_whole() {
     let start = ledger_with_batch(&house, &["ada"], &["x", "y"]).await;
     let whole = house.ledger();
     for length in start..whole.len() - 1 {
-        house.write_ledger(&whole[..length]);
+        house.cut_power(&whole[..length]);
         let (opened, log) = house.open_logged();
         assert_eq!(house.ledger().len(), start, "cut at {length}");
         assert_eq!(
@@ -84,7 +84,7 @@ async fn a_last_batch_with_bytes_that_never_reached_the_disk_is_cut_whole() {
         let mut bytes = whole.clone();
         let end = bytes.len().min(hole + 40);
         bytes[hole..end].fill(0);
-        house.write_ledger(&bytes);
+        house.cut_power(&bytes);
         let opened = house.open();
         opened.assert_has(&["ada", "held"], &["x", "y", "z"]).await;
         assert_eq!(house.ledger().len(), start);
@@ -106,7 +106,7 @@ async fn garbage_behind_the_last_batch_is_cut_and_writing_goes_on() {
         whole[..20].to_vec(),
     ];
     for garbage in garbage {
-        house.write_ledger(&[whole.as_slice(), &garbage].concat());
+        house.cut_power(&[whole.as_slice(), &garbage].concat());
         let (opened, log) = house.open_logged();
         assert!(log.contains("unfinished batch"), "{log}");
         assert_eq!(house.ledger(), whole);

@@ -2,7 +2,7 @@
 //!
 //! A batch is acknowledged after all its lines were synced, and batches are synced one after the
 //! other. So a bad line was acknowledged, and is damage, if a line of a later batch follows or if the
-//! mark of the last clean stop covers it. Any other bad line is the torn end of a batch that was
+//! mark covers it. Any other bad line is the torn end of a batch that was
 //! never acknowledged. A last line that lacks only its newline is good.
 
 use std::fs::{self, File};
@@ -39,7 +39,7 @@ impl Stamp {
             return Err(Flaw::Damaged {
                 line: 1,
                 reason: format!(
-                    "the last stop left generation {}, and this is generation {}: an earlier copy",
+                    "the mark is of generation {}, and this is generation {}: an earlier copy",
                     self.generation, head.generation
                 ),
             });
@@ -107,8 +107,8 @@ impl Chain {
     }
 }
 
-/// Verifies every line, without changing anything. The events of `required`, the state at the last
-/// clean stop, must all be there.
+/// Verifies every line, without changing anything. The events of `required`, the state that was marked,
+/// must all be there.
 pub(crate) fn verify(path: &Path, required: Option<&Stamp>) -> Result<Verified, Flaw> {
     verify_file(File::open(path)?, required)
 }
@@ -161,7 +161,7 @@ pub(crate) fn verify_file(file: File, required: Option<&Stamp>) -> Result<Verifi
 }
 
 /// Judges what follows the last good line: the end, a torn end, or damage. `sequence_min` events were
-/// there at the last clean stop.
+/// durable.
 fn finish(
     mut verified: Verified,
     mut reader: Reader<'_>,
@@ -181,14 +181,14 @@ fn finish(
         next = reader.next()?;
     }
     for (entries, cause) in [
-        (verified.head.base, "file was begun with"),
-        (sequence_min, "last stop left"),
+        (verified.head.base, "the file was begun with"),
+        (sequence_min, "its mark counts"),
     ] {
         if verified.sequence < entries {
             return Err(Flaw::Damaged {
                 line: flaw_line,
                 reason: format!(
-                    "the {cause} {entries} entries, and not all are there as they were written"
+                    "{cause} {entries} entries, and not all are there as they were written"
                 ),
             });
         }
