@@ -15,6 +15,8 @@ use crate::ports::{Clock, KeyIssuer, PageStream, RevocationList, StoreError};
 
 /// How old an answer may be while the store is away.
 const STALE_MS_MAX: u64 = 60_000;
+/// How long a key is not asked for again that the store does not know: another node may issue it any moment.
+const UNKNOWN_MS_MAX: u64 = 1_000;
 /// How many answers of each kind are remembered: those of the last so many look-ups, and up to as many
 /// before them.
 const GENERATION_LEN: usize = 32_768;
@@ -26,6 +28,8 @@ pub struct CredentialCache {
     clock: Arc<dyn Clock>,
     fresh_ms: u64,
     known_keys: Mutex<Answers<Option<KeyRecord>>>,
+    /// They have room of their own, because anybody can make them up.
+    unknown_keys: Mutex<Answers<()>>,
     known_revocations: Mutex<Answers<bool>>,
 }
 
@@ -43,6 +47,7 @@ impl CredentialCache {
             clock,
             fresh_ms: u64::try_from(fresh.as_millis()).unwrap_or(u64::MAX),
             known_keys: Mutex::default(),
+            unknown_keys: Mutex::default(),
             known_revocations: Mutex::default(),
         }
     }
@@ -59,8 +64,7 @@ impl CredentialCache {
         let (remembered, changes) = known.lock().find(&fingerprint);
         let now = self.clock.now();
         if let Some(answer) = &remembered
-            && answer.asked_at <= now
-            && now.ms_since(answer.asked_at) < self.fresh_ms
+            && answer.is_fresh(now, self.fresh_ms)
             && now.ms_since(answer.given_at) <= STALE_MS_MAX
         {
             return Ok(answer.value.clone());
@@ -68,16 +72,12 @@ impl CredentialCache {
         match (ask.await, remembered) {
             (Ok(value), _) => {
                 if is_worth_it(&value) {
-                    let answer = Answer {
-                        value: value.clone(),
-                        given_at: now,
-                        asked_at: now,
-                    };
+                    let answer = Answer::new(value.clone(), now);
                     known.lock().remember(fingerprint, answer, changes);
                 }
                 Ok(value)
             }
-            (Err(StoreError::Unavailable(_)), Some(answer))
+            (Err(StoreError::Unavailable(_) | StoreError::Overloaded), Some(answer))
                 if answer.given_at <= now && now.ms_since(answer.given_at) <= STALE_MS_MAX =>
             {
                 let value = answer.value.clone();
@@ -100,15 +100,25 @@ impl KeyIssuer for CredentialCache {
         let fingerprint = record.fingerprint;
         let issued = self.keys.issue(record).await;
         self.known_keys.lock().forget(&fingerprint);
+        self.unknown_keys.lock().forget(&fingerprint);
         issued
     }
 
-    /// A key that is not known is asked for each time: it may be issued at another node any moment, and
-    /// anybody can make them up.
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
-        let ask = self.keys.find(fingerprint);
-        self.look_up(&self.known_keys, *fingerprint, ask, Option::is_some)
-            .await
+        let (unknown, changes) = self.unknown_keys.lock().find(fingerprint);
+        let (now, fresh_ms) = (self.clock.now(), self.fresh_ms.min(UNKNOWN_MS_MAX));
+        if unknown.is_some_and(|answer| answer.is_fresh(now, fresh_ms)) {
+            return Ok(None);
+        }
+        let (known, ask) = (&self.known_keys, self.keys.find(fingerprint));
+        let found = self.look_up(known, *fingerprint, ask, Option::is_some);
+        let found = found.await?;
+        if found.is_none() {
+            let answer = Answer::new((), now);
+            let mut unknown = self.unknown_keys.lock();
+            unknown.remember(*fingerprint, answer, changes);
+        }
+        Ok(found)
     }
 
     async fn list(&self) -> Result<PageStream<KeyRecord>, StoreError> {
@@ -162,6 +172,21 @@ struct Answer<V> {
     given_at: Timestamp,
     /// When the store was last asked, perhaps in vain.
     asked_at: Timestamp,
+}
+
+impl<V> Answer<V> {
+    fn new(value: V, now: Timestamp) -> Self {
+        Self {
+            value,
+            given_at: now,
+            asked_at: now,
+        }
+    }
+
+    /// Whether the store was asked less than `fresh_ms` ago.
+    fn is_fresh(&self, now: Timestamp, fresh_ms: u64) -> bool {
+        self.asked_at <= now && now.ms_since(self.asked_at) < fresh_ms
+    }
 }
 
 /// The last answers, in two generations, so that the oldest are dropped without a search.

@@ -103,11 +103,22 @@ impl LandingService {
             return self.operate(endpoint, context, body).await;
         }
         let (now, area) = (context.now, context.area);
+        let (network, is_presented) = (
+            context.client.network,
+            identity::is_presented(context.headers()),
+        );
+        if is_presented && let Some(refusal) = admit::known_refusal(app.meter(), now, network) {
+            context.decision = refusal;
+            return Err(Problem::refused(Code::RateLimited, &context.decision));
+        }
         // Counted before a bad credential is rejected, which is charged to its network.
         let credential = identity::identify(app.credentials(), now, context.headers(), area).await;
         context.client.credential = credential.as_ref().ok().copied().flatten();
         context.decision = admit::admit(app.meter(), now, &context.client).await?;
         if context.decision.is_refused() {
+            if is_presented && context.client.credential.is_none() {
+                admit::count_look_up(app.meter(), now, network).await;
+            }
             return Err(Problem::refused(Code::RateLimited, &context.decision));
         }
         context.head.map_err(malformed)?;

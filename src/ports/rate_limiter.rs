@@ -23,6 +23,11 @@ pub trait RateLimiter: Send + Sync {
         now: Timestamp,
     ) -> Result<Admission, LimiterError>;
 
+    /// The refusal of `charge`, if it is known without asking anybody else.
+    fn known_refusal(&self, _charge: &Charge<'_>, _now: Timestamp) -> Option<Decision> {
+        None
+    }
+
     /// The standing of the policies. Charges nothing.
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError>;
 

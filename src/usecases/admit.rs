@@ -1,7 +1,8 @@
 //! Authentication, and the limits that count every request.
 
 use crate::domain::{
-    AccessToken, ApiKey, Client, Decision, Fingerprint, PolicyName, SecretKeys, Subject, Timestamp,
+    AccessToken, ApiKey, Client, Decision, Fingerprint, Network, PolicyName, SecretKeys, Subject,
+    Timestamp,
 };
 use crate::ports::{KeyIssuer, LimiterError, RevocationList, StoreError};
 
@@ -56,4 +57,23 @@ pub async fn admit(
     ];
     let charges = meter.charges(client.network, &subjects);
     Ok(meter.acquire(&charges, now).await?.decision)
+}
+
+/// The refusal of whatever comes from `network`, as far as it is known at once. Asked before a credential is
+/// looked up, so that a store on a network is not asked for those that are made up without end.
+pub fn known_refusal(meter: Meter<'_>, now: Timestamp, network: Network) -> Option<Decision> {
+    let charges = meter.charges(network, &of_network(network));
+    meter.limiter.known_refusal(charges.first()?, now)
+}
+
+/// Counts a request that was refused, but whose bad credential was looked up. Failures only mean that the next
+/// one is looked up, too.
+pub async fn count_look_up(meter: Meter<'_>, now: Timestamp, network: Network) {
+    let charges = meter.charges(network, &of_network(network));
+    let _ = meter.limiter.acquire(&charges, now).await;
+}
+
+/// What counts the requests of a network, whoever they are of.
+fn of_network(network: Network) -> [(PolicyName, Subject<'static>); 1] {
+    [(PolicyName::Ip, Subject::Network(network))]
 }

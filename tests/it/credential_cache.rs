@@ -103,10 +103,21 @@ async fn what_is_revoked_here_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_not_known_is_asked_for_each_time() {
+async fn a_key_that_is_not_known_is_asked_for_again_after_a_second() {
     let node = Node::new();
     assert_eq!(node.key().await, Ok(None));
     node.keys.issue(key()).await.unwrap();
+    node.clock.advance_ms(999);
+    assert_eq!(node.key().await, Ok(None));
+    node.clock.advance_ms(1);
+    assert_eq!(node.key().await, Ok(Some(false)));
+}
+
+#[tokio::test]
+async fn a_key_that_is_issued_here_is_known_at_once() {
+    let node = Node::new();
+    assert_eq!(node.key().await, Ok(None));
+    node.cache.issue(key()).await.unwrap();
     assert_eq!(node.key().await, Ok(Some(false)));
 }
 
@@ -128,10 +139,14 @@ async fn while_the_store_is_away_answers_are_used_for_a_minute() {
     assert_eq!(node.is_revoked().await, Err(away()));
     node.fail(None);
     assert_eq!(node.key().await, Ok(Some(false)));
-    // Other failures are no outage.
+    // Too many look-ups at a time are one, other failures are not.
     node.fail(Some(StoreError::Overloaded));
     node.clock.advance_ms(5_000);
-    assert_eq!(node.key().await, Err(StoreError::Overloaded));
+    assert_eq!(node.key().await, Ok(Some(false)));
+    let displaced = StoreError::Displaced("it is another".to_owned());
+    node.fail(Some(displaced.clone()));
+    node.clock.advance_ms(5_000);
+    assert_eq!(node.key().await, Err(displaced));
     // What was never seen is not known.
     node.fail(Some(away()));
     let other = Registration::new([2; 16], START);

@@ -1,6 +1,8 @@
 //! Who is counted as one client.
 
 use hyper::StatusCode;
+use landing_api::domain::credential::ApiKey;
+use serde_json::json;
 
 use crate::harness::{Call, Setup, TestApp};
 
@@ -242,4 +244,38 @@ async fn what_a_proxy_forwards_for_nobody_never_counts_as_the_proxy() {
     assert_eq!(probe.remaining(), 7);
     let visitor = send(PROXY, ("x-forwarded-for", "198.51.100.1")).await;
     assert_eq!(visitor.remaining(), 7);
+}
+
+#[tokio::test]
+async fn keys_that_are_made_up_without_end_are_not_looked_up_without_end() {
+    let app = Setup::default()
+        .limit("default", "2/60s")
+        .limit("ip", "5/60s")
+        .start();
+    let made_up = || {
+        let key = ApiKey::mint(|bytes| app.app.entropy.fill(bytes)).unwrap();
+        let call = Call::get("/api/v1/health").header("x-api-key", key.expose());
+        app.send(call)
+    };
+    for (status, look_ups, violated) in [
+        (StatusCode::UNAUTHORIZED, 1, None),
+        (StatusCode::UNAUTHORIZED, 2, None),
+        (StatusCode::TOO_MANY_REQUESTS, 3, Some("default")),
+        (StatusCode::TOO_MANY_REQUESTS, 4, Some("default")),
+        (StatusCode::TOO_MANY_REQUESTS, 5, Some("default")),
+        (StatusCode::TOO_MANY_REQUESTS, 5, Some("ip")),
+        (StatusCode::TOO_MANY_REQUESTS, 5, Some("ip")),
+    ] {
+        let reply = made_up().await;
+        assert_eq!(reply.status, status);
+        assert_eq!(app.keys.look_ups(), look_ups);
+        let violated = violated.map(|name| json!([name]));
+        assert_eq!(reply.json().get("violated-policies"), violated.as_ref());
+    }
+    // Who presents nothing is told as ever.
+    let plain = app.send(Call::get("/api/v1/health")).await;
+    assert_eq!(plain.status, StatusCode::TOO_MANY_REQUESTS);
+    app.clock.advance_ms(60_000);
+    assert_eq!(made_up().await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(app.keys.look_ups(), 6);
 }

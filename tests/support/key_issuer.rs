@@ -1,6 +1,7 @@
 //! Keys in a list.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use async_trait::async_trait;
 
@@ -16,12 +17,18 @@ use super::{lock, pages};
 pub(crate) struct MemoryKeyIssuer {
     keys: Mutex<Vec<KeyRecord>>,
     fault: Fault,
+    look_ups: AtomicUsize,
 }
 
 impl MemoryKeyIssuer {
     /// From now on every call fails with `failure`, or works again.
     pub(crate) fn fail_with(&self, failure: Option<StoreError>) {
         self.fault.set(failure);
+    }
+
+    /// How often a key was looked up.
+    pub(crate) fn look_ups(&self) -> usize {
+        self.look_ups.load(Relaxed)
     }
 }
 
@@ -36,6 +43,7 @@ impl KeyIssuer for MemoryKeyIssuer {
     }
 
     async fn find(&self, fingerprint: &Fingerprint) -> Result<Option<KeyRecord>, StoreError> {
+        self.look_ups.fetch_add(1, Relaxed);
         self.fault.check()?;
         let keys = lock(&self.keys);
         let found = keys.iter().find(|key| key.fingerprint == *fingerprint);

@@ -302,6 +302,12 @@ impl RateLimiter for GuardedRateLimiter {
         })
     }
 
+    fn known_refusal(&self, charge: &Charge<'_>, now: Timestamp) -> Option<Decision> {
+        let asked_at = self.clock.node.now();
+        let charges = std::slice::from_ref(charge);
+        self.refusals.lock().find(charges, now, asked_at)
+    }
+
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {
         let peeked = self.engine.peek(charges, now).await;
         Ok(peeked.unwrap_or_else(|_away| self.peek_alone(charges, now)))

@@ -25,6 +25,7 @@ mod writer;
 use parking_lot::Mutex;
 use std::io;
 use std::path::Path;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -168,6 +169,14 @@ impl RateLimiter for SledRateLimiter {
         now: Timestamp,
     ) -> Result<Admission, LimiterError> {
         Ok(self.table.acquire(charges, now))
+    }
+
+    fn known_refusal(&self, charge: &Charge<'_>, now: Timestamp) -> Option<Decision> {
+        let peeked = self.table.peek(slice::from_ref(charge), now);
+        let standing = peeked.standings().first()?;
+        let mut decision = Decision::default();
+        decision.push(charge.standing(standing.usage, true));
+        (standing.remaining() == 0).then_some(decision)
     }
 
     async fn peek(&self, charges: &[Charge<'_>], now: Timestamp) -> Result<Decision, LimiterError> {

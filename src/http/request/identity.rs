@@ -14,6 +14,11 @@ use crate::http::{Area, Code, Problem};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
+/// Whether a credential is presented, however bad.
+pub(crate) fn is_presented(headers: &HeaderMap) -> bool {
+    !matches!(presented(headers), Ok(None))
+}
+
 /// The owner of the request's credential. `None` if there is no credential, or an invalid one in an area
 /// that ignores those.
 ///
