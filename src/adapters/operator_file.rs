@@ -3,7 +3,9 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use tokio::task::spawn_blocking;
 
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
@@ -27,6 +29,32 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// When there is none, or others may read it.
 pub fn read_secret(path: &Path) -> io::Result<String> {
     text(read_secret_bytes(path)?)
+}
+
+/// A file with a password, read for each log-in: it may have been replaced since the last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PasswordFile(PathBuf);
+
+impl PasswordFile {
+    /// Reads the file once, so that a wrong one is noticed now.
+    ///
+    /// # Errors
+    /// Those of [`read_secret`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        read_secret(path)?;
+        Ok(Self(path.to_path_buf()))
+    }
+
+    /// The password that it holds now.
+    ///
+    /// # Errors
+    /// One line with the file's name.
+    pub(super) async fn read(&self) -> Result<String, String> {
+        let path = self.0.clone();
+        let read = spawn_blocking(move || read_secret(&path)).await;
+        let read = read.unwrap_or_else(|_panic| Err(io::Error::other("panic")));
+        read.map_err(|error| format!("{}: {error}", self.0.display()))
+    }
 }
 
 /// The bytes of a regular file of up to 64 KiB that others may not read.

@@ -96,12 +96,8 @@ async fn store(args: &EngineArgs) -> Checked {
 /// Judges a server of the windows.
 fn limits(survey: &RedisSurvey) -> Checked {
     let server = format!("{} {}", survey.name, survey.version);
-    if survey.maxmemory_policy != "noeviction" {
-        let policy = &survey.maxmemory_policy;
-        return failed(format!(
-            "{server} has maxmemory-policy {policy}: when memory is full it forgets windows, and clients get \
-             more than their limits; set noeviction"
-        ));
+    if let Some(eviction) = survey.eviction() {
+        return failed(eviction);
     }
     if survey.maxmemory_bytes > 0 && survey.used_memory_bytes > survey.maxmemory_bytes / 4 * 3 {
         return warning(format!(

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::adapters::operator_file;
+use crate::adapters::operator_file::{self, PasswordFile};
 use crate::adapters::postgres::{
     Migration, PostgresAddress, PostgresSettings, PostgresStore, migrate,
 };
@@ -14,7 +14,7 @@ use crate::config::EngineArgs;
 use crate::domain::SharedSecret;
 use crate::metrics::Metrics;
 
-use super::{StoresError, at, of, read_secret, roots_for};
+use super::{StoresError, at, of, roots_for};
 
 /// How long a start tries to reach the database: as long as one that fails over may take.
 pub const START_PATIENCE: Duration = Duration::from_secs(30);
@@ -62,7 +62,7 @@ fn store_settings(
     let address = PostgresAddress::parse(url).map_err(of(STORE))?;
     let file = args.store_password_file.as_deref();
     Ok(PostgresSettings {
-        password: password("--store-password-file", file)?,
+        password_file: password_file("--store-password-file", file)?,
         roots: roots_for(address.may_use_tls()).map_err(of(STORE))?,
         address,
         tombstone_keys: secret.tombstone_keys(),
@@ -81,7 +81,7 @@ fn limits_settings(args: &EngineArgs) -> Result<RedisSettings, StoresError> {
     let file = args.limits_password_file.as_deref();
     Ok(RedisSettings {
         address: RedisAddress::parse(url).map_err(of(LIMITS))?,
-        password: password("--limits-password-file", file)?,
+        password_file: password_file("--limits-password-file", file)?,
         roots: roots_for(url.starts_with("rediss")).map_err(of(LIMITS))?,
     })
 }
@@ -97,6 +97,7 @@ pub fn check_flags(args: &EngineArgs) -> Result<(), StoresError> {
     Ok(())
 }
 
-fn password(flag: &str, path: Option<&Path>) -> Result<Option<String>, String> {
-    read_secret(flag, path, |text| Ok::<_, String>(text.to_owned()))
+fn password_file(flag: &str, path: Option<&Path>) -> Result<Option<PasswordFile>, String> {
+    let opened = path.map(|path| PasswordFile::open(path).map_err(at(flag, path)));
+    opened.transpose()
 }

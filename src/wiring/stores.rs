@@ -158,6 +158,12 @@ impl Stores {
                 // A command fails while the engine is away; the service decides alone then.
                 return Ok(engine);
             }
+            // One that is away is not asked.
+            for survey in engine.survey().await.unwrap_or_default() {
+                if let Some(eviction) = survey.eviction() {
+                    tracing::warn!("{eviction}");
+                }
+            }
             let (nodes, clock) = (args.nodes.unwrap_or(1), Arc::new(SystemClock));
             let metrics = Arc::clone(metrics);
             return Ok(GuardedRateLimiter::new(

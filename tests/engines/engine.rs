@@ -1,10 +1,14 @@
 //! Engines as processes of this test.
 
+use std::fs::{self, Permissions};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use landing_api::adapters::operator_file::PasswordFile;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep};
 
@@ -48,6 +52,14 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A file in `dir` with this password, in place of an earlier one.
+pub(crate) fn password_file(dir: &Path, password: &str) -> PasswordFile {
+    let path = dir.join("password");
+    fs::write(&path, password).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    PasswordFile::open(&path).unwrap()
 }
 
 /// A port that was free a moment ago, and that is named once. It is none of those that the system gives

@@ -9,9 +9,10 @@ use landing_api::domain::policy::PolicyName;
 use landing_api::ports::{LimiterError, RateLimiter, WindowSet};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-use crate::engine::free_port;
+use crate::engine::{free_port, password_file, until};
 use crate::fixtures::{acquire, charge, peek, refund};
 use crate::limits_away::now;
+use crate::nodes::{Nodes, engines};
 use crate::redis::{Redis, settings};
 
 /// The handbook's words on the account.
@@ -48,12 +49,23 @@ async fn the_account_of_the_handbook_may_do_what_is_needed_and_no_more() {
     let url = |login: &str| format!("redis://{login}@127.0.0.1:{}", redis.port);
     let limiter = RedisRateLimiter::open(settings(&url("limits:s%40cret"))).await;
     exercise(&limiter.unwrap()).await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let with_file = |login: &str| RedisSettings {
-        password: Some("s@cret".to_owned()),
+        password_file: Some(password_file(dir.path(), "s@cret")),
         ..settings(&url(login))
     };
-    let limiter = RedisRateLimiter::open(with_file("limits")).await;
-    exercise(&limiter.unwrap()).await.unwrap();
+    let limiter = RedisRateLimiter::open(with_file("limits")).await.unwrap();
+    exercise(&limiter).await.unwrap();
+    let replaced = ["acl", "setuser", "limits", "resetpass", ">0ther"];
+    assert_eq!(redis.cli(&replaced), "OK");
+    password_file(dir.path(), "0ther");
+    redis.cli(&["client", "kill", "user", "limits"]);
+    until("a log-in with the other password", async || {
+        limiter.check().is_ok() && limiter.survey().await.is_ok()
+    })
+    .await;
+    let restored = ["acl", "setuser", "limits", "resetpass", ">s@cret"];
+    assert_eq!(redis.cli(&restored), "OK");
     let both = RedisRateLimiter::open(with_file("limits:other")).await;
     let two = "the password is in the URL and in a file: remove one of them";
     assert_eq!(both.err().as_deref(), Some(two));
@@ -104,7 +116,7 @@ async fn tls_needs_a_certificate_of_an_authority_that_is_trusted() {
         let address = RedisAddress::parse(&url).unwrap();
         let settings = RedisSettings {
             address,
-            password: None,
+            password_file: None,
             roots,
         };
         RedisRateLimiter::open(settings).await.unwrap()
@@ -119,4 +131,13 @@ async fn tls_needs_a_certificate_of_an_authority_that_is_trusted() {
     ] {
         open(url, roots).await.check().unwrap_err();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_warns_of_an_engine_that_forgets_windows() {
+    let (_postgres, redis, urls) = engines().await;
+    let evicting = ["config", "set", "maxmemory-policy", "allkeys-lru"];
+    assert_eq!(redis.cli(&evicting), "OK");
+    let log = Nodes::start(1, &urls, &[]).log(0);
+    assert!(log.contains("maxmemory-policy allkeys-lru"), "{log}");
 }

@@ -28,6 +28,10 @@ pub(crate) struct Postgres {
     dir: TempDir,
 }
 
+/// Ends the connections of all stores.
+pub(crate) const TERMINATE: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                                    WHERE application_name = 'landing-api'";
+
 impl Postgres {
     /// Makes a server without tables and starts it.
     pub(crate) async fn start() -> Self {
@@ -207,7 +211,7 @@ pub(crate) fn settings(url: &str) -> PostgresSettings {
     let secret = Secret::new([7; 32]);
     PostgresSettings {
         address: PostgresAddress::parse(url).unwrap(),
-        password: None,
+        password_file: None,
         roots: Roots::of([]),
         tombstone_keys: vec![secret.keys().tombstone],
         secret_ids: vec![secret.id()],

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::engine::{free_port, until};
 use crate::fixtures::{START, address, key_record, logged_async, origin, registration};
-use crate::postgres::{Postgres, open, open_counted, settings, url};
+use crate::postgres::{Postgres, TERMINATE, open, open_counted, settings, url};
 use crate::relay::{Flow, Relay};
 
 const CREATED: Result<Subscription, StoreError> = Ok(Subscription::Created);
@@ -23,7 +23,7 @@ fn renewed(by_same_client: bool) -> Result<Subscription, StoreError> {
     Ok(Subscription::Renewed { by_same_client })
 }
 
-async fn sign_up(
+pub(crate) async fn sign_up(
     store: &PostgresStore,
     name: &str,
     origin: Origin,
@@ -256,13 +256,11 @@ async fn connections_that_are_terminated_are_replaced_without_an_error() {
     let store = server.store().await;
     let key = key_record(1, None);
     store.issue(key.clone()).await.unwrap();
-    let terminate = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                     WHERE application_name = 'landing-api'";
     for round in 0..20 {
         let waiting: Vec<_> = (0..64)
             .map(|number| spawn_sign_up(&store, &format!("r{round}n{number}"), origin(1, None)))
             .collect();
-        assert!(!server.sql(terminate).await.is_empty());
+        assert!(!server.sql(TERMINATE).await.is_empty());
         let found = KeyIssuer::find(&*store, &key.fingerprint).await;
         assert_eq!(found, Ok(Some(key.clone())));
         for waiting in waiting {

@@ -98,7 +98,7 @@ pub(crate) fn cli(port: u16, arguments: &[&str]) -> String {
 pub(crate) fn settings(url: &str) -> RedisSettings {
     RedisSettings {
         address: RedisAddress::parse(url).unwrap(),
-        password: None,
+        password_file: None,
         roots: Roots::of([]),
     }
 }

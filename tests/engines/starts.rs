@@ -13,9 +13,10 @@ use landing_api::domain::secret::Secret;
 use landing_api::ports::ContactStore;
 use rcgen::{CertificateParams, Issuer, KeyPair};
 
-use crate::engine::free_port;
+use crate::engine::{free_port, password_file, until};
 use crate::fixtures::{START, address, origin};
-use crate::postgres::{Postgres, open, open_with, run, settings, url};
+use crate::postgres::{Postgres, TERMINATE, open, open_with, run, settings, url};
+use crate::record::sign_up;
 
 /// Why the store does not open, in the operator's words.
 async fn refusal(settings: &PostgresSettings) -> PostgresOpenError {
@@ -151,9 +152,11 @@ async fn who_is_not_let_in_is_told_at_once() {
     let hba = "host all all all scram-sha-256\n";
     fs::write(server.data().join("pg_hba.conf"), hba).unwrap();
     server.sql("SELECT pg_reload_conf()").await;
-    for password in [None, Some(""), Some("other")] {
+    let dir = tempfile::tempdir().unwrap();
+    let with = |password| Some(password_file(dir.path(), password));
+    for password_file in [None, with("other")] {
         let mut settings = settings(&server.url());
-        settings.password = password.map(str::to_owned);
+        settings.password_file = password_file;
         let refused = refusal(&settings).await;
         assert!(
             matches!(refused, PostgresOpenError::Credentials(_)),
@@ -161,7 +164,7 @@ async fn who_is_not_let_in_is_told_at_once() {
         );
     }
     let mut settings = settings(&server.url());
-    settings.password = Some("hunter2".to_owned());
+    settings.password_file = with("hunter2");
     drop(open_with(&settings).await.unwrap());
     let with_password = server.url().replace("postgres@", "postgres:hunter2@");
     drop(open(&with_password).await.unwrap());
@@ -173,6 +176,33 @@ async fn who_is_not_let_in_is_told_at_once() {
         matches!(refused, PostgresOpenError::Unreachable(_)),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn a_password_is_read_at_each_log_in() {
+    let server = Postgres::start().await;
+    drop(server.store().await);
+    let role = "CREATE ROLE site SUPERUSER LOGIN PASSWORD 'one'";
+    server.sql(role).await;
+    let hba = "host all site all scram-sha-256\nhost all all all trust\n";
+    fs::write(server.data().join("pg_hba.conf"), hba).unwrap();
+    server.sql("SELECT pg_reload_conf()").await;
+    let dir = tempfile::tempdir().unwrap();
+    let settings = PostgresSettings {
+        password_file: Some(password_file(dir.path(), "one")),
+        ..settings(&server.url().replace("postgres@", "site@"))
+    };
+    let store = open_with(&settings).await.unwrap();
+    server.sql("ALTER ROLE site PASSWORD 'two'").await;
+    password_file(dir.path(), "two");
+    server.sql(TERMINATE).await;
+    until("a log-in with the other password", async || {
+        sign_up(&store, "ada", origin(1, None)).await.is_ok()
+    })
+    .await;
+    fs::remove_file(dir.path().join("password")).unwrap();
+    let refused = refusal(&settings).await.to_string();
+    assert!(refused.contains("password: No such file"), "{refused}");
 }
 
 #[tokio::test]

@@ -5,10 +5,9 @@ use std::net::IpAddr;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
+use crate::adapters::operator_file::PasswordFile;
 use crate::adapters::outbound::Roots;
 use crate::domain::{MacKey, macros::hidden};
-
-use super::error::PostgresOpenError;
 
 /// The name by which the database's own lists show these connections.
 const APPLICATION: &str = "landing-api";
@@ -45,8 +44,8 @@ pub struct PostgresAddress {
 pub struct PostgresSettings {
     /// Where the database is.
     pub address: PostgresAddress,
-    /// The password, if the address has none.
-    pub password: Option<String>,
+    /// Has the password, if the address has none.
+    pub password_file: Option<PasswordFile>,
     /// The authorities that certify the servers, if [`PostgresAddress::may_use_tls`].
     pub roots: Roots,
     /// The keys that hash forgotten addresses, the current one first.
@@ -99,18 +98,20 @@ impl PostgresAddress {
         hosts.any(|host| host.get_ssl_mode() != SslMode::Disable)
     }
 
+    pub(super) fn has_password(&self) -> bool {
+        let mut hosts = self.hosts.iter();
+        hosts.any(|host| host.get_password().is_some())
+    }
+
     /// The configurations, each of one host, with this password if one is given.
-    pub(super) fn configs(&self, password: Option<&str>) -> Result<Vec<Config>, PostgresOpenError> {
+    pub(super) fn configs(&self, password: Option<&str>) -> Vec<Config> {
         let mut hosts = self.hosts.clone();
         if let Some(password) = password {
             for host in &mut hosts {
-                if host.get_password().is_some() {
-                    return Err(PostgresOpenError::TwoPasswords);
-                }
                 host.password(password);
             }
         }
-        Ok(hosts)
+        hosts
     }
 }
 
@@ -208,7 +209,7 @@ mod tests {
     #[test]
     fn each_host_gets_all_that_the_url_says() {
         let address = parse("postgresql://ada:p%40ss@one,two:6543/base?sslmode=verify-full");
-        let [one, two] = &address.configs(None).unwrap()[..] else {
+        let [one, two] = &address.configs(None)[..] else {
             panic!("{address:?}");
         };
         for (config, host, port) in [(one, "one", 5432), (two, "two", 6543)] {
@@ -226,14 +227,15 @@ mod tests {
 
     #[test]
     fn the_password_is_in_one_place() {
-        let without = parse("postgres://ada@one/base").configs(Some("other"));
-        assert_eq!(without.unwrap()[0].get_password(), Some(&b"other"[..]));
-        for text in [
-            "postgres://ada:hunter2@one,two/base",
-            "postgres://ada@one/base?password=hunter2",
+        let without = parse("postgres://ada@one/base");
+        let given = &without.configs(Some("other"))[0];
+        assert_eq!(given.get_password(), Some(&b"other"[..]));
+        for (text, has_password) in [
+            ("postgres://ada@one/base", false),
+            ("postgres://ada:hunter2@one,two/base", true),
+            ("postgres://ada@one/base?password=hunter2", true),
         ] {
-            let refused = parse(text).configs(Some("other"));
-            assert_eq!(refused.unwrap_err(), PostgresOpenError::TwoPasswords);
+            assert_eq!(parse(text).has_password(), has_password, "{text}");
         }
     }
 

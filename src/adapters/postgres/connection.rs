@@ -9,9 +9,10 @@ use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_util::sync::CancellationToken;
 
+use crate::adapters::operator_file::PasswordFile;
 use crate::adapters::outbound::tls_config;
 
-use super::address::PostgresSettings;
+use super::address::{PostgresAddress, PostgresSettings};
 use super::error::PostgresOpenError;
 use super::schema::check;
 
@@ -53,7 +54,8 @@ impl Drop for PostgresConnection {
 
 /// What connections are made with.
 pub(super) struct Connector {
-    hosts: Vec<Config>,
+    address: PostgresAddress,
+    password_file: Option<PasswordFile>,
     tls: MakeRustlsConnect,
     secret_ids: Vec<String>,
 }
@@ -62,8 +64,12 @@ impl Connector {
     pub(super) fn new(settings: &PostgresSettings) -> Result<Self, PostgresOpenError> {
         let tls = tls_config(settings.roots.clone());
         let tls = tls.map_err(|error| PostgresOpenError::Tls(error.to_string()))?;
+        if settings.address.has_password() && settings.password_file.is_some() {
+            return Err(PostgresOpenError::TwoPasswords);
+        }
         Ok(Self {
-            hosts: settings.address.configs(settings.password.as_deref())?,
+            address: settings.address.clone(),
+            password_file: settings.password_file.clone(),
             tls: MakeRustlsConnect::new(tls),
             secret_ids: settings.secret_ids.clone(),
         })
@@ -84,8 +90,12 @@ impl Connector {
     /// Connects to the first host that takes writes. Of several errors the one that does not go away by
     /// itself is returned.
     pub(super) async fn connect_unchecked(&self) -> Result<PostgresConnection, PostgresOpenError> {
-        let mut trials: FuturesUnordered<_> =
-            self.hosts.iter().map(|it| self.try_host(it)).collect();
+        let password = match &self.password_file {
+            Some(file) => Some(file.read().await.map_err(PostgresOpenError::PasswordFile)?),
+            None => None,
+        };
+        let hosts = self.address.configs(password.as_deref());
+        let mut trials: FuturesUnordered<_> = hosts.iter().map(|it| self.try_host(it)).collect();
         let (mut refused, mut patience) = (None, CONNECT_DEADLINE);
         while let Ok(Some(tried)) = timeout(patience, trials.next()).await {
             match tried {

@@ -84,6 +84,9 @@ pub enum PostgresOpenError {
     /// Which of them holds is not guessed.
     #[error("the password is in the URL and in a file: remove one of them")]
     TwoPasswords,
+    /// It cannot be read any more.
+    #[error("the password of the database cannot be read: {0}")]
+    PasswordFile(String),
     /// There is no database of this name.
     #[error("the server has no such database: create it with CREATE DATABASE, or correct --store")]
     NoDatabase,

@@ -28,6 +28,7 @@ use tokio::task::{AbortHandle, yield_now};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsConnector;
 
+use crate::adapters::operator_file::PasswordFile;
 use crate::domain::Timestamp;
 use crate::ports::LimiterError;
 
@@ -54,6 +55,8 @@ const MOVED: &str = "MOVED";
 pub(super) struct Access {
     /// Who logs in, and the database.
     pub(super) login: RedisConnectionInfo,
+    /// Has the password, unless the log-in does.
+    pub(super) password_file: Option<PasswordFile>,
     pub(super) tls: Option<Arc<ClientConfig>>,
     /// Of the script.
     pub(super) hash: Arc<str>,
@@ -287,7 +290,11 @@ async fn log_in(
         .set_response_timeout(Some(ANSWER_DEADLINE))
         .set_pipeline_buffer_size(COLLECTED_CALLS_MAX)
         .set_write_backpressure_boundary(COLLECTED_BYTES_MAX);
-    let opened = MultiplexedConnection::new_with_config(&access.login, stream, config).await;
+    let mut login = access.login.clone();
+    if let Some(file) = &access.password_file {
+        login = login.set_password(file.read().await?);
+    }
+    let opened = MultiplexedConnection::new_with_config(&login, stream, config).await;
     let (multiplexed, driver) = opened.map_err(|error| describe(&error))?;
     Ok(ServerConnection {
         multiplexed,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use redis::RedisConnectionInfo;
 
+use crate::adapters::operator_file::PasswordFile;
 use crate::adapters::outbound::{Roots, tls_config};
 
 use super::address::RedisAddress;
@@ -15,8 +16,8 @@ use super::script::hash;
 pub struct RedisSettings {
     /// Where.
     pub address: RedisAddress,
-    /// The password, unless the address has one.
-    pub password: Option<String>,
+    /// Has the password, unless the address does.
+    pub password_file: Option<PasswordFile>,
     /// Whose certificates are believed, with TLS.
     pub roots: Roots,
 }
@@ -32,15 +33,13 @@ impl RedisSettings {
     /// When the settings cannot be right.
     pub(super) fn access(self) -> Result<Access, String> {
         let address = self.address;
-        let password = match (address.password, self.password) {
+        match (&address.password, &self.password_file) {
             (Some(_), Some(_)) => return Err(TWO_PASSWORDS.to_owned()),
-            (one, other) => one.or(other),
-        };
-        if address.user.is_some() && password.is_none() {
-            return Err(NO_PASSWORD.to_owned());
+            (None, None) if address.user.is_some() => return Err(NO_PASSWORD.to_owned()),
+            (_, _) => {}
         }
         let mut login = RedisConnectionInfo::default().set_db(address.database);
-        if let Some(password) = password {
+        if let Some(password) = address.password {
             login = login.set_password(password);
         }
         if let Some(user) = address.user {
@@ -50,6 +49,7 @@ impl RedisSettings {
         let tls = tls.map_err(|error| format!("TLS: {error}"))?;
         Ok(Access {
             login,
+            password_file: self.password_file,
             tls: tls.map(Arc::new),
             hash: hash(),
         })

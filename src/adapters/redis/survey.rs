@@ -20,6 +20,24 @@ pub struct RedisSurvey {
     pub replicas: u64,
 }
 
+impl RedisSurvey {
+    /// What is wrong if it may forget windows when its memory is full.
+    pub fn eviction(&self) -> Option<String> {
+        let Self {
+            name,
+            version,
+            maxmemory_policy: policy,
+            ..
+        } = self;
+        (policy != "noeviction").then(|| {
+            format!(
+                "{name} {version} has maxmemory-policy {policy}: when memory is full it forgets windows, and \
+                 clients get more than their limits; set noeviction"
+            )
+        })
+    }
+}
+
 /// Reads the answer to `INFO`.
 pub(super) fn parse_info(info: &[u8]) -> RedisSurvey {
     let info = String::from_utf8_lossy(info);
