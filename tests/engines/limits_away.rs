@@ -1,6 +1,7 @@
 //! One Redis that goes away in many ways, with a node's own table behind it: limits hold, nothing fails.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use landing_api::adapters::limiter::GuardedRateLimiter;
 use landing_api::adapters::redis::{RedisRateLimiter, RedisSettings};
@@ -104,6 +105,27 @@ async fn a_server_that_hangs_holds_up_three_calls_and_is_back_when_it_goes_on() 
     assert!(is_admitted(&*node.limiter, &[client(2)], now()).await);
     assert_eq!(peek(&*node.limiter, client(2), now()).await.0, 1);
     assert_eq!(node.local_decisions(), before);
+}
+
+#[tokio::test]
+async fn a_server_that_has_become_slow_is_waited_for() {
+    let redis = Redis::start().await;
+    let relay = Relay::start(redis.port).await;
+    let url = format!("redis://127.0.0.1:{}", relay.port());
+    let node = Node::new(settings(&url)).await;
+    let decided = || {
+        let stats = redis.cli(&["info", "commandstats"]);
+        let (_, calls) = stats.split_once("cmdstat_evalsha:calls=").unwrap();
+        calls.split(',').next().unwrap().parse::<u64>().unwrap()
+    };
+    relay.set(Flow::Late(Duration::from_millis(200)));
+    let before = decided();
+    // One probe is answered before the next one is sent.
+    until("two probes", async || decided() >= before + 2).await;
+    // The answer to a probe may stand before that to a request.
+    relay.set(Flow::Late(Duration::from_millis(300)));
+    assert_eq!(node.admitted(client(1), 3).await, 3);
+    assert_eq!(node.local_decisions(), 0);
 }
 
 #[tokio::test]

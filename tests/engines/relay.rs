@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 /// What the relay does with what it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub(crate) enum Flow {
     Stall,
     /// Passes on what clients send, and drops what they would be answered.
     Swallow,
+    /// Passes answers on so much later.
+    Late(Duration),
     /// Ends all connections, and takes no new ones.
     Cut,
 }
@@ -115,6 +119,9 @@ async fn copy(
         };
         if is_answer && now == Flow::Swallow {
             continue;
+        }
+        if let (true, Flow::Late(by)) = (is_answer, now) {
+            sleep(by).await;
         }
         if to.write_all(&bytes[..length]).await.is_err() {
             return;

@@ -137,7 +137,8 @@ fn windows(charges: &[Charge<'_>]) -> Windows {
 /// The engine's clock as this node knows it.
 struct EngineClock {
     node: Arc<dyn Clock>,
-    /// What has to be added to the node's time, in milliseconds. Learnt from each admission.
+    /// What has to be added to the node's time, in milliseconds. Learnt from each admission, which is taken to
+    /// be made halfway between question and answer.
     ahead_ms: AtomicI64,
 }
 
@@ -148,8 +149,11 @@ impl EngineClock {
         Timestamp::from_ms(now.as_ms().saturating_add_signed(ahead_ms))
     }
 
-    fn learn(&self, engine: Timestamp, now: Timestamp) {
-        let ahead_ms = engine.as_ms().wrapping_sub(now.as_ms());
+    /// The node asked at `asked_at`, and has just been told that it was `engine` meanwhile.
+    fn learn(&self, engine: Timestamp, asked_at: Timestamp) {
+        let answered_at = self.node.now();
+        let halfway = asked_at.plus_ms(answered_at.ms_since(asked_at) / 2);
+        let ahead_ms = engine.as_ms().wrapping_sub(halfway.as_ms());
         self.ahead_ms.store(ahead_ms.cast_signed(), Relaxed);
     }
 }
@@ -206,9 +210,9 @@ impl GuardedRateLimiter {
     }
 
     /// Counts what the engine has charged.
-    fn count(&self, charges: &[Charge<'_>], receipt: &Receipt, now: Timestamp) {
+    fn count(&self, charges: &[Charge<'_>], receipt: &Receipt, asked_at: Timestamp) {
         if let Some(first) = receipt.entries().first() {
-            self.clock.learn(Timestamp::from_ms(first.token), now);
+            self.clock.learn(Timestamp::from_ms(first.token), asked_at);
         }
         for (charge, entry) in charges.iter().zip(receipt.entries()) {
             // One by one: a window that is full here must not keep another from counting.
@@ -235,8 +239,15 @@ impl GuardedRateLimiter {
             .peek(&self.shared(charges), self.clock.at(now))
     }
 
-    /// Records whether the engine is away, and logs a change.
-    async fn observe(&self) {
+    /// Records whether the engine is away, and logs a change. Logs the end of each run of requests that this
+    /// node decided alone.
+    fn observe(&self, run: &mut LocalRun) {
+        if let Some(decisions) = run.ended_with(self.metrics.local_decisions.get()) {
+            tracing::warn!(
+                decisions,
+                "this node decided so many requests alone: the engine of the limits was away, or answered late"
+            );
+        }
         let checked = self.engine.check();
         if !self.metrics.limits_engine.set_away(checked.is_err()) {
             return;
@@ -253,13 +264,33 @@ impl GuardedRateLimiter {
     }
 }
 
+/// Decisions without the engine, each soon after the one before.
+#[derive(Default)]
+struct LocalRun {
+    before: u64,
+    last: u64,
+}
+
+impl LocalRun {
+    /// How many the run had that has ended, when there were `count` in all since the start. Asked at each tick.
+    fn ended_with(&mut self, count: u64) -> Option<u64> {
+        let goes_on = std::mem::replace(&mut self.last, count) != count;
+        if goes_on || count == self.before {
+            return None;
+        }
+        let before = std::mem::replace(&mut self.before, count);
+        Some(count - before)
+    }
+}
+
 async fn watch(guarded: Weak<GuardedRateLimiter>) {
+    let mut run = LocalRun::default();
     let mut ticks = interval(WATCH_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         match guarded.upgrade() {
-            Some(guarded) => guarded.observe().await,
+            Some(guarded) => guarded.observe(&mut run),
             None => return,
         }
     }
@@ -295,7 +326,7 @@ impl RateLimiter for GuardedRateLimiter {
                 admission
             }
             Ok(admission) => {
-                self.count(charges, &admission.receipt, now);
+                self.count(charges, &admission.receipt, asked_at);
                 admission
             }
             Err(_away) => self.acquire_alone(charges, now),
@@ -367,6 +398,23 @@ hidden!(GuardedRateLimiter);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_of_local_decisions_is_told_when_it_has_ended() {
+        let mut run = LocalRun::default();
+        for (count, ended) in [
+            (0, None),
+            (3, None),
+            (5, None),
+            (5, Some(5)),
+            (5, None),
+            (6, None),
+            (6, Some(1)),
+            (6, None),
+        ] {
+            assert_eq!(run.ended_with(count), ended, "{count}");
+        }
+    }
 
     #[test]
     fn so_many_refusals_are_remembered_and_no_more() {

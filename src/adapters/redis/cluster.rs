@@ -15,7 +15,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{sleep, timeout};
 
 use super::address::NodeAddress;
-use super::link::{ANSWER_DEADLINE, Access, CallFailure, ServerLink, call_once};
+use super::link::{Access, CallFailure, PATIENCE_MIN, ServerLink, call_once};
 use super::script::{Home, WindowAnswer, hash_tag};
 
 /// The number of slots that a cluster's keys are spread over.
@@ -76,7 +76,7 @@ impl Cluster {
         let map = self.map();
         let mut answer = link_of(&map, home)?.decide(call, windows).await;
         if let Err(CallFailure::Moved) = answer
-            && timeout(ANSWER_DEADLINE, self.refresh(&map)).await.is_ok()
+            && timeout(PATIENCE_MIN, self.refresh(&map)).await.is_ok()
         {
             answer = link_of(&self.map(), home)?.decide(call, windows).await;
         }

@@ -1,6 +1,7 @@
 //! The connection to one server.
 //!
-//! A call waits 250 ms for its answer. When three in a row were not answered, or the connection is lost,
+//! A call waits for its answer for four times as long as the server last took for one, and at least 250 ms, at
+//! most 1 s. When three in a row were not answered, or the connection is lost,
 //! or the server says that it cannot decide (`READONLY` of a demoted primary, `OOM`, `LOADING`), the link
 //! is down: calls fail at once, and each second the server is connected to anew, by its name, which may
 //! have come to mean another one. The link is up again when that server has decided something.
@@ -25,7 +26,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, yield_now};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::error::Elapsed;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsConnector;
 
 use crate::adapters::operator_file::PasswordFile;
@@ -37,8 +39,12 @@ use super::script::{WindowAnswer, answers, probe, whole};
 
 /// How long a server may take to be connected to, with DNS, TLS and the log-in.
 const CONNECT_DEADLINE: Duration = Duration::from_millis(300);
-/// How long it may take to answer.
-pub(super) const ANSWER_DEADLINE: Duration = Duration::from_millis(250);
+/// How long it may take to answer, at least.
+pub(super) const PATIENCE_MIN: Duration = Duration::from_millis(250);
+/// And at most, however slow it has become.
+const PATIENCE_MAX: Duration = Duration::from_secs(1);
+/// How many times as long as the last answer to a probe the next answer may take.
+const PATIENCE_FACTOR: u32 = 4;
 /// After so many calls in a row without an answer the connection is given up.
 const SILENT_CALLS_MAX: u32 = 3;
 /// How often a server is tried, whether it answers or not.
@@ -89,6 +95,19 @@ struct ServerConnection {
     driver: AbortHandle,
     /// How many calls in a row were not answered.
     silent: AtomicU32,
+    /// How long a call waits. Learnt from each probe.
+    patience: Mutex<Duration>,
+}
+
+impl ServerConnection {
+    fn patience(&self) -> Duration {
+        *self.patience.lock()
+    }
+
+    /// The server has taken so long for an answer.
+    fn learn(&self, taken: Duration) {
+        *self.patience.lock() = (taken * PATIENCE_FACTOR).clamp(PATIENCE_MIN, PATIENCE_MAX);
+    }
 }
 
 impl Drop for ServerConnection {
@@ -149,7 +168,7 @@ impl ServerLink {
     /// Sends a command.
     pub(super) async fn call(&self, command: &Cmd) -> Result<Value, CallFailure> {
         let connection = self.connection().map_err(CallFailure::Away)?;
-        let answer = send(&connection, command).await;
+        let answer = send(&connection, command, connection.patience()).await;
         self.judge(&connection, answer)
     }
 
@@ -177,18 +196,30 @@ impl ServerLink {
         windows: usize,
     ) -> Result<Vec<WindowAnswer>, CallFailure> {
         let connection = self.connection().map_err(CallFailure::Away)?;
-        let answer = send_script(&connection, call).await;
-        let value = self.judge(&connection, answer).inspect_err(|failure| {
+        let patience = connection.patience();
+        self.decide_within(&connection, call, windows, patience)
+            .await
+    }
+
+    async fn decide_within(
+        &self,
+        connection: &Arc<ServerConnection>,
+        call: &Cmd,
+        windows: usize,
+        patience: Duration,
+    ) -> Result<Vec<WindowAnswer>, CallFailure> {
+        let answer = send_script(connection, call, patience).await;
+        let value = self.judge(connection, answer).inspect_err(|failure| {
             // While a slot moves, windows of one home may be in two places.
             if let CallFailure::Refused(why) = failure
                 && !matches!(why.as_str(), "ASK" | "TRYAGAIN")
             {
-                self.lose(&connection, why.clone());
+                self.lose(connection, why.clone());
             }
         })?;
         answers(&value, windows).ok_or_else(|| {
             let what = "an answer that is none of the script's".to_owned();
-            self.lose(&connection, what.clone());
+            self.lose(connection, what.clone());
             CallFailure::Away(what)
         })
     }
@@ -239,9 +270,13 @@ impl ServerLink {
 
     /// Has the server decide something, after connecting to it if it is down.
     async fn probe(&self) {
-        if self.connection().is_ok() {
+        if let Ok(connection) = self.connection() {
+            let asked = Instant::now();
             // A failure has its consequences.
-            let _ = self.decide(&self.probe, 1).await;
+            let decided = self.decide_within(&connection, &self.probe, 1, PATIENCE_MAX);
+            if decided.await.is_ok() {
+                connection.learn(asked.elapsed());
+            }
             return;
         }
         let connected = self.connect_and_decide().await;
@@ -250,7 +285,7 @@ impl ServerLink {
 
     async fn connect_and_decide(&self) -> Reached {
         let connection = connect_in_time(&self.address, &self.access).await?;
-        match send_script(&connection, &self.probe).await {
+        match send_script(&connection, &self.probe, PATIENCE_MAX).await {
             Ok(_decided) => Ok(Arc::new(connection)),
             // The slot it was tried with has moved; the others it has.
             Err(error) if error.code() == Some(MOVED) => Ok(Arc::new(connection)),
@@ -287,7 +322,8 @@ async fn log_in(
     access: &Access,
 ) -> Result<ServerConnection, String> {
     let config = AsyncConnectionConfig::new()
-        .set_response_timeout(Some(ANSWER_DEADLINE))
+        // Each call has its own.
+        .set_response_timeout(None)
         .set_pipeline_buffer_size(COLLECTED_CALLS_MAX)
         .set_write_backpressure_boundary(COLLECTED_BYTES_MAX);
     let mut login = access.login.clone();
@@ -300,6 +336,7 @@ async fn log_in(
         multiplexed,
         driver: tokio::spawn(after_others(driver)).abort_handle(),
         silent: AtomicU32::new(0),
+        patience: Mutex::new(PATIENCE_MIN),
     })
 }
 
@@ -331,7 +368,7 @@ pub(super) async fn call_once(
     command: &Cmd,
 ) -> Option<Value> {
     let connection = connect_in_time(address, access).await.ok()?;
-    send(&connection, command).await.ok()
+    send(&connection, command, PATIENCE_MIN).await.ok()
 }
 
 /// Tries the server each second, and at once when its connection is lost.
@@ -351,10 +388,18 @@ async fn keep(link: Weak<ServerLink>, lost: Arc<Notify>) {
     }
 }
 
-async fn send(connection: &ServerConnection, command: &Cmd) -> RedisResult<Value> {
+async fn send(
+    connection: &ServerConnection,
+    command: &Cmd,
+    patience: Duration,
+) -> RedisResult<Value> {
     let mut multiplexed = connection.multiplexed.clone();
-    let answer = multiplexed.send_packed_command(command).await?;
-    answer.extract_error()
+    let answer = timeout(patience, multiplexed.send_packed_command(command)).await;
+    answer.map_err(too_late)??.extract_error()
+}
+
+fn too_late(_elapsed: Elapsed) -> RedisError {
+    io::Error::from(io::ErrorKind::TimedOut).into()
 }
 
 async fn send_all(
@@ -363,15 +408,21 @@ async fn send_all(
     count: usize,
 ) -> RedisResult<Vec<Value>> {
     let mut multiplexed = connection.multiplexed.clone();
-    let answers = multiplexed.send_packed_commands(commands, 0, count).await?;
+    let sent = multiplexed.send_packed_commands(commands, 0, count);
+    let answers = timeout(connection.patience(), sent).await;
+    let answers = answers.map_err(too_late)??;
     answers.into_iter().map(Value::extract_error).collect()
 }
 
-async fn send_script(connection: &ServerConnection, call: &Cmd) -> RedisResult<Value> {
-    match send(connection, call).await {
+async fn send_script(
+    connection: &ServerConnection,
+    call: &Cmd,
+    patience: Duration,
+) -> RedisResult<Value> {
+    match send(connection, call, patience).await {
         // Boxed, because every call would have to make room for it.
         Err(error) if error.code() == Some("NOSCRIPT") => {
-            Box::pin(send(connection, &whole(call))).await
+            Box::pin(send(connection, &whole(call), patience)).await
         }
         answer => answer,
     }
