@@ -58,7 +58,7 @@ fn samples(text: &str) -> BTreeMap<&str, f64> {
 #[tokio::test]
 async fn numbers_are_those_that_were_counted() {
     let app = Setup::default().limit("newsletter", "1/60s").start();
-    app.send(Call::get("/api/v1/health")).await;
+    app.send(Call::health()).await;
     for _ in 0..2 {
         let body = r#"{"email": "ada@example.com"}"#;
         app.send(Call::post("/api/v1/newsletter", body)).await;

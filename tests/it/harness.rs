@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
+use std::panic::Location;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use landing_api::http::service::LandingService;
 use landing_api::metrics::Metrics;
 use landing_api::ports::{AnswerSink, Clock, ModelClient, ModelError, RateLimiter, SignUps};
 use landing_api::site::{Site, SiteFacts, SiteFile, SiteImage};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::openapi_contract::contract::CONTRACT;
 use crate::twins::{
@@ -84,6 +85,43 @@ impl Default for Setup {
 }
 
 impl Setup {
+    pub(crate) fn with_model(model: Arc<dyn ModelClient>) -> Self {
+        Self {
+            model,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn with_limiter(limiter: Arc<dyn RateLimiter>) -> Self {
+        Self {
+            limiter,
+            ..Self::default()
+        }
+    }
+
+    /// Sign-ups are passed on to `provider`.
+    pub(crate) fn with_provider(provider: Arc<dyn SignUps>) -> Self {
+        Self {
+            provider: Some(provider),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn behind(mut self, trusted_proxies: &'static [&'static str]) -> Self {
+        self.trusted_proxies = trusted_proxies;
+        self
+    }
+
+    pub(crate) fn allowing(mut self, origins: &'static [&'static str]) -> Self {
+        self.allowed_origins = origins;
+        self
+    }
+
+    pub(crate) fn revealing(mut self, existing: RevealExisting) -> Self {
+        self.reveal_existing = existing;
+        self
+    }
+
     /// Sets one policy, written as on the command line, or `off`.
     pub(crate) fn limit(mut self, name: &str, quota: &str) -> Self {
         let policy = PolicyName::from_name(name).unwrap();
@@ -206,6 +244,49 @@ impl Call {
         Self::new(Method::GET, path)
     }
 
+    pub(crate) fn head(path: &str) -> Self {
+        Self::new(Method::HEAD, path)
+    }
+
+    pub(crate) fn health() -> Self {
+        Self::get("/api/v1/health")
+    }
+
+    pub(crate) fn sign_up(email: &str) -> Self {
+        Self::post("/api/v1/newsletter", json!({ "email": email }).to_string())
+    }
+
+    pub(crate) fn echo() -> Self {
+        Self::post("/api/v1/sandbox/echo", r#"{"message":"hello"}"#)
+    }
+
+    pub(crate) fn chat() -> Self {
+        let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+        Self::post("/api/v1/assistant/chat", hello)
+    }
+
+    /// Asks for an API key.
+    pub(crate) fn mint() -> Self {
+        Self::post("/api/v1/keys", "{}")
+    }
+
+    /// Registers an agent.
+    pub(crate) fn register() -> Self {
+        Self::post("/agent/auth", r#"{"type":"anonymous"}"#)
+    }
+
+    pub(crate) fn revocation(token: &str) -> Self {
+        Self::form("/agent/auth/revoke", format!("token={token}"))
+    }
+
+    /// A browser asks whether a page of `origin` may POST JSON to `path`.
+    pub(crate) fn preflight(path: &str, origin: &str) -> Self {
+        Self::new(Method::OPTIONS, path)
+            .header("origin", origin)
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "content-type")
+    }
+
     /// A POST of JSON, written by hand.
     pub(crate) fn post(path: &str, body: impl Into<Bytes>) -> Self {
         let mut call = Self::new(Method::POST, path).header("content-type", "application/json");
@@ -222,6 +303,12 @@ impl Call {
     pub(crate) fn typed(self, media_type: &str) -> Self {
         self.without("content-type")
             .header("content-type", media_type)
+    }
+
+    /// The same call of another path.
+    pub(crate) fn to(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self
     }
 
     /// The same call with another body.
@@ -246,8 +333,23 @@ impl Call {
         self
     }
 
+    /// The same call with these values of a header, a line for each.
+    pub(crate) fn headers<V: AsRef<[u8]>>(self, name: &str, values: &[V]) -> Self {
+        let add = |call: Self, value| call.header(name, value);
+        values.iter().fold(self, add)
+    }
+
     pub(crate) fn bearer(self, credential: &str) -> Self {
         self.header("authorization", format!("Bearer {credential}"))
+    }
+
+    /// What a test that fails says of it.
+    pub(crate) fn told(&self) -> String {
+        let mut told = format!("{} {} from {}", self.method, self.path, self.peer);
+        for (name, value) in self.headers.iter().filter(|(name, _)| name != "host") {
+            told += &format!(" [{name}: {:.80}]", String::from_utf8_lossy(value));
+        }
+        told + &format!(" {:.120}", String::from_utf8_lossy(&self.body))
     }
 }
 
@@ -288,6 +390,37 @@ impl Reply {
         self.json()["code"].as_str().unwrap().to_owned()
     }
 
+    /// The text of a member.
+    pub(crate) fn member(&self, name: &str) -> String {
+        self.json()[name].as_str().unwrap().to_owned()
+    }
+
+    /// The status, and behind it the code of a problem: `404 not_found`.
+    pub(crate) fn outcome(&self) -> String {
+        let problem: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        let code = problem["code"].as_str().map(|code| format!(" {code}"));
+        self.status.as_str().to_owned() + &code.unwrap_or_default()
+    }
+
+    /// The binding policy and what is left of it: `keys 59`.
+    pub(crate) fn shown(&self) -> String {
+        format!("{} {}", self.policy(), self.remaining())
+    }
+
+    /// The policies that count the request, with a space between them.
+    pub(crate) fn policies(&self) -> String {
+        let listed = self.header("ratelimit-policy").unwrap();
+        let names: Vec<_> = listed.split('"').skip(1).step_by(2).collect();
+        names.join(" ")
+    }
+
+    /// Fails if the body holds `secret`.
+    #[track_caller]
+    pub(crate) fn check_silent_on(&self, secret: &str) {
+        let body = String::from_utf8_lossy(&self.body);
+        assert!(!body.contains(secret), "{secret:?} is in {body}");
+    }
+
     /// Each error of a problem, as pointer and code.
     pub(crate) fn errors(&self) -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -300,6 +433,15 @@ impl Reply {
                 (text(&error["pointer"]), text(&error["code"]))
             })
             .collect()
+    }
+
+    /// Each error of a problem, as pointer and code, with a comma between them.
+    pub(crate) fn complaints(&self) -> String {
+        let errors = self.errors().into_iter();
+        let told: Vec<_> = errors
+            .map(|(pointer, code)| format!("{pointer} {code}"))
+            .collect();
+        told.join(", ")
     }
 
     /// `RateLimit-Remaining`.
@@ -334,35 +476,69 @@ impl TestApp {
         &self.app
     }
 
+    /// Sends a request and fails unless its answer has this status, and behind it this code of a
+    /// problem: `200`, `2xx`, `404 not_found`.
+    #[track_caller]
+    pub(crate) fn expect(&self, outcome: &str, call: Call) -> impl Future<Output = Reply> {
+        let (caller, told) = (Location::caller(), call.told());
+        async move {
+            let reply = self.send(call).await;
+            let found = match outcome {
+                "2xx" if reply.status.is_success() => outcome.to_owned(),
+                _ if outcome.contains(' ') => reply.outcome(),
+                _ => reply.status.as_str().to_owned(),
+            };
+            assert_eq!(found, outcome, "{caller}: {told}: {:?}", reply.body);
+            reply
+        }
+    }
+
+    /// Sends a request and fails unless its answer shows this policy and so much left of it:
+    /// `keys 59`.
+    #[track_caller]
+    pub(crate) fn expect_left(&self, shown: &str, call: Call) -> impl Future<Output = Reply> {
+        let (caller, told) = (Location::caller(), call.told());
+        async move {
+            let reply = self.send(call).await;
+            assert_eq!(reply.shown(), shown, "{caller}: {told}: {:?}", reply.body);
+            reply
+        }
+    }
+
+    /// A new API key.
+    pub(crate) async fn mint(&self) -> String {
+        self.expect("201", Call::mint()).await.member("api_key")
+    }
+
     /// Sends a request and checks what every answer must fulfil.
     pub(crate) async fn send(&self, call: Call) -> Reply {
+        let method = call.method.clone();
+        let path = call.path.split('?').next().unwrap().to_owned();
+        let reply = self.send_unchecked(call).await;
+        self.check(&method, &path, &reply);
+        reply
+    }
+
+    /// For answers without the numbers that the others have.
+    pub(crate) async fn send_unchecked(&self, call: Call) -> Reply {
         let mut request = Request::builder().method(call.method).uri(&call.path);
         for (name, value) in &call.headers {
             request = request.header(name, value.as_slice());
         }
         let request = request.body(Full::new(call.body)).unwrap();
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let peer = call.peer;
-        let response = self.service.respond(peer, request).await;
+        let response = self.service.respond(call.peer, request).await;
         let (mut parts, body) = response.into_parts();
         // What hyper writes: the length that it is told.
         if let Some(length) = body.size_hint().exact().filter(|&length| length > 0) {
-            let is_first = parts
-                .headers
-                .insert("content-length", length.into())
-                .is_none();
-            assert!(
-                is_first,
-                "the length of a body that is sent is hyper's to write"
-            );
+            let before = parts.headers.insert("content-length", length.into());
+            let is_first = before.is_none();
+            assert!(is_first, "the length of a body that is sent is hyper's");
         }
-        let reply = Reply {
+        Reply {
             status: parts.status,
             headers: parts.headers,
             body: body.collect().await.unwrap().to_bytes(),
-        };
-        self.check(&method, &path, &reply);
-        reply
+        }
     }
 
     fn check(&self, method: &Method, path: &str, reply: &Reply) {
@@ -434,6 +610,33 @@ fn check_oauth(is_oauth: bool, is_head: bool, reply: &Reply) {
     let problem = reply.json();
     for member in ["error", "error_description"] {
         assert_eq!(problem[member].is_string(), is_oauth, "{problem}");
+    }
+    if is_oauth {
+        assert_eq!(problem["error"], oauth_error(reply), "{problem}");
+    }
+}
+
+/// OAuth's word for a problem, or that of the proposal auth.md.
+fn oauth_error(reply: &Reply) -> String {
+    const OWN: [&str; 11] = [
+        "claim_not_enabled",
+        "identity_assertion_not_enabled",
+        "invalid_client",
+        "invalid_scope",
+        "invalid_token",
+        "issuer_not_enabled",
+        "unsupported_credential_type",
+        "unsupported_grant_type",
+        "unsupported_response_type",
+        "verified_email_not_enabled",
+        "rate_limited",
+    ];
+    let code = reply.code();
+    match reply.status.as_u16() {
+        _ if OWN.contains(&code.as_str()) => code,
+        503 => "temporarily_unavailable".to_owned(),
+        500 => "server_error".to_owned(),
+        _ => "invalid_request".to_owned(),
     }
 }
 
@@ -573,6 +776,17 @@ fn structured(field: &str) -> Vec<(String, Vec<(String, i64)>)> {
             (name, item.params.into_iter().map(parameter).collect())
         })
         .collect()
+}
+
+/// The rows of a table: a line each, with ` | ` between its columns.
+pub(crate) fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
+    table.trim().lines().map(|line| {
+        let columns: Vec<_> = line
+            .split(" |")
+            .map(|column| column.trim_start_matches(' '))
+            .collect();
+        columns.try_into().unwrap_or_else(|_| panic!("{line}"))
+    })
 }
 
 /// A model with a bug.

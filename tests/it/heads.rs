@@ -1,7 +1,6 @@
 //! Heads that hyper takes and HTTP does not: without one good Host, or with a doubtful framing
 //! (RFC 9112, sections 3.2 and 6.1).
 
-use hyper::{Method, StatusCode};
 use landing_api::http::server::ServerLimits;
 use serde_json::Value;
 
@@ -37,43 +36,38 @@ fn check_refused(answers: &str, request: &str) {
 
 #[tokio::test]
 async fn a_request_of_http_1_has_one_good_host() {
+    let (get, old) = ("GET /api/v1/health HTTP/1.1", "GET /api/v1/health HTTP/1.0");
     for (line, hosts) in [
-        ("GET /api/v1/health HTTP/1.1", "Host: a\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "hOsT:[::1]:8080 \r\n"),
+        (get, "Host: a\r\n"),
+        (get, "hOsT:[::1]:8080 \r\n"),
         ("GET http://b/api/v1/health HTTP/1.1", "Host: a\r\n"),
-        (
-            "GET /api/v1/health HTTP/1.0",
-            "Host: a\r\nConnection: keep-alive\r\n",
-        ),
-        ("GET /api/v1/health HTTP/1.0", "Connection: keep-alive\r\n"),
+        (old, "Host: a\r\nConnection: keep-alive\r\n"),
+        (old, "Connection: keep-alive\r\n"),
     ] {
         let request = format!("{line}\r\n{hosts}\r\n");
         let answers = answers(request.as_bytes()).await;
         assert_eq!(statuses(&answers), ["200", "200"], "{request}: {answers}");
     }
     for (line, hosts) in [
-        ("GET /api/v1/health HTTP/1.1", ""),
+        (get, ""),
         ("GET / HTTP/1.1", ""),
         ("GET /nowhere HTTP/1.1", ""),
         ("GET http://b/api/v1/health HTTP/1.1", ""),
         ("GET http://evil@b/api/v1/health HTTP/1.1", "Host: b\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host:\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host: a\r\nHost: a\r\n"),
-        (
-            "GET /api/v1/health HTTP/1.1",
-            "Host: a\r\nX: y\r\nHost: evil\r\n",
-        ),
-        ("GET /api/v1/health HTTP/1.0", "Host: a\r\nHost: a\r\n"),
-        ("GET /api/v1/health HTTP/1.0", "Host: a, evil\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host: a, evil\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host: a evil\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host: evil@a\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host: a:evil\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host: a:65536\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host: http://evil\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host: a/evil\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host: [evil]\r\n"),
-        ("GET /api/v1/health HTTP/1.1", "Host: \u{e9}vil\r\n"),
+        (get, "Host:\r\n"),
+        (get, "Host: a\r\nHost: a\r\n"),
+        (get, "Host: a\r\nX: y\r\nHost: evil\r\n"),
+        (old, "Host: a\r\nHost: a\r\n"),
+        (old, "Host: a, evil\r\n"),
+        (get, "Host: a, evil\r\n"),
+        (get, "Host: a evil\r\n"),
+        (get, "Host: evil@a\r\n"),
+        (get, "Host: a:evil\r\n"),
+        (get, "Host: a:65536\r\n"),
+        (get, "Host: http://evil\r\n"),
+        (get, "Host: a/evil\r\n"),
+        (get, "Host: [evil]\r\n"),
+        (get, "Host: \u{e9}vil\r\n"),
     ] {
         let request = format!("{line}\r\n{hosts}\r\n");
         check_refused(&answers(request.as_bytes()).await, &request);
@@ -117,25 +111,26 @@ async fn the_only_transfer_coding_is_chunked_once() {
 
 #[tokio::test]
 async fn codings_that_hyper_does_not_take_end_the_connection() {
+    let (new, old) = ("HTTP/1.1", "HTTP/1.0");
     for (version, framing) in [
-        ("HTTP/1.1", "Transfer-Encoding: gzip\r\n"),
-        ("HTTP/1.1", "Transfer-Encoding: identity\r\n"),
-        ("HTTP/1.1", "Transfer-Encoding: chunked;q=1\r\n"),
-        ("HTTP/1.1", "Transfer-Encoding: xchunked\r\n"),
-        ("HTTP/1.1", "Transfer-Encoding: \"chunked\"\r\n"),
-        ("HTTP/1.1", "Transfer-Encoding: chunked,\r\n"),
-        ("HTTP/1.1", "Transfer-Encoding:\r\n"),
+        (new, "Transfer-Encoding: gzip\r\n"),
+        (new, "Transfer-Encoding: identity\r\n"),
+        (new, "Transfer-Encoding: chunked;q=1\r\n"),
+        (new, "Transfer-Encoding: xchunked\r\n"),
+        (new, "Transfer-Encoding: \"chunked\"\r\n"),
+        (new, "Transfer-Encoding: chunked,\r\n"),
+        (new, "Transfer-Encoding:\r\n"),
         (
-            "HTTP/1.1",
+            new,
             "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n",
         ),
         (
-            "HTTP/1.0",
+            old,
             "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n",
         ),
-        ("HTTP/1.1", "Transfer-Encoding : chunked\r\n"),
-        ("HTTP/1.1", "Content-Length: 5\r\nContent-Length: 6\r\n"),
-        ("HTTP/1.1", "Content-Length: +5\r\n"),
+        (new, "Transfer-Encoding : chunked\r\n"),
+        (new, "Content-Length: 5\r\nContent-Length: 6\r\n"),
+        (new, "Content-Length: +5\r\n"),
     ] {
         let request = framed(version, framing, CHUNKED_HELLO);
         let answers = answers(request.as_bytes()).await;
@@ -160,48 +155,33 @@ async fn beside_chunked_a_length_is_ignored_and_the_connection_closed() {
 #[tokio::test]
 async fn a_malformed_head_counts_like_any_request_and_does_nothing() {
     let app = Setup::default().limit("default", "3/60s").start();
-    let sign_up = Call::post("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#);
+    let sign_up = Call::sign_up("ada@example.com");
     let twice = sign_up.clone().header("host", "landing.example");
-    let reply = app.send(twice.clone()).await;
-    assert_eq!(reply.status, StatusCode::BAD_REQUEST);
-    assert_eq!(reply.code(), "malformed_head");
-    assert_eq!((reply.policy().as_str(), reply.remaining()), ("default", 2));
+    let malformed = "400 malformed_head";
+    let reply = app.expect(malformed, twice.clone()).await;
+    assert_eq!(reply.shown(), "default 2");
     assert_eq!(reply.header("connection"), Some("close"));
     // Its credential is not judged, and it is no preflight.
-    let reply = app.send(twice.clone().bearer("nonsense")).await;
-    assert_eq!(reply.code(), "malformed_head");
-    let preflight = Call::new(Method::OPTIONS, "/api/v1/newsletter")
-        .without("host")
-        .header("origin", "http://landing.example")
-        .header("access-control-request-method", "POST");
-    let reply = app.send(preflight).await;
-    assert_eq!(
-        (reply.code().as_str(), reply.remaining()),
-        ("malformed_head", 0)
-    );
-    let reply = app.send(twice).await;
-    assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
+    app.expect(malformed, twice.clone().bearer("nonsense"))
+        .await;
+    let preflight = Call::preflight("/api/v1/newsletter", "http://landing.example");
+    let reply = app.expect(malformed, preflight.without("host")).await;
+    assert_eq!(reply.remaining(), 0);
+    let reply = app.expect("429", twice).await;
     assert_eq!(reply.header("connection"), Some("close"));
     // Nothing was stored, and nothing counted under the endpoint's own limits.
     app.clock.advance_ms(60_000);
-    let reply = app.send(sign_up).await;
+    let reply = app.send(sign_up.clone()).await;
     assert_eq!(reply.json()["alreadyExists"], false);
     assert_eq!(reply.header("connection"), None);
-    let reply = app
-        .send(Call::post(
-            "/api/v1/newsletter",
-            r#"{"email":"ada@example.com"}"#,
-        ))
-        .await;
-    assert_eq!((reply.policy().as_str(), reply.remaining()), ("default", 1));
+    app.expect_left("default 1", sign_up).await;
 }
 
 #[tokio::test]
 async fn documents_need_a_host_too() {
     let app = TestApp::new();
     for path in ["/", "/docs", "/openapi.json", "/mcp", "/oauth2/token"] {
-        let reply = app.send(Call::get(path).without("host")).await;
-        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{path}");
-        assert_eq!(reply.code(), "malformed_head", "{path}");
+        let call = Call::get(path).without("host");
+        app.expect("400 malformed_head", call).await;
     }
 }

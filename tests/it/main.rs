@@ -15,6 +15,7 @@ mod assistant;
 mod assistant_pages;
 mod assistant_visitors;
 mod backup;
+mod bad_bodies;
 mod binary;
 mod bodies;
 mod commands;

@@ -100,11 +100,7 @@ async fn every_endpoint_and_what_is_none_has_its_numbers() {
 
 #[tokio::test]
 async fn a_panic_is_a_request_that_failed() {
-    let app = Setup {
-        model: Arc::new(PanickingModelClient),
-        ..Setup::default()
-    }
-    .start();
+    let app = Setup::with_model(Arc::new(PanickingModelClient)).start();
     app.send(chat()).await;
     assert_eq!(requests(&app.metrics, "assistant.chat"), [0, 0, 0, 1, 0]);
     assert_eq!(turns(&app.metrics), [0, 0, 0, 0, 1]);
@@ -137,9 +133,9 @@ async fn sign_ups_keys_and_agents_count_when_they_are_there() {
     app.send(sign_up("ada@example.com")).await;
     app.contacts.fail_with(Some(StoreError::Overloaded));
     app.send(sign_up("bob@example.com")).await;
-    app.send(Call::post("/api/v1/keys", "{}")).await;
+    app.send(Call::mint()).await;
     app.keys.fail_with(Some(StoreError::Overloaded));
-    app.send(Call::post("/api/v1/keys", "{}")).await;
+    app.send(Call::mint()).await;
     let body = json!({"type": "anonymous"}).to_string();
     app.send(Call::post("/agent/auth", body)).await;
     let totals = app.metrics.totals();
@@ -152,11 +148,7 @@ async fn sign_ups_keys_and_agents_count_when_they_are_there() {
 #[tokio::test]
 async fn what_the_provider_says_is_counted() {
     let provider = Arc::new(ScriptedSignUps::default());
-    let app = Setup {
-        provider: Some(provider.clone()),
-        ..Setup::default()
-    }
-    .start();
+    let app = Setup::with_provider(provider.clone()).start();
     app.send(sign_up("ada@example.com")).await;
     provider.fail_with(Some(NotifyError::Overloaded));
     app.send(sign_up("bob@example.com")).await;
@@ -179,11 +171,7 @@ async fn turns_count_by_how_they_ended() {
         Err(ModelError::Unusable(why())),
         Err(ModelError::Started(why())),
     ]);
-    let app = Setup {
-        model: Arc::new(model),
-        ..Setup::default()
-    }
-    .start();
+    let app = Setup::with_model(Arc::new(model)).start();
     for _ in 0..4 {
         app.send(chat()).await;
     }

@@ -16,10 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fixtures::logged;
 use crate::harness::Setup;
+use crate::mcp;
 use crate::openai::settings;
 use crate::openai::upstream::{Script, Upstream};
 use crate::streaming::ask_on_the_wire;
-use crate::transport::{Connection, HEALTH, Server, hello, post};
+use crate::transport::{Connection, HEALTH, Server, hello};
 
 /// All of 127.0.0.0/8 is this machine.
 const ONE: &str = "127.0.0.1";
@@ -265,16 +266,9 @@ async fn model_server(upstream: &Upstream) -> (Server, Arc<OpenAiModelClient>) {
     (Server::start(setup, ServerLimits::default()).await, model)
 }
 
-fn mcp() -> String {
-    let arguments = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
-    let params = format!(r#"{{"name":"ask_assistant","arguments":{arguments}}}"#);
-    let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":PARAMS}"#;
-    post("/mcp", &message.replace("PARAMS", &params))
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_network_has_no_more_turns_than_its_share_however_it_asks() {
-    for asked in [hello(), ask_on_the_wire(), mcp()] {
+    for asked in [hello(), ask_on_the_wire(), mcp::ask_on_the_wire()] {
         let upstream = Upstream::start([Script::silent()]).await;
         let (server, model) = model_server(&upstream).await;
         let mut waiting = Vec::new();

@@ -1,6 +1,6 @@
 //! Versions of the API: the one that a request asks for, and operations that will be removed.
 
-use hyper::{Method, StatusCode};
+use hyper::Method;
 use landing_api::domain::deprecation::Deprecation;
 use landing_api::http::endpoint::Endpoint;
 use landing_api::http::endpoints::ENDPOINTS;
@@ -9,68 +9,49 @@ use serde_json::Value;
 
 use crate::harness::{Call, NOW, Reply, Setup, TestApp};
 
-const ADA: &str = r#"{"email":"ada@example.com"}"#;
-const HELLO: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
+const ALIAS: &str = "/api/newsletter";
 const VERSION: &str = "service-api-version";
+
+fn ada() -> Call {
+    Call::sign_up("ada@example.com")
+}
 
 #[tokio::test]
 async fn the_version_is_confirmed_to_who_asks_for_it_whatever_the_answer() {
     let app = Setup::default().limit("newsletter", "1/1h").start();
-    for (call, status) in [
-        (Call::get("/api/v1/health"), 200),
-        (Call::new(Method::HEAD, "/api/v1/health"), 200),
-        (Call::get("/api/openapi.yaml"), 200),
-        (Call::post("/api/v1/keys", ""), 201),
-        (Call::post("/api/newsletter", ADA), 200),
-        (Call::post("/api/v1/newsletter", ADA), 429),
-        (Call::post("/api/v1/newsletter", "{}"), 400),
-        (Call::get("/api/v1/health").bearer("nonsense"), 401),
-        (Call::get("/api/nothing"), 404),
-        (Call::new(Method::PUT, "/api/v1/keys"), 405),
-        (
-            Call::post("/api/v1/assistant/chat", HELLO).header("accept", "text/event-stream"),
-            200,
-        ),
+    for (status, call) in [
+        ("200", Call::health()),
+        ("200", Call::head("/api/v1/health")),
+        ("200", Call::get("/api/openapi.yaml")),
+        ("201", Call::mint()),
+        ("200", ada().to(ALIAS)),
+        ("429", ada()),
+        ("400", ada().body("{}")),
+        ("401", Call::health().bearer("nonsense")),
+        ("404", Call::get("/api/nothing")),
+        ("405", Call::new(Method::PUT, "/api/v1/keys")),
+        ("200", Call::chat().header("accept", "text/event-stream")),
     ] {
-        let reply = app.send(call.clone().header(VERSION, "v1")).await;
-        assert_eq!(reply.status, status);
-        assert_eq!(reply.header(VERSION), Some("v1"), "{status}");
+        let confirmed = app.expect(status, call.clone().header(VERSION, "v1")).await;
+        assert_eq!(confirmed.header(VERSION), Some("v1"), "{status}");
         assert_eq!(app.send(call).await.header(VERSION), None, "{status}");
     }
 }
 
+/// Which values are no version, the tests of `http::request::version` say.
 #[tokio::test]
 async fn a_version_that_does_not_exist_is_a_problem_of_its_own_and_does_nothing() {
     let app = TestApp::new();
-    for values in [
-        &[&b"v2"[..]][..],
-        &[b"V1"],
-        &[b"v1.0"],
-        &[b"1"],
-        &[b""],
-        &[b"v1, v1"],
-        &[b"\"v1\""],
-        &[b"v\xff1"],
-        &[b"v1", b"v1"],
-        &[b"v1", b"v2"],
-    ] {
-        for (method, path, body) in [
-            (Method::GET, "/api/v1/health", ""),
-            (Method::POST, "/api/v1/keys", ""),
-            (Method::POST, "/api/newsletter", ADA),
-            (Method::POST, "/api/v1/assistant/chat", HELLO),
-            (Method::GET, "/api/openapi.yaml", ""),
+    for values in [&[&b"v2"[..]][..], &[b"v\xff1"], &[b"v1", b"v1"]] {
+        for call in [
+            Call::health(),
+            Call::mint(),
+            ada().to(ALIAS),
+            Call::chat(),
+            Call::get("/api/openapi.yaml"),
         ] {
-            let mut call = match method {
-                Method::POST => Call::post(path, body),
-                _ => Call::get(path),
-            };
-            for value in values {
-                call = call.header(VERSION, value);
-            }
-            let reply = app.send(call).await;
-            assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{path} {values:?}");
-            assert_eq!(reply.code(), "unsupported_api_version");
+            let call = call.headers(VERSION, values);
+            let reply = app.expect("400 unsupported_api_version", call).await;
             assert_eq!(reply.header(VERSION), None);
         }
     }
@@ -82,25 +63,23 @@ async fn a_version_that_does_not_exist_is_a_problem_of_its_own_and_does_nothing(
 #[tokio::test]
 async fn a_request_for_another_version_counts_at_the_door_as_any_other() {
     let app = Setup::default().limit("default", "3/60s").start();
-    let other = || Call::get("/api/v1/health").header(VERSION, "v2");
+    let other = || Call::health().header(VERSION, "v2");
     for remaining in [2, 1, 0] {
-        let reply = app.send(other()).await;
-        assert_eq!((reply.status.as_u16(), reply.remaining()), (400, remaining));
+        let reply = app.expect("400", other()).await;
+        assert_eq!(reply.remaining(), remaining);
     }
-    let refused = app.send(other()).await;
-    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    app.expect("429", other()).await;
 }
 
 #[tokio::test]
 async fn what_is_wrong_with_credential_path_or_method_is_told_first() {
     let app = TestApp::new();
-    for (call, status) in [
-        (Call::get("/api/v1/health").bearer("nonsense"), 401),
-        (Call::get("/api/v2/health"), 404),
-        (Call::new(Method::DELETE, "/api/v1/health"), 405),
+    for (status, call) in [
+        ("401", Call::health().bearer("nonsense")),
+        ("404", Call::get("/api/v2/health")),
+        ("405", Call::new(Method::DELETE, "/api/v1/health")),
     ] {
-        let reply = app.send(call.header(VERSION, "v2")).await;
-        assert_eq!(reply.status, status);
+        app.expect(status, call.header(VERSION, "v2")).await;
     }
 }
 
@@ -109,8 +88,9 @@ async fn outside_the_api_the_header_means_nothing() {
     let app = TestApp::new();
     for value in ["v1", "v2"] {
         for path in ["/docs", "/openapi.json", "/problems/not_found"] {
-            let reply = app.send(Call::get(path).header(VERSION, value)).await;
-            assert_eq!(reply.status, StatusCode::OK, "{path}");
+            let reply = app
+                .expect("200", Call::get(path).header(VERSION, value))
+                .await;
             assert_eq!(reply.header(VERSION), None, "{path}");
         }
     }
@@ -152,30 +132,24 @@ fn with_notice() -> Setup {
 #[tokio::test]
 async fn an_operation_that_will_be_removed_says_so_in_every_answer() {
     let app = with_notice().limit("newsletter", "1/1h").start();
-    let call = |body: &'static str| Call::post("/api/newsletter", body);
-    for (call, status) in [
-        (call(ADA), 200),
-        (call(ADA), 429),
-        (call("{}"), 400),
-        (call(ADA).bearer("nonsense"), 401),
-        (call(ADA).header(VERSION, "v2"), 400),
-        (call(ADA).header("content-type", "text/plain"), 415),
+    let old = || ada().to(ALIAS);
+    for (status, call) in [
+        ("200", old()),
+        ("429", old()),
+        ("400", old().body("{}")),
+        ("401", old().bearer("nonsense")),
+        ("400", old().header(VERSION, "v2")),
+        ("415", old().typed("a/b")),
     ] {
-        let call = if status == 415 {
-            call.without("content-type").header("content-type", "a/b")
-        } else {
-            call
-        };
-        let reply = app.send(call).await;
-        assert_eq!(reply.status, status);
+        let reply = app.expect(status, call).await;
         let expected = (Some("true"), Some("Mon, 01 Mar 2027 12:00:00 GMT"));
         assert_eq!(notice(&reply), expected, "{status}");
     }
     // Neither its other path nor another method of the path is meant.
     for call in [
-        Call::post("/api/v1/newsletter", ADA),
+        ada(),
         Call::get("/api/newsletter"),
-        Call::get("/api/v1/health"),
+        Call::health(),
         Call::get("/docs"),
     ] {
         assert_eq!(notice(&app.send(call).await), (None, None));
@@ -198,22 +172,16 @@ async fn an_operation_that_will_be_removed_is_described_so_in_both_forms() {
          as it is.\n\nDoes exactly"
     ));
     let yaml = app.send(Call::get("/api/openapi.yaml")).await;
-    let yaml = String::from_utf8(yaml.body.to_vec()).unwrap();
-    assert_eq!(yaml.matches("deprecated: true").count(), 2, "and `reply`");
-    assert_eq!(
-        yaml.matches("**Deprecated.** Use `/api/v1/newsletter`")
-            .count(),
-        1
-    );
+    let count = |text: &str| yaml.text().matches(text).count();
+    assert_eq!(count("deprecated: true"), 2, "and `reply`");
+    assert_eq!(count("**Deprecated.** Use `/api/v1/newsletter`"), 1);
 
     // All else is as it was.
     let unmarked = description(&TestApp::new()).await;
     let as_before = &unmarked["paths"]["/api/newsletter"]["post"];
     operation["description"] = as_before["description"].clone();
-    operation
-        .as_object_mut()
-        .unwrap()
-        .shift_remove("deprecated");
+    let members = operation.as_object_mut().unwrap();
+    members.shift_remove("deprecated");
     assert_eq!(marked, unmarked);
 }
 

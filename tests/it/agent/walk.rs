@@ -68,74 +68,57 @@ async fn the_base_url_is_enough_to_read_register_call_and_leave() {
     let catalog = agent.read(&linked(&home, "api-catalog")).await.json();
     let services = &catalog["linkset"][0];
     let description = agent.read_json(&services["service-desc"][0]["href"]).await;
-    let docs = services["service-doc"].as_array().unwrap();
-    let instructions = docs
-        .iter()
-        .map(|doc| agent.path(&doc["href"]))
-        .find(|path| path.contains("auth"))
-        .unwrap();
+    let docs = services["service-doc"].as_array().unwrap().iter();
+    let mut paths = docs.map(|doc| agent.path(&doc["href"]));
+    let instructions = paths.find(|path| path.contains("auth")).unwrap();
     let instructions = agent.read(&instructions).await;
     assert!(instructions.body.starts_with(b"# "));
     let (method, health) = operation(&description, "getHealth");
     let call = || Call::new(method.clone(), &health);
-    assert_eq!(app.send(call()).await.status, StatusCode::OK, "zero-auth");
+    app.expect("200", call()).await;
 
     // Register: a challenge leads to the metadata, that to the authorization server.
-    let challenged = app.send(call().bearer("made-up")).await;
-    assert_eq!(challenged.status, StatusCode::UNAUTHORIZED);
+    let challenged = app.expect("401", call().bearer("made-up")).await;
     let resource = agent.read_json(&metadata_address(&challenged)).await;
     assert_eq!(resource["authorization_servers"][0], app.base_url);
     let issuer = agent.path(&resource["authorization_servers"][0]);
     // RFC 8414, section 3.1.
-    let server = agent
-        .read(&format!("{issuer}/.well-known/oauth-authorization-server"))
-        .await
-        .json();
+    let server = format!("{issuer}/.well-known/oauth-authorization-server");
+    let server = agent.read(&server).await.json();
     assert_eq!(server["issuer"], app.base_url);
     let ways = &server["agent_auth"];
     assert_eq!(ways["identity_types_supported"][0], "anonymous");
     let register = agent.path(&ways["register_uri"]);
     let body = r#"{"type":"anonymous","label":"walker"}"#;
-    let registered = app.send(Call::post(&register, body)).await;
-    assert_eq!(registered.status, StatusCode::CREATED);
-    let registered = registered.json();
-    let token = registered["access_token"].as_str().unwrap();
+    let registered = app.expect("201", Call::post(&register, body)).await;
+    let token = &*registered.member("access_token");
 
     // Call: the token is known, and counted on its own.
     for _ in 0..3 {
         app.send(call()).await;
     }
     let stranger = app.send(call()).await.remaining();
-    let known = app.send(call().bearer(token)).await;
-    assert_eq!(known.status, StatusCode::OK);
+    let known = app.expect("200", call().bearer(token)).await;
     assert!(known.remaining() > stranger);
 
     // A fresh token, as OAuth libraries get it.
-    let (id, secret) = (&registered["client_id"], &registered["client_secret"]);
     let form = format!(
         "grant_type={}&client_id={}&client_secret={}",
         server["grant_types_supported"][0].as_str().unwrap(),
-        id.as_str().unwrap(),
-        secret.as_str().unwrap()
+        registered.member("client_id"),
+        registered.member("client_secret")
     );
     let exchange = Call::form(&agent.path(&server["token_endpoint"]), form);
-    let fresh = app.send(exchange.clone()).await;
-    assert_eq!(fresh.status, StatusCode::OK);
-    let fresh = fresh.json()["access_token"].as_str().unwrap().to_owned();
-    let reply = app.send(call().bearer(&fresh)).await;
-    assert_eq!(reply.status, StatusCode::OK);
+    let fresh = app.expect("200", exchange.clone()).await;
+    let fresh = fresh.member("access_token");
+    app.expect("200", call().bearer(&fresh)).await;
 
     // Leave: nothing of the registration is good afterwards.
     let revoke = agent.path(&server["revocation_endpoint"]);
-    let revoked = app
-        .send(Call::form(&revoke, format!("token={token}")))
-        .await;
-    assert_eq!(revoked.status, StatusCode::OK);
+    app.expect("200", Call::revocation(token).to(&revoke)).await;
     for ended in [token, &fresh] {
-        let reply = app.send(call().bearer(ended)).await;
-        assert_eq!(reply.status, StatusCode::UNAUTHORIZED);
+        let reply = app.expect("401", call().bearer(ended)).await;
         assert_eq!(metadata_address(&reply), metadata_address(&challenged));
     }
-    let refused = app.send(exchange).await;
-    assert_eq!(refused.json()["error"], "invalid_client");
+    app.expect("401 invalid_client", exchange).await;
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Call, Setup, TestApp};
 
-use super::{listed, modern, plain, result};
+use super::{initialize, listed, modern, ping};
 
 async fn document(app: &TestApp, path: &str) -> Value {
     app.send(Call::get(path)).await.json()
@@ -13,16 +13,8 @@ async fn document(app: &TestApp, path: &str) -> Value {
 #[tokio::test]
 async fn card_and_manifest_are_those_of_the_running_server() {
     let app = TestApp::new();
-    let handshake = plain(
-        "initialize",
-        &json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": { "name": "test", "version": "1" },
-        }),
-    );
-    let handshake = result(&app.send(handshake).await);
-    let discovered = result(&app.send(modern("server/discover", json!({}))).await);
+    let handshake = app.result(initialize("2025-11-25")).await;
+    let discovered = app.result(modern("server/discover", json!({}))).await;
     let card = document(&app, "/.well-known/mcp/server-card.json").await;
     assert_eq!(document(&app, "/mcp/server-card").await, card);
     let mut manifest = document(&app, "/.well-known/mcp.json").await;
@@ -83,8 +75,7 @@ async fn the_card_leads_from_the_catalog_to_a_server_that_answers() {
     let card = reply.json();
     assert_eq!(card["name"], "com.example.api/public-api");
     let endpoint = local(&card["remotes"][0]["url"]);
-    let ping = Call::post(&endpoint, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-    assert_eq!(result(&app.send(ping).await), json!({}));
+    assert_eq!(app.result(ping().to(&endpoint)).await, json!({}));
 }
 
 #[tokio::test]
@@ -92,13 +83,14 @@ async fn who_reads_finds_the_server_and_its_tools() {
     let app = TestApp::new();
     for path in ["/llms.txt", "/auth.md", "/developers.md", "/docs.md"] {
         let reply = app.send(Call::get(path)).await;
-        let text = String::from_utf8(reply.body.to_vec()).unwrap();
-        assert!(text.contains("http://landing.example/mcp"), "{path}");
+        assert!(
+            reply.text().contains("http://landing.example/mcp"),
+            "{path}"
+        );
     }
     let guide = app.send(Call::get("/docs.md")).await;
-    let guide = String::from_utf8(guide.body.to_vec()).unwrap();
     for tool in listed(&app).await {
         let name = tool["name"].as_str().unwrap();
-        assert!(guide.contains(&format!("`{name}`")), "{name}");
+        assert!(guide.text().contains(&format!("`{name}`")), "{name}");
     }
 }

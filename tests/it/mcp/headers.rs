@@ -1,41 +1,37 @@
 //! What a message and its headers say about it: revision, method, name, capabilities.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Call, TestApp};
 
-use super::{NEWEST, REVISIONS, error, given, initialize, modern, plain, result};
+use super::{NEWEST, REVISION, REVISIONS, initialize, list, modern, plain};
 
 #[tokio::test]
 async fn an_unknown_revision_is_refused_with_those_that_are_spoken() {
     let app = TestApp::new();
     let check = async |call: Call, requested: &str| {
-        let reply = app.send(call).await;
-        assert_eq!(error(&reply), (400, -32022), "{requested}");
+        let reply = app.expect_error("400 -32022", call).await;
         let data = reply.json()["error"]["data"].clone();
         assert_eq!(data["supported"], json!(REVISIONS));
         assert_eq!(data["requested"], requested);
     };
     for version in ["2024-11-05", "2025-03-26", "2027-01-01", "1", "2026-07-28x"] {
         // Named by the header alone, and by header and message.
-        let list = plain("tools/list", &json!({}));
-        check(list.header("mcp-protocol-version", version), version).await;
-        let list = naming(version).header("mcp-protocol-version", version);
-        check(list.header("mcp-method", "tools/list"), version).await;
+        check(list().header(REVISION, version), version).await;
+        let naming = json!({
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let call = listing_with(&naming).header(REVISION, version);
+        check(call.header("mcp-method", "tools/list"), version).await;
     }
-    let handshake = initialize("2025-03-26").header("mcp-protocol-version", "2025-03-26");
+    let handshake = initialize("2025-03-26").header(REVISION, "2025-03-26");
     check(handshake, "2025-03-26").await;
 }
 
-/// `tools/list` that names `version` itself, without headers.
-fn naming(version: &str) -> Call {
-    plain(
-        "tools/list",
-        &json!({ "_meta": {
-            "io.modelcontextprotocol/protocolVersion": version,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }}),
-    )
+/// `tools/list` with this `_meta`, without headers.
+fn listing_with(meta: &Value) -> Call {
+    plain("tools/list", &json!({ "_meta": meta }))
 }
 
 #[tokio::test]
@@ -60,33 +56,31 @@ async fn headers_have_to_say_what_the_message_says() {
         ("mcp-name", Some("Echo"), false),
         ("mcp-name", Some("=?base64?ZWNob?="), false),
         ("mcp-name", Some("=?base64?****?="), false),
-        ("mcp-protocol-version", Some(NEWEST), true),
-        ("mcp-protocol-version", None, false),
-        ("mcp-protocol-version", Some("2025-11-25"), false),
-        ("mcp-protocol-version", Some("2099-01-01"), false),
+        (REVISION, Some(NEWEST), true),
+        (REVISION, None, false),
+        (REVISION, Some("2025-11-25"), false),
+        (REVISION, Some("2099-01-01"), false),
     ] {
-        let mut call = echo().without(name);
-        if let Some(value) = value {
-            call = call.header(name, value);
-        }
-        let reply = app.send(call).await;
+        let call = value
+            .iter()
+            .fold(echo().without(name), |call, value| call.header(name, value));
         if is_served {
-            assert_eq!(given(&reply)["echo"], "m");
+            assert_eq!(app.given(call).await["echo"], "m");
         } else {
-            assert_eq!(error(&reply), (400, -32020), "{name}: {value:?}");
+            app.expect_error("400 -32020", call).await;
         }
     }
     // A repeated header is refused: an intermediary may have read the other value.
     for (name, value) in [
         ("mcp-method", "tools/call"),
         ("mcp-name", "echo"),
-        ("mcp-protocol-version", NEWEST),
+        (REVISION, NEWEST),
     ] {
-        let reply = app.send(echo().header(name, value)).await;
-        assert_eq!(error(&reply), (400, -32020), "{name}");
+        let call = echo().header(name, value);
+        app.expect_error("400 -32020", call).await;
     }
     let odd = echo().without("mcp-name").header("mcp-name", b"ech\xff");
-    assert_eq!(error(&app.send(odd).await), (400, -32020));
+    app.expect_error("400 -32020", odd).await;
 }
 
 #[tokio::test]
@@ -94,40 +88,37 @@ async fn a_message_of_the_newest_revision_says_what_its_client_can_do() {
     let app = TestApp::new();
     let version = "io.modelcontextprotocol/protocolVersion";
     let capabilities = "io.modelcontextprotocol/clientCapabilities";
-    for meta in [
-        json!(null),
-        json!({}),
-        json!({ capabilities: {} }),
-        json!({ version: 20_260_728, capabilities: {} }),
-        json!({ version: NEWEST }),
-        json!({ version: NEWEST, capabilities: null }),
-        json!({ version: NEWEST, capabilities: [] }),
-        json!({ version: NEWEST, capabilities: true }),
+    let of_newest = |call: Call| {
+        let call = call.header(REVISION, NEWEST);
+        call.header("mcp-method", "tools/list")
+    };
+    app.expect_error("400 -32602", of_newest(list())).await;
+    for (meta, error) in [
+        (json!(null), "400 -32602"),
+        (json!({}), "400 -32602"),
+        (json!({ capabilities: {} }), "400 -32602"),
+        (
+            json!({ version: 20_260_728, capabilities: {} }),
+            "400 -32602",
+        ),
+        (json!({ version: NEWEST }), "400 -32602"),
+        (json!({ version: NEWEST, capabilities: null }), "400 -32602"),
+        (json!({ version: NEWEST, capabilities: [] }), "400 -32602"),
+        (json!({ version: NEWEST, capabilities: true }), "400 -32602"),
+        (json!([]), "400 -32600"),
+        (json!("meta"), "400 -32600"),
+        (json!(7), "400 -32600"),
     ] {
-        let list = plain("tools/list", &json!({ "_meta": meta }))
-            .header("mcp-protocol-version", NEWEST)
-            .header("mcp-method", "tools/list");
-        assert_eq!(error(&app.send(list).await), (400, -32602), "{meta}");
-    }
-    let without = plain("tools/list", &json!({}))
-        .header("mcp-protocol-version", NEWEST)
-        .header("mcp-method", "tools/list");
-    assert_eq!(error(&app.send(without).await), (400, -32602));
-    for meta in [json!([]), json!("meta"), json!(7)] {
-        let list = plain("tools/list", &json!({ "_meta": meta }))
-            .header("mcp-protocol-version", NEWEST)
-            .header("mcp-method", "tools/list");
-        assert_eq!(error(&app.send(list).await), (400, -32600), "{meta}");
+        app.expect_error(error, of_newest(listing_with(&meta)))
+            .await;
     }
     // `clientInfo` is optional, and unknown members are ignored.
-    let more = json!({ "_meta": {
+    let more = json!({
         version: NEWEST,
         capabilities: { "sampling": {}, "x": [1] },
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
         "com.example/x": true,
-    }});
-    let list = plain("tools/list", &more)
-        .header("mcp-protocol-version", NEWEST)
-        .header("mcp-method", "tools/list");
-    assert_eq!(result(&app.send(list).await)["resultType"], "complete");
+    });
+    let result = app.result(of_newest(listing_with(&more))).await;
+    assert_eq!(result["resultType"], "complete");
 }

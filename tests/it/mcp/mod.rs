@@ -9,15 +9,21 @@ mod program;
 mod protocol;
 mod tools;
 
+use std::panic::Location;
+
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use crate::harness::{Call, Reply, TestApp};
+use crate::transport::post;
 
 const MCP: &str = "/mcp";
 
 /// The newest revision, in which every message names its revision itself.
 const NEWEST: &str = "2026-07-28";
+
+/// The header that names a revision.
+const REVISION: &str = "mcp-protocol-version";
 
 /// Those served, newest first.
 const REVISIONS: [&str; 3] = [NEWEST, "2025-11-25", "2025-06-18"];
@@ -28,12 +34,12 @@ fn raw(body: &str) -> Call {
 }
 
 /// A message of a revision with a handshake.
-fn plain(method: &str, params: &Value) -> Call {
+pub(crate) fn plain(method: &str, params: &Value) -> Call {
     raw(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string())
 }
 
 /// A message of the stateless revision, with its headers.
-fn modern(method: &str, mut params: Value) -> Call {
+pub(crate) fn modern(method: &str, mut params: Value) -> Call {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": NEWEST,
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -67,10 +73,44 @@ fn call(tool: &str, arguments: &Value) -> Call {
     )
 }
 
+/// A tool call whose arguments are literal JSON.
+fn call_raw(tool: &str, arguments: &str) -> Call {
+    let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+    let head = r#""jsonrpc":"2.0","id":1,"method":"tools/call""#;
+    raw(&format!(r#"{{{head},"params":{params}}}"#))
+}
+
 /// The call that asks the assistant.
 pub(crate) fn ask() -> Call {
     let hello = json!({ "messages": [{ "role": "user", "content": "hello" }] });
     call("ask_assistant", &hello)
+}
+
+/// The call that signs an address up.
+fn subscribe() -> Call {
+    let ada = json!({ "email": "ada@example.com" });
+    call("subscribe_newsletter", &ada)
+}
+
+/// The call that asks for an API key.
+fn mint() -> Call {
+    call("create_api_key", &json!({}))
+}
+
+/// The call that asks the assistant, as bytes of HTTP/1.1.
+pub(crate) fn ask_on_the_wire() -> String {
+    let messages = json!([{ "role": "user", "content": "hello" }]);
+    let params = json!({ "name": "ask_assistant", "arguments": { "messages": messages } });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    post(MCP, &message.to_string())
+}
+
+fn ping() -> Call {
+    plain("ping", &json!({}))
+}
+
+fn list() -> Call {
+    plain("tools/list", &json!({}))
 }
 
 /// The result of a successful request.
@@ -112,17 +152,38 @@ fn failure(reply: &Reply) -> String {
     content["text"].as_str().unwrap().to_owned()
 }
 
-/// HTTP status and code of a protocol error.
-fn error(reply: &Reply) -> (u16, i64) {
-    let code = reply.json()["error"]["code"].as_i64();
-    (
-        reply.status.as_u16(),
-        code.unwrap_or_else(|| panic!("{:?}", reply.body)),
-    )
+impl TestApp {
+    /// The result of a request.
+    async fn result(&self, call: Call) -> Value {
+        result(&self.send(call).await)
+    }
+
+    /// The output of a tool.
+    async fn given(&self, call: Call) -> Value {
+        given(&self.send(call).await)
+    }
+
+    /// The text of a tool that fails.
+    async fn failure(&self, call: Call) -> String {
+        failure(&self.send(call).await)
+    }
+
+    /// Fails unless the answer is a protocol error with this HTTP status and code: `400 -32600`.
+    #[track_caller]
+    fn expect_error(&self, expected: &str, call: Call) -> impl Future<Output = Reply> {
+        let (caller, told) = (Location::caller(), call.told());
+        async move {
+            let reply = self.send(call).await;
+            let code = &reply.json()["error"]["code"];
+            let found = format!("{} {code}", reply.status.as_str());
+            assert_eq!(found, expected, "{caller}: {told}: {:?}", reply.body);
+            reply
+        }
+    }
 }
 
 /// The tools as they are listed.
-async fn listed(app: &TestApp) -> Vec<Value> {
-    let result = result(&app.send(plain("tools/list", &json!({}))).await);
+pub(crate) async fn listed(app: &TestApp) -> Vec<Value> {
+    let result = app.result(list()).await;
     result["tools"].as_array().unwrap().clone()
 }

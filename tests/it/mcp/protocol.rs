@@ -1,12 +1,12 @@
 //! The rules of the protocol, with a handshake and stateless.
 
-use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::harness::{Call, TestApp};
+use crate::harness::{Call, TestApp, rows};
 
 use super::{
-    MCP, NEWEST, REVISIONS, call, error, failure, given, initialize, modern, plain, raw, result,
+    MCP, NEWEST, REVISION, REVISIONS, call, call_raw, failure, given, initialize, list, modern,
+    ping, plain, raw, result,
 };
 
 #[tokio::test]
@@ -31,28 +31,25 @@ async fn a_handshake_agrees_on_a_revision_that_has_one() {
         assert_eq!(reply.header("mcp-session-id"), None);
     }
     let initialized = raw(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    let reply = app
-        .send(initialized.header("mcp-protocol-version", "2025-11-25"))
-        .await;
-    assert_eq!(reply.status, StatusCode::ACCEPTED);
-    let pong = app.send(plain("ping", &json!({}))).await;
-    assert_eq!(result(&pong), json!({}));
+    let call = initialized.header(REVISION, "2025-11-25");
+    app.expect("202", call).await;
+    assert_eq!(app.result(ping()).await, json!({}));
 }
 
 #[tokio::test]
 async fn the_older_revisions_are_served_with_and_without_their_header() {
     let app = TestApp::new();
     for version in [None, Some("2025-06-18"), Some("2025-11-25")] {
-        let mut list = plain("tools/list", &json!({}));
-        let mut echo = call("echo", &json!({ "message": "hello" }));
-        if let Some(version) = version {
-            list = list.header("mcp-protocol-version", version);
-            echo = echo.header("mcp-protocol-version", version);
-        }
-        let list = result(&app.send(list).await);
+        let named = |call| {
+            version
+                .iter()
+                .fold(call, |call: Call, it| call.header(REVISION, it))
+        };
+        let list = app.result(named(list())).await;
         let members: Vec<_> = list.as_object().unwrap().keys().collect();
         assert_eq!(members, ["tools"], "what is newer is not told");
-        let echo = app.send(echo).await;
+        let echo = call("echo", &json!({ "message": "hello" }));
+        let echo = app.send(named(echo)).await;
         assert_eq!(given(&echo)["echo"], "hello");
         let members = result(&echo);
         assert_eq!(members.get("resultType"), None);
@@ -69,11 +66,11 @@ async fn the_newest_revision_needs_no_handshake() {
         assert_eq!(info["name"], "example.landing/public-api");
         info.clone()
     };
-    let discovered = result(&app.send(modern("server/discover", json!({}))).await);
+    let discovered = app.result(modern("server/discover", json!({}))).await;
     assert_eq!(discovered["supportedVersions"], json!(REVISIONS));
     assert_eq!(discovered["capabilities"], json!({ "tools": {} }));
     let info = server_info(&discovered);
-    let listed = result(&app.send(modern("tools/list", json!({}))).await);
+    let listed = app.result(modern("tools/list", json!({}))).await;
     assert_eq!(server_info(&listed), info);
     for cached in [&discovered, &listed] {
         assert_eq!(cached["ttlMs"], 3_600_000);
@@ -88,82 +85,66 @@ async fn the_newest_revision_needs_no_handshake() {
     assert!(failure(&reply).contains("#/message"));
     assert_eq!(server_info(&result(&reply)), info);
     // The same tools as with a handshake.
-    let plain = result(&app.send(plain("tools/list", &json!({}))).await);
+    let plain = app.result(list()).await;
     assert_eq!(listed["tools"], plain["tools"]);
 }
+
+/// JSON that is no request and no notification.
+const NO_MESSAGES: &str = r#"
+{}
+null
+1
+"ping"
+{"a":1}
+{"id":1,"method":"ping"}
+{"jsonrpc":"1.0","id":1,"method":"ping"}
+{"jsonrpc":2.0,"id":1,"method":"ping"}
+{"jsonrpc":"2.0","id":1}
+{"jsonrpc":"2.0","id":1,"method":7}
+{"jsonrpc":"2.0","id":null,"method":"ping"}
+{"jsonrpc":"2.0","id":1.5,"method":"ping"}
+{"jsonrpc":"2.0","id":1e30,"method":"ping"}
+{"jsonrpc":"2.0","id":-9223372036854775809,"method":"ping"}
+{"jsonrpc":"2.0","id":{},"method":"ping"}
+{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}
+{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}
+{"jsonrpc":"2.0","id":1,"method":"tools/list","params":"all"}
+{"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}
+{"jsonrpc":"2.0","id":1,"result":{}}
+{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}
+"#;
 
 #[tokio::test]
 async fn what_is_no_message_is_refused() {
     let app = TestApp::new();
-    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    for (body, code) in [
-        ("", -32700),
-        (" ", -32700),
-        ("{", -32700),
-        ("{\"jsonrpc\":\"2.0\"", -32700),
-        ("{}{}", -32700),
-        ("nonsense", -32700),
-        ("{}", -32600),
-        ("null", -32600),
-        ("1", -32600),
-        ("\"ping\"", -32600),
-        (r#"{"a":1}"#, -32600),
-        (r#"{"id":1,"method":"ping"}"#, -32600),
-        (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
-        (r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1e30,"method":"ping"}"#, -32600),
-        (
-            r#"{"jsonrpc":"2.0","id":-9223372036854775809,"method":"ping"}"#,
-            -32600,
-        ),
-        (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, -32600),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}"#,
-            -32600,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":"all"}"#,
-            -32600,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":null}"#,
-            -32600,
-        ),
-        // Batches, which no served revision has.
-        ("[]", -32600),
-        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600),
-        (r#" [1, {"arguments":{}}]"#, -32600),
-        // A response, though no request was sent.
-        (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, -32600),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}"#,
-            -32600,
-        ),
-        (&deep, -32600),
-    ] {
-        let reply = app.send(raw(body)).await;
-        assert_eq!(error(&reply), (400, code), "{body:.80}");
+    let check = async |error: &str, body: &str| {
+        let reply = app.expect_error(error, raw(body)).await;
         let message = reply.json()["error"]["message"].to_string();
         assert!(message.len() < 120, "what was sent is not repeated");
+    };
+    for body in ["", " ", "{", "{\"jsonrpc\":\"2.0\"", "{}{}", "nonsense"] {
+        check("400 -32700", body).await;
+    }
+    for body in NO_MESSAGES.trim().lines() {
+        check("400 -32600", body).await;
+    }
+    // Batches, which no served revision has.
+    let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
+    for body in ["[]", batch, r#" [1, {"arguments":{}}]"#, &deep()] {
+        check("400 -32600", body).await;
     }
     let not_utf8 = Call::post(MCP, &b"{\"jsonrpc\":\"\xff\"}"[..]);
-    assert_eq!(error(&app.send(not_utf8).await), (400, -32700));
+    app.expect_error("400 -32700", not_utf8).await;
+}
+
+fn deep() -> String {
+    format!("{}{}", "[".repeat(50_000), "]".repeat(50_000))
 }
 
 #[tokio::test]
 async fn what_nobody_asks_for_may_be_nested_as_deep_as_it_likes() {
     let app = TestApp::new();
-    let deep = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
-    let message = |arguments: &str| {
-        raw(&format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{arguments}}}}}"#
-        ))
-    };
+    let deep = deep();
     // Inside the arguments the parser of the operation decides, as over HTTP.
     for (arguments, complaint) in [
         (
@@ -174,31 +155,18 @@ async fn what_nobody_asks_for_may_be_nested_as_deep_as_it_likes() {
             format!(r#"{{"message":"m","x":{deep}}}"#),
             "#/x: is not a member",
         ),
-        (
-            r#"{"message":"\ud800"}"#.to_owned(),
-            "#/message: must be Unicode text",
-        ),
-        (
-            r#"{"message":1e999}"#.to_owned(),
-            "#/message: must be a string",
-        ),
-        (
-            r#"{"message":"m","message":"m"}"#.to_owned(),
-            "#/message: occurs more than once",
-        ),
     ] {
-        let words = failure(&app.send(message(&arguments)).await);
+        let words = app.failure(call_raw("echo", &arguments)).await;
         assert!(words.contains(complaint), "{words}");
     }
     // Outside the arguments deep nesting and oversize are refused.
     let much = json!({ "x": "m".repeat(64 * 1024) });
-    let reply = app.send(plain("ping", &much)).await;
-    assert_eq!(error(&reply), (400, -32600));
+    let reply = app.expect_error("400 -32600", plain("ping", &much)).await;
     assert_eq!(reply.json()["id"], 1);
     let less = json!({ "x": "m".repeat(63 * 1024) });
-    assert_eq!(result(&app.send(plain("ping", &less)).await), json!({}));
+    assert_eq!(app.result(plain("ping", &less)).await, json!({}));
     let beside = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":{deep}}}}}"#);
-    assert_eq!(error(&app.send(raw(&beside)).await), (400, -32600));
+    app.expect_error("400 -32600", raw(&beside)).await;
 }
 
 /// Method, parameters, then status and code: with a handshake, and stateless.
@@ -222,17 +190,10 @@ tools/list | {"cursor":"2"} | 200 -32602 | 200 -32602
 #[tokio::test]
 async fn requests_that_cannot_be_answered_get_the_error_of_their_way() {
     let app = TestApp::new();
-    for line in UNANSWERABLE.trim().lines() {
-        let [method, params, in_plain, in_modern] = line.split(" | ").collect::<Vec<_>>()[..]
-        else {
-            panic!("{line}");
-        };
+    for [method, params, in_plain, in_modern] in rows(UNANSWERABLE) {
         let params: Value = serde_json::from_str(params).unwrap();
-        let told = |(status, code): (u16, i64)| format!("{status} {code}");
-        let reply = app.send(plain(method, &params)).await;
-        assert_eq!(told(error(&reply)), in_plain, "{line}");
-        let reply = app.send(modern(method, params)).await;
-        assert_eq!(told(error(&reply)), in_modern, "{line}");
+        app.expect_error(in_plain, plain(method, &params)).await;
+        app.expect_error(in_modern, modern(method, params)).await;
     }
     for body in [
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#,
@@ -241,7 +202,7 @@ async fn requests_that_cannot_be_answered_get_the_error_of_their_way() {
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#,
     ] {
-        assert_eq!(error(&app.send(raw(body)).await), (200, -32602), "{body}");
+        app.expect_error("200 -32602", raw(body)).await;
     }
 }
 
@@ -253,21 +214,16 @@ async fn the_newest_revision_has_no_handshake_and_no_ping() {
         "capabilities": {},
         "clientInfo": { "name": "test", "version": "1" },
     });
-    for (method, params) in [
-        ("initialize", whole),
-        ("initialize", json!({})),
-        ("ping", json!({})),
+    for call in [
+        modern("initialize", whole),
+        modern("initialize", json!({})),
+        modern("ping", json!({})),
     ] {
-        let reply = app.send(modern(method, params)).await;
-        assert_eq!(error(&reply), (404, -32601), "{method}");
+        app.expect_error("404 -32601", call).await;
     }
-    // The older revisions have no discovery.
-    let reply = app.send(plain("server/discover", &json!({}))).await;
-    assert_eq!(
-        error(&reply),
-        (400, -32602),
-        "who discovers says a revision"
-    );
+    // The older revisions have no discovery: who discovers says a revision.
+    let discover = plain("server/discover", &json!({}));
+    app.expect_error("400 -32602", discover).await;
 }
 
 #[tokio::test]
@@ -282,26 +238,24 @@ async fn answers_bear_the_id_of_their_request() {
         json!("a\u{e9}\"\n"),
         json!("x".repeat(5000)),
     ] {
-        for (method, status) in [("ping", 200), ("nonsense", 200)] {
-            let body = json!({ "jsonrpc": "2.0", "id": id, "method": method }).to_string();
-            let reply = app.send(raw(&body)).await;
-            assert_eq!(reply.status.as_u16(), status);
-            assert_eq!(reply.json()["id"], id);
+        let message = |method: &str| {
+            raw(&json!({ "jsonrpc": "2.0", "id": id, "method": method }).to_string())
+        };
+        for (status, call) in [
+            ("200", message("ping")),
+            ("200", message("nonsense")),
+            ("400", message("ping").header(REVISION, "2025-03-26")),
+            (
+                "400",
+                message("ping").headers("mcp-method", &["ping", "ping"]),
+            ),
+        ] {
+            assert_eq!(app.expect(status, call).await.json()["id"], id);
         }
-        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string();
-        let refused = raw(&body).header("mcp-protocol-version", "2025-03-26");
-        assert_eq!(app.send(refused).await.json()["id"], id);
-        let refused = raw(&body)
-            .header("mcp-method", "ping")
-            .header("mcp-method", "ping");
-        assert_eq!(app.send(refused).await.json()["id"], id);
     }
     // An id may be reused.
     for _ in 0..2 {
-        assert_eq!(
-            result(&app.send(plain("ping", &json!({}))).await),
-            json!({})
-        );
+        assert_eq!(app.result(ping()).await, json!({}));
     }
 }
 
@@ -319,13 +273,12 @@ async fn notifications_are_taken_without_a_word() {
         ),
     ] {
         let body = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
-        let reply = app.send(raw(&body)).await;
-        assert_eq!(reply.status, StatusCode::ACCEPTED, "{method}");
+        let reply = app.expect("202", raw(&body)).await;
         assert_eq!(reply.body, "");
         assert_eq!(reply.header("content-type"), None);
     }
     assert!(app.contacts.is_empty());
-    let unknown = raw(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
-        .header("mcp-protocol-version", "2025-03-26");
-    assert_eq!(error(&app.send(unknown).await), (400, -32022));
+    let unknown = raw(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    let unknown = unknown.header(REVISION, "2025-03-26");
+    app.expect_error("400 -32022", unknown).await;
 }

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use hyper::StatusCode;
 use jsonschema::Validator;
 use landing_api::domain::contact::RevealExisting;
 use serde_json::{Value, json};
 
-use crate::harness::{Call, Setup, TestApp};
+use crate::harness::{Call, Setup, TestApp, rows};
 use crate::twins::ScriptedSignUps;
 
-use super::{ask, call, failure, given, listed, plain, raw};
+use super::{ask, call, listed, mint, plain, raw, subscribe};
 
 const NAMES: [&str; 6] = [
     "check_health",
@@ -21,7 +20,7 @@ const NAMES: [&str; 6] = [
     "create_api_key",
 ];
 
-fn validator(schema: &Value) -> Validator {
+pub(super) fn validator(schema: &Value) -> Validator {
     assert!(jsonschema::meta::is_valid(schema), "{schema}");
     jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
@@ -31,7 +30,7 @@ fn validator(schema: &Value) -> Validator {
 }
 
 /// The input and output schemas of a tool.
-pub(super) async fn schemas(app: &TestApp, tool: &str) -> (Validator, Validator) {
+async fn schemas(app: &TestApp, tool: &str) -> (Validator, Validator) {
     let listed = listed(app).await;
     let tool = listed.iter().find(|card| card["name"] == tool).unwrap();
     (
@@ -104,66 +103,31 @@ async fn hints_say_what_a_tool_does_to_the_world() {
     }
 }
 
+/// Tool, arguments, and members of what it gives.
+const GIVEN: &str = r#"
+check_health | {} | {"ok":true,"service":"Landing API","version":"v1"}
+echo | {"message":"h\u00e9llo \ud83d\ude00\n"} | {"ok":true,"sandbox":true,"echo":"h\u00e9llo \ud83d\ude00\n"}
+echo | {"message":"m","echo_headers":true} | {"request_accept":"a/b","request_user_agent":"test"}
+subscribe_newsletter | {"email":"Ada@Example.com"} | {"ok":true,"mode":"contact","alreadyExists":false}
+subscribe_newsletter | {"email":"ada@example.com"} | {"ok":true,"mode":"contact","alreadyExists":true}
+ask_assistant | {"messages":[{"role":"user","content":"hello"},{"role":"assistant","content":"yes?"},{"role":"user","content":"hello"}]} | {"message":"Hello, I am the scripted assistant.","used":1,"max":10,"remaining":9}
+get_assistant_quota | {} | {"used":1,"max":10,"remaining":9}
+create_api_key | {} | {"tier":"free","rate_limit":{"limit":600,"window_seconds":60}}
+create_api_key | {"label":"agent"} | {"label":"agent","tier":"free"}
+"#;
+
 #[tokio::test]
 async fn every_tool_gives_what_it_says() {
     let app = TestApp::new();
-    let message = json!({ "role": "user", "content": "hello" });
-    for (tool, arguments, expected) in [
-        (
-            "check_health",
-            json!({}),
-            json!({ "ok": true, "service": "Landing API", "version": "v1" }),
-        ),
-        (
-            "echo",
-            json!({ "message": "h\u{e9}llo \u{1F600}\n" }),
-            json!({ "ok": true, "sandbox": true, "echo": "h\u{e9}llo \u{1F600}\n" }),
-        ),
-        (
-            "echo",
-            json!({ "message": "m", "echo_headers": true }),
-            json!({ "request_accept": "a/b", "request_user_agent": "test" }),
-        ),
-        (
-            "subscribe_newsletter",
-            json!({ "email": "Ada@Example.com" }),
-            json!({ "ok": true, "mode": "contact", "alreadyExists": false }),
-        ),
-        (
-            "subscribe_newsletter",
-            json!({ "email": "ada@example.com" }),
-            json!({ "ok": true, "mode": "contact", "alreadyExists": true }),
-        ),
-        (
-            "ask_assistant",
-            json!({ "messages": [message, { "role": "assistant", "content": "yes?" }, message] }),
-            json!({
-                "message": "Hello, I am the scripted assistant.",
-                "used": 1, "max": 10, "remaining": 9,
-            }),
-        ),
-        (
-            "get_assistant_quota",
-            json!({}),
-            json!({ "used": 1, "max": 10, "remaining": 9 }),
-        ),
-        (
-            "create_api_key",
-            json!({}),
-            json!({ "tier": "free", "rate_limit": { "limit": 600, "window_seconds": 60 } }),
-        ),
-        (
-            "create_api_key",
-            json!({ "label": "agent" }),
-            json!({ "label": "agent", "tier": "free" }),
-        ),
-    ] {
+    for [tool, arguments, expected] in rows(GIVEN) {
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let expected: Value = serde_json::from_str(expected).unwrap();
         let (takes, gives) = schemas(&app, tool).await;
         assert!(takes.is_valid(&arguments), "{tool} {arguments}");
         let call = call(tool, &arguments)
             .header("accept", "a/b")
             .header("user-agent", "test");
-        let given = given(&app.send(call).await);
+        let given = app.given(call).await;
         if let Err(error) = gives.validate(&given) {
             panic!("{tool} gives {given}: {error}");
         }
@@ -183,43 +147,30 @@ async fn a_tool_that_needs_nothing_may_be_called_without_arguments() {
             json!({ "name": tool, "arguments": null }),
             json!({ "name": tool, "arguments": {} }),
         ] {
-            given(&app.send(plain("tools/call", &params)).await);
+            app.given(plain("tools/call", &params)).await;
         }
     }
-    let words = failure(
-        &app.send(plain("tools/call", &json!({ "name": "echo" })))
-            .await,
-    );
+    let echo = plain("tools/call", &json!({ "name": "echo" }));
+    let words = app.failure(echo).await;
     assert!(words.contains("#/message: is required (required)"));
 }
 
 #[tokio::test]
 async fn arguments_are_found_wherever_they_stand() {
     let app = TestApp::new();
-    for (params, echo) in [
-        (
-            r#"{"arguments":{"message":"first"},"name":"echo"}"#,
-            "first",
-        ),
-        (
-            r#"{"name":"echo","arguments" : { "message" : "{}" } }"#,
-            "{}",
-        ),
-        // The same text stands elsewhere too.
-        (
-            r#"{"_meta":{"x":{"message":"m"}},"name":"echo","arguments":{"message":"m"}}"#,
-            "m",
-        ),
-        (
-            r#"{"name":"echo","arguments":{"message":"\"arguments\":{}"}}"#,
-            "\"arguments\":{}",
-        ),
-    ] {
+    for [params, echo] in rows(
+        r#"
+{"arguments":{"message":"first"},"name":"echo"} | first
+{"name":"echo","arguments" : { "message" : "{}" } } | {}
+{"_meta":{"x":{"message":"m"}},"name":"echo","arguments":{"message":"m"}} | m
+{"name":"echo","arguments":{"message":"\"arguments\":{}"}} | "arguments":{}
+"#,
+    ) {
         for body in [
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#),
             format!(r#"  {{"params":{params},"method":"tools/call","id":1,"jsonrpc":"2.0"}}  "#),
         ] {
-            assert_eq!(given(&app.send(raw(&body)).await)["echo"], echo, "{body}");
+            assert_eq!(app.given(raw(&body)).await["echo"], echo, "{body}");
         }
     }
 }
@@ -227,39 +178,20 @@ async fn arguments_are_found_wherever_they_stand() {
 #[tokio::test]
 async fn a_minted_key_is_good_over_http_and_shown_once() {
     let app = TestApp::new();
-    let given = given(&app.send(call("create_api_key", &json!({}))).await);
+    let given = app.given(mint()).await;
     let key = given["api_key"].as_str().unwrap();
-    let reply = app.send(Call::get("/api/v1/health").bearer(key)).await;
-    assert_eq!(reply.status, StatusCode::OK);
-    let reply = app.send(ask().bearer(key)).await;
-    assert_eq!(super::given(&reply)["used"], 1);
+    app.expect("200", Call::health().bearer(key)).await;
+    assert_eq!(app.given(ask().bearer(key)).await["used"], 1);
 }
 
 #[tokio::test]
 async fn who_signed_up_before_is_told_to_nobody_else() {
     let app = TestApp::new();
-    let subscribe = || {
-        call(
-            "subscribe_newsletter",
-            &json!({ "email": "ada@example.com" }),
-        )
-    };
-    assert_eq!(
-        given(&app.send(subscribe()).await)["alreadyExists"],
-        json!(false)
-    );
-    let stranger = given(&app.send(subscribe().from("198.51.100.7")).await);
-    assert_eq!(
-        stranger,
-        json!({ "ok": true, "mode": "contact", "alreadyExists": false })
-    );
-    let never = Setup {
-        reveal_existing: RevealExisting::Never,
-        ..Setup::default()
-    }
-    .start();
-    assert_eq!(
-        given(&never.send(subscribe()).await).get("alreadyExists"),
-        None
-    );
+    let new = json!({ "ok": true, "mode": "contact", "alreadyExists": false });
+    assert_eq!(app.given(subscribe()).await, new);
+    let stranger = subscribe().from("198.51.100.7");
+    assert_eq!(app.given(stranger).await, new);
+    let never = Setup::default().revealing(RevealExisting::Never).start();
+    let told = never.given(subscribe()).await;
+    assert_eq!(told.get("alreadyExists"), None);
 }

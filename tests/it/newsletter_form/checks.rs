@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hyper::StatusCode;
 use landing_api::domain::policy::PolicyName;
 use landing_api::ports::{Clock as _, StoreError, WindowSet};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    PATH, THANKS, assert_again, assert_nothing_done, charged, form, hidden, is_kept, location,
-    stopped, unescaped,
+    ONCE_MORE, PATH, THANKS, again, assert_nothing_done, charged, form, hidden, is_kept, leads_to,
+    stopped, taken, unescaped,
 };
 use crate::harness::{Call, Reply, Setup, TestApp};
 
@@ -23,14 +22,14 @@ async fn a_filled_honeypot_looks_like_a_success_and_keeps_nothing() {
         "email=ada@example.com&website=https://spam.example",
         "email=nonsense&website=x",
     ] {
-        assert_eq!(location(&app.send(form(body)).await), THANKS);
+        leads_to(&app, form(body), THANKS).await;
     }
     let body = "email=ada@example.com&website=x&redirect=/docs&lang=fr";
-    assert_eq!(location(&app.send(form(body)).await), "/docs");
+    leads_to(&app, form(body), "/docs").await;
     assert_eq!(stopped(&app), [3, 0, 0]);
     assert_nothing_done(&app);
     // People leave it empty.
-    location(&app.send(form("email=ada@example.com&website=")).await);
+    taken(&app, form("email=ada@example.com&website=")).await;
     assert!(is_kept(&app, "ada@example.com").await);
 }
 
@@ -41,8 +40,7 @@ async fn a_form_that_was_shown_has_to_be_filled_in_by_people() {
     let began = hidden(&shown, "began");
     let body = format!("email=ada@example.com&began={began}");
     app.clock.advance_ms(1999);
-    let reply = app.send(form(&body)).await;
-    assert_again(&reply, 403, "Please send it once more.");
+    let reply = again(&app, form(&body), ONCE_MORE).await;
     assert!(reply.text().contains("value=\"ada@example.com\""));
     assert_eq!(hidden(&reply, "began"), began, "nobody has to wait anew");
     app.clock.advance_ms(1);
@@ -54,26 +52,23 @@ async fn a_form_that_was_shown_has_to_be_filled_in_by_people() {
         &began.replace('.', "%2E1"),
     ] {
         let body = format!("email=ada@example.com&began={forged}");
-        let reply = app.send(form(&body)).await;
-        assert_again(&reply, 403, "Please send it once more.");
+        let reply = again(&app, form(&body), ONCE_MORE).await;
         assert_ne!(hidden(&reply, "began"), forged);
     }
     assert_eq!(stopped(&app), [0, 6, 0]);
     assert_nothing_done(&app);
-    location(&app.send(form(&body)).await);
+    taken(&app, form(&body)).await;
     assert!(is_kept(&app, "ada@example.com").await);
     // A form that was left open overnight is shown anew.
     app.clock.advance_ms(86_400_000);
-    let reply = app.send(form(&body)).await;
-    assert_again(&reply, 403, "Please send it once more.");
+    let reply = again(&app, form(&body), ONCE_MORE).await;
     let body = body.replace(&began, &hidden(&reply, "began"));
     app.clock.advance_ms(2000);
-    location(&app.send(form(&body)).await);
+    taken(&app, form(&body)).await;
 }
 
 async fn challenge(app: &TestApp) -> Value {
-    let reply = app.send(Call::get("/newsletter/challenge")).await;
-    assert_eq!(reply.status, StatusCode::OK);
+    let reply = app.expect("200", Call::get("/newsletter/challenge")).await;
     assert_eq!(reply.header("cache-control"), Some("no-store"));
     assert_eq!(reply.header("access-control-allow-origin"), Some("*"));
     reply.json()
@@ -113,10 +108,14 @@ fn challenge_of(reply: &Reply) -> Value {
 async fn past_the_soft_limit_a_proof_of_work_is_wanted_and_enough() {
     let app = TestApp::new();
     for name in ["a", "b", "c"] {
-        location(&app.send(form(&format!("email={name}@example.com"))).await);
+        taken(&app, form(&format!("email={name}@example.com"))).await;
     }
-    let reply = app.send(form("email=d@example.com")).await;
-    assert_again(&reply, 403, "Please try again in 15 minutes.");
+    let reply = again(
+        &app,
+        form("email=d@example.com"),
+        "403 Please try again in 15 minutes.",
+    )
+    .await;
     assert_eq!(reply.policy(), "newsletter-form");
     assert_eq!(reply.header("retry-after"), None);
     assert!(reply.text().contains("value=\"d@example.com\""));
@@ -124,28 +123,20 @@ async fn past_the_soft_limit_a_proof_of_work_is_wanted_and_enough() {
     assert!(!is_kept(&app, "d@example.com").await);
     // The page has a challenge of its own.
     let call = with_proof("d@example.com", &solved(&challenge_of(&reply)));
-    location(&app.send(call.clone()).await);
+    taken(&app, call.clone()).await;
     assert!(is_kept(&app, "d@example.com").await);
     // It counts once, and no other sign-up is free of it.
-    let again = app.send(call).await;
-    assert_again(&again, 403, "Please send it once more.");
-    assert_again(
-        &app.send(form("email=e@example.com")).await,
-        403,
-        "15 minutes",
-    );
+    again(&app, call, ONCE_MORE).await;
+    again(&app, form("email=e@example.com"), "403 15 minutes").await;
     assert_eq!(stopped(&app), [0, 0, 3]);
     // Neither the API nor anybody else is concerned.
-    let api = Call::post("/api/v1/newsletter", r#"{"email":"e@example.com"}"#);
-    let reply = app.send(api).await;
-    assert_eq!(reply.status, StatusCode::OK);
-    let listed = reply.header("ratelimit-policy").unwrap();
-    assert!(!listed.contains("newsletter-form"), "{listed}");
+    let api = app.expect("200", Call::sign_up("e@example.com")).await;
+    assert!(!api.policies().contains("newsletter-form"));
     let elsewhere = form("email=f@example.com").from("198.51.100.2");
-    location(&app.send(elsewhere).await);
+    taken(&app, elsewhere).await;
     // A place is free after the window.
     app.clock.advance_ms(15 * 60 * 1000);
-    location(&app.send(form("email=g@example.com")).await);
+    taken(&app, form("email=g@example.com")).await;
 }
 
 #[tokio::test]
@@ -155,10 +146,10 @@ async fn the_forms_of_a_home_count_together() {
         form(&format!("email={name}@example.com")).from(&format!("2001:db8:1:{third}::1"))
     };
     for (third, name) in [("ff00", "a"), ("ff01", "b"), ("ff80", "c")] {
-        location(&app.send(from(third, name)).await);
+        taken(&app, from(third, name)).await;
     }
-    assert_again(&app.send(from("ffff", "d")).await, 403, "15 minutes");
-    location(&app.send(from("fe00", "d")).await);
+    again(&app, from("ffff", "d"), "403 15 minutes").await;
+    taken(&app, from("fe00", "d")).await;
 }
 
 #[tokio::test]
@@ -166,41 +157,39 @@ async fn a_used_proof_stays_used_when_limits_are_reset() {
     let setup = Setup::default().limit("newsletter-form", "1/15m");
     let limiter = Arc::clone(&setup.limiter);
     let app = setup.start();
-    location(&app.send(form("email=a@example.com")).await);
+    taken(&app, form("email=a@example.com")).await;
     let reply = app.send(form("email=b@example.com")).await;
     let call = with_proof("b@example.com", &solved(&challenge_of(&reply)));
-    location(&app.send(call.clone()).await);
+    taken(&app, call.clone()).await;
     for which in [
         WindowSet::Policy(PolicyName::NewsletterForm),
         WindowSet::All,
     ] {
         limiter.reset(which).await.unwrap();
-        assert_again(
-            &app.send(call.clone()).await,
-            403,
-            "Please send it once more.",
-        );
+        again(&app, call.clone(), ONCE_MORE).await;
     }
     // Nor is it one of the clients that the policy counts.
     let quota = "1/15m".parse().unwrap();
     let now = app.clock.now();
-    let busiest = limiter
-        .busiest(PolicyName::NewsletterForm, quota, 9, now)
-        .await;
-    assert_eq!(busiest, Ok(Vec::new()));
+    let busiest = limiter.busiest(PolicyName::NewsletterForm, quota, 9, now);
+    assert_eq!(busiest.await, Ok(Vec::new()));
 }
 
 #[tokio::test]
 async fn a_proof_is_not_used_up_by_a_sign_up_that_fails() {
     let app = TestApp::new();
     let payload = solved(&challenge(&app).await);
-    let wrong = app.send(with_proof("nonsense", &payload)).await;
-    assert_again(&wrong, 400, "Please check the address.");
+    again(
+        &app,
+        with_proof("nonsense", &payload),
+        "400 Please check the address.",
+    )
+    .await;
     app.contacts.fail_with(Some(StoreError::Overloaded));
     let call = with_proof("ada@example.com", &payload);
-    assert_again(&app.send(call.clone()).await, 503, "in a few minutes");
+    again(&app, call.clone(), "503 in a few minutes").await;
     app.contacts.fail_with(None);
-    location(&app.send(call).await);
+    taken(&app, call).await;
     assert_eq!(stopped(&app), [0, 0, 0]);
 }
 
@@ -231,18 +220,15 @@ async fn a_proof_that_is_wrong_forged_or_late_is_none() {
         changed("challenge", json!("0".repeat(64))),
         changed("salt", json!("")),
     ] {
-        let reply = app.send(with_proof("ada@example.com", &wrong)).await;
-        assert_again(&reply, 403, "Please send it once more.");
+        again(&app, with_proof("ada@example.com", &wrong), ONCE_MORE).await;
     }
     for text in ["x", "%FF", "====", "e30="] {
-        let reply = app
-            .send(form(&format!("email=a@example.com&altcha={text}")))
-            .await;
+        let body = format!("email=a@example.com&altcha={text}");
+        let reply = app.send(form(&body)).await;
         assert!(reply.status.is_client_error(), "{text}");
     }
     app.clock.advance_ms(10 * 60 * 1000);
-    let late = app.send(with_proof("ada@example.com", &right)).await;
-    assert_again(&late, 403, "Please send it once more.");
+    again(&app, with_proof("ada@example.com", &right), ONCE_MORE).await;
     assert_nothing_done(&app);
 }
 
@@ -257,7 +243,7 @@ async fn without_checks_every_form_is_taken() {
     assert!(!shown.text().contains("began"));
     for name in ["a", "b", "c", "d", "e"] {
         let body = format!("email={name}@example.com&website=x&began=1&altcha=2");
-        location(&app.send(form(&body)).await);
+        taken(&app, form(&body)).await;
     }
     assert_eq!(app.contacts.len(), 5);
     assert_eq!(stopped(&app), [0, 0, 0]);

@@ -4,7 +4,7 @@ mod checks;
 
 use std::sync::Arc;
 
-use hyper::{Method, StatusCode};
+use hyper::Method;
 use landing_api::domain::email::EmailAddress;
 use landing_api::domain::policy::PolicyName;
 use landing_api::ports::{ContactStore as _, StoreError};
@@ -13,30 +13,42 @@ use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::twins::ScriptedSignUps;
 
 const PATH: &str = "/newsletter";
+const ONCE_MORE: &str = "403 Please send it once more.";
+const ENTER_AGAIN: &str = "400 Please enter your address once more.";
 const THANKS: &str = "/newsletter/thanks?lang=en";
 
 fn form(body: &str) -> Call {
     Call::form(PATH, body.to_owned())
 }
 
-/// Where a form led.
-fn location(reply: &Reply) -> &str {
-    assert_eq!(reply.status, StatusCode::SEE_OTHER, "{}", reply.text());
+/// Fails unless a form is taken; where it leads.
+async fn taken(app: &TestApp, call: Call) -> String {
+    let reply = app.expect("303", call).await;
     assert!(reply.body.is_empty());
-    reply.header("location").unwrap()
+    reply.header("location").unwrap().to_owned()
 }
 
-/// Fails unless the form came back with `status` and `words`.
-fn assert_again(reply: &Reply, status: u16, words: &str) {
-    assert_eq!(reply.status.as_u16(), status, "{}", reply.text());
+/// Fails unless a form is taken and leads to `path`.
+async fn leads_to(app: &TestApp, call: Call, path: &str) {
+    let what = call.told();
+    assert_eq!(taken(app, call).await, path, "{what}");
+}
+
+/// Fails unless the form comes back with this status and these words: `403 Please try again`.
+async fn again(app: &TestApp, call: Call, expected: &str) -> Reply {
+    let (status, words) = expected.split_once(' ').unwrap();
+    let what = call.told();
+    let reply = app.expect(status, call).await;
     assert!(reply.is_html());
     assert_eq!(reply.header("cache-control"), Some("no-store"));
-    assert!(reply.text().contains(words), "{words}: {}", reply.text());
-    assert!(
-        reply
-            .text()
-            .contains("<form method=\"post\" action=\"/newsletter\"")
-    );
+    for part in [words, "<form method=\"post\" action=\"/newsletter\""] {
+        assert!(
+            reply.text().contains(part),
+            "{part}: {what}: {}",
+            reply.text()
+        );
+    }
+    reply
 }
 
 async fn is_kept(app: &TestApp, email: &str) -> bool {
@@ -93,29 +105,24 @@ async fn the_form_is_a_page_in_the_visitors_language() {
         ("/newsletter?lang=es", "de", "es", "Suscribirse"),
     ] {
         let call = Call::get(path).header("accept-language", accept);
-        let reply = app.send(call).await;
-        assert_again(&reply, 200, &format!(">{button}</button>"));
+        let reply = again(&app, call, &format!("200 >{button}</button>")).await;
         assert_eq!(reply.header("content-language"), Some(language));
         assert_eq!(reply.header("vary"), Some("Accept-Language"));
         let policy = reply.header("content-security-policy").unwrap();
         assert!(policy.contains("form-action 'self';"), "{policy}");
-        assert!(
-            reply
-                .text()
-                .contains(&format!("<html lang=\"{language}\">"))
-        );
+        let html = format!("<html lang=\"{language}\">");
+        assert!(reply.text().contains(&html));
     }
-    let head = app.send(Call::new(Method::HEAD, PATH)).await;
-    assert_eq!(head.status, StatusCode::OK);
+    let head = app.expect("200", Call::head(PATH)).await;
     assert!(head.body.is_empty());
-    let reply = app.send(Call::new(Method::PUT, PATH)).await;
-    assert_eq!(reply.status, StatusCode::METHOD_NOT_ALLOWED);
+    let reply = app.expect("405", Call::new(Method::PUT, PATH)).await;
     assert_eq!(reply.header("allow"), Some("GET, HEAD, POST"));
 }
 
 #[tokio::test]
 async fn a_form_of_any_page_signs_an_address_up() {
     let app = TestApp::new();
+    let german = "/newsletter/thanks?lang=de";
     for (body, email, led_to) in [
         ("email=Ada%40Example.com", "ada@example.com", THANKS),
         (
@@ -126,32 +133,26 @@ async fn a_form_of_any_page_signs_an_address_up() {
         (
             "email=eve@example.com&lang=de-CH",
             "eve@example.com",
-            "/newsletter/thanks?lang=de",
+            german,
         ),
     ] {
         let call = form(body).header("origin", "https://blog.example");
-        let reply = app.send(call).await;
-        assert_eq!(location(&reply), led_to);
+        leads_to(&app, call, led_to).await;
         assert!(is_kept(&app, email).await, "{email}");
     }
-    let thanks = app.send(Call::get("/newsletter/thanks?lang=de")).await;
+    let thanks = app.send(Call::get(german)).await;
     assert!(thanks.is_html());
     assert!(thanks.text().contains("Ihre Adresse steht auf der Liste."));
     // The language of the browser, where the form names none.
     let call = form("email=ann@example.com&lang=xx").header("accept-language", "fr");
-    let reply = app.send(call.from("198.51.100.2")).await;
-    assert_eq!(location(&reply), "/newsletter/thanks?lang=fr");
+    let call = call.from("198.51.100.2");
+    leads_to(&app, call, "/newsletter/thanks?lang=fr").await;
 }
 
 #[tokio::test]
 async fn the_thanks_say_whether_a_provider_asks_for_more() {
-    let app = Setup {
-        provider: Some(Arc::new(ScriptedSignUps::default())),
-        ..Setup::default()
-    }
-    .start();
-    let reply = app.send(form("email=ada@example.com")).await;
-    assert_eq!(location(&reply), THANKS);
+    let app = Setup::with_provider(Arc::new(ScriptedSignUps::default())).start();
+    leads_to(&app, form("email=ada@example.com"), THANKS).await;
     let thanks = app.send(Call::get(THANKS)).await;
     assert!(thanks.text().contains("asking you to confirm"));
     assert!(app.contacts.is_empty());
@@ -178,34 +179,25 @@ async fn a_form_in_parts_is_read_like_any_other() {
         ("lang", b"es"),
         ("photo", b"\xff\xd8\xff"),
     ]);
-    assert_again(
-        &app.send(call).await,
-        400,
-        "Please enter your address once more",
-    );
+    again(&app, call, ENTER_AGAIN).await;
     let call = multipart(&[("email", b"ada@example.com"), ("lang", b"es"), ("x", b"y")]);
-    assert_eq!(
-        location(&app.send(call).await),
-        "/newsletter/thanks?lang=es"
-    );
+    leads_to(&app, call, "/newsletter/thanks?lang=es").await;
     assert!(is_kept(&app, "ada@example.com").await);
     let wrong = multipart(&[("email", b"<ada>"), ("lang", b"fr")]);
-    let reply = app.send(wrong).await;
-    assert_again(&reply, 400, "value=\"&lt;ada&gt;\"");
+    let reply = again(&app, wrong, "400 value=\"&lt;ada&gt;\"").await;
     assert!(reply.text().contains("Veuillez vérifier l’adresse"));
-    for (boundary, body) in [
-        ("multipart/form-data; boundary=edge", ""),
-        ("multipart/form-data; boundary=edge", "--edge"),
-        ("multipart/form-data; boundary=edge", "--other--\r\n"),
-        (
-            "multipart/form-data; boundary=edge",
-            "--edge\r\ncontent-disposition: form-data; name=\"email\"\r\n\r\neve@example.com",
-        ),
+    let edge = "multipart/form-data; boundary=edge";
+    let cut = "--edge\r\ncontent-disposition: form-data; name=\"email\"\r\n\r\neve@example.com";
+    for (media_type, body) in [
+        (edge, ""),
+        (edge, "--edge"),
+        (edge, "--other--\r\n"),
+        (edge, cut),
         ("multipart/form-data; boundary=", "--\r\n"),
         ("multipart/form-data", "--edge--\r\n"),
     ] {
-        let reply = app.send(Call::post(PATH, body).typed(boundary)).await;
-        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{boundary} {body}");
+        let call = Call::post(PATH, body).typed(media_type);
+        let reply = app.expect("400", call).await;
         assert!(reply.is_html());
     }
     assert_eq!(app.contacts.len(), 1);
@@ -214,42 +206,36 @@ async fn a_form_in_parts_is_read_like_any_other() {
 #[tokio::test]
 async fn an_address_that_is_none_comes_back_with_what_to_do() {
     let app = TestApp::new();
-    for (body, words) in [
-        ("", "Please enter your e-mail address."),
-        ("email=", "Please enter your e-mail address."),
-        ("email=+", "Please enter your e-mail address."),
-        ("name=Ada", "Please enter your e-mail address."),
-        ("email=ada", "Please check the address."),
-        ("email=ada&lang=de", "Bitte prüfen Sie die Adresse."),
-        (
-            "email=ada%40example.com%0d%0aBcc:+eve@example.com",
-            "Please check",
-        ),
-        ("email=ada%00@example.com", "Please check"),
-        ("email=%", "Please enter your address once more."),
-        ("email=%ff", "Please enter your address once more."),
-        (
-            "email=a@example.com&email=b@example.com",
-            "Please enter your address once more.",
-        ),
-        (
-            "email=\u{e9}%zz@example.com",
-            "Please enter your address once more.",
-        ),
+    let none = "400 Please enter your e-mail address.";
+    let wrong = "400 Please check the address.";
+    for (body, told) in [
+        ("", none),
+        ("email=", none),
+        ("email=+", none),
+        ("name=Ada", none),
+        ("email=ada", wrong),
+        ("email=ada&lang=de", "400 Bitte prüfen Sie die Adresse."),
+        ("email=ada%40example.com%0d%0aBcc:+eve@example.com", wrong),
+        ("email=ada%00@example.com", wrong),
+        ("email=%", ENTER_AGAIN),
+        ("email=%ff", ENTER_AGAIN),
+        ("email=a@example.com&email=b@example.com", ENTER_AGAIN),
+        ("email=\u{e9}%zz@example.com", ENTER_AGAIN),
     ] {
-        let reply = app.send(form(body)).await;
-        assert_again(&reply, 400, words);
+        let reply = again(&app, form(body), told).await;
         assert_eq!(reply.header("ratelimit"), None);
     }
     // What was typed is text, whatever it is.
-    let typed = "email=%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
-    let reply = app.send(form(typed)).await;
-    assert_again(&reply, 400, "value=\"&quot;&gt;&lt;script&gt;alert(1)");
+    let typed = form("email=%22%3E%3Cscript%3Ealert(1)%3C/script%3E");
+    let shown = "400 value=\"&quot;&gt;&lt;script&gt;alert(1)";
+    let reply = again(&app, typed, shown).await;
     assert!(!reply.text().contains("<script>alert"));
-    let reply = app
-        .send(form("email=ada%40example&redirect=/danke%22"))
-        .await;
-    assert_again(&reply, 400, "value=\"ada@example\"");
+    let reply = again(
+        &app,
+        form("email=ada%40example&redirect=/danke%22"),
+        "400 value=\"ada@example\"",
+    )
+    .await;
     assert_eq!(hidden(&reply, "redirect"), "/danke%22");
     assert_nothing_done(&app);
 }
@@ -257,32 +243,26 @@ async fn an_address_that_is_none_comes_back_with_what_to_do() {
 #[tokio::test]
 async fn a_body_of_another_kind_is_refused_unread() {
     let app = TestApp::new();
-    for (call, status) in [
-        (Call::post(PATH, "{\"email\":\"ada@example.com\"}"), 415),
-        (form("email=a@example.com").typed("text/plain"), 415),
-        (form(&format!("email={}", "a".repeat(9000))), 413),
+    for (status, call) in [
+        ("415", Call::sign_up("ada@example.com").to(PATH)),
+        ("415", form("email=a@example.com").typed("text/plain")),
+        ("413", form(&format!("email={}", "a".repeat(9000)))),
     ] {
-        assert_eq!(app.send(call.clone()).await.status.as_u16(), status);
+        app.expect(status, call.clone()).await;
         // Browsers get a page.
-        let reply = app.send(call.header("accept", "text/html,*/*;q=0.8")).await;
-        assert_eq!(reply.status.as_u16(), status);
-        assert!(reply.is_html());
+        let call = call.header("accept", "text/html,*/*;q=0.8");
+        assert!(app.expect(status, call).await.is_html());
     }
-    // The API takes no form.
-    let call = Call::form("/api/v1/newsletter", "email=ada@example.com");
-    assert_eq!(app.send(call).await.status.as_u16(), 415);
     assert_nothing_done(&app);
 }
 
 #[tokio::test]
 async fn a_form_leads_to_this_origin_or_an_allowed_one() {
-    let app = Setup {
-        allowed_origins: &["https://shop.example"],
-        ..Setup::default()
-    }
-    .limit("newsletter-form", "off")
-    .limit("newsletter", "off")
-    .start();
+    let app = Setup::default()
+        .allowing(&["https://shop.example"])
+        .limit("newsletter-form", "off")
+        .limit("newsletter", "off")
+        .start();
     for (redirect, led_to) in [
         ("/docs", "/docs"),
         ("http://landing.example/docs?a=1", "/docs?a=1"),
@@ -295,19 +275,12 @@ async fn a_form_leads_to_this_origin_or_an_allowed_one() {
         ("https://shop.example@evil.example/", THANKS),
         ("", THANKS),
     ] {
-        let body = format!(
-            "email=ada@example.com&redirect={}",
-            redirect.replace('%', "%25")
-        );
-        let reply = app.send(form(&body)).await;
-        assert_eq!(location(&reply), led_to, "{redirect}");
+        let redirect = redirect.replace('%', "%25");
+        let body = format!("email=ada@example.com&redirect={redirect}");
+        leads_to(&app, form(&body), led_to).await;
     }
     let twice = "email=bob@example.com&redirect=/a&redirect=/b";
-    assert_again(
-        &app.send(form(twice)).await,
-        400,
-        "Please enter your address once more.",
-    );
+    again(&app, form(twice), ENTER_AGAIN).await;
     // The page that comes back may lead there, too.
     let body = "email=ada&redirect=https://shop.example/danke";
     let reply = app.send(form(body)).await;
@@ -322,25 +295,27 @@ async fn a_form_leads_to_this_origin_or_an_allowed_one() {
 async fn limits_and_failures_are_told_in_words_and_cost_what_they_cost_elsewhere() {
     let app = Setup::default().limit("newsletter", "1/14m").start();
     let call = form("email=ada@example.com&lang=de");
-    location(&app.send(call.clone()).await);
-    let reply = app.send(call).await;
-    assert_again(
-        &reply,
-        429,
-        "Bitte versuchen Sie es in 14 Minuten noch einmal.",
-    );
+    taken(&app, call.clone()).await;
+    let reply = again(
+        &app,
+        call,
+        "429 Bitte versuchen Sie es in 14 Minuten noch einmal.",
+    )
+    .await;
     assert_eq!(reply.retry_after_s(), 840);
     assert_eq!(reply.policy(), "newsletter");
     assert_eq!(charged(&app, PolicyName::NewsletterForm), 1);
     // The API counts in the same windows.
-    let api = Call::post("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#);
-    let refused = app.send(api).await;
-    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    app.expect("429", Call::sign_up("ada@example.com")).await;
 
     let app = TestApp::new();
     app.contacts.fail_with(Some(StoreError::Overloaded));
-    let reply = app.send(form("email=ada@example.com")).await;
-    assert_again(&reply, 503, "Please try again in a few minutes.");
+    let reply = again(
+        &app,
+        form("email=ada@example.com"),
+        "503 Please try again in a few minutes.",
+    )
+    .await;
     assert!(reply.text().contains("value=\"ada@example.com\""));
     assert_eq!(reply.header("retry-after"), None);
     assert_nothing_done(&app);
