@@ -39,6 +39,27 @@ impl Node {
         }
     }
 
+    /// A node whose store has the key.
+    async fn with_key() -> Self {
+        let node = Self::new();
+        node.keys.issue(key()).await.unwrap();
+        node
+    }
+
+    /// Another node revokes the key and the registration.
+    async fn revoke_elsewhere(&self) {
+        let revoked = self.keys.revoke(&key().fingerprint, START).await;
+        assert_eq!(revoked, Ok(true));
+        let revoked = self.revocations.revoke(&registration(), START).await;
+        assert_eq!(revoked, Ok(true));
+    }
+
+    /// Fails unless the key is there, and this is told of it and of the registration.
+    async fn check_revoked(&self, expected: Result<bool, StoreError>) {
+        assert_eq!(self.key().await, expected.clone().map(Some));
+        assert_eq!(self.cache.is_revoked(&registration()).await, expected);
+    }
+
     fn fail(&self, failure: Option<StoreError>) {
         self.keys.fail_with(failure.clone());
         self.revocations.fail_with(failure);
@@ -48,10 +69,6 @@ impl Node {
     async fn key(&self) -> Result<Option<bool>, StoreError> {
         let found = self.cache.find(&key().fingerprint).await?;
         Ok(found.map(|key| key.revoked_at.is_some()))
-    }
-
-    async fn is_revoked(&self) -> Result<bool, StoreError> {
-        self.cache.is_revoked(&registration()).await
     }
 }
 
@@ -73,33 +90,26 @@ fn away() -> StoreError {
 
 #[tokio::test]
 async fn what_is_revoked_elsewhere_is_refused_after_five_seconds() {
-    let node = Node::new();
-    node.keys.issue(key()).await.unwrap();
-    assert_eq!(node.key().await, Ok(Some(false)));
-    assert_eq!(node.is_revoked().await, Ok(false));
-    node.keys.revoke(&key().fingerprint, START).await.unwrap();
-    let revoked = node.revocations.revoke(&registration(), START).await;
-    assert_eq!(revoked, Ok(true));
+    let node = Node::with_key().await;
+    node.check_revoked(Ok(false)).await;
+    node.revoke_elsewhere().await;
     node.clock.advance_ms(4_999);
-    assert_eq!(node.key().await, Ok(Some(false)));
-    assert_eq!(node.is_revoked().await, Ok(false));
+    node.check_revoked(Ok(false)).await;
     node.clock.advance_ms(1);
-    assert_eq!(node.key().await, Ok(Some(true)));
-    assert_eq!(node.is_revoked().await, Ok(true));
+    node.check_revoked(Ok(true)).await;
 }
 
 #[tokio::test]
 async fn what_is_revoked_here_is_refused_at_once() {
     let node = Node::new();
     node.cache.issue(key()).await.unwrap();
-    assert_eq!(node.key().await, Ok(Some(false)));
-    assert_eq!(node.is_revoked().await, Ok(false));
+    node.check_revoked(Ok(false)).await;
     let revoked = KeyIssuer::revoke(&node.cache, &key().fingerprint, START).await;
     assert_eq!(revoked, Ok(true));
     assert_eq!(node.key().await, Ok(Some(true)));
     let revoked = RevocationList::revoke(&node.cache, &registration(), START).await;
     assert_eq!(revoked, Ok(true));
-    assert_eq!(node.is_revoked().await, Ok(true));
+    node.check_revoked(Ok(true)).await;
 }
 
 #[tokio::test]
@@ -123,20 +133,16 @@ async fn a_key_that_is_issued_here_is_known_at_once() {
 
 #[tokio::test]
 async fn while_the_store_is_away_answers_are_used_for_a_minute() {
-    let node = Node::new();
-    node.keys.issue(key()).await.unwrap();
-    assert_eq!(node.key().await, Ok(Some(false)));
-    assert_eq!(node.is_revoked().await, Ok(false));
+    let node = Node::with_key().await;
+    node.check_revoked(Ok(false)).await;
     node.fail(Some(away()));
     for _ in 0..6 {
-        assert_eq!(node.key().await, Ok(Some(false)));
-        assert_eq!(node.is_revoked().await, Ok(false));
+        node.check_revoked(Ok(false)).await;
         node.clock.advance_ms(10_000);
     }
     assert_eq!(node.key().await, Ok(Some(false)));
     node.clock.advance_ms(5_000);
-    assert_eq!(node.key().await, Err(away()));
-    assert_eq!(node.is_revoked().await, Err(away()));
+    node.check_revoked(Err(away())).await;
     node.fail(None);
     assert_eq!(node.key().await, Ok(Some(false)));
     // Too many look-ups at a time are one, other failures are not.
@@ -154,44 +160,38 @@ async fn while_the_store_is_away_answers_are_used_for_a_minute() {
 }
 
 #[tokio::test]
-async fn an_answer_in_vain_is_not_asked_for_again_at_once() {
-    let node = Node::new();
-    node.keys.issue(key()).await.unwrap();
-    assert_eq!(node.key().await, Ok(Some(false)));
+async fn an_answer_in_vain_is_not_asked_for_again_at_once_and_makes_none_good_for_longer() {
+    let node = Node::with_key().await;
+    node.check_revoked(Ok(false)).await;
     node.fail(Some(away()));
     node.clock.advance_ms(5_000);
-    assert_eq!(node.key().await, Ok(Some(false)));
+    node.check_revoked(Ok(false)).await;
     node.fail(None);
-    node.keys.revoke(&key().fingerprint, START).await.unwrap();
+    node.revoke_elsewhere().await;
     node.clock.advance_ms(4_999);
-    assert_eq!(node.key().await, Ok(Some(false)));
+    node.check_revoked(Ok(false)).await;
     node.clock.advance_ms(1);
-    assert_eq!(node.key().await, Ok(Some(true)));
-}
+    node.check_revoked(Ok(true)).await;
 
-#[tokio::test]
-async fn an_answer_in_vain_makes_none_good_for_longer() {
-    let node = Node::new();
-    node.keys.issue(key()).await.unwrap();
-    assert_eq!(node.key().await, Ok(Some(false)));
+    let node = Node::with_key().await;
+    node.check_revoked(Ok(false)).await;
     node.fail(Some(away()));
     node.clock.advance_ms(59_000);
-    assert_eq!(node.key().await, Ok(Some(false)));
+    node.check_revoked(Ok(false)).await;
     node.clock.advance_ms(1_001);
-    assert_eq!(node.key().await, Err(away()));
+    node.check_revoked(Err(away())).await;
 }
 
 #[tokio::test]
 async fn a_clock_that_was_set_back_keeps_no_answer() {
-    let node = Node::new();
-    node.keys.issue(key()).await.unwrap();
-    assert_eq!(node.key().await, Ok(Some(false)));
+    let node = Node::with_key().await;
+    node.check_revoked(Ok(false)).await;
     node.clock.set(Timestamp::from_ms(START.as_ms() - 1));
-    node.keys.revoke(&key().fingerprint, START).await.unwrap();
-    assert_eq!(node.key().await, Ok(Some(true)));
+    node.revoke_elsewhere().await;
+    node.check_revoked(Ok(true)).await;
     node.clock.set(Timestamp::from_ms(START.as_ms() - 2));
     node.fail(Some(away()));
-    assert_eq!(node.key().await, Err(away()));
+    node.check_revoked(Err(away())).await;
 }
 
 /// Its answers are on their way until they may arrive.

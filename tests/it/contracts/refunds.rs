@@ -23,9 +23,7 @@ use landing_api::usecases::register_agent::register_agent;
 use landing_api::usecases::subscribe::{Newsletter, SubscribeError, subscribe};
 
 use super::limiters::limiters;
-use crate::fixtures::{
-    FaultyRateLimiter, START, address, limiter_in_memory, mac_key, policies, usage,
-};
+use crate::fixtures::{FaultyRateLimiter, START, address, limiter_in_memory, mac_key, policies};
 use crate::twins::{
     ManualClock, MemoryContactStore, MemoryKeyIssuer, ScriptedModelClient, ScriptedSignUps,
     SeededEntropy,
@@ -77,17 +75,17 @@ impl Desk {
         }
     }
 
-    /// One turn of `visitor`, whom the model fails with `error`.
+    /// What comes of one turn of `visitor`, whom the model fails with `error`.
     async fn chat(
         &self,
         limiter: &dyn RateLimiter,
         host: u8,
         visitor: u8,
         error: ModelError,
-    ) -> ChatError {
+    ) -> String {
         let model = ScriptedModelClient::new([Err(error)]).metered();
         let turn = self.turn(limiter, host, visitor, &model, None);
-        turn.await.unwrap_err()
+        told_of_turn(turn.await.unwrap_err())
     }
 
     async fn turn(
@@ -114,20 +112,83 @@ impl Desk {
         ask_assistant::answer(assistant, meter, turn, &conversation, &NullSink).await
     }
 
-    /// A sign-up of `name` that the provider does not take.
-    async fn sign_up(&self, limiter: &dyn RateLimiter, host: u8, name: &str) -> SubscribeError {
+    /// What comes of a sign-up of `name` that the provider does not take.
+    async fn sign_up(&self, limiter: &dyn RateLimiter, host: u8, name: &str) -> String {
         let provider = ScriptedSignUps::default();
         provider.fail_with(Some(NotifyError::Failed("answered 500".to_owned())));
-        let meter = self.meter(limiter);
-        subscribe(
-            self.newsletter(&MemoryContactStore::default(), Some(&provider)),
-            meter,
-            START,
-            &client(host),
-            address(name),
-        )
-        .await
-        .unwrap_err()
+        let contacts = MemoryContactStore::default();
+        let newsletter = self.newsletter(&contacts, Some(&provider));
+        let (meter, client) = (self.meter(limiter), client(host));
+        let signed_up = subscribe(newsletter, meter, START, &client, address(name));
+        match signed_up.await.unwrap_err() {
+            SubscribeError::Provider(decision, _) => format!("failed: {}", counts(&decision)),
+            SubscribeError::NotCharged(ChargeError::Refused(decision)) => refused(&decision),
+            error @ (SubscribeError::NotCharged(_) | SubscribeError::Store(..)) => {
+                panic!("{error}")
+            }
+        }
+    }
+
+    /// What a store without room leaves counted of a sign-up and of a key.
+    async fn store(&self, limiter: &dyn RateLimiter, host: u8) -> [String; 2] {
+        let full = || StoreError::Full("no space left".to_owned());
+        let (contacts, keys) = (MemoryContactStore::default(), MemoryKeyIssuer::default());
+        contacts.fail_with(Some(full()));
+        keys.fail_with(Some(full()));
+        let (meter, client) = (self.meter(limiter), client(host));
+        let newsletter = self.newsletter(&contacts, None);
+        let signed_up = subscribe(newsletter, meter, START, &client, address("ada")).await;
+        let Err(SubscribeError::Store(of_sign_up, error)) = signed_up else {
+            panic!("{signed_up:?}");
+        };
+        assert_eq!(error, full());
+        let issued = issue_key(&keys, &self.entropy, meter, START, &client, 1000, None).await;
+        let Err(IssueError::Store(of_key, error)) = issued else {
+            panic!("{issued:?}");
+        };
+        assert_eq!(error, full());
+        [counts(&of_sign_up), counts(&of_key)]
+    }
+}
+
+/// What is counted under each policy of a decision: `assistant 0, -ip 1`, where `-ip` is short for
+/// `assistant-ip`.
+fn counts(decision: &Decision) -> String {
+    let standings = decision.standings();
+    let first = standings[0].policy.as_str();
+    let counts = standings.iter().map(|standing| {
+        let name = standing.policy.as_str();
+        let end = name.strip_prefix(first).filter(|end| !end.is_empty());
+        format!("{} {}", end.unwrap_or(name), standing.usage.counted)
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+fn refused(decision: &Decision) -> String {
+    let policies: Vec<_> = decision.violated().map(|it| it.policy.as_str()).collect();
+    format!("refused by {}: {}", policies.join(", "), counts(decision))
+}
+
+fn told_of_turn(error: ChatError) -> String {
+    match error {
+        ChatError::Model {
+            decision, charged, ..
+        } => {
+            let end = if charged.is_some() { "charged" } else { "free" };
+            format!("{end}: {}", counts(&decision))
+        }
+        ChatError::Refused(decision) => refused(&decision),
+        ChatError::QuotaExhausted(_) | ChatError::Limiter(_) | ChatError::Entropy(_) => {
+            panic!("{error}")
+        }
+    }
+}
+
+/// Runs `suite` with every limiter.
+async fn check(suite: impl AsyncFn(&Desk, &dyn RateLimiter)) {
+    let (_dir, limiters) = limiters(QUOTA).await;
+    for limiter in &limiters {
+        suite(&Desk::new(), &**limiter).await;
     }
 }
 
@@ -153,11 +214,6 @@ impl ModelClient for FullModelClient {
     }
 }
 
-/// A store without room.
-fn full() -> StoreError {
-    StoreError::Full("no space left".to_owned())
-}
-
 fn client(host: u8) -> Client {
     Client {
         network: Network::V4([192, 0, 2, host]),
@@ -170,172 +226,135 @@ fn not_started() -> ModelError {
     ModelError::NotStarted("connection refused".to_owned())
 }
 
-fn counted(decision: &Decision, policy: PolicyName) -> u32 {
-    usage(decision, policy).0
+fn unusable() -> ModelError {
+    ModelError::Unusable("empty".to_owned())
 }
 
-fn violated(decision: &Decision) -> Vec<PolicyName> {
-    decision
-        .violated()
-        .map(|standing| standing.policy)
-        .collect()
+fn started() -> ModelError {
+    ModelError::Started("broke off".to_owned())
 }
 
 #[tokio::test]
 async fn a_network_gets_no_more_turns_back_than_its_ceiling_allows() {
-    let (_dir, limiters) = limiters(QUOTA).await;
-    for limiter in &limiters {
-        let desk = Desk::new();
+    check(async |desk, limiter| {
         for failed in 1..=LIMIT {
-            let error = desk.chat(&**limiter, 1, 1, not_started()).await;
-            let ChatError::Model {
-                decision, charged, ..
-            } = error
-            else {
-                panic!("{error}");
-            };
-            assert_eq!(charged, None);
-            assert_eq!(counted(&decision, PolicyName::Assistant), 0);
-            assert_eq!(counted(&decision, PolicyName::AssistantIp), failed);
-            assert_eq!(counted(&decision, PolicyName::AssistantAll), 0);
+            assert_eq!(
+                desk.chat(limiter, 1, 1, not_started()).await,
+                format!("free: assistant 0, -ip {failed}, -prefix 0, -all 0")
+            );
         }
         // Another visitor from there has had no more of it, and one from elsewhere has.
         for visitor in [1, 2] {
-            let error = desk.chat(&**limiter, 1, visitor, not_started()).await;
-            let ChatError::Refused(decision) = error else {
-                panic!("{error}");
-            };
-            assert_eq!(violated(&decision), [PolicyName::AssistantIp]);
-            assert_eq!(counted(&decision, PolicyName::Assistant), 0);
+            assert_eq!(
+                desk.chat(limiter, 1, visitor, not_started()).await,
+                "refused by assistant-ip: assistant 0, -ip 3, -prefix 0, -all 0"
+            );
         }
-        let elsewhere = desk.chat(&**limiter, 2, 1, not_started()).await;
-        assert!(matches!(elsewhere, ChatError::Model { charged: None, .. }));
-    }
+        let elsewhere = desk.chat(limiter, 2, 1, not_started()).await;
+        assert!(elsewhere.starts_with("free: "), "{elsewhere}");
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn what_bounds_the_bill_comes_back_only_if_the_model_never_began() {
-    let (_dir, limiters) = limiters(QUOTA).await;
-    for limiter in &limiters {
-        let desk = Desk::new();
-        let unusable = || ModelError::Unusable("empty".to_owned());
-        let started = || ModelError::Started("broke off".to_owned());
-        for (host, error, own, all) in [
-            (1, not_started(), 0, 0),
-            (2, unusable(), 0, 1),
-            (3, started(), 1, 2),
+    check(async |desk, limiter| {
+        for (host, error, expected) in [
+            (
+                1,
+                not_started(),
+                "free: assistant 0, -ip 1, -prefix 0, -all 0",
+            ),
+            (2, unusable(), "free: assistant 0, -ip 1, -prefix 1, -all 1"),
+            (
+                3,
+                started(),
+                "charged: assistant 1, -ip 1, -prefix 2, -all 2",
+            ),
         ] {
-            let error = desk.chat(&**limiter, host, host, error).await;
-            let ChatError::Model { decision, .. } = error else {
-                panic!("{error}");
-            };
-            assert_eq!(counted(&decision, PolicyName::Assistant), own);
-            assert_eq!(counted(&decision, PolicyName::AssistantIp), 1);
-            assert_eq!(counted(&decision, PolicyName::AssistantAll), all);
+            assert_eq!(desk.chat(limiter, host, host, error).await, expected);
         }
-    }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn what_a_fallback_answers_is_given_back_like_a_failure_and_wholly_if_the_model_is_full() {
-    let (_dir, limiters) = limiters(QUOTA).await;
-    for limiter in &limiters {
-        let (desk, pages) = (Desk::new(), ScriptedModelClient::default());
+    check(async |desk, limiter| {
+        let pages = ScriptedModelClient::default();
         let failing =
             |error: ModelError| Arc::new(ScriptedModelClient::new([Err(error)]).metered()) as _;
-        let unusable = ModelError::Unusable("empty".to_owned());
-        let models: [(u8, Arc<dyn ModelClient>, u32, u32); 3] = [
-            (1, failing(not_started()), 1, 0),
-            (2, failing(unusable), 1, 1),
-            (3, Arc::new(FullModelClient), 0, 1),
+        let models: [(u8, Arc<dyn ModelClient>, &str); 3] = [
+            (
+                1,
+                failing(not_started()),
+                "assistant 0, -ip 1, -prefix 0, -all 0",
+            ),
+            (
+                2,
+                failing(unusable()),
+                "assistant 0, -ip 1, -prefix 1, -all 1",
+            ),
+            (
+                3,
+                Arc::new(FullModelClient),
+                "assistant 0, -ip 0, -prefix 1, -all 1",
+            ),
         ];
-        for (host, model, network, all) in models {
-            let turn = desk.turn(&**limiter, host, host, &*model, Some(&pages));
+        for (host, model, counted) in models {
+            let turn = desk.turn(limiter, host, host, &*model, Some(&pages));
             let answered = turn.await.unwrap();
             assert!(answered.model_error.is_some(), "{host}");
             assert_eq!(answered.reply, "Hello, I am the scripted assistant.");
-            let counted = |policy| counted(&answered.decision, policy);
-            assert_eq!(counted(PolicyName::Assistant), 0, "{host}");
-            assert_eq!(counted(PolicyName::AssistantIp), network, "{host}");
-            assert_eq!(counted(PolicyName::AssistantAll), all, "{host}");
+            assert_eq!(counts(&answered.decision), counted, "{host}");
         }
         // What the model had begun is charged and left as it is.
-        let begun = failing(ModelError::Started("broke off".to_owned()));
-        let turn = desk.turn(&**limiter, 4, 4, &*begun, Some(&pages)).await;
-        let Err(ChatError::Model { charged, .. }) = turn else {
-            panic!("{turn:?}");
-        };
-        assert!(charged.is_some());
+        let begun = failing(started());
+        let turn = desk.turn(limiter, 4, 4, &*begun, Some(&pages)).await;
+        let told = told_of_turn(turn.unwrap_err());
+        assert!(told.starts_with("charged: "), "{told}");
         assert_eq!(pages.asked().len(), 3);
-    }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_network_gets_no_more_sign_ups_back_than_its_ceiling_allows() {
-    let (_dir, limiters) = limiters(QUOTA).await;
-    for limiter in &limiters {
-        let desk = Desk::new();
+    check(async |desk, limiter| {
         for failed in 1..=LIMIT {
-            let error = desk.sign_up(&**limiter, 1, "ada").await;
-            let SubscribeError::Provider(decision, _) = error else {
-                panic!("{error}");
-            };
-            assert_eq!(counted(&decision, PolicyName::Newsletter), 0);
-            assert_eq!(counted(&decision, PolicyName::NewsletterIp), failed);
+            assert_eq!(
+                desk.sign_up(limiter, 1, "ada").await,
+                format!("failed: newsletter 0, -ip {failed}, -prefix 0, -all 0")
+            );
         }
         for name in ["ada", "bob"] {
-            let error = desk.sign_up(&**limiter, 1, name).await;
-            let SubscribeError::NotCharged(ChargeError::Refused(decision)) = error else {
-                panic!("{error}");
-            };
-            assert_eq!(violated(&decision), [PolicyName::NewsletterIp]);
-            assert_eq!(counted(&decision, PolicyName::Newsletter), 0);
+            assert_eq!(
+                desk.sign_up(limiter, 1, name).await,
+                "refused by newsletter-ip: newsletter 0, -ip 3, -prefix 0, -all 0"
+            );
         }
-        let elsewhere = desk.sign_up(&**limiter, 2, "ada").await;
-        assert!(matches!(elsewhere, SubscribeError::Provider(..)));
-    }
+        let elsewhere = desk.sign_up(limiter, 2, "ada").await;
+        assert!(elsewhere.starts_with("failed: "), "{elsewhere}");
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_store_that_fails_costs_nobody_anything() {
-    let (_dir, limiters) = limiters(QUOTA).await;
-    for limiter in &limiters {
-        let desk = Desk::new();
-        let contacts = MemoryContactStore::default();
-        contacts.fail_with(Some(full()));
-        let keys = MemoryKeyIssuer::default();
-        keys.fail_with(Some(full()));
+    check(async |desk, limiter| {
         for _ in 0..3 * LIMIT {
             // The disk may take its time.
             desk.clock.advance_ms(1000);
-            let (meter, client) = (desk.meter(&**limiter), client(1));
-            let signed_up = subscribe(
-                desk.newsletter(&contacts, None),
-                meter,
-                START,
-                &client,
-                address("ada"),
-            )
-            .await;
-            let Err(SubscribeError::Store(decision, _)) = signed_up else {
-                panic!("{signed_up:?}");
-            };
-            for policy in [
-                PolicyName::Newsletter,
-                PolicyName::NewsletterIp,
-                PolicyName::NewsletterAll,
-            ] {
-                assert_eq!(counted(&decision, policy), 0, "{policy:?}");
-            }
-            let issued = issue_key(&keys, &desk.entropy, meter, START, &client, 1000, None).await;
-            let Err(IssueError::Store(decision, _)) = issued else {
-                panic!("{issued:?}");
-            };
-            for policy in [PolicyName::Keys, PolicyName::KeysAll] {
-                assert_eq!(counted(&decision, policy), 0, "{policy:?}");
-            }
+            assert_eq!(
+                desk.store(limiter, 1).await,
+                [
+                    "newsletter 0, -ip 0, -prefix 0, -all 0",
+                    "keys 0, -prefix 0, -all 0",
+                ]
+            );
         }
-    }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -345,33 +364,22 @@ async fn a_refund_that_fails_hides_neither_the_error_nor_the_answer_of_the_fallb
         _ => Ok(()),
     });
     let desk = Desk::new();
-    let refused = desk.sign_up(&limiter, 1, "ada").await;
-    let SubscribeError::Provider(decision, _) = refused else {
-        panic!("{refused}");
-    };
-    assert_eq!(counted(&decision, PolicyName::Newsletter), 1);
-
-    let (contacts, keys) = (MemoryContactStore::default(), MemoryKeyIssuer::default());
-    contacts.fail_with(Some(full()));
-    keys.fail_with(Some(full()));
-    let (meter, client) = (desk.meter(&limiter), client(2));
-    let newsletter = desk.newsletter(&contacts, None);
-    let signed_up = subscribe(newsletter, meter, START, &client, address("ada")).await;
-    assert!(matches!(signed_up, Err(SubscribeError::Store(_, error)) if error == full()));
-    let issued = issue_key(&keys, &desk.entropy, meter, START, &client, 1000, None).await;
-    assert!(matches!(issued, Err(IssueError::Store(_, error)) if error == full()));
-
-    let failed = desk.chat(&limiter, 3, 3, not_started()).await;
-    let ChatError::Model {
+    let told = desk.sign_up(&limiter, 1, "ada").await;
+    assert!(told.starts_with("failed: newsletter 1, "), "{told}");
+    let [of_sign_up, of_key] = desk.store(&limiter, 2).await;
+    assert!(of_sign_up.starts_with("newsletter 1, "), "{of_sign_up}");
+    assert!(of_key.starts_with("keys 1, "), "{of_key}");
+    let [alone, failing] = [(); 2].map(|()| ScriptedModelClient::new([Err(not_started())]));
+    let turn = desk.turn(&limiter, 3, 3, &alone, None).await;
+    let Err(ChatError::Model {
         decision, error, ..
-    } = failed
+    }) = turn
     else {
-        panic!("{failed}");
+        panic!("{turn:?}");
     };
     assert_eq!(error, not_started());
-    assert_eq!(counted(&decision, PolicyName::Assistant), 1);
+    assert!(counts(&decision).starts_with("assistant 1, "));
     let pages = ScriptedModelClient::default();
-    let failing = ScriptedModelClient::new([Err(not_started())]);
     let models: [&dyn ModelClient; 2] = [&failing, &FullModelClient];
     for model in models {
         let turn = desk.turn(&limiter, 4, 4, model, Some(&pages)).await;
@@ -413,29 +421,16 @@ async fn without_random_bytes_nothing_is_charged() {
     let desk = Desk::new();
     let limiter = limiter_in_memory();
     let keys = MemoryKeyIssuer::default();
-    let client = client(1);
-    let issued = issue_key(
-        &keys,
-        &NoEntropy,
-        desk.meter(&limiter),
-        START,
-        &client,
-        1,
-        None,
-    );
-    let Err(IssueError::Entropy(decision, _)) = issued.await else {
-        panic!("a key without random bytes");
-    };
-    for policy in [
-        PolicyName::Keys,
-        PolicyName::KeysPrefix,
-        PolicyName::KeysAll,
+    let (meter, client) = (desk.meter(&limiter), client(1));
+    let issued = issue_key(&keys, &NoEntropy, meter, START, &client, 1, None).await;
+    let registered = register_agent(&NoEntropy, meter, START, &client).await;
+    for (error, counted) in [
+        (issued.err(), "keys 0, -prefix 0, -all 0"),
+        (registered.err(), "agents 0"),
     ] {
-        assert_eq!(counted(&decision, policy), 0, "{policy:?}");
+        let Some(IssueError::Entropy(decision, _)) = error else {
+            panic!("one without random bytes: {error:?}");
+        };
+        assert_eq!(counts(&decision), counted);
     }
-    let registered = register_agent(&NoEntropy, desk.meter(&limiter), START, &client);
-    let Err(IssueError::Entropy(decision, _)) = registered.await else {
-        panic!("an agent without random bytes");
-    };
-    assert_eq!(counted(&decision, PolicyName::Agents), 0);
 }
