@@ -55,17 +55,18 @@ fn app() -> Arc<TestApp> {
 
 /// Begins to send a body of the largest size, `sent` bytes of it; gives the status it will get.
 fn send_slowly(app: &Arc<TestApp>, peer: &str, sent: usize, is_announced: bool) -> JoinHandle<u16> {
-    let (app, peer) = (Arc::clone(app), peer.parse().unwrap());
     let body = SlowBody {
         announced: is_announced.then_some(LARGEST as u64),
         sent: Some(Bytes::from(vec![b' '; sent])),
     };
-    let request = Request::post(CHAT).header("host", "a").body(body).unwrap();
-    tokio::spawn(async move {
-        let peer = peer;
-        let response = app.service.respond(peer, request).await;
-        response.status().as_u16()
-    })
+    let request = Request::post(CHAT).header("host", "a");
+    begin(app, peer, request.body(body).unwrap())
+}
+
+/// Sends a request; gives the status it will get.
+fn begin(app: &Arc<TestApp>, peer: &str, request: Request<SlowBody>) -> JoinHandle<u16> {
+    let (app, peer) = (Arc::clone(app), peer.parse().unwrap());
+    tokio::spawn(async move { app.service.respond(peer, request).await.status().as_u16() })
 }
 
 async fn all_have_begun() {
@@ -74,8 +75,19 @@ async fn all_have_begun() {
     }
 }
 
+/// Twelve networks have begun to send more than there is room for.
+async fn crowd_of_twelve(app: &Arc<TestApp>) -> Vec<JoinHandle<u16>> {
+    let slow = (0..CROWD).map(|number| {
+        let peer = format!("203.0.113.{}", number % 12);
+        send_slowly(app, &peer, LARGEST - 1, true)
+    });
+    let slow = slow.collect();
+    all_have_begun().await;
+    slow
+}
+
 fn echo(peer: &str) -> Call {
-    Call::post(ECHO, r#"{"message":"hello"}"#).from(peer)
+    Call::echo().from(peer)
 }
 
 /// How many of `slow` got this status.
@@ -100,8 +112,7 @@ async fn one_network_with_slow_bodies_does_not_stop_others() {
             })
             .collect();
         all_have_begun().await;
-        let other = app.send(echo("2001:db8:0:100::1")).await;
-        assert_eq!(other.status, 200);
+        app.expect("200", echo("2001:db8:0:100::1")).await;
         let crowded = "2001:db8:0:ff::1";
         let late = send_slowly(&app, crowded, LARGEST - 1, is_announced);
         assert_eq!(late.await.unwrap(), 503);
@@ -117,20 +128,13 @@ async fn one_network_with_slow_bodies_does_not_stop_others() {
 #[tokio::test(start_paused = true)]
 async fn small_bodies_have_room_whatever_large_ones_take() {
     let app = app();
-    let slow: Vec<_> = (0..CROWD)
-        .map(|number| {
-            let peer = format!("203.0.113.{}", number % 12);
-            send_slowly(&app, &peer, LARGEST - 1, true)
-        })
-        .collect();
-    all_have_begun().await;
+    let slow = crowd_of_twelve(&app).await;
     let text = "x".repeat(2000);
     for number in 0..12 {
         let body = format!(r#"{{"message":"{text}"}}"#);
         // Those who hold the room for large bodies, and others.
         for peer in [format!("203.0.113.{number}"), format!("192.0.2.{number}")] {
-            let reply = app.send(Call::post(ECHO, body.clone()).from(&peer)).await;
-            assert_eq!(reply.status, 200, "{peer}");
+            app.expect("200", echo(&peer).body(body.clone())).await;
         }
     }
     assert_eq!(count(slow, 408).await, 64 * 1024 / 320);
@@ -141,7 +145,6 @@ async fn small_bodies_have_room_whatever_large_ones_take() {
 async fn heads_that_wait_for_a_body_take_room() {
     let app = app();
     let waiting = |peer: &str| {
-        let (app, peer) = (Arc::clone(&app), peer.parse().unwrap());
         let body = SlowBody {
             announced: Some(100),
             sent: None,
@@ -149,11 +152,7 @@ async fn heads_that_wait_for_a_body_take_room() {
         let request = Request::post(ECHO)
             .header("host", "a")
             .header("cookie", "x".repeat(60 * 1024));
-        let request = request.body(body).unwrap();
-        tokio::spawn(async move {
-            let peer = peer;
-            app.service.respond(peer, request).await.status().as_u16()
-        })
+        begin(&app, peer, request.body(body).unwrap())
     };
     let crowd: Vec<_> = (0..CROWD).map(|_| waiting("192.0.2.7")).collect();
     all_have_begun().await;
@@ -161,10 +160,10 @@ async fn heads_that_wait_for_a_body_take_room() {
     let share = 4 * 1024 / (60 + 4) - 1;
     assert!(app.service.held().0 <= 4 << 20);
     assert_eq!(waiting("192.0.2.7").await.unwrap(), 503);
-    assert_eq!(app.send(echo("192.0.2.8")).await.status, 200);
+    app.expect("200", echo("192.0.2.8")).await;
     assert_eq!(count(crowd, 408).await, share);
     assert_eq!(app.service.held(), (0, 0));
-    assert_eq!(app.send(echo("192.0.2.7")).await.status, 200);
+    app.expect("200", echo("192.0.2.7")).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,7 +176,7 @@ async fn what_is_announced_and_does_not_come_takes_no_room() {
     slow.extend((0..CROWD).map(|_| send_slowly(&app, "192.0.2.7", 1, true)));
     all_have_begun().await;
     for peer in ["192.0.2.7", "192.0.2.8"] {
-        assert_eq!(app.send(echo(peer)).await.status, 200);
+        app.expect("200", echo(peer)).await;
     }
     assert!(begun.elapsed() < Duration::from_secs(1), "nobody waited");
     assert_eq!(count(slow, 408).await, 2 * CROWD);
@@ -186,17 +185,11 @@ async fn what_is_announced_and_does_not_come_takes_no_room() {
 #[tokio::test(start_paused = true)]
 async fn many_networks_fill_the_room_and_then_it_is_free_again() {
     let app = app();
-    let slow: Vec<_> = (0..CROWD)
-        .map(|number| {
-            let peer = format!("203.0.113.{}", number % 12);
-            send_slowly(&app, &peer, LARGEST - 1, true)
-        })
-        .collect();
-    all_have_begun().await;
+    let slow = crowd_of_twelve(&app).await;
     // The last bytes of the room are too few for a body as large, and enough for a small one.
     let late = send_slowly(&app, "192.0.2.8", LARGEST - 1, true);
     assert_eq!(late.await.unwrap(), 503);
-    assert_eq!(app.send(echo("192.0.2.8")).await.status, 200);
+    app.expect("200", echo("192.0.2.8")).await;
     assert_eq!(count(slow, 408).await, 64 * 1024 / 320);
     let late = send_slowly(&app, "192.0.2.8", LARGEST - 1, true);
     assert_eq!(late.await.unwrap(), 408);

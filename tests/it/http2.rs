@@ -5,14 +5,12 @@ use std::time::Duration;
 use http_body_util::Empty;
 use hyper::Request;
 use hyper::body::Bytes;
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::http::server::{STOP_GRACE, ServerLimits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use crate::harness::Setup;
-use crate::transport::{Connection, HEALTH, Server, server};
+use crate::transport::{Connection, Server, connect_http_2, server};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -22,6 +20,9 @@ const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
+
+/// The bytes that a stream takes unless its client says otherwise.
+const WINDOW: u32 = 65_535;
 
 const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
@@ -87,11 +88,7 @@ impl Connection {
 #[tokio::test]
 async fn a_head_has_as_many_headers_as_on_http_1_and_16_kib_of_them() {
     let server = server().await;
-    let stream = TcpStream::connect(server.address).await.unwrap();
-    let (mut sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
-            .await
-            .unwrap();
+    let (mut sender, connection) = connect_http_2(&server).await;
     tokio::spawn(connection);
     // Name, value and 32 bytes each are counted.
     for (count, length, status) in [
@@ -142,7 +139,7 @@ async fn a_request_says_which_host_it_is_for_and_once() {
         ([&*none, b"\x01\x03x@a"].concat(), BAD_REQUEST),
     ] {
         let server = server().await;
-        let mut connection = Connection::begin(&server, 65_535).await;
+        let mut connection = Connection::begin(&server, WINDOW).await;
         let mut head = frame(HEADERS, END_HEADERS | END_STREAM, 1, &block);
         for _ in 0..2 {
             connection.send(&head).await;
@@ -169,11 +166,10 @@ async fn a_header_that_is_indexed_thousands_of_times_ends_the_connection_or_the_
     // `age`, without a value: a byte for each.
     let block = [get("/"), vec![0x95; 1900]].concat();
     let server = server().await;
-    let mut connection = Connection::begin(&server, 65_535).await;
+    let mut connection = Connection::begin(&server, WINDOW).await;
     connection.send(frame(HEADERS, END_STREAM, 1, &block)).await;
-    connection
-        .send(frame(CONTINUATION, END_HEADERS, 1, &[]))
-        .await;
+    let end = frame(CONTINUATION, END_HEADERS, 1, &[]);
+    connection.send(end).await;
     while let Some((kind, _, _, payload)) = connection.frame().await {
         if kind == HEADERS {
             assert!(payload.starts_with(TOO_LARGE), "{payload:x?}");
@@ -188,7 +184,7 @@ async fn a_header_that_is_indexed_thousands_of_times_ends_the_connection_or_the_
 #[tokio::test]
 async fn a_head_that_goes_on_and_on_ends_the_connection() {
     let server = server().await;
-    let mut connection = Connection::begin(&server, 65_535).await;
+    let mut connection = Connection::begin(&server, WINDOW).await;
     connection.send(frame(HEADERS, 0, 1, &get("/"))).await;
     let mut sent = 0;
     let ended = timeout(Duration::from_secs(10), async {
@@ -212,7 +208,7 @@ async fn a_head_that_goes_on_and_on_ends_the_connection() {
 async fn a_head_that_is_never_finished_ends_the_connection() {
     for parts in [0, 1, 4] {
         let server = server().await;
-        let mut connection = Connection::begin(&server, 65_535).await;
+        let mut connection = Connection::begin(&server, WINDOW).await;
         let began = Instant::now();
         connection.send(frame(HEADERS, 0, 1, &get("/"))).await;
         for number in 0..parts {
@@ -230,7 +226,7 @@ async fn streams_that_are_reset_before_they_are_accepted_end_the_connection() {
     // hyper allows a few before it takes them for an attack.
     for (streams, survives) in [(10, true), (100, false)] {
         let server = server().await;
-        let mut connection = Connection::begin(&server, 65_535).await;
+        let mut connection = Connection::begin(&server, WINDOW).await;
         // One write, so that the server sees them together.
         let burst: Vec<u8> = (0..streams)
             .flat_map(|number| {
@@ -258,10 +254,7 @@ async fn many_connections_of_a_network_have_few_streams_and_then_none() {
         (&[][..], [Some(128), Some(64), Some(1), None]),
         (&["127.0.0.0/8"], [Some(128); 4]),
     ] {
-        let setup = Setup {
-            trusted_proxies: trusted,
-            ..Setup::default()
-        };
+        let setup = Setup::default().behind(trusted);
         let limits = ServerLimits {
             streams_per_network: 256,
             ..ServerLimits::default()
@@ -270,7 +263,7 @@ async fn many_connections_of_a_network_have_few_streams_and_then_none() {
         let mut held = Vec::new();
         let mut seen = Vec::new();
         for number in 1..=257 {
-            let mut connection = Connection::begin(&server, 65_535).await;
+            let mut connection = Connection::begin(&server, WINDOW).await;
             if [2, 4, 256, 257].contains(&number) {
                 seen.push(connection.streams_max().await);
             }
@@ -279,8 +272,7 @@ async fn many_connections_of_a_network_have_few_streams_and_then_none() {
         assert_eq!(seen, streams);
         // HTTP/1.1 is spoken all the same.
         let mut connection = server.connect().await;
-        connection.send(HEALTH).await;
-        assert_eq!(connection.receive().await.0, 200);
+        connection.check_health().await;
     }
 }
 
@@ -345,7 +337,7 @@ async fn until_goodbye(connection: &mut Connection) -> Duration {
 async fn an_idle_client_is_told_before_the_connection_ends() {
     let (idle, grace) = (ServerLimits::default().idle_deadline, STOP_GRACE);
     let server = server().await;
-    let mut connection = Connection::begin(&server, 65_535).await;
+    let mut connection = Connection::begin(&server, WINDOW).await;
     let elapsed = until_goodbye(&mut connection).await;
     assert!((idle..idle + grace).contains(&elapsed), "{elapsed:?}");
     // A request that was on its way is answered.
@@ -362,7 +354,7 @@ async fn an_idle_client_is_told_before_the_connection_ends() {
     assert_eq!(body, br#"{"live":true}"#);
 
     // One that answers nothing more is waited for no longer than the grace.
-    let mut silent = Connection::begin(&server, 65_535).await;
+    let mut silent = Connection::begin(&server, WINDOW).await;
     until_goodbye(&mut silent).await;
     let began = Instant::now();
     silent.rest().await;

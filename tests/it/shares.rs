@@ -46,6 +46,15 @@ impl Server {
         let mut connection = self.connect_from(address).await;
         connection.is_served().await.then_some(connection)
     }
+
+    /// So many connections that are served.
+    async fn hold(&self, count: usize, address: &str) -> Vec<Connection> {
+        let mut held = Vec::new();
+        for _ in 0..count {
+            held.push(self.served_from(address).await.unwrap());
+        }
+        held
+    }
 }
 
 impl Connection {
@@ -76,16 +85,15 @@ async fn until(mut is_true: impl AsyncFnMut() -> bool) {
 #[tokio::test]
 async fn a_network_has_no_more_connections_than_its_share() {
     let server = Server::start(Setup::default(), few()).await;
-    let first = server.served_from(ONE).await.unwrap();
-    let mut second = server.served_from(ONE).await.unwrap();
+    let mut held = server.hold(2, ONE).await;
     for _ in 0..50 {
         assert!(server.served_from(ONE).await.is_none());
     }
     // Others are served meanwhile, and so are those that it has.
     let other = server.served_from(OTHER).await;
     assert!(other.is_some());
-    assert!(second.is_served().await);
-    drop(first);
+    assert!(held[1].is_served().await);
+    held.remove(0);
     until(async || server.served_from(ONE).await.is_some()).await;
 }
 
@@ -96,24 +104,15 @@ async fn the_share_of_the_connections_is_a_choice() {
         ..few()
     };
     let server = Server::start(Setup::default(), limits).await;
-    let mut held = Vec::new();
-    for _ in 0..3 {
-        held.push(server.served_from(ONE).await.unwrap());
-    }
+    let _held = server.hold(3, ONE).await;
     assert!(server.served_from(ONE).await.is_none());
 }
 
 #[tokio::test]
 async fn a_trusted_proxy_has_all_connections_it_needs() {
-    let setup = Setup {
-        trusted_proxies: &["127.0.0.1/32"],
-        ..Setup::default()
-    };
+    let setup = Setup::default().behind(&["127.0.0.1/32"]);
     let server = Server::start(setup, few()).await;
-    let mut held = Vec::new();
-    for _ in 0..10 {
-        held.push(server.served_from(ONE).await.unwrap());
-    }
+    let mut held = server.hold(10, ONE).await;
     for is_served in [true, true, false] {
         let connection = server.served_from(OTHER).await;
         assert_eq!(connection.is_some(), is_served);
@@ -185,14 +184,19 @@ fn log_of(attack: impl AsyncFnOnce()) -> String {
     log
 }
 
+/// The warnings in a log that has so many.
+fn warnings<const N: usize>(log: &str) -> [&str; N] {
+    let lines = log.lines().filter(|line| line.contains("WARN"));
+    let lines: Vec<_> = lines.collect();
+    lines.try_into().unwrap_or_else(|_| panic!("{log}"))
+}
+
 #[test]
 fn refused_connections_are_logged_once_a_minute_with_a_pseudonym_and_what_to_do() {
     let log = log_of(async || {
         let server = Server::start(Setup::default(), few()).await;
         for _ in 0..2 {
-            let held = server.served_from(ONE).await;
-            let held = (held, server.served_from(ONE).await);
-            assert!(held.0.is_some() && held.1.is_some());
+            let held = server.hold(2, ONE).await;
             for _ in 0..7 {
                 assert!(server.served_from(ONE).await.is_none());
             }
@@ -200,10 +204,7 @@ fn refused_connections_are_logged_once_a_minute_with_a_pseudonym_and_what_to_do(
             sleep(Duration::from_secs(61)).await;
         }
     });
-    let lines: Vec<_> = log.lines().filter(|line| line.contains("WARN")).collect();
-    let [first, second] = lines.as_slice() else {
-        panic!("{log}");
-    };
+    let [first, second] = warnings(&log);
     assert!(first.contains("refused=1 "), "{first}");
     // The other six of the first minute, and the first of the second.
     assert!(second.contains("refused=7 "), "{second}");
@@ -228,19 +229,11 @@ fn the_cap_is_logged_with_the_busiest_network_and_what_to_do() {
             ..few()
         };
         let server = Server::start(Setup::default(), limits).await;
-        let held = [
-            server.served_from(ONE).await,
-            server.served_from(OTHER).await,
-            server.served_from(OTHER).await,
-        ];
-        assert!(held.iter().all(Option::is_some));
+        let _held = (server.hold(1, ONE).await, server.hold(2, OTHER).await);
         // It waits, and is served when another is closed for being idle.
         assert!(server.served_from(ONE).await.is_some());
     });
-    let lines: Vec<_> = log.lines().filter(|line| line.contains("WARN")).collect();
-    let [line] = lines.as_slice() else {
-        panic!("{log}");
-    };
+    let [line] = warnings(&log);
     for part in [
         "connections=3 refused=0 busiest.network=\"",
         "busiest.connections=2",
@@ -251,18 +244,15 @@ fn the_cap_is_logged_with_the_busiest_network_and_what_to_do() {
     }
 }
 
-/// A server before a model with 16 places, of which a network may have two.
-async fn model_server(upstream: &Upstream) -> (Server, Arc<OpenAiModelClient>) {
+/// A server before a model with so many places, of which a network may have an eighth.
+async fn model_server(upstream: &Upstream, places: usize) -> (Server, Arc<OpenAiModelClient>) {
     let settings = OpenAiSettings {
-        concurrency: 16,
+        concurrency: places,
         ..settings(upstream)
     };
     let model = OpenAiModelClient::new(settings, Roots::of([]), CancellationToken::new());
     let model = Arc::new(model.unwrap());
-    let setup = Setup {
-        model: model.clone(),
-        ..Setup::default()
-    };
+    let setup = Setup::with_model(model.clone());
     (Server::start(setup, ServerLimits::default()).await, model)
 }
 
@@ -270,7 +260,7 @@ async fn model_server(upstream: &Upstream) -> (Server, Arc<OpenAiModelClient>) {
 async fn a_network_has_no_more_turns_than_its_share_however_it_asks() {
     for asked in [hello(), ask_on_the_wire(), mcp::ask_on_the_wire()] {
         let upstream = Upstream::start([Script::silent()]).await;
-        let (server, model) = model_server(&upstream).await;
+        let (server, model) = model_server(&upstream, 16).await;
         let mut waiting = Vec::new();
         for _ in 0..2 {
             let mut connection = server.connect_from(ONE).await;
@@ -307,16 +297,7 @@ async fn a_network_has_no_more_turns_than_its_share_however_it_asks() {
 #[tokio::test]
 async fn a_small_model_answers_one_turn_of_a_network_at_least() {
     let upstream = Upstream::start([Script::saying("Hi.")]).await;
-    let settings = OpenAiSettings {
-        concurrency: 1,
-        ..settings(&upstream)
-    };
-    let model = OpenAiModelClient::new(settings, Roots::of([]), CancellationToken::new());
-    let setup = Setup {
-        model: Arc::new(model.unwrap()),
-        ..Setup::default()
-    };
-    let server = Server::start(setup, ServerLimits::default()).await;
+    let (server, _model) = model_server(&upstream, 1).await;
     let mut connection = server.connect_from(ONE).await;
     for _ in 0..3 {
         connection.send(hello()).await;

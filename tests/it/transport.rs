@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
+use hyper::client::conn::http2::{self, SendRequest};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::domain::chat::Conversation;
@@ -79,6 +80,25 @@ pub(crate) async fn server() -> Server {
     Server::start(Setup::default(), ServerLimits::default()).await
 }
 
+/// A server with so many slots for connections.
+pub(crate) async fn server_of(connections_max: usize) -> Server {
+    let limits = ServerLimits {
+        connections_max,
+        ..ServerLimits::default()
+    };
+    Server::start(Setup::default(), limits).await
+}
+
+type Http2Sender = SendRequest<Empty<Bytes>>;
+type Http2Connection = http2::Connection<TokioIo<TcpStream>, Empty<Bytes>, TokioExecutor>;
+
+/// An HTTP/2 connection of hyper's client.
+pub(crate) async fn connect_http_2(server: &Server) -> (Http2Sender, Http2Connection) {
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+    handshake.await.unwrap()
+}
+
 pub(crate) struct Connection(pub(crate) BufReader<TcpStream>);
 
 impl Connection {
@@ -101,6 +121,12 @@ impl Connection {
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).await.unwrap();
         (status, head, String::from_utf8(body).unwrap())
+    }
+
+    /// The answer to a request for health.
+    pub(crate) async fn check_health(&mut self) {
+        self.send(HEALTH).await;
+        assert_eq!(self.receive().await.0, 200);
     }
 
     /// Everything until the server closes; a reset counts as closing.
@@ -169,11 +195,7 @@ impl ModelClient for WaitingModelClient {
 /// A server with one turn for each address, and its model.
 pub(crate) async fn waiting_server(limits: ServerLimits) -> (Server, Arc<WaitingModelClient>) {
     let model = WaitingModelClient::new();
-    let setup = Setup {
-        model: model.clone(),
-        ..Setup::default()
-    }
-    .limit("assistant-ip", "1/24h");
+    let setup = Setup::with_model(model.clone()).limit("assistant-ip", "1/24h");
     (Server::start(setup, limits).await, model)
 }
 
@@ -203,11 +225,7 @@ async fn pipelined_requests_are_answered_in_order() {
 #[tokio::test]
 async fn http_2_is_spoken_with_prior_knowledge() {
     let server = server().await;
-    let stream = TcpStream::connect(server.address).await.unwrap();
-    let (mut sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
-            .await
-            .unwrap();
+    let (mut sender, connection) = connect_http_2(&server).await;
     tokio::spawn(connection);
     for method in ["GET", "HEAD", "GET"] {
         let request = Request::builder()
@@ -278,8 +296,7 @@ async fn a_connection_that_says_nothing_or_half_a_head_is_closed() {
 async fn a_connection_that_idles_is_closed() {
     let server = server().await;
     let mut connection = server.connect().await;
-    connection.send(HEALTH).await;
-    assert_eq!(connection.receive().await.0, 200);
+    connection.check_health().await;
     let began = Instant::now();
     assert_eq!(connection.rest().await, b"");
     assert!(began.elapsed() <= Duration::from_secs(31));
@@ -288,13 +305,7 @@ async fn a_connection_that_idles_is_closed() {
 #[tokio::test(start_paused = true)]
 async fn an_http_2_connection_that_idles_is_closed() {
     let server = server().await;
-    let stream = TcpStream::connect(server.address).await.unwrap();
-    let (sender, connection) = hyper::client::conn::http2::handshake::<_, _, Empty<Bytes>>(
-        TokioExecutor::new(),
-        TokioIo::new(stream),
-    )
-    .await
-    .unwrap();
+    let (sender, connection) = connect_http_2(&server).await;
     // It answers pings, and still the server ends it.
     let began = Instant::now();
     let _ = connection.await;
@@ -314,14 +325,18 @@ async fn a_body_that_comes_too_slowly_is_408() {
     assert_eq!(connection.rest().await, b"");
 }
 
+/// A sign-up whose body has this framing.
+fn chunked(body: &str) -> String {
+    format!(
+        "POST /api/v1/newsletter HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\
+         Transfer-Encoding: chunked\r\n\r\n{body}"
+    )
+}
+
 #[tokio::test]
 async fn a_body_that_is_too_large_is_413_however_it_is_framed() {
     let chunk = format!("1000\r\n{}\r\n", " ".repeat(0x1000));
-    let chunked = format!(
-        "POST /api/v1/newsletter HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\
-         Transfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n",
-        chunk.repeat(3)
-    );
+    let chunked = chunked(&format!("{}0\r\n\r\n", chunk.repeat(3)));
     let announced = post("/api/v1/newsletter", &" ".repeat(9_000));
     for request in [chunked, announced] {
         let server = server().await;
@@ -338,12 +353,7 @@ async fn a_body_that_is_too_large_is_413_however_it_is_framed() {
 async fn a_body_with_broken_framing_is_400() {
     let server = server().await;
     let mut connection = server.connect().await;
-    connection
-        .send(
-            "POST /api/v1/newsletter HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\
-             Transfer-Encoding: chunked\r\n\r\nnonsense\r\n",
-        )
-        .await;
+    connection.send(chunked("nonsense\r\n")).await;
     let (status, _, body) = connection.receive().await;
     assert_eq!(status, 400);
     assert!(body.contains("malformed_body"));
@@ -364,16 +374,12 @@ async fn expect_100_continue_is_answered() {
 
 #[tokio::test]
 async fn a_panic_leaves_the_connection_alive() {
-    let setup = Setup {
-        model: Arc::new(PanickingModelClient),
-        ..Setup::default()
-    };
+    let setup = Setup::with_model(Arc::new(PanickingModelClient));
     let server = Server::start(setup, ServerLimits::default()).await;
     let mut connection = server.connect().await;
     connection.send(hello()).await;
     assert_eq!(connection.receive().await.0, 500);
-    connection.send(HEALTH).await;
-    assert_eq!(connection.receive().await.0, 200);
+    connection.check_health().await;
 }
 
 #[tokio::test]
@@ -399,35 +405,24 @@ async fn an_operation_past_its_deadline_is_503() {
 
 #[tokio::test(start_paused = true)]
 async fn half_a_preface_holds_its_slot_no_longer_than_its_client() {
-    let limits = ServerLimits {
-        connections_max: 1,
-        ..ServerLimits::default()
-    };
-    let server = Server::start(Setup::default(), limits).await;
+    let server = server_of(1).await;
     let mut gone = server.connect().await;
     gone.send("P").await;
     drop(gone);
     let began = Instant::now();
     let mut next = server.connect().await;
-    next.send(HEALTH).await;
-    assert_eq!(next.receive().await.0, 200);
+    next.check_health().await;
     assert!(began.elapsed() <= Duration::from_secs(1));
 }
 
 #[tokio::test]
 async fn connections_beyond_the_cap_wait_their_turn() {
-    let limits = ServerLimits {
-        connections_max: 1,
-        ..ServerLimits::default()
-    };
-    let server = Server::start(Setup::default(), limits).await;
+    let server = server_of(1).await;
     let mut first = server.connect().await;
-    first.send(HEALTH).await;
-    assert_eq!(first.receive().await.0, 200);
+    first.check_health().await;
     let mut second = server.connect().await;
     second.send(HEALTH).await;
-    first.send(HEALTH).await;
-    assert_eq!(first.receive().await.0, 200);
+    first.check_health().await;
     drop(first);
     assert_eq!(second.receive().await.0, 200);
 }
@@ -457,7 +452,6 @@ async fn a_client_that_does_not_read_is_let_go() {
     // The only slot there is becomes free, although the first client has not gone.
     let began = Instant::now();
     let mut next = server.connect().await;
-    next.send(HEALTH).await;
-    assert_eq!(next.receive().await.0, 200);
+    next.check_health().await;
     assert!(began.elapsed() <= 2 * limits.idle_deadline);
 }
