@@ -180,29 +180,6 @@ async fn only_a_turn_that_the_model_worked_on_stays_charged() {
 }
 
 #[tokio::test]
-async fn all_turns_together_are_limited_only_for_a_model_that_costs_money() {
-    for (model, admitted) in [
-        (ScriptedModelClient::default(), 4),
-        (ScriptedModelClient::default().metered(), 2),
-    ] {
-        let app = Setup::with_model(Arc::new(model))
-            .limit("assistant-all", "2/24h")
-            .start();
-        for number in 0..4 {
-            let is_admitted = number < admitted;
-            let outcome = if is_admitted {
-                "200"
-            } else {
-                "429 rate_limited"
-            };
-            let call = Call::chat().from(&format!("192.0.2.{number}"));
-            let reply = app.expect(outcome, call).await;
-            assert!(is_admitted || reply.policy() == "assistant-all");
-        }
-    }
-}
-
-#[tokio::test]
 async fn what_the_client_says_it_used_changes_nothing_and_other_members_are_ignored() {
     let app = TestApp::new();
     for members in [

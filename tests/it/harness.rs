@@ -778,7 +778,7 @@ fn structured(field: &str) -> Vec<(String, Vec<(String, i64)>)> {
         .collect()
 }
 
-/// The rows of a table: a line each, with ` | ` between its columns.
+/// The rows of a table: a line each, with ` | ` between its columns, which may be empty.
 pub(crate) fn rows<const N: usize>(table: &str) -> impl Iterator<Item = [&str; N]> {
     table.trim().lines().map(|line| {
         let columns: Vec<_> = line

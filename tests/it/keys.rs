@@ -67,17 +67,6 @@ async fn a_key_that_cannot_be_kept_is_not_shown() {
 }
 
 #[tokio::test]
-async fn minting_is_limited_by_network() {
-    let app = Setup::default().limit("keys", "2/1h").start();
-    for shown in ["keys 1", "keys 0"] {
-        assert_eq!(app.send(Call::mint()).await.shown(), shown);
-    }
-    let reply = app.expect("429 rate_limited", Call::mint()).await;
-    assert_eq!(reply.retry_after_s(), 3600);
-    app.expect("201", Call::mint().from("192.0.2.2")).await;
-}
-
-#[tokio::test]
 async fn describing_costs_nothing_of_the_keys_policy() {
     let app = TestApp::new();
     for _ in 0..100 {

@@ -206,18 +206,24 @@ async fn no_prefix_gets_more_than_a_quarter_of_what_all_together_have() {
 
 #[tokio::test]
 async fn whoever_has_many_networks_reaches_the_ceiling_of_all_together() {
-    let setup = Setup::default().limit("newsletter-all", "5/1h");
-    let app = setup.limit("keys-all", "5/1h").start();
+    let metered = ScriptedModelClient::default().metered();
+    let app = Setup::with_model(Arc::new(metered))
+        .limit("newsletter-all", "5/1h")
+        .limit("keys-all", "5/1h")
+        .limit("assistant-all", "5/1h")
+        .start();
     let sign_up = |number| sign_up(number, &format!("2001:db8:{number}::1"));
-    for policy in ["newsletter-all", "keys-all"] {
+    for policy in ["newsletter-all", "keys-all", "assistant-all"] {
+        let from = |number| format!("198.51.100.{number}");
         let call = |number| match policy {
             "newsletter-all" => sign_up(number),
-            _ => Call::mint().from(&format!("198.51.100.{number}")),
+            "keys-all" => Call::mint().from(&from(number)),
+            _ => Call::chat().from(&from(number)),
         };
         for number in 0..5 {
             app.expect("2xx", call(number)).await;
         }
-        let refused = app.expect("429", call(5)).await;
+        let refused = app.expect("429 rate_limited", call(5)).await;
         assert_eq!(refused.json()["violated-policies"], json!([policy]));
         let rule = "allows 5 in 3600 seconds for all clients together";
         let detail = format!("The policy \"{policy}\" {rule}. Wait 3600 seconds.");

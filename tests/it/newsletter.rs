@@ -238,22 +238,6 @@ async fn eight_requests_for_a_pair_pass_and_the_ninth_waits_exactly_as_told() {
 }
 
 #[tokio::test]
-async fn one_network_cannot_sign_up_endless_addresses() {
-    let app = TestApp::new();
-    for number in 0..500 {
-        let outcome = if number < 120 {
-            "200"
-        } else {
-            "429 rate_limited"
-        };
-        let call = Call::sign_up(&format!("user{number}@example.com"));
-        let reply = app.expect(outcome, call).await;
-        assert!(number < 120 || reply.policy() == "newsletter-ip");
-    }
-    assert_eq!(app.contacts.len(), 120);
-}
-
-#[tokio::test]
 async fn a_contact_that_cannot_be_kept_is_503() {
     let app = TestApp::new();
     for failure in [

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use crate::program::{Program, command};
 
-/// The members `names` of a new registration.
-fn register<const N: usize>(program: &Program, names: [&str; N]) -> [String; N] {
+/// A new registration: token, client id and client secret.
+fn register(program: &Program) -> [String; 3] {
     let (status, body) = program.send("POST", "/agent/auth", "", r#"{"type":"anonymous"}"#);
     assert_eq!(status, 201, "{body}");
-    names.map(|name| body[name].as_str().unwrap().to_owned())
+    ["access_token", "client_id", "client_secret"]
+        .map(|name| body[name].as_str().unwrap().to_owned())
 }
 
 fn exchange(program: &Program, client_id: &str, client_secret: &str) -> (u16, Value) {
@@ -25,9 +26,8 @@ fn exchange(program: &Program, client_id: &str, client_secret: &str) -> (u16, Va
 fn tokens_outlive_the_process_and_so_do_revocations() {
     let data_dir = tempfile::tempdir().unwrap();
     let program = Program::start(&mut command(data_dir.path()));
-    let names = ["access_token", "client_id", "client_secret"];
-    let [kept, kept_id, kept_secret] = register(&program, names);
-    let [revoked, id, secret] = register(&program, names);
+    let [kept, kept_id, kept_secret] = register(&program);
+    let [revoked, id, secret] = register(&program);
     assert_eq!(program.health(&revoked), 200);
     let (status, body) = exchange(&program, &id, &secret);
     assert_eq!(status, 200, "{body}");
@@ -72,9 +72,8 @@ fn tokens_outlive_the_process_and_so_do_revocations() {
 
 #[test]
 fn another_data_directory_knows_nothing_of_them() {
-    let names = ["access_token", "client_id", "client_secret"];
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let [token, id, secret] = register(&Program::start(&mut command(here.path())), names);
+    let [token, id, secret] = register(&Program::start(&mut command(here.path())));
     let program = Program::start(&mut command(there.path()));
     assert_eq!(program.health(&token), 401);
     assert_eq!(exchange(&program, &id, &secret).0, 401);
@@ -84,25 +83,21 @@ fn another_data_directory_knows_nothing_of_them() {
 fn no_secret_of_an_agent_is_logged() {
     let data_dir = tempfile::tempdir().unwrap();
     let program = Program::start(command(data_dir.path()).args(["--log-level", "trace"]));
-    let names = ["access_token", "client_id", "client_secret"];
-    let [token, id, secret] = register(&program, names);
-    let post = |body: &str| program.send("POST", "/agent/auth", "", body).0;
-    assert_eq!(
-        post(r#"{"type":"anonymous","label":"a private label"}"#),
-        201
-    );
-    assert_eq!(
-        post(r#"{"type":"identity_assertion","assertion":"a.private.jwt"}"#),
-        400
-    );
-    assert_eq!(
-        post(
-            r#"{"type":"identity_assertion","assertion_type":"verified_email","assertion":"private@example.org"}"#
+    let [token, id, secret] = register(&program);
+    let email = r#""assertion_type":"verified_email","assertion":"private@example.org""#;
+    for (status, body) in [
+        (201, r#"{"type":"anonymous","label":"a private label"}"#),
+        (
+            400,
+            r#"{"type":"identity_assertion","assertion":"a.private.jwt"}"#,
         ),
-        400
-    );
-    assert_eq!(post(r#"{"type":"private","label":5}"#), 400);
-    assert_eq!(post("{private"), 400);
+        (400, &format!(r#"{{"type":"identity_assertion",{email}}}"#)),
+        (400, r#"{"type":"private","label":5}"#),
+        (400, "{private"),
+    ] {
+        let (answered, answer) = program.send("POST", "/agent/auth", "", body);
+        assert_eq!(answered, status, "{answer}");
+    }
     exchange(&program, &id, &secret);
     exchange(&program, &id, &secret[..55]);
     exchange(&program, &id, "private");

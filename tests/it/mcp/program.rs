@@ -26,27 +26,22 @@ fn the_log_names_the_tool_and_the_cause_and_nobody() {
         let method = "tools/call";
         json!({ "jsonrpc": "2.0", "id": email, "method": method, "params": params }).to_string()
     };
-    for (header, body, status) in [
+    let echo = |arguments| call("echo", arguments);
+    let unknown = json!({ "jsonrpc": "2.0", "id": 1, "method": email, "params": { "of": email } });
+    let nobodys = "Mcp-Protocol-Version: ada@example.com\r\n";
+    let named = "Mcp-Protocol-Version: 2025-11-25\r\nMcp-Name: ada@example.com\r\n";
+    for (status, header, body) in [
         (
+            200,
             "",
             call("subscribe_newsletter", json!({ "email": email })),
-            200,
         ),
-        ("", call("create_api_key", json!({})), 200),
-        ("", call(email, json!({})), 200),
-        ("", call("echo", json!({ "message": { "of": email } })), 200),
-        (
-            "Mcp-Protocol-Version: ada@example.com\r\n",
-            call("echo", json!({})),
-            400,
-        ),
-        (
-            "Mcp-Protocol-Version: 2025-11-25\r\nMcp-Name: ada@example.com\r\n",
-            json!({ "jsonrpc": "2.0", "id": 1, "method": email, "params": { "of": email } })
-                .to_string(),
-            200,
-        ),
-        ("", format!("{email} is no JSON"), 400),
+        (200, "", call("create_api_key", json!({}))),
+        (200, "", call(email, json!({}))),
+        (200, "", echo(json!({ "message": { "of": email } }))),
+        (400, nobodys, echo(json!({}))),
+        (200, named, unknown.to_string()),
+        (400, "", format!("{email} is no JSON")),
     ] {
         let (answered, answer) = program.send("POST", "/mcp", header, &body);
         assert_eq!(answered, status, "{answer}");
