@@ -2,8 +2,8 @@
 
 use crate::harness::{Call, Reply, Setup, TestApp, rows};
 
-/// Path, body, and each error as pointer and code. `LONG` stands for a text of 2001 letters, `TOKEN`
-/// for a token that is good.
+/// Path, body, and each error as pointer and code. `LONG` stands for a text of 2001 letters, `BOM` for
+/// a byte order mark, and `TOKEN` for a token that is good.
 const BAD_MEMBERS: &str = r##"
 /api/newsletter | {} | #/email required
 /api/v1/newsletter | {} | #/email required
@@ -88,10 +88,13 @@ const BAD_MEMBERS: &str = r##"
 
 /// Path and body of each row, and the errors.
 pub(crate) fn bad_members() -> impl Iterator<Item = [String; 3]> {
-    rows(BAD_MEMBERS).map(|row| {
-        let body = |text: &str| text.replace("LONG", &"m".repeat(2001));
-        row.map(|text| body(text).replace("BOM", "\u{feff}"))
-    })
+    rows(BAD_MEMBERS).map(|row| row.map(spelled_out))
+}
+
+/// The text with what `LONG` and `BOM` stand for.
+fn spelled_out(text: &str) -> String {
+    let text = text.replace("LONG", &"m".repeat(2001));
+    text.replace("BOM", "\u{feff}")
 }
 
 fn call(path: &str, body: &str) -> Call {
@@ -136,7 +139,7 @@ fn check_nothing_counted(reply: &Reply) {
     assert_eq!(reply.header("set-cookie"), None);
 }
 
-/// Path, body, code, and words of the detail; `TOKEN` stands for a token that is good.
+/// Path, body, code, and words of the detail; `BOM` and `TOKEN` stand for the same.
 const UNREADABLE: &str = r#"
 /api/v1/newsletter |  | malformed_json | no body
 /api/v1/sandbox/echo | message=hi | malformed_json | not JSON
@@ -160,7 +163,7 @@ async fn what_cannot_be_read_is_said_to_be_so() {
     let app = TestApp::new();
     let token = app.send(Call::register()).await.member("access_token");
     for [path, body, code, words] in rows(UNREADABLE) {
-        let body = body.replace("TOKEN", &token).replace("BOM", "\u{feff}");
+        let body = spelled_out(body).replace("TOKEN", &token);
         let reply = app.expect(&format!("400 {code}"), call(path, &body)).await;
         assert!(reply.member("detail").contains(words), "{path} {body}");
         check_nothing_counted(&reply);

@@ -67,12 +67,8 @@ async fn a_restart_finds_what_was_counted() {
     let files = Files::new();
     let store = files.open();
     let now = Hour::of(NOW);
-    for (hour, number) in [
-        (now, 3),
-        (now.minus(24 * 25), 4),
-        (now.minus(1), 0),
-        (now, 5),
-    ] {
+    let (earlier, last) = (now.minus(24 * 25), now.minus(1));
+    for (hour, number) in [(now, 3), (earlier, 4), (last, 0), (now, 5)] {
         store.add(hour, &counts(number)).await.unwrap();
     }
     let before = all(&store).await;
@@ -92,10 +88,8 @@ async fn the_file_is_written_anew_now_and_then_and_without_what_is_too_old() {
     let files = Files::new();
     let now = Hour::of(NOW);
     // A minute a line, for a week.
-    let line = format!(
-        "{{\"hour\":\"{}\",\"counts\":{{\"keys\":1}}}}\n",
-        now.name()
-    );
+    let counts = r#""counts":{"keys":1}"#;
+    let line = format!("{{\"hour\":\"{}\",{counts}}}\n", now.name());
     let old = line.replace(&now.name(), &now.minus(KEPT_HOURS + 1).name());
     fs::write(&files.path, old + &line.repeat(9_998)).unwrap();
     let (store, log) = logged(|| files.open());
@@ -122,14 +116,10 @@ async fn four_hundred_days_of_a_busy_site_are_two_megabytes() {
     store.add(Hour::of(NOW), &busy).await.unwrap();
     let hours = (0..KEPT_HOURS).map(|before| Hour::of(NOW).minus(before).name());
     let one = files.text();
-    let text: String = hours
-        .map(|name| one.replace(&Hour::of(NOW).name(), &name))
-        .collect();
-    assert!(
-        (1_500_000..2_500_000).contains(&text.len()),
-        "{}",
-        text.len()
-    );
+    let lines = hours.map(|name| one.replace(&Hour::of(NOW).name(), &name));
+    let text: String = lines.collect();
+    let length = text.len();
+    assert!((1_500_000..2_500_000).contains(&length), "{length}");
     fs::write(&files.path, &text).unwrap();
     let (store, log) = logged(|| files.open());
     assert_eq!((all(&store).await.len(), log.as_str()), (9600, ""));
@@ -159,10 +149,8 @@ async fn bad_lines_are_set_aside_and_the_others_kept() {
         let damaged = format!("{whole}{bad}");
         fs::write(&files.path, &damaged).unwrap();
         let (store, log) = logged(|| files.open());
-        assert!(
-            log.contains("WARN") && log.contains("bad_lines=1"),
-            "{bad}: {log}"
-        );
+        let is_told = log.contains("WARN") && log.contains("bad_lines=1");
+        assert!(is_told, "{bad}: {log}");
         let found = all(&store).await;
         assert_eq!((found.len(), found[0].counts), (1, good), "{bad}");
         assert_eq!(files.names(), ["counts.bad.1", "counts.jsonl"], "{bad}");
@@ -187,10 +175,8 @@ async fn a_file_that_is_none_of_ours_is_set_aside() {
         let files = Files::new();
         make(&files.path);
         let (store, log) = logged(|| files.open());
-        assert!(
-            log.contains("WARN") && log.contains("counts.bad.1"),
-            "{log}"
-        );
+        let is_told = log.contains("WARN") && log.contains("counts.bad.1");
+        assert!(is_told, "{log}");
         assert_eq!(all(&store).await, []);
         store.add(Hour::of(NOW), &counts(1)).await.unwrap();
         assert_eq!(files.names(), ["counts.bad.1", "counts.jsonl"]);
@@ -205,10 +191,8 @@ async fn counts_of_a_later_version_are_passed_over() {
     let (store, log) = logged(|| files.open());
     let found = all(&store).await;
     assert_eq!(found[0].counts.get(Counted::Keys), 5);
-    assert_eq!(
-        (found[0].counts.get(Counted::Requests), log.as_str()),
-        (0, "")
-    );
+    assert_eq!(found[0].counts.get(Counted::Requests), 0);
+    assert_eq!(log, "");
 }
 
 #[tokio::test]
@@ -224,10 +208,8 @@ async fn what_cannot_be_written_is_not_counted_yet() {
         }
         fs::create_dir(&files.path).unwrap();
         let refused = store.add(now, &counts(1)).await;
-        assert!(
-            matches!(refused, Err(StoreError::Unavailable(_))),
-            "{refused:?}"
-        );
+        let is_away = matches!(refused, Err(StoreError::Unavailable(_)));
+        assert!(is_away, "{refused:?}");
         assert_eq!(all(&store).await, before);
         fs::remove_dir(&files.path).unwrap();
         store.add(now, &counts(1)).await.unwrap();
@@ -243,20 +225,30 @@ async fn what_cannot_be_written_is_not_counted_yet() {
     assert!(refused.is_err() && !moved.exists());
 }
 
+/// What hourly counts are recorded to and from, by which clock and until when.
+fn recorded() -> (
+    Arc<MemoryCountStore>,
+    Arc<Metrics>,
+    Arc<ManualClock>,
+    CancellationToken,
+) {
+    let clock = ManualClock::new(NOW);
+    (
+        Arc::default(),
+        Arc::new(Metrics::new([])),
+        Arc::new(clock),
+        CancellationToken::new(),
+    )
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_minute_at_a_time_goes_to_its_hour_and_the_rest_at_the_stop() {
-    let (store, metrics) = (
-        Arc::new(MemoryCountStore::default()),
-        Arc::new(Metrics::new([])),
-    );
-    let (clock, stop) = (Arc::new(ManualClock::new(NOW)), CancellationToken::new());
+    let (store, metrics, clock, stop) = recorded();
     let recording = record_hourly(store.clone(), metrics.clone(), clock.clone(), stop.clone());
     let recording = tokio::spawn(recording);
     let counted = async || {
-        let keys = all(&*store)
-            .await
-            .into_iter()
-            .map(|it| it.counts.get(Counted::Keys));
+        let hours = all(&*store).await.into_iter();
+        let keys = hours.map(|it| it.counts.get(Counted::Keys));
         keys.collect::<Vec<_>>()
     };
     metrics.keys.increase();
@@ -280,11 +272,7 @@ async fn a_minute_at_a_time_goes_to_its_hour_and_the_rest_at_the_stop() {
 
 #[tokio::test(start_paused = true)]
 async fn what_could_not_be_kept_is_kept_later_and_an_outage_is_two_lines() {
-    let (store, metrics) = (
-        Arc::new(MemoryCountStore::default()),
-        Arc::new(Metrics::new([])),
-    );
-    let (clock, stop) = (Arc::new(ManualClock::new(NOW)), CancellationToken::new());
+    let (store, metrics, clock, stop) = recorded();
     store.fail_with(Some(StoreError::Full("disk".to_owned())));
     let ((), log) = logged_async(async {
         let recording = record_hourly(store.clone(), metrics.clone(), clock, stop.clone());
@@ -301,16 +289,12 @@ async fn what_could_not_be_kept_is_kept_later_and_an_outage_is_two_lines() {
     })
     .await;
     assert_eq!(all(&*store).await[0].counts.get(Counted::Keys), 3);
-    assert_eq!(
-        log.matches("hourly counts are not being kept").count(),
-        1,
-        "{log}"
-    );
-    assert_eq!(
-        log.matches("hourly counts are kept again").count(),
-        1,
-        "{log}"
-    );
+    for line in [
+        "hourly counts are not being kept",
+        "hourly counts are kept again",
+    ] {
+        assert_eq!(log.matches(line).count(), 1, "{line}: {log}");
+    }
 }
 
 #[tokio::test]
@@ -324,10 +308,7 @@ async fn the_program_keeps_its_counts_at_a_stop() {
         assert_eq!(status, Some(0), "{log}");
         let found = all(&FileCountStore::open(&path.join("counts.jsonl"))).await;
         let sum = |counted| found.iter().map(|it| it.counts.get(counted)).sum::<u64>();
-        assert_eq!(
-            (sum(Counted::SignUps), sum(Counted::Renewals)),
-            (1, run - 1)
-        );
-        assert_eq!(sum(Counted::Requests), run);
+        let counted = [Counted::SignUps, Counted::Renewals, Counted::Requests];
+        assert_eq!(counted.map(sum), [1, run - 1, run]);
     }
 }
