@@ -60,6 +60,7 @@ mod problems;
 mod program;
 mod provider;
 mod reference;
+mod rows;
 mod sandbox;
 mod shares;
 mod site;

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::openai::server_before;
-use crate::openai::upstream::{self, Script, Upstream, chunk};
+use crate::openai::upstream::{self, Script, Upstream, piece};
 use crate::site::{facts, render};
 use crate::transport::{Connection, Server, hello};
 use crate::twins::ScriptedModelClient;
@@ -80,19 +80,12 @@ async fn pieces_come_first_and_then_exactly_the_json_answer() {
 
 #[tokio::test]
 async fn json_is_the_answer_unless_events_are_wanted_more() {
-    for accept in [
-        "",
-        "*/*",
-        "application/json, text/event-stream",
-        "text/html",
-    ] {
+    let app = TestApp::new();
+    let both = "application/json, text/event-stream";
+    for accept in ["", "*/*", both, "text/html"] {
         let call = Call::post(PATH, HELLO).header("accept", accept);
-        let reply = TestApp::new().send(call).await;
-        assert_eq!(
-            reply.header("content-type"),
-            Some("application/json"),
-            "{accept}"
-        );
+        let media_type = app.send(call).await.headers["content-type"].clone();
+        assert_eq!(media_type, "application/json", "{accept}");
     }
 }
 
@@ -106,22 +99,14 @@ async fn the_embedded_model_streams_paragraphs() {
         is_own: true,
         language: None,
     };
-    let app = Setup {
-        model: Arc::new(PassageModelClient::new(
-            &[passage],
-            render(&facts()).assistant_texts(),
-        )),
-        ..Setup::default()
-    }
-    .start();
+    let model = PassageModelClient::new(&[passage], render(&facts()).assistant_texts());
+    let app = Setup::with_model(Arc::new(model)).start();
     let body = r#"{"messages":[{"role":"user","content":"keys"}]}"#;
     let call = Call::post(PATH, body).header("accept", "text/event-stream");
     let events = events_of(&app.send(call).await);
     assert_eq!(events.len(), 4, "{events:?}");
-    assert_eq!(
-        joined(&events),
-        "Keys are free.\n\nAsk for one.\n\nMore: /docs#keys"
-    );
+    let answer = "Keys are free.\n\nAsk for one.\n\nMore: /docs#keys";
+    assert_eq!(joined(&events), answer);
 }
 
 #[tokio::test]
@@ -129,17 +114,8 @@ async fn what_is_refused_before_the_model_begins_is_an_ordinary_problem() {
     let app = Setup::default().limit("assistant-ip", "1/24h").start();
     let bad = Call::post(PATH, "{}").header("accept", "text/event-stream");
     assert_eq!(app.send(bad).await.code(), "validation_failed");
-    assert_eq!(
-        app.send(ask().bearer("x")).await.status,
-        StatusCode::UNAUTHORIZED
-    );
-    let text = ask()
-        .without("content-type")
-        .header("content-type", "text/plain");
-    assert_eq!(
-        app.send(text).await.status,
-        StatusCode::UNSUPPORTED_MEDIA_TYPE
-    );
+    assert_eq!(app.send(ask().bearer("x")).await.status, 401);
+    assert_eq!(app.send(ask().typed("text/plain")).await.status, 415);
     app.send(ask()).await;
     assert_eq!(app.send(ask()).await.code(), "rate_limited");
 }
@@ -150,11 +126,8 @@ async fn a_model_that_fails_before_its_first_piece_is_an_ordinary_problem() {
         (ModelError::NotStarted("refused".to_owned()), 10),
         (ModelError::Started("broke off".to_owned()), 9),
     ] {
-        let app = Setup {
-            model: Arc::new(ScriptedModelClient::new([Err(error)])),
-            ..Setup::default()
-        }
-        .start();
+        let model = ScriptedModelClient::new([Err(error)]);
+        let app = Setup::with_model(Arc::new(model)).start();
         let reply = app.send(ask()).await;
         assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(reply.code(), "model_unavailable");
@@ -225,14 +198,48 @@ impl ModelClient for PuppetModelClient {
     }
 }
 
-async fn puppet_server() -> (Server, Arc<PuppetModelClient>, mpsc::Sender<Step>) {
-    let (model, steps) = puppet();
-    let setup = Setup {
-        model: model.clone(),
-        ..Setup::default()
-    };
-    let server = Server::start(setup, ServerLimits::default()).await;
-    (server, model, steps)
+/// A chat turn in pieces, whose model does as it is told.
+struct Turn {
+    server: Server,
+    connection: Connection,
+    model: Arc<PuppetModelClient>,
+    steps: mpsc::Sender<Step>,
+}
+
+impl Turn {
+    async fn begin() -> Self {
+        let (model, steps) = puppet();
+        let setup = Setup::with_model(model.clone());
+        let server = Server::start(setup, ServerLimits::default()).await;
+        let mut connection = server.connect().await;
+        connection.send(ask_on_the_wire()).await;
+        Self {
+            server,
+            connection,
+            model,
+            steps,
+        }
+    }
+
+    async fn step(&self, step: Step) {
+        assert!(self.steps.send(step).await.is_ok(), "the model is gone");
+    }
+
+    /// Has the model say `word`, and waits until it has come.
+    async fn say(&mut self, word: &str) {
+        self.step(say(word)).await;
+        self.connection
+            .until(&format!(r#"{{"text":"{word}"}}"#))
+            .await;
+    }
+
+    /// Has the model finish, and checks what else comes until the connection closes.
+    async fn finish(&mut self) {
+        self.step(Step::Finish).await;
+        let rest = String::from_utf8(self.connection.rest().await).unwrap();
+        assert!(rest.contains("event: message"), "{rest}");
+        assert!(rest.ends_with("0\r\n\r\n"), "{rest}");
+    }
 }
 
 /// A chat turn whose answer is wanted in pieces.
@@ -251,13 +258,9 @@ async fn what_fails_after_the_first_piece_is_a_problem_event_and_stays_charged()
         (Step::Panic, 500, "internal_error"),
     ] {
         let (model, steps) = puppet();
-        let app = Setup {
-            model,
-            ..Setup::default()
-        }
-        .start();
+        let app = Setup::with_model(model).start();
         for step in [say("Well, "), step] {
-            steps.send(step).await.unwrap_or_else(|_| panic!("gone"));
+            assert!(steps.send(step).await.is_ok());
         }
         let reply = app.send(ask()).await;
         assert_eq!(reply.remaining(), 9);
@@ -270,23 +273,12 @@ async fn what_fails_after_the_first_piece_is_a_problem_event_and_stays_charged()
         assert_eq!(problem["code"], code);
         let id = reply.header("x-request-id").unwrap();
         assert_eq!(problem["instance"], format!("urn:uuid:{id}"));
-        let quota = app
-            .send(Call::get(PATH).header("cookie", reply.cookie()))
-            .await;
-        assert_eq!(quota.json()["used"], 1);
+        let quota = Call::get(PATH).header("cookie", reply.cookie());
+        assert_eq!(app.send(quota).await.json()["used"], 1);
     }
 }
 
 impl Connection {
-    /// The head of the next answer.
-    async fn head(&mut self) -> String {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            head.push(self.0.read_u8().await.unwrap());
-        }
-        String::from_utf8(head).unwrap()
-    }
-
     /// Reads until `text` has come, and gives everything up to there.
     async fn until(&mut self, text: &str) -> String {
         let mut seen = Vec::new();
@@ -299,55 +291,44 @@ impl Connection {
 
 #[tokio::test]
 async fn a_piece_is_there_before_the_next_is_made() {
-    let (server, _model, steps) = puppet_server().await;
-    let mut connection = server.connect().await;
-    connection.send(ask_on_the_wire()).await;
+    let mut turn = Turn::begin().await;
     for word in ["one", "two", "three"] {
-        steps.send(say(word)).await.ok().unwrap();
-        connection.until(&format!(r#"{{"text":"{word}"}}"#)).await;
+        turn.say(word).await;
     }
-    steps.send(Step::Finish).await.ok().unwrap();
-    let rest = connection.until("\r\n0\r\n\r\n").await;
+    turn.step(Step::Finish).await;
+    let rest = turn.connection.until("\r\n0\r\n\r\n").await;
     assert!(rest.contains("event: message"), "{rest}");
     // The connection lives on.
-    connection.send(hello()).await;
-    steps.send(say("four")).await.ok().unwrap();
-    steps.send(Step::Finish).await.ok().unwrap();
-    assert!(connection.receive().await.2.contains("four"));
+    turn.connection.send(hello()).await;
+    turn.step(say("four")).await;
+    turn.step(Step::Finish).await;
+    assert!(turn.connection.receive().await.2.contains("four"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_leaves_ends_the_models_work_and_stays_charged() {
-    let (server, model, steps) = puppet_server().await;
-    let mut connection = server.connect().await;
-    connection.send(ask_on_the_wire()).await;
-    steps.send(say("one")).await.ok().unwrap();
-    let head = connection.head().await;
+    let mut turn = Turn::begin().await;
+    turn.step(say("one")).await;
+    let head = turn.connection.until("\r\n\r\n").await;
     let cookie = head.split("set-cookie: ").nth(1).unwrap();
     let cookie = cookie.split(';').next().unwrap();
-    connection.until("one").await;
-    drop(connection);
+    turn.connection.until("one").await;
+    drop(turn.connection);
     // The model waits for its next step, and is not asked to wait any more.
-    model.ended.acquire().await.unwrap().forget();
-    let mut connection = server.connect().await;
+    turn.model.ended.acquire().await.unwrap().forget();
+    let mut connection = turn.server.connect().await;
     let quota = format!("GET {PATH} HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n");
     connection.send(quota).await;
     let (_, _, body) = connection.receive().await;
-    assert_eq!(
-        serde_json::from_str::<Value>(&body).unwrap(),
-        json!({"used": 1, "max": 10, "remaining": 9})
-    );
+    let quota: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(quota, json!({"used": 1, "max": 10, "remaining": 9}));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_leaves_before_the_first_piece_ends_the_models_work_and_stays_charged() {
     let (model, steps) = puppet();
-    let setup = Setup {
-        model: model.clone(),
-        ..Setup::default()
-    };
-    let limits = ServerLimits::default();
-    let server = Server::start(setup.limit("assistant-ip", "1/24h"), limits).await;
+    let setup = Setup::with_model(model.clone()).limit("assistant-ip", "1/24h");
+    let server = Server::start(setup, ServerLimits::default()).await;
     let mut connection = server.connect().await;
     connection.send(ask_on_the_wire()).await;
     model.begun.acquire().await.unwrap().forget();
@@ -362,77 +343,59 @@ async fn a_reader_that_leaves_before_the_first_piece_ends_the_models_work_and_st
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_sends_no_more_gets_the_stream_to_its_end() {
-    let (server, _model, steps) = puppet_server().await;
-    let mut connection = server.connect().await;
-    connection.send(ask_on_the_wire()).await;
-    connection.0.get_mut().shutdown().await.unwrap();
+    let mut turn = Turn::begin().await;
+    turn.connection.0.get_mut().shutdown().await.unwrap();
     for word in ["one", "two", "three", "four"] {
         tokio::time::sleep(Duration::from_secs(3)).await;
-        steps.send(say(word)).await.ok().unwrap();
-        connection.until(&format!(r#"{{"text":"{word}"}}"#)).await;
+        turn.say(word).await;
     }
-    steps.send(Step::Finish).await.ok().unwrap();
-    let rest = String::from_utf8(connection.rest().await).unwrap();
-    assert!(rest.contains("event: message"), "{rest}");
-    assert!(rest.ends_with("\r\n0\r\n\r\n"), "{rest}");
+    turn.finish().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_stalls_is_given_up_and_its_connection_closed() {
-    let (server, model, steps) = puppet_server().await;
-    let mut connection = server.connect().await;
-    connection.send(ask_on_the_wire()).await;
+    let mut turn = Turn::begin().await;
+    let steps = turn.steps.clone();
     // Far more than all the buffers between hold.
     let feeder = tokio::spawn(async move {
         let text = "x".repeat(1 << 20);
         while steps.send(say(&text)).await.is_ok() {}
     });
-    model.ended.acquire().await.unwrap().forget();
+    turn.model.ended.acquire().await.unwrap().forget();
     let began = Instant::now();
-    let rest = connection.rest().await;
+    let rest = turn.connection.rest().await;
     assert!(!rest.ends_with(b"0\r\n\r\n"), "it must not look whole");
     assert!(began.elapsed() <= 2 * ServerLimits::default().idle_deadline);
-    drop(model);
     feeder.abort();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_stream_is_kept_alive_beyond_the_idle_deadline() {
-    let (server, _model, steps) = puppet_server().await;
-    let mut connection = server.connect().await;
-    connection.send(ask_on_the_wire()).await;
-    steps.send(say("one")).await.ok().unwrap();
-    connection.until("one").await;
+    let mut turn = Turn::begin().await;
+    turn.say("one").await;
     let began = Instant::now();
     while began.elapsed() < 2 * ServerLimits::default().idle_deadline {
-        connection.until(":\n\n").await;
+        turn.connection.until(":\n\n").await;
     }
-    steps.send(Step::Finish).await.ok().unwrap();
-    connection.until("event: message").await;
+    turn.step(Step::Finish).await;
+    turn.connection.until("event: message").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_lets_a_stream_finish_however_silent_it_is() {
-    let (mut server, _model, steps) = puppet_server().await;
-    let mut connection = server.connect().await;
-    connection.send(ask_on_the_wire()).await;
-    steps.send(say("one")).await.ok().unwrap();
-    connection.until("one").await;
-    server.stop();
+    let mut turn = Turn::begin().await;
+    turn.say("one").await;
+    turn.server.stop();
     tokio::time::sleep(Duration::from_secs(8)).await;
-    steps.send(say("two")).await.ok().unwrap();
-    steps.send(Step::Finish).await.ok().unwrap();
-    let rest = connection.rest().await;
-    let rest = String::from_utf8(rest).unwrap();
-    assert!(rest.contains("event: message"), "{rest}");
-    assert!(rest.ends_with("0\r\n\r\n"), "{rest}");
-    server.task.await.unwrap();
+    turn.step(say("two")).await;
+    turn.finish().await;
+    turn.server.task.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_a_stream_for_ever() {
-    let one = chunk(&json!({"content": "one"}), None);
-    let upstream = Upstream::start([Script::stream([one]).then(upstream::Step::Hang)]).await;
+    let one = Script::stream([piece("one")]).then(upstream::Step::Hang);
+    let upstream = Upstream::start([one]).await;
     let mut server = server_before(&upstream, ServerLimits::default()).await;
     let mut connection = server.connect().await;
     connection.send(ask_on_the_wire()).await;

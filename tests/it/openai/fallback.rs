@@ -9,27 +9,32 @@ use landing_api::adapters::model::{OpenAiModelClient, PassageModelClient};
 use landing_api::ports::ModelClient;
 use serde_json::{Value, json};
 
-use super::upstream::{Script, Step, Upstream, chunk};
-use super::whole::error;
-use super::{PATH, app_with, ask, ask_for_stream, client, settings};
+use super::upstream::{Script, Step, Upstream, chunk, piece};
+use super::{PATH, app_with, ask, ask_for_stream, check_refund, client, settings};
 use crate::harness::{Call, Reply, Setup};
+use crate::rows::rows;
 use crate::site::{facts, render};
 use crate::streaming::{events, joined};
 
 const AWAY: &str = "The assistant\u{2019}s language model is away just now. This is from the pages of \
                     this site, and it does not count.\n\n";
+/// What is asked, and how the answer begins.
+const FIRST_LINES: &str = "
+How much does it cost? | The assistant’s language model is away
+Was kostet das?        | Das Sprachmodell des Assistenten ist gerade nicht
+Combien ça coûte ?     | Le modèle de langage de l’assistant est
+¿Cuánto cuesta?        | El modelo de lenguaje del asistente no
+";
 const UNMEASURED: &str = "1000000/60s";
 
 fn before(model: Arc<OpenAiModelClient>) -> Setup {
     let site = render(&facts());
     let pages = PassageModelClient::new(site.passages(), site.assistant_texts()).as_fallback();
-    Setup {
-        model,
+    let setup = Setup {
         model_fallback: Some(Arc::new(pages)),
-        ..Setup::default()
-    }
-    .limit("default", UNMEASURED)
-    .limit("ip", UNMEASURED)
+        ..Setup::with_model(model)
+    };
+    setup.limit("default", UNMEASURED).limit("ip", UNMEASURED)
 }
 
 fn before_upstream(upstream: &Upstream) -> Setup {
@@ -46,7 +51,7 @@ fn message(reply: &Reply) -> Value {
     if reply.header("content-type") != Some("text/event-stream") {
         return reply.json();
     }
-    let events = events(std::str::from_utf8(&reply.body).unwrap());
+    let events = events(reply.text());
     let (name, message) = events.last().unwrap();
     assert_eq!(name, "message");
     assert_eq!(message["message"], joined(&events));
@@ -59,15 +64,10 @@ fn check_fallback(reply: &Reply, about: &str) {
     let text = message["message"].as_str().unwrap();
     assert!(text.starts_with(AWAY), "{about}: {text}");
     assert!(text.len() > AWAY.len(), "{about}");
-    assert_eq!(
-        (&message["used"], &message["remaining"]),
-        (&json!(0), &json!(10))
-    );
-    assert_eq!(
-        (reply.policy(), reply.remaining()),
-        ("assistant".to_owned(), 10),
-        "{about}"
-    );
+    assert_eq!(message["used"], 0, "{about}");
+    assert_eq!(message["remaining"], 10, "{about}");
+    assert_eq!(reply.policy(), "assistant", "{about}");
+    assert_eq!(reply.remaining(), 10, "{about}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,11 +94,7 @@ async fn a_model_that_is_away_is_fallback_cause_and_nobody_pays() {
         assert_eq!(upstream.asked().len(), 2, "{about}");
         let usual = app_with(client(settings(&upstream)));
         for call in [ask(), ask_for_stream()] {
-            assert_eq!(
-                usual.send(call).await.code(),
-                "model_unavailable",
-                "{about}"
-            );
+            check_refund(&usual.send(call).await, &about);
         }
         // Once it is back it answers, and counts.
         upstream.script([Script::saying("Hello.")]);
@@ -110,23 +106,21 @@ async fn a_model_that_is_away_is_fallback_cause_and_nobody_pays() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_had_begun_or_filtered_is_not_fallback_cause() {
-    let text = chunk(&json!({"content": "Hi"}), None);
-    let filtered = error("secret", "x", json!("content_filter"));
+    let begun = Script::stream([piece("Hi")]);
+    let filtered = json!({"error": {"code": "content_filter"}});
+    let filtered = Script::json(400, &filtered);
     let one_byte = Script::new(200, "application/json", "{").then(Step::Hang);
     for (script, call) in [
-        (
-            Script::stream([text.clone()]).then(Step::Break),
-            ask_for_stream(),
-        ),
-        (Script::stream([text]).then(Step::Hang), ask_for_stream()),
-        (Script::json(400, &filtered), ask_for_stream()),
-        (Script::json(400, &filtered), ask()),
+        (begun.clone().then(Step::Break), ask_for_stream()),
+        (begun.then(Step::Hang), ask_for_stream()),
+        (filtered.clone(), ask_for_stream()),
+        (filtered, ask()),
         (one_byte, ask()),
     ] {
         let about = format!("{script:?}");
         let upstream = Upstream::start([script]).await;
         let reply = before_upstream(&upstream).start().send(call).await;
-        let body = std::str::from_utf8(&reply.body).unwrap();
+        let body = reply.text();
         assert!(body.contains("model_unavailable"), "{about}: {body}");
         assert!(!body.contains("is away just now"), "{about}: {body}");
         assert_eq!(reply.remaining(), 9, "{about}");
@@ -137,33 +131,14 @@ async fn a_model_that_had_begun_or_filtered_is_not_fallback_cause() {
 async fn the_first_line_is_in_the_language_of_the_question() {
     let upstream = Upstream::start([Script::dropped()]).await;
     let app = before_upstream(&upstream).start();
-    for (asked, begins) in [
-        (
-            "How much does it cost?",
-            "The assistant\u{2019}s language model is away",
-        ),
-        (
-            "Was kostet das?",
-            "Das Sprachmodell des Assistenten ist gerade nicht",
-        ),
-        (
-            "Combien \u{e7}a co\u{fb}te ?",
-            "Le mod\u{e8}le de langage de l\u{2019}assistant est",
-        ),
-        (
-            "\u{bf}Cu\u{e1}nto cuesta?",
-            "El modelo de lenguaje del asistente no",
-        ),
-    ] {
+    for [asked, begins] in rows(FIRST_LINES) {
         let reply = app.send(question(asked)).await;
         let json = reply.json();
         let text = json["message"].as_str().unwrap();
         let (line, answer) = text.split_once("\n\n").unwrap();
         assert!(line.starts_with(begins), "{asked}: {text}");
-        assert!(
-            answer.contains("/help") || answer.contains("/docs#"),
-            "{asked}: {text}"
-        );
+        let is_of_pages = answer.contains("/help") || answer.contains("/docs#");
+        assert!(is_of_pages, "{asked}: {text}");
     }
 }
 
@@ -197,8 +172,7 @@ async fn a_used_up_limit_is_a_429_whatever_the_model_does() {
     assert_eq!(app.send(known()).await.code(), "assistant_quota_exhausted");
     // Five are tried, and count by address; then the model is left alone, and nothing counts.
     for turn in 0..12 {
-        let reply = app.send(ask()).await;
-        assert_eq!(reply.status, StatusCode::OK, "turn {turn}");
+        assert_eq!(app.send(ask()).await.status, 200, "turn {turn}");
     }
     assert_eq!(upstream.asked().len(), 1 + 5);
     assert_eq!(app.send(known()).await.code(), "assistant_quota_exhausted");

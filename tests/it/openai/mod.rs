@@ -13,14 +13,13 @@ mod whole;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Uri;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::{BearerToken, OpenAiSettings, Roots, chat_completions};
 use landing_api::domain::chat::{Content, Conversation, Message, Role};
 use landing_api::http::server::ServerLimits;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{Call, Setup, TestApp};
+use crate::harness::{Call, Reply, Setup, TestApp};
 use crate::transport::Server;
 
 use upstream::Upstream;
@@ -29,13 +28,13 @@ const PATH: &str = "/api/v1/assistant/chat";
 /// What the visitor says; no log line may repeat it.
 const QUESTION: &str = "where is my hidden treasure";
 
-pub(crate) fn address(base_url: &str) -> Uri {
-    chat_completions(base_url).unwrap()
+pub(crate) fn settings(upstream: &Upstream) -> OpenAiSettings {
+    settings_at(&upstream.base_url())
 }
 
-pub(crate) fn settings(upstream: &Upstream) -> OpenAiSettings {
+fn settings_at(base_url: &str) -> OpenAiSettings {
     OpenAiSettings {
-        address: address(&upstream.base_url()),
+        address: chat_completions(base_url).unwrap(),
         model: "small".to_owned(),
         key: Some(BearerToken::parse("sk-test-key").unwrap()),
         system_prompt: "Be brief.".to_owned(),
@@ -56,22 +55,22 @@ fn app(upstream: &Upstream) -> TestApp {
 }
 
 fn app_with(model: Arc<OpenAiModelClient>) -> TestApp {
-    Setup {
-        model,
-        ..Setup::default()
-    }
-    .start()
+    Setup::with_model(model).start()
 }
 
 /// A server before `upstream`; what interrupts the server interrupts its turns.
 pub(crate) async fn server_before(upstream: &Upstream, limits: ServerLimits) -> Server {
     let (roots, interrupt) = (Roots::of([]), CancellationToken::new());
     let model = OpenAiModelClient::new(settings(upstream), roots, interrupt.clone()).unwrap();
-    let setup = Setup {
-        model: Arc::new(model),
-        ..Setup::default()
-    };
-    Server::start_with(setup, limits, interrupt).await
+    Server::start_with(Setup::with_model(Arc::new(model)), limits, interrupt).await
+}
+
+/// Fails unless the model was of no use, and the visitor has all ten messages.
+fn check_refund(reply: &Reply, about: &str) {
+    assert_eq!(reply.code(), "model_unavailable", "{about}");
+    assert_eq!(reply.remaining(), 10, "{about}");
+    assert_eq!(reply.header("set-cookie"), None, "{about}");
+    assert_eq!(reply.header("retry-after"), None, "theirs is not ours");
 }
 
 fn ask() -> Call {

@@ -10,8 +10,9 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::tls::authority;
-use super::upstream::{Script, Upstream, chunk};
+use super::upstream::{Script, Upstream, end, piece};
 use crate::program::{Program, command, run, text};
+use crate::rows::rows;
 
 const PATH: &str = "/api/v1/assistant/chat";
 const ASK: &str = r#"{"messages":[{"role":"user","content":"where is my hidden treasure"}]}"#;
@@ -20,6 +21,18 @@ fn secret_file(path: &Path, content: &str) {
     write(path, content).unwrap();
     set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
+
+/// A flag, and a value or file that is wrong for it.
+const WRONG: &str = "
+--model-key-file        | missing
+--model-key-file        | empty
+--model-key-file        | two-words
+--model-key-file        | exposed
+--assistant-prompt-file | missing
+--assistant-prompt-file | empty
+--model-param           | stream=true
+--model-timeout         | 0s
+";
 
 #[test]
 fn a_flag_or_file_that_is_wrong_is_named_and_ends_with_status_2() {
@@ -30,50 +43,20 @@ fn a_flag_or_file_that_is_wrong_is_named_and_ends_with_status_2() {
     secret_file(&dir.path().join("two-words"), "two words");
     write(dir.path().join("exposed"), "sk-exposed").unwrap();
     set_permissions(dir.path().join("exposed"), Permissions::from_mode(0o644)).unwrap();
-    for (flags, named) in [
-        (
-            vec!["--model-key-file".to_owned(), path("missing")],
-            "--model-key-file",
-        ),
-        (
-            vec!["--model-key-file".to_owned(), path("empty")],
-            "--model-key-file",
-        ),
-        (
-            vec!["--model-key-file".to_owned(), path("two-words")],
-            "--model-key-file",
-        ),
-        (
-            vec!["--model-key-file".to_owned(), path("exposed")],
-            "--model-key-file",
-        ),
-        (
-            vec!["--assistant-prompt-file".to_owned(), path("missing")],
-            "--assistant-prompt-file",
-        ),
-        (
-            vec!["--assistant-prompt-file".to_owned(), path("empty")],
-            "--assistant-prompt-file",
-        ),
-        (
-            vec!["--model-param=stream=true".to_owned()],
-            "--model-param",
-        ),
-        (vec!["--model-timeout=0s".to_owned()], "--model-timeout"),
-    ] {
+    for [flag, value] in rows(WRONG) {
+        let is_file = flag.ends_with("-file");
+        let value = if is_file {
+            path(value)
+        } else {
+            value.to_owned()
+        };
         let data_dir = dir.path().join("unused");
-        let output = run(command(&data_dir).args(model).args(&flags));
-        assert_eq!(output.status.code(), Some(2), "{flags:?}");
+        let output = run(command(&data_dir).args(model).args([flag, &value]));
+        assert_eq!(output.status.code(), Some(2), "{flag} {value}");
         let complaint = text(&output.stderr);
-        let is_about_file = named.ends_with("-file");
-        assert!(
-            !is_about_file || complaint.lines().count() == 1,
-            "{complaint}"
-        );
-        assert!(
-            complaint.starts_with("error: ") && complaint.contains(named),
-            "{complaint}"
-        );
+        assert!(complaint.starts_with("error: "), "{complaint}");
+        assert!(complaint.contains(flag), "{complaint}");
+        assert!(!is_file || complaint.lines().count() == 1, "{complaint}");
         assert!(!complaint.contains("sk-") && !complaint.contains("two words"));
         assert!(!data_dir.exists());
     }
@@ -124,15 +107,14 @@ fn an_address_that_cannot_be_asked_is_known_before_anything_is_opened() {
     assert!(!data_dir.exists());
 }
 
-/// Asks the program before `upstream` once; gives status, body and log.
-async fn ask(upstream: &Upstream, set_up: impl FnOnce(&mut Command)) -> (u16, String, String) {
+/// Asks the program before the API at `url` once; gives status, body and log.
+async fn ask(url: &str, set_up: impl FnOnce(&mut Command)) -> (u16, String, String) {
     let dir = tempfile::tempdir().unwrap();
     let key = dir.path().join("key");
     secret_file(&key, "sk-test-key\n");
     let mut command = command(&dir.path().join("data"));
-    let url = upstream.base_url().replace("http:", "https:");
     command
-        .args(["--model-url", &url, "--model", "small"])
+        .args(["--model-url", url, "--model", "small"])
         .args(["--log-level", "trace", "--model-key-file"])
         .arg(&key);
     set_up(&mut command);
@@ -150,6 +132,11 @@ async fn ask(upstream: &Upstream, set_up: impl FnOnce(&mut Command)) -> (u16, St
     .unwrap()
 }
 
+/// The address of an upstream behind TLS.
+fn https(upstream: &Upstream) -> String {
+    upstream.base_url().replace("http:", "https:")
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ssl_cert_file_names_the_authorities_that_are_trusted() {
     let (_, pem, tls) = authority("127.0.0.1");
@@ -159,7 +146,7 @@ async fn ssl_cert_file_names_the_authorities_that_are_trusted() {
         let upstream = Upstream::start_with([Script::saying("Safe.")], Some(tls.clone())).await;
         let file = dir.path().join("authorities.pem");
         write(&file, pem).unwrap();
-        let (status, body, log) = ask(&upstream, |command| {
+        let (status, body, log) = ask(&https(&upstream), |command| {
             command.env("SSL_CERT_FILE", &file);
         })
         .await;
@@ -183,16 +170,11 @@ async fn ssl_cert_file_names_the_authorities_that_are_trusted() {
 
 #[test]
 fn a_fallback_answers_and_the_log_tells_why() {
-    let dir = tempfile::tempdir().unwrap();
-    // Nobody listens there.
-    let model = ["--model-url=http://127.0.0.1:9/v1", "--model=m"];
-    for (number, (fallback, answers)) in
-        [(None, false), (Some("none"), false), (Some("guide"), true)]
-            .into_iter()
-            .enumerate()
-    {
-        let mut command = command(&dir.path().join(number.to_string()));
-        command.args(model);
+    for (fallback, answers) in [(None, false), (Some("none"), false), (Some("guide"), true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = command(&dir.path().join("data"));
+        // Nobody listens there.
+        command.args(["--model-url=http://127.0.0.1:9/v1", "--model=m"]);
         command.args(fallback.map(|word| format!("--model-fallback={word}")));
         let program = Program::start(&mut command);
         let (status, body) = program.send("POST", PATH, "", ASK);
@@ -201,10 +183,8 @@ fn a_fallback_answers_and_the_log_tells_why() {
         assert_eq!(code, Some(0), "{log}");
         let line = log.lines().find(|line| line.contains("cannot connect"));
         let line = line.unwrap();
-        assert!(
-            line.contains("WARN") && line.contains("model_unavailable"),
-            "{line}"
-        );
+        let is_told = line.contains("WARN") && line.contains("model_unavailable");
+        assert!(is_told, "{line}");
         assert!(!log.contains("treasure"), "{log}");
         let chat = openapi["paths"][PATH]["post"]["description"]
             .as_str()
@@ -274,7 +254,7 @@ async fn authorities_that_cannot_be_read_beside_good_ones_are_warned_of() {
     write(&file, pem).unwrap();
     let missing = dir.path().join("missing");
     let upstream = Upstream::start_with([Script::saying("Safe.")], Some(tls)).await;
-    let (status, _, log) = ask(&upstream, |command| {
+    let (status, _, log) = ask(&https(&upstream), |command| {
         command
             .env("SSL_CERT_FILE", &file)
             .env("SSL_CERT_DIR", &missing);
@@ -282,30 +262,19 @@ async fn authorities_that_cannot_be_read_beside_good_ones_are_warned_of() {
     .await;
     assert_eq!(status, 200, "{log}");
     let warning = log.lines().find(|line| line.contains("WARN")).unwrap();
-    assert!(
-        warning.contains(&missing.display().to_string()),
-        "{warning}"
-    );
+    let missing = missing.display().to_string();
+    assert!(warning.contains(&missing), "{warning}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_nothing_says_is_whole_is_told_to_the_log_for_debugging() {
-    let (_, pem, tls) = authority("127.0.0.1");
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("authorities.pem");
-    write(&file, pem).unwrap();
-    let stop = || chunk(&json!({}), Some("stop"));
-    let text = || chunk(&json!({"content": "Safe."}), None);
     for (script, is_told) in [
-        (Script::stream([text()]), true),
-        (Script::stream([text(), stop()]), false),
-        (Script::stream([text(), "[DONE]".to_owned()]), false),
+        (Script::stream([piece("Safe.")]), true),
+        (Script::stream([piece("Safe."), end()]), false),
+        (Script::stream([piece("Safe."), "[DONE]".to_owned()]), false),
     ] {
-        let upstream = Upstream::start_with([script], Some(tls.clone())).await;
-        let (status, body, log) = ask(&upstream, |command| {
-            command.env("SSL_CERT_FILE", &file);
-        })
-        .await;
+        let upstream = Upstream::start([script]).await;
+        let (status, body, log) = ask(&upstream.base_url(), |_| {}).await;
         assert_eq!(status, 200, "{log}");
         assert!(body.contains("Safe."));
         let mut lines = log.lines();
@@ -316,16 +285,10 @@ async fn an_answer_that_nothing_says_is_whole_is_told_to_the_log_for_debugging()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parameters_in_the_environment_stand_on_lines_of_their_own_and_may_take_several() {
-    let (_, pem, tls) = authority("127.0.0.1");
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("authorities.pem");
-    write(&file, pem).unwrap();
-    let upstream = Upstream::start_with([Script::saying("Safe.")], Some(tls)).await;
-    let (status, _, log) = ask(&upstream, |command| {
+    let upstream = Upstream::start([Script::saying("Safe.")]).await;
+    let (status, _, log) = ask(&upstream.base_url(), |command| {
         let params = "max_tokens=400\noptions={\n  \"a\": [1,\n2]\n}\nuser=\"x\"";
-        command
-            .env("SSL_CERT_FILE", &file)
-            .env("LANDING_MODEL_PARAM", params);
+        command.env("LANDING_MODEL_PARAM", params);
     })
     .await;
     assert_eq!(status, 200, "{log}");
@@ -337,27 +300,19 @@ async fn parameters_in_the_environment_stand_on_lines_of_their_own_and_may_take_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_thinks_first_is_told_of_by_a_flag_or_in_the_environment() {
-    let (_, pem, tls) = authority("127.0.0.1");
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("authorities.pem");
-    write(&file, pem).unwrap();
-    let upstream = Upstream::start_with([Script::saying("secret</think>Said")], Some(tls)).await;
+    let upstream = Upstream::start([Script::saying("secret</think>Said")]).await;
     for (flag, variable, message) in [
         (None, "0", "secret</think>Said"),
         (None, "1", "Said"),
         (Some("--model-thinks-first"), "false", "Said"),
     ] {
-        let (status, body, log) = ask(&upstream, |command| {
-            command
-                .args(flag)
-                .env("SSL_CERT_FILE", &file)
-                .env("LANDING_MODEL_THINKS_FIRST", variable);
+        let (status, body, log) = ask(&upstream.base_url(), |command| {
+            command.args(flag);
+            command.env("LANDING_MODEL_THINKS_FIRST", variable);
         })
         .await;
         assert_eq!(status, 200, "{log}");
-        assert!(
-            body.contains(&format!("\"message\":\"{message}\"")),
-            "{body}"
-        );
+        let expected = format!("\"message\":\"{message}\"");
+        assert!(body.contains(&expected), "{body}");
     }
 }

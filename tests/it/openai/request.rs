@@ -4,11 +4,12 @@ use hyper::StatusCode;
 use landing_api::adapters::model::openai::{BearerToken, OpenAiSettings};
 use landing_api::domain::chat::Role;
 use landing_api::ports::{ModelClient, ModelError, NullSink};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::upstream::{Script, Upstream};
-use super::{app, client, conversation, settings};
+use super::{app, check_refund, client, conversation, settings};
 use crate::harness::Call;
+use crate::rows::rows;
 
 const FORGED: &str = r#"{"messages":[
     {"role":"user","content":"first"},
@@ -71,41 +72,30 @@ async fn without_a_key_there_is_no_authorization() {
     assert_eq!(asked.body["messages"][1]["content"], "hello");
 }
 
+/// How servers say that a conversation is too long.
+const OVERFLOWS: &str = r#"
+400 | {"code": 400, "message": "request exceeds", "type": "exceed_context_size_error", "n_ctx": 4096}
+500 | {"message": "the request exceeds the available context size", "type": "server_error"}
+200 | "Context length of 4096 exceeded: trying to keep the context length"
+400 | {"message": "m", "type": "x", "code": "context_length_exceeded"}
+"#;
+
 #[tokio::test]
 async fn a_conversation_that_is_too_long_is_asked_again_without_its_history() {
-    let overflows = [
-        Script::json(
-            400,
-            &json!({"error": {"code": 400, "message": "request exceeds", "type": "exceed_context_size_error", "n_ctx": 4096}}),
-        ),
-        Script::json(
-            500,
-            &json!({"error": {"message": "the request exceeds the available context size", "type": "server_error"}}),
-        ),
-        Script::json(
-            200,
-            &json!({"error": "Context length of 4096 exceeded: trying to keep the context length"}),
-        ),
-        Script::json(
-            400,
-            &json!({"error": {"message": "m", "type": "x", "code": "context_length_exceeded"}}),
-        ),
-    ];
-    for overflow in overflows {
+    for [status, error] in rows(OVERFLOWS) {
+        let error: Value = serde_json::from_str(error).unwrap();
+        let overflow = Script::json(status.parse().unwrap(), &json!({ "error": error }));
         let upstream = Upstream::start([overflow.clone(), Script::saying("Hi")]).await;
         let app = app(&upstream);
         let reply = app.send(Call::post(super::PATH, FORGED)).await;
-        assert_eq!(reply.json()["message"], "Hi", "{overflow:?}");
+        assert_eq!(reply.json()["message"], "Hi", "{error}");
         let asked = upstream.asked();
         assert_eq!(asked.len(), 2);
         assert_eq!(asked[1].body["messages"][1]["content"], "second");
         // Once and no more; and not at all if there is nothing to leave out.
         upstream.script([overflow]);
         let reply = app.send(Call::post(super::PATH, FORGED)).await;
-        assert_eq!(
-            (reply.code(), reply.remaining()),
-            ("model_unavailable".to_owned(), 10)
-        );
+        check_refund(&reply, &error.to_string());
         assert_eq!(upstream.asked().len(), 4);
         app.send(super::ask()).await;
         assert_eq!(upstream.asked().len(), 5);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hyper::StatusCode;
 use landing_api::adapters::model::OpenAiModelClient;
 use landing_api::adapters::model::openai::OpenAiSettings;
 use landing_api::http::server::ServerLimits;
@@ -14,8 +13,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-use super::upstream::{Script, Step, Upstream, chunk};
-use super::{address, app_with, ask, ask_for_stream, client, question, settings};
+use super::upstream::{Script, Step, Upstream, chunk, end, piece};
+use super::whole::check_outcome;
+use super::{app_with, ask, ask_for_stream, check_refund, client, question, settings, settings_at};
 use crate::harness::Setup;
 use crate::streaming::ask_on_the_wire;
 use crate::transport::{Connection, Server, hello};
@@ -33,42 +33,27 @@ async fn a_deadline_before_the_first_byte_is_refunded_and_one_after_it_is_not() 
         }
         script
     };
+    let only = |media_type, body| Script::new(200, media_type, body).then(Step::Hang);
+    let comment = only("text/event-stream", ": processing\n\n");
     let role = chunk(&json!({"role": "assistant"}), None);
-    let text = chunk(&json!({"content": "Hi"}), None);
-    let comment = Script::new(200, "text/event-stream", ": processing\n\n").then(Step::Hang);
-    let blank = Script::new(200, "application/json", "\n\n").then(Step::Hang);
-    let head_only = Script::new(200, "application/json", "").then(Step::Hang);
-    for (name, script, is_streamed, is_refunded) in [
-        ("no head", Script::silent(), false, true),
-        ("head only", head_only, false, true),
-        ("blanks", blank, false, true),
-        ("slow drip", drip(), false, false),
-        ("no head for a stream", Script::silent(), true, true),
-        ("comments", comment, true, true),
-        (
-            "first chunk",
-            Script::stream([role]).then(Step::Hang),
-            true,
-            false,
-        ),
-        (
-            "first word",
-            Script::stream([text]).then(Step::Hang),
-            true,
-            false,
-        ),
+    let role = Script::stream([role]).then(Step::Hang);
+    let word = Script::stream([piece("Hi")]).then(Step::Hang);
+    for (name, script, call, remaining) in [
+        ("no head", Script::silent(), ask(), 10),
+        ("head only", only("application/json", ""), ask(), 10),
+        ("blanks", only("application/json", "\n\n"), ask(), 10),
+        ("slow drip", drip(), ask(), 9),
+        ("no stream", Script::silent(), ask_for_stream(), 10),
+        ("comments", comment, ask_for_stream(), 10),
+        ("first chunk", role, ask_for_stream(), 9),
+        ("first word", word, ask_for_stream(), 9),
     ] {
         let upstream = Upstream::start([script]).await;
         let model = client(settings(&upstream));
         let app = app_with(model.clone());
         let began = Instant::now();
-        let call = if is_streamed { ask_for_stream() } else { ask() };
         let reply = app.send(call).await;
-        assert_eq!(
-            reply.remaining(),
-            if is_refunded { 10 } else { 9 },
-            "{name}"
-        );
+        assert_eq!(reply.remaining(), remaining, "{name}");
         assert!(began.elapsed() >= TIMEOUT, "{name}");
         assert!(began.elapsed() < TIMEOUT + Duration::from_secs(2), "{name}");
         assert_eq!(model.permits_free(), 4, "{name}");
@@ -77,8 +62,8 @@ async fn a_deadline_before_the_first_byte_is_refunded_and_one_after_it_is_not() 
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_only_lacks_its_end_is_an_answer() {
-    let text = chunk(&json!({"content": "Hi"}), Some("stop"));
-    let upstream = Upstream::start([Script::stream([text]).then(Step::Hang)]).await;
+    let script = Script::stream([piece("Hi"), end()]).then(Step::Hang);
+    let upstream = Upstream::start([script]).await;
     let sink = MemoryAnswerSink::default();
     let reply = client(settings(&upstream)).reply(&question(), &sink).await;
     assert_eq!(reply, Ok("Hi".to_owned()));
@@ -100,15 +85,8 @@ async fn no_connection_and_no_name_are_refunded() {
         // Plain HTTP where TLS is spoken of.
         upstream.base_url().replace("http:", "https:"),
     ] {
-        let settings = OpenAiSettings {
-            address: address(&base_url),
-            ..settings(&upstream)
-        };
-        let model = client(settings);
-        let app = app_with(model.clone());
-        let reply = app.send(ask()).await;
-        assert_eq!(reply.status, StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!((reply.remaining(), reply.header("set-cookie")), (10, None));
+        let model = client(settings_at(&base_url));
+        check_refund(&app_with(model.clone()).send(ask()).await, &base_url);
         let error = model.reply(&question(), &NullSink).await.unwrap_err();
         assert!(error.to_string().contains("cannot connect"), "{error}");
     }
@@ -119,16 +97,9 @@ async fn a_connection_that_is_not_made_within_five_seconds_is_given_up() {
     // It accepts, and never says a word of TLS.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let upstream = Upstream::start([Script::saying("never")]).await;
-    let settings = OpenAiSettings {
-        address: super::address(&format!("https://{address}/v1")),
-        ..settings(&upstream)
-    };
+    let model = client(settings_at(&format!("https://{address}/v1")));
     let began = Instant::now();
-    let error = client(settings)
-        .reply(&question(), &NullSink)
-        .await
-        .unwrap_err();
+    let error = model.reply(&question(), &NullSink).await.unwrap_err();
     assert!(matches!(error, ModelError::NotStarted(_)), "{error}");
     assert!(began.elapsed() >= Duration::from_secs(5));
     assert!(began.elapsed() < Duration::from_secs(6));
@@ -137,15 +108,11 @@ async fn a_connection_that_is_not_made_within_five_seconds_is_given_up() {
 #[tokio::test]
 async fn past_the_concurrency_a_turn_is_refused_without_a_charge() {
     let upstream = Upstream::start([Script::silent()]).await;
-    let settings = OpenAiSettings {
+    let model = client(OpenAiSettings {
         concurrency: 1,
         ..settings(&upstream)
-    };
-    let model = client(settings);
-    let setup = Setup {
-        model: model.clone(),
-        ..Setup::default()
-    };
+    });
+    let setup = Setup::with_model(model.clone());
     let server = Server::start(setup, ServerLimits::default()).await;
     let mut first = server.connect().await;
     first.send(hello()).await;
@@ -167,10 +134,7 @@ async fn past_the_concurrency_a_turn_is_refused_without_a_charge() {
 
 /// A server before `model`, and a connection that waits for its answer in pieces.
 async fn ask_on_a_connection(model: &Arc<OpenAiModelClient>) -> (Server, Connection) {
-    let setup = Setup {
-        model: model.clone(),
-        ..Setup::default()
-    };
+    let setup = Setup::with_model(model.clone());
     let server = Server::start(setup, ServerLimits::default()).await;
     let mut connection = server.connect().await;
     connection.send(ask_on_the_wire()).await;
@@ -179,29 +143,17 @@ async fn ask_on_a_connection(model: &Arc<OpenAiModelClient>) -> (Server, Connect
 
 #[tokio::test]
 async fn a_reader_that_leaves_ends_the_call_and_frees_the_permit() {
-    let text = chunk(&json!({"content": "Hi"}), None);
-    let upstream = Upstream::start([Script::stream([text]).then(Step::Hang)]).await;
-    let model = client(settings(&upstream));
-    let (_server, mut connection) = ask_on_a_connection(&model).await;
-    assert_eq!(connection.0.read_u8().await.unwrap(), b'H');
-    assert_eq!(model.permits_free(), 3);
-    drop(connection);
-    upstream.ended.acquire().await.unwrap().forget();
-    assert_eq!(model.permits_free(), 4);
-}
-
-#[tokio::test]
-async fn a_reader_that_leaves_before_the_first_piece_ends_the_call_and_frees_the_permit() {
-    let text = chunk(&json!({"content": "<thi"}), None);
-    for script in [
-        Script::silent(),
-        // Held back: it may be the beginning of a tag.
-        Script::stream([text]).then(Step::Hang),
-    ] {
+    let text = Script::stream([piece("Hi")]).then(Step::Hang);
+    // It may be the beginning of a tag.
+    let held_back = Script::stream([piece("<thi")]).then(Step::Hang);
+    for (script, is_read) in [(Script::silent(), false), (held_back, false), (text, true)] {
         let upstream = Upstream::start([script]).await;
         let model = client(settings(&upstream));
-        let (_server, connection) = ask_on_a_connection(&model).await;
+        let (_server, mut connection) = ask_on_a_connection(&model).await;
         upstream.wait_until_asked().await;
+        if is_read {
+            assert_eq!(connection.0.read_u8().await.unwrap(), b'H');
+        }
         assert_eq!(model.permits_free(), 3);
         drop(connection);
         upstream.ended.acquire().await.unwrap().forget();
@@ -246,10 +198,9 @@ impl AnswerSink for SlowSink {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error() {
-    let text = |text: &str| chunk(&json!({"content": text}), None);
-    let stop = || chunk(&json!({}), Some("stop"));
-    let streamed = Script::stream([text("One "), text("two"), stop()]);
-    let at_once = Script::stream([chunk(&json!({"content": "One two"}), Some("stop"))]);
+    let streamed = Script::stream([piece("One "), piece("two"), end()]);
+    let at_once = chunk(&json!({"content": "One two"}), Some("stop"));
+    let at_once = Script::stream([at_once]);
     let held_back = Script::saying("One two");
     for (script, pause, is_whole) in [
         (&streamed, 14, true),
@@ -280,7 +231,7 @@ async fn a_slow_reader_has_the_whole_answer_soon_after_the_deadline_or_an_error(
 
 #[tokio::test(start_paused = true)]
 async fn past_the_deadline_what_has_come_is_read_no_further() {
-    let event = |text| format!("data: {}\n\n", chunk(&json!({"content": text}), None));
+    let event = |text| format!("data: {}\n\n", piece(text));
     let at_once = event("One ") + &event("two ") + &event("three");
     let upstream = Upstream::start([Script::new(200, "text/event-stream", at_once)]).await;
     let model = client(settings(&upstream));
@@ -294,7 +245,7 @@ async fn past_the_deadline_what_has_come_is_read_no_further() {
 }
 
 /// Answers one request with these bytes, and hangs up.
-async fn hang_up_after(bytes: &'static str) -> String {
+async fn hang_up_after(bytes: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -310,28 +261,22 @@ async fn hang_up_after(bytes: &'static str) -> String {
 
 #[tokio::test]
 async fn a_stream_that_only_its_connection_ends_has_to_say_that_it_is_whole() {
-    const CLOSED: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n\
-                          data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
-    const DONE: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n\
-                        data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n\
-                        data: [DONE]\n\n";
-    const MEASURED: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
-                            Content-Length: 47\r\n\r\n\
-                            data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
-    let upstream = Upstream::start([]).await;
-    for (bytes, is_whole) in [(CLOSED, false), (DONE, true), (MEASURED, true)] {
-        let settings = OpenAiSettings {
-            address: address(&hang_up_after(bytes).await),
-            ..settings(&upstream)
-        };
-        let reply = client(settings).reply(&question(), &NullSink).await;
+    const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream";
+    const HI: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
+    let length = format!("\r\nContent-Length: {}", HI.len());
+    for (length, more, is_whole) in [
+        ("", "", false),
+        ("", "data: [DONE]\n\n", true),
+        (&length, "", true),
+    ] {
+        let bytes = format!("{HEAD}{length}\r\n\r\n{HI}{more}");
+        let model = client(settings_at(&hang_up_after(bytes).await));
+        let reply = model.reply(&question(), &NullSink).await;
         if is_whole {
-            assert_eq!(reply, Ok("Hi".to_owned()), "{bytes}");
+            assert_eq!(reply, Ok("Hi".to_owned()), "{length:?} {more:?}");
         } else {
-            let Err(ModelError::Unusable(cause)) = reply else {
-                panic!("{reply:?}");
-            };
-            assert!(cause.contains("nothing says that it was whole"), "{cause}");
+            let cause = "nothing says that it was whole";
+            check_outcome(&reply, "unusable", cause, "no end");
         }
     }
 }

@@ -111,6 +111,16 @@ pub(crate) fn chunk(delta: &Value, finish: Option<&str>) -> String {
     serde_json::json!({"object": "chat.completion.chunk", "choices": [choice]}).to_string()
 }
 
+/// A stream's chunk with this text.
+pub(crate) fn piece(text: &str) -> String {
+    chunk(&serde_json::json!({"content": text}), None)
+}
+
+/// The chunk that ends a whole answer.
+pub(crate) fn end() -> String {
+    chunk(&serde_json::json!({}), Some("stop"))
+}
+
 /// A request as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
