@@ -2,6 +2,7 @@
 
 use super::{HTML, MARKDOWN, app, get};
 use crate::harness::Call;
+use crate::rows::rows;
 
 /// Pages and where their Markdown is.
 const PAGES: &[(&str, &str)] = &[
@@ -13,33 +14,33 @@ const PAGES: &[(&str, &str)] = &[
     ("/problems/rate_limited", "/problems/rate_limited.md"),
 ];
 
+/// What a client accepts, and the form that it gets.
+const ACCEPTED: &str = "
+                                      | html
+*/*                                   | html
+text/*                                | html
+text/html                             | html
+text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8 | html
+application/json                      | html
+text/markdown;q=0                     | html
+text/markdown;q=0, */*                | html
+text/markdown;q=0.5, text/html;q=0.6  | html
+text/markdown;q=nonsense              | html
+text/markdown                         | markdown
+text/markdown, text/html, */*         | markdown
+text/html;q=0.9, text/markdown        | markdown
+TEXT/MARKDOWN; charset=utf-8          | markdown
+text/plain, text/markdown;q=0.2       | markdown
+text/html;q=0, */*;q=0.1              | markdown
+";
+
 #[tokio::test]
 async fn a_page_is_markdown_for_who_asks_for_that_and_html_for_anybody_else() {
     let app = app();
     for &(page, twin) in PAGES {
-        for (accept, media_type) in [
-            (None, HTML),
-            (Some(""), HTML),
-            (Some("*/*"), HTML),
-            (Some("text/*"), HTML),
-            (Some("text/html"), HTML),
-            (
-                Some("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
-                HTML,
-            ),
-            (Some("application/json"), HTML),
-            (Some("text/markdown;q=0"), HTML),
-            (Some("text/markdown;q=0, */*"), HTML),
-            (Some("text/markdown;q=0.5, text/html;q=0.6"), HTML),
-            (Some("text/markdown;q=nonsense"), HTML),
-            (Some("\u{ff}"), HTML),
-            (Some("text/markdown"), MARKDOWN),
-            (Some("text/markdown, text/html, */*"), MARKDOWN),
-            (Some("text/html;q=0.9, text/markdown"), MARKDOWN),
-            (Some("TEXT/MARKDOWN; charset=utf-8"), MARKDOWN),
-            (Some("text/plain, text/markdown;q=0.2"), MARKDOWN),
-            (Some("text/html;q=0, */*;q=0.1"), MARKDOWN),
-        ] {
+        let asked = rows(ACCEPTED).map(|[accept, form]| (Some(accept), form));
+        for (accept, form) in asked.chain([(None, "html"), (Some("\u{ff}"), "html")]) {
+            let media_type = if form == "html" { HTML } else { MARKDOWN };
             let mut call = Call::get(page);
             if let Some(accept) = accept {
                 call = call.header("accept", accept);
@@ -76,10 +77,7 @@ async fn each_form_has_a_tag_of_its_own() {
         ("/", "text/markdown"),
         ("/auth", "text/markdown"),
         ("/.well-known/jwks.json", "application/jwk-set+json"),
-        (
-            "/.well-known/ai-catalog.json",
-            "application/ai-catalog+json",
-        ),
+        ("/.well-known/ard.json", "application/ai-catalog+json"),
     ] {
         let default = get(&app, page).await;
         let ask = || Call::get(page).header("accept", media_type);
@@ -95,24 +93,23 @@ async fn each_form_has_a_tag_of_its_own() {
     }
 }
 
+/// What a client accepts, and the type that it gets.
+const OF_THE_CATALOG: &str = "
+*/*                                                 | application/json
+application/*                                       | application/json
+application/json                                    | application/json
+application/json, application/ai-catalog+json;q=0.9 | application/json
+text/html                                           | application/json
+application/ai-catalog+json                         | application/ai-catalog+json
+application/json, application/ai-catalog+json       | application/ai-catalog+json
+application/ai-catalog+json, */*;q=0.1              | application/ai-catalog+json
+";
+
 #[tokio::test]
 async fn the_catalog_has_its_own_type_for_who_names_it() {
     let app = app();
-    const AI_CATALOG: &str = "application/ai-catalog+json";
     for path in ["/.well-known/ai-catalog.json", "/.well-known/ard.json"] {
-        for (accept, media_type) in [
-            ("*/*", "application/json"),
-            ("application/*", "application/json"),
-            ("application/json", "application/json"),
-            (
-                "application/json, application/ai-catalog+json;q=0.9",
-                "application/json",
-            ),
-            ("text/html", "application/json"),
-            ("application/ai-catalog+json", AI_CATALOG),
-            ("application/json, application/ai-catalog+json", AI_CATALOG),
-            ("application/ai-catalog+json, */*;q=0.1", AI_CATALOG),
-        ] {
+        for [accept, media_type] in rows(OF_THE_CATALOG) {
             let call = Call::get(path).header("accept", accept);
             let reply = app.send(call).await;
             assert_eq!(reply.header("content-type"), Some(media_type), "{accept}");
@@ -128,8 +125,7 @@ async fn a_page_points_to_its_twin() {
         let link = reply.header("link").unwrap();
         let expected = format!("<{twin}>; rel=\"alternate\"; type=\"text/markdown\"");
         assert!(link.ends_with(&expected), "{link}");
-        let html = String::from_utf8(reply.body.to_vec()).unwrap();
         let expected = format!("<link rel=\"alternate\" type=\"text/markdown\" href=\"{twin}\">");
-        assert!(html.contains(&expected), "{page}");
+        assert!(reply.text().contains(&expected), "{page}");
     }
 }

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use hyper::header::HeaderName;
 use hyper::{HeaderMap, Method, StatusCode};
 
-use super::{DOCUMENTS, SKILL, app, get};
+use super::{DOCUMENTS, SKILL, app, documents, get};
 use crate::harness::{Call, Setup};
+use crate::rows::rows;
 
 /// The headers but for what is of the one request.
 fn lasting(mut headers: HeaderMap) -> HeaderMap {
@@ -21,7 +22,7 @@ fn lasting(mut headers: HeaderMap) -> HeaderMap {
 async fn every_document_has_its_type_and_what_a_cache_needs() {
     let app = app();
     let mut tags = HashSet::new();
-    for &(path, media_type) in DOCUMENTS {
+    for (path, media_type) in documents() {
         let reply = get(&app, path).await;
         assert_eq!(reply.header("content-type"), Some(media_type), "{path}");
         assert_eq!(reply.header("access-control-allow-origin"), Some("*"));
@@ -46,7 +47,7 @@ async fn every_document_has_its_type_and_what_a_cache_needs() {
 #[tokio::test]
 async fn head_tells_what_get_tells() {
     let app = app();
-    for &(path, _) in DOCUMENTS {
+    for (path, _) in documents() {
         for accept in ["*/*", "text/markdown", "application/ai-catalog+json"] {
             let ask = |method| Call::new(method, path).header("accept", accept);
             let got = app.send(ask(Method::GET)).await;
@@ -60,7 +61,7 @@ async fn head_tells_what_get_tells() {
 #[tokio::test]
 async fn other_methods_are_told_which_there_are() {
     let app = app();
-    for &(path, _) in DOCUMENTS {
+    for (path, _) in documents() {
         for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"] {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let reply = app.send(Call::new(method, path)).await;
@@ -74,7 +75,7 @@ async fn other_methods_are_told_which_there_are() {
 #[tokio::test]
 async fn whoever_has_it_gets_it_no_second_time() {
     let app = app();
-    for &(path, _) in DOCUMENTS {
+    for (path, _) in documents() {
         let whole = get(&app, path).await;
         let tag = whole.header("etag").unwrap();
         for (list, status) in [
@@ -92,13 +93,7 @@ async fn whoever_has_it_gets_it_no_second_time() {
                 let call = Call::new(method, path).header("if-none-match", &list);
                 let reply = app.send(call).await;
                 assert_eq!(reply.status, status, "{path} {list:.60}");
-                let same = [
-                    "etag",
-                    "vary",
-                    "cache-control",
-                    "access-control-allow-origin",
-                ];
-                for name in same {
+                for name in "etag vary cache-control access-control-allow-origin".split(' ') {
                     assert_eq!(reply.header(name), whole.header(name), "{path} {name}");
                 }
                 if status == 304 {
@@ -115,33 +110,7 @@ async fn whoever_has_it_gets_it_no_second_time() {
 #[tokio::test]
 async fn a_document_with_forms_says_so_on_every_answer() {
     let app = app();
-    let negotiated = [
-        "/",
-        "/index.md",
-        "/help",
-        "/help.md",
-        "/developers",
-        "/developers.md",
-        "/docs",
-        "/docs.md",
-        "/docs/reference",
-        "/docs/reference.md",
-        "/embed",
-        "/embed.md",
-        "/auth",
-        "/auth.md",
-        "/problems/not_found",
-        "/problems/not_found.md",
-        "/.well-known/jwks.json",
-        "/.well-known/ai-catalog.json",
-        "/.well-known/ard.json",
-    ];
-    for &(path, _) in DOCUMENTS {
-        // Whether it is long enough to be compressed tells its own test.
-        let accept = negotiated.contains(&path).then_some("Accept");
-        let in_languages = ["/", "/index.md", "/help", "/help.md", "/embed", "/embed.md"];
-        let languages = in_languages.contains(&path).then_some("Accept-Language");
-        let vary: Vec<_> = [accept, languages].into_iter().flatten().collect();
+    for [path, _, vary] in rows(DOCUMENTS) {
         for call in [
             Call::get(path),
             Call::new(Method::HEAD, path),
@@ -149,41 +118,39 @@ async fn a_document_with_forms_says_so_on_every_answer() {
             Call::get(path).header("if-none-match", "*"),
         ] {
             let reply = app.send(call).await;
-            let mut names: Vec<_> = reply
-                .header("vary")
-                .unwrap_or_default()
-                .split(", ")
-                .collect();
-            names.retain(|name| !["", "Accept-Encoding"].contains(name));
-            assert_eq!(names, vary, "{path}");
+            let names = reply.header("vary").unwrap_or_default().split(", ");
+            let names: Vec<_> = names.filter(|name| *name != "Accept-Encoding").collect();
+            assert_eq!(names.join(", "), vary, "{path}");
         }
     }
 }
 
+const UNKNOWN: &str = "
+/.well-known
+/.well-known/
+/.well-known/nothing
+/.well-known/security.txt
+/.well-known/agent-card.json
+/.well-known/oauth-protected-resource/
+/.well-known/oauth-protected-resource/mcp
+/.well-known/OAuth-Protected-Resource
+/.well-known/agent-skills
+/.well-known/agent-skills/other/SKILL.md
+/.well-known/agent-skills/public-landing-api/
+/.well-known/../robots.txt
+/.well-known/%6acp.json
+/favicon.ico
+/index.html
+/INDEX.MD
+/docs.html
+/problems/not_found.md.md
+/style.css.md
+";
+
 #[tokio::test]
 async fn an_unknown_well_known_path_is_a_real_404() {
     let app = app();
-    for path in [
-        "/.well-known",
-        "/.well-known/",
-        "/.well-known/nothing",
-        "/.well-known/security.txt",
-        "/.well-known/agent-card.json",
-        "/.well-known/oauth-protected-resource/",
-        "/.well-known/oauth-protected-resource/mcp",
-        "/.well-known/OAuth-Protected-Resource",
-        "/.well-known/agent-skills",
-        "/.well-known/agent-skills/other/SKILL.md",
-        "/.well-known/agent-skills/public-landing-api/",
-        "/.well-known/../robots.txt",
-        "/.well-known/%6acp.json",
-        "/favicon.ico",
-        "/index.html",
-        "/INDEX.MD",
-        "/docs.html",
-        "/problems/not_found.md.md",
-        "/style.css.md",
-    ] {
+    for path in UNKNOWN.trim().lines() {
         for method in [Method::GET, Method::HEAD, Method::POST] {
             let reply = app.send(Call::new(method, path)).await;
             assert_eq!(reply.status, StatusCode::NOT_FOUND, "{path}");
@@ -196,7 +163,7 @@ async fn an_unknown_well_known_path_is_a_real_404() {
 #[tokio::test]
 async fn a_query_leads_to_the_same_document() {
     let app = app();
-    for &(path, _) in DOCUMENTS {
+    for (path, _) in documents() {
         let plain = get(&app, path).await;
         let asked = get(&app, &format!("{path}?utm_source=x&y=%00")).await;
         assert_eq!(asked.body, plain.body, "{path}");
@@ -206,7 +173,7 @@ async fn a_query_leads_to_the_same_document() {
 #[tokio::test]
 async fn what_a_request_says_of_its_host_changes_nothing() {
     let app = app();
-    for &(path, _) in DOCUMENTS.iter().chain(&[(SKILL, "")]) {
+    for (path, _) in documents().chain([(SKILL, "")]) {
         let plain = get(&app, path).await;
         let call = Call::get(path)
             .without("host")
@@ -243,20 +210,21 @@ async fn documents_are_counted_and_refused_like_anything_else() {
 
 #[tokio::test]
 async fn names_of_headers_that_matter_are_exposed_to_scripts() {
+    // Those of a simple response, which need not be named.
+    const READABLE: [&str; 4] = [
+        "cache-control",
+        "content-language",
+        "content-length",
+        "content-type",
+    ];
     let app = app();
-    for &(path, _) in DOCUMENTS {
+    for (path, _) in documents() {
         let reply = get(&app, path).await;
         let exposed = reply.header("access-control-expose-headers").unwrap();
         let exposed: Vec<_> = exposed.split(", ").collect();
         for name in reply.headers.keys().map(HeaderName::as_str) {
             let is_readable = exposed.contains(&name)
-                || [
-                    "cache-control",
-                    "content-language",
-                    "content-length",
-                    "content-type",
-                ]
-                .contains(&name)
+                || READABLE.contains(&name)
                 || name.starts_with("access-control-");
             assert!(is_readable, "{path}: {name}");
         }

@@ -4,6 +4,7 @@ use landing_api::adapters::model::PassageModelClient;
 
 use super::render;
 use crate::assistant_pages::ask;
+use crate::rows::rows;
 
 const YARD: &str = "# Crane rental\n\n\
     We rent out tower cranes and mobile cranes for building sites in the north.\n\n\
@@ -23,75 +24,58 @@ const YARD: &str = "# Crane rental\n\n\
     ## Jobs\n\n\
     We are looking for mechanics and drivers. Send your application with a CV.\n";
 
-const ANSWERED: [(&str, &str); 22] = [
-    ("crane-rental", "what do you rent out?"),
-    ("crane-rental", "do you have mobile cranes"),
-    ("prices", "How much does a crane cost per day?"),
-    ("prices", "How much is the deposit?"),
-    ("prices", "what are your prices"),
-    ("prices", "is there a discount for a month"),
-    ("prices", "price of a tower crane"),
-    ("opening-hours", "When are you open?"),
-    ("opening-hours", "are you open on Monday"),
-    ("opening-hours", "opening hours"),
-    ("opening-hours", "is the yard closed on public holidays?"),
-    ("delivery", "How much is delivery?"),
-    ("delivery", "how long does delivery take"),
-    ("delivery", "do you bring the crane to my site"),
-    ("delivery", "Is transport included?"),
-    ("operators-and-training", "do I need a licence"),
-    (
-        "operators-and-training",
-        "can I get an operator with the crane",
-    ),
-    ("operators-and-training", "do you hold courses"),
-    ("repairs", "Is there a mechanic?"),
-    ("repairs", "what if the crane breaks down at night"),
-    ("jobs", "do you have any jobs?"),
-    ("jobs", "Where do I send my application"),
-];
-
-/// What they do not answer.
-const UNANSWERED: [&str; 8] = [
-    "How much does a car cost?",
-    "what is the weather on Monday",
-    "who won the match on Friday",
-    "can I get a loan",
-    "how do I repair my bicycle",
-    "opening hours of the swimming pool in town",
-    "do I need a visa for Canada",
-    "Where do I send my tax return",
-];
-
-/// What the service's own pages answer as ever.
-const OF_THE_SERVICE: [(&str, &str); 6] = [
-    ("what-is-this-site", "What is this site?"),
-    ("how-do-i-unsubscribe", "How do I get off the newsletter?"),
-    ("how-do-i-have-my-data-deleted", "please delete my data"),
-    (
-        "does-it-cost-anything-and-do-i-need-an-account",
-        "Do I need an account?",
-    ),
-    (
-        "how-often-does-the-newsletter-come",
-        "how often do you send mails per month",
-    ),
-    ("getting-a-free-api-key", "How do I get an API key?"),
-];
+/// The section that answers it, of the operator's pages or of the service's own, or none, and what a visitor
+/// types.
+const QUESTIONS: &str = "
+crane-rental | what do you rent out?
+crane-rental | do you have mobile cranes
+prices | How much does a crane cost per day?
+prices | How much is the deposit?
+prices | what are your prices
+prices | is there a discount for a month
+prices | price of a tower crane
+opening-hours | When are you open?
+opening-hours | are you open on Monday
+opening-hours | opening hours
+opening-hours | is the yard closed on public holidays?
+delivery | How much is delivery?
+delivery | how long does delivery take
+delivery | do you bring the crane to my site
+delivery | Is transport included?
+operators-and-training | do I need a licence
+operators-and-training | can I get an operator with the crane
+operators-and-training | do you hold courses
+repairs | Is there a mechanic?
+repairs | what if the crane breaks down at night
+jobs | do you have any jobs?
+jobs | Where do I send my application
+what-is-this-site | What is this site?
+how-do-i-unsubscribe | How do I get off the newsletter?
+how-do-i-have-my-data-deleted | please delete my data
+does-it-cost-anything-and-do-i-need-an-account | Do I need an account?
+how-often-does-the-newsletter-come | how often do you send mails per month
+getting-a-free-api-key | How do I get an API key?
+| How much does a car cost?
+| what is the weather on Monday
+| who won the match on Friday
+| can I get a loan
+| how do I repair my bicycle
+| opening hours of the swimming pool in town
+| do I need a visa for Canada
+| Where do I send my tax return
+";
 
 #[tokio::test]
 async fn the_operators_pages_and_those_of_the_service_answer_side_by_side() {
     let site = render(&[("rental.md", YARD)]).unwrap();
     let model = PassageModelClient::new(site.passages(), site.assistant_texts());
     let mut wrong = Vec::new();
-    let unanswered = UNANSWERED.map(|question| ("", question));
-    let rows = ANSWERED.iter().chain(&OF_THE_SERVICE).chain(&unanswered);
-    for (section, question) in rows {
+    for [section, question] in rows(QUESTIONS) {
         let reply = ask(&model, question).await;
         let end = reply.lines().last().unwrap_or_default();
         let anchor = end.split_once('#').map_or("", |(_, anchor)| anchor);
-        let is_lead = *section == "crane-rental" && end.ends_with("/rental");
-        if anchor != *section && !is_lead {
+        let is_lead = section == "crane-rental" && end.ends_with("/rental");
+        if anchor != section && !is_lead {
             wrong.push(format!("{section}: {question} -> {end}"));
         }
     }
