@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use fantoccini::Locator;
 use landing_api::adapters::counts::FileCountStore;
 use landing_api::adapters::system::SystemClock;
 use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
@@ -17,10 +16,10 @@ use tempfile::TempDir;
 
 use crate::browser::Browser;
 use crate::pages::tab_to;
+use crate::parts::ENTER;
 use crate::program::{command, run, text};
 use crate::{Visit, visit_program};
 
-const ENTER: &str = "\u{e007}";
 const PAGES: [&str; 9] = [
     "/",
     "/?by=day",
@@ -59,29 +58,15 @@ where
     count_a_year(&path).await;
     let mut command = command(&path);
     command.args([
-        "--admin-listen",
-        "127.0.0.1:0",
-        "--base-url",
-        "https://landing.example",
+        "--admin-listen=127.0.0.1:0",
+        "--base-url=https://landing.example",
     ]);
     command.args(["--limit", "newsletter-ip=off", "--limit", "keys=off"]);
     visit_program(&mut command, |visit| {
-        let names = [
-            "ada",
-            "grace",
-            "katherine",
-            "annie",
-            "mary",
-            "joan",
-            "radia",
-            "barbara",
-        ];
-        for name in names {
+        let names = "ada grace katherine annie mary joan radia barbara";
+        for name in names.split(' ').chain([&*"l".repeat(64)]) {
             visit.service.sign_up(&format!("{name}@example.com"));
         }
-        visit
-            .service
-            .sign_up(&format!("{}@example.com", "l".repeat(64)));
         for label in ["Web shop", "<script>alert(1)</script>", &"w".repeat(64)] {
             let body = json!({ "label": label }).to_string();
             let (status, _) = visit.service.send("POST", "/api/v1/keys", "", &body);
@@ -133,11 +118,6 @@ async fn sign_in(page: &Browser, link: &str) {
     page.until_text("#counts", "The last 48 hours").await;
 }
 
-async fn set_scheme(page: &Browser, scheme: &str) {
-    let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-    page.devtools("Emulation.setEmulatedMedia", features).await;
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_contact_is_erased_by_keyboard_alone() {
     visit_admin(|visit, _origin, link| async move {
@@ -182,7 +162,7 @@ async fn no_admin_page_needs_scrolling_sideways() {
         let page = &visit.browser;
         sign_in(page, &link).await;
         for scheme in ["light", "dark"] {
-            set_scheme(page, scheme).await;
+            page.set_scheme(scheme).await;
             for (width, height) in [(320, 640), (390, 844), (768, 1024), (1280, 900)] {
                 page.resize(width, height).await;
                 for path in PAGES {
@@ -192,10 +172,7 @@ async fn no_admin_page_needs_scrolling_sideways() {
                         "document.querySelectorAll('details').forEach((it) => it.open = true);
                          return document.documentElement.scrollWidth";
                     let needed = page.run(script).await.as_u64().unwrap();
-                    assert!(
-                        needed <= u64::from(width),
-                        "{path} takes {needed} of {width}"
-                    );
+                    assert!(needed <= width.into(), "{path} takes {needed} of {width}");
                     take_picture(page, scheme, width, path).await;
                 }
             }
@@ -232,12 +209,8 @@ async fn the_plots_say_what_they_show() {
     visit_admin(|visit, origin, link| async move {
         let page = &visit.browser;
         sign_in(page, &link).await;
-        let plots = page
-            .client
-            .find_all(Locator::Css("svg.plot"))
-            .await
-            .unwrap();
-        assert_eq!(plots.len(), 6);
+        let plots = "return all('svg.plot').length";
+        assert_eq!(page.run(plots).await, 6);
         // As a screen reader gets it.
         let names = "return [...document.querySelectorAll('svg.plot')].map((plot) =>
              plot.getAttribute('aria-labelledby').split(' ')

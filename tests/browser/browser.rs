@@ -152,6 +152,19 @@ impl Browser {
             .await;
     }
 
+    /// From now on pages are as without scripts.
+    pub(crate) async fn stop_scripts(&self) {
+        let parameters = json!({ "value": true });
+        self.devtools("Emulation.setScriptExecutionDisabled", parameters)
+            .await;
+    }
+
+    /// Has pages be `light` or `dark`.
+    pub(crate) async fn set_scheme(&self, scheme: &str) {
+        let feature = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        self.devtools("Emulation.setEmulatedMedia", feature).await;
+    }
+
     pub(crate) async fn set_online(&self, is_online: bool) {
         let conditions = json!({
             "offline": !is_online, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1,

@@ -8,18 +8,10 @@ use std::thread;
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::program::command;
-use crate::{Visit, visit, visit_program};
+use crate::parts::{ANSWERED, EMAIL, ENTER, ESCAPE, LEFT, QUESTION, SEND, SIGN_UP, SIGN_UP_STATUS};
+use crate::{Visit, visit};
 
-const EMAIL: &str = "landing-newsletter >>> #email";
-const SIGN_UP: &str = "landing-newsletter >>> [type=submit]";
-const SIGN_UP_STATUS: &str = "landing-newsletter >>> .status";
-const QUESTION: &str = "landing-chat >>> #question";
-const SEND: &str = "landing-chat >>> [type=submit]";
-const ANSWERED: &str = "find('landing-chat >>> .answer:not(.growing)')";
 const LAUNCHER: &str = "landing-chat >>> .launcher";
-const ENTER: &str = "\u{e007}";
-const ESCAPE: &str = "\u{e00c}";
 
 /// A page with the markup and style of a block theme (Twenty Twenty-Four), and rules such as plugins add.
 const WORDPRESS: &str = r#"<!DOCTYPE html><html lang="de-DE"><head><meta charset="utf-8">
@@ -64,14 +56,15 @@ impl OtherSite {
         Self { listener, origin }
     }
 
-    /// Every page of it is `html` with the elements in it, and sent with these headers and a cookie.
-    fn serve(self, html: &str, elements: &str, headers: &str) {
+    /// Has `page` be one of it: `html` with the elements in it, sent with these headers and a cookie.
+    async fn open(self, page: &Browser, html: &str, elements: &str, headers: &str) {
         let body = html.replace("ELEMENTS", elements);
         let answer = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
              Set-Cookie: host=secret\r\nConnection: close\r\n{headers}\r\n{body}",
             body.len()
         );
+        let url = format!("{}/", self.origin);
         thread::spawn(move || {
             for connection in self.listener.incoming() {
                 let mut connection = connection.unwrap();
@@ -81,6 +74,7 @@ impl OtherSite {
                 }
             }
         });
+        page.client.goto(&url).await.unwrap();
     }
 }
 
@@ -94,6 +88,17 @@ fn snippet(visit: &Visit, elements: &str) -> String {
 const BOTH: &str = r#"<landing-newsletter heading="News" privacy-url="https://www.example.com/privacy"><form method="post" action="SERVICE/newsletter"><input name="email"><button>Plain</button></form></landing-newsletter>
 <landing-chat suggestions="What is this site?|What is stored about me?"><a href="SERVICE/">Ask there</a></landing-chat>"#;
 
+/// Has `test` done with a service, and with another site, which the service allows or not.
+async fn beside<T>(is_allowed: bool, test: impl FnOnce(Visit, OtherSite) -> T)
+where
+    T: Future<Output = ()> + Send + 'static,
+{
+    let site = OtherSite::new();
+    let allowed = ["--allow-origin", &*site.origin.clone()];
+    let flags = if is_allowed { &allowed[..] } else { &[] };
+    visit(flags, |visit| test(visit, site)).await;
+}
+
 /// Has `test` done on a page of another site, which the service allows or not.
 async fn embedded<T>(
     html: &'static str,
@@ -104,26 +109,13 @@ async fn embedded<T>(
 ) where
     T: Future<Output = ()> + Send + 'static,
 {
-    let data_dir = tempfile::tempdir().unwrap();
-    let site = OtherSite::new();
-    let origin = site.origin.clone();
-    let mut program = command(data_dir.path());
-    if is_allowed {
-        program.args(["--allow-origin", &origin]);
-    }
-    visit_program(&mut program, move |visit| async move {
+    beside(is_allowed, move |visit, site| async move {
         let service = format!("http://{}", visit.service.address);
         let policy = policy.replace("SERVICE", &service);
-        site.serve(html, &snippet(&visit, elements), &policy);
-        visit
-            .browser
-            .client
-            .goto(&format!("{origin}/"))
-            .await
-            .unwrap();
-        visit
-            .browser
-            .until("find('landing-newsletter, landing-chat')?.shadowRoot")
+        let page = visit.browser.clone();
+        site.open(&page, html, &snippet(&visit, elements), &policy)
+            .await;
+        page.until("find('landing-newsletter, landing-chat')?.shadowRoot")
             .await;
         // The test may take no more than the browser.
         test(visit.clone()).await;
@@ -135,20 +127,14 @@ async fn embedded<T>(
 async fn both_work(page: &Browser) {
     page.fill(EMAIL, "ada@example.com").await;
     page.press(ENTER).await;
-    let thanks = "find('landing-newsletter >>> .status')?.textContent.includes('ada@example.com')";
-    page.until(thanks).await;
+    page.until_text(SIGN_UP_STATUS, "ada@example.com").await;
     page.click("landing-chat >>> .suggestion").await;
     page.until(ANSWERED).await;
-    let said = page
-        .run("return find('landing-chat >>> .log').textContent")
-        .await;
+    let log = "return find('landing-chat >>> .log').textContent";
+    let said = page.run(log).await;
     page.client.refresh().await.unwrap();
     page.until(ANSWERED).await;
-    assert_eq!(
-        page.run("return find('landing-chat >>> .log').textContent")
-            .await,
-        said
-    );
+    assert_eq!(page.run(log).await, said);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,8 +157,7 @@ async fn an_allowed_origin_has_both_and_nothing_else_is_loaded_or_told() {
         page.click(SEND).await;
         page.until("all('landing-chat >>> .answer:not(.growing)').length === 2")
             .await;
-        page.until_text("landing-chat >>> .left", "of 10 messages left")
-            .await;
+        page.until_text(LEFT, "of 10 messages left").await;
     })
     .await;
 }
@@ -180,13 +165,9 @@ async fn an_allowed_origin_has_both_and_nothing_else_is_loaded_or_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_origin_that_is_not_allowed_signs_up_by_a_form_and_shows_what_it_has_instead_of_the_chat()
  {
-    let data_dir = tempfile::tempdir().unwrap();
-    let site = OtherSite::new();
-    let origin = site.origin.clone();
-    visit_program(&mut command(data_dir.path()), move |visit| async move {
+    beside(false, |visit, site| async move {
         let page = &visit.browser;
-        site.serve(PLAIN, &snippet(&visit, BOTH), "");
-        page.client.goto(&format!("{origin}/")).await.unwrap();
+        site.open(page, PLAIN, &snippet(&visit, BOTH), "").await;
         // The operator is told what is missing.
         page.until("find('landing-chat >>> slot')").await;
         assert!(page.is_seen("landing-chat a").await);
@@ -194,13 +175,8 @@ async fn an_origin_that_is_not_allowed_signs_up_by_a_form_and_shows_what_it_has_
         page.press(ENTER).await;
         page.until("location.pathname.startsWith('/newsletter')")
             .await;
-        let complaints = page.complaints().await;
-        assert!(
-            complaints
-                .iter()
-                .any(|line| line.contains("--allow-origin")),
-            "{complaints:?}"
-        );
+        let complaints = page.complaints().await.concat();
+        assert!(complaints.contains("--allow-origin"), "{complaints}");
     })
     .await;
 }
@@ -284,7 +260,7 @@ async fn a_button_opens_a_panel_and_the_focus_comes_back() {
     const BUTTON: &str = r#"<landing-chat mode="button" button="Ask &lt;us&gt;" heading="Help" suggestions="What is this site?"></landing-chat>"#;
     embedded(PLAIN, BUTTON, "", true, |visit| async move {
         let page = &visit.browser;
-        for (width, height) in [(390, 844), (1280, 900)] {
+        for (answers, width, height) in [(1, 390, 844), (2, 1280, 900)] {
             page.resize(width, height).await;
             assert_eq!(page.text(LAUNCHER).await, "Ask <us>");
             assert!(!page.is_seen("landing-chat >>> .panel").await);
@@ -296,7 +272,9 @@ async fn a_button_opens_a_panel_and_the_focus_comes_back() {
             assert_eq!(page.run(is_inside).await, true);
             page.press("Hello?").await;
             page.press(ENTER).await;
-            page.until(ANSWERED).await;
+            // As long as one grows, Escape stops that.
+            let answered = "all('landing-chat >>> .answer:not(.growing)').length";
+            page.until(&format!("{answered} === {answers}")).await;
             assert_eq!(page.run(is_inside).await, true);
             page.press(ESCAPE).await;
             assert!(!page.is_seen("landing-chat >>> .panel").await);
@@ -327,8 +305,7 @@ async fn dark_is_what_the_page_or_its_author_says() {
             ("light", [light, light, dark, light, light]),
             ("dark", [light, dark, dark, light, dark]),
         ] {
-            let feature = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-            page.devtools("Emulation.setEmulatedMedia", feature).await;
+            page.set_scheme(scheme).await;
             let found = "return all('landing-newsletter >>> .root').slice(0, 5)
                 .map((one) => getComputedStyle(one).backgroundColor)";
             assert_eq!(page.run(found).await, json!(expected), "{scheme}");
@@ -357,11 +334,8 @@ async fn attributes_give_the_words_and_none_becomes_html() {
         assert_eq!(page.run(actions).await, 1);
         page.fill(EMAIL, "nobody").await;
         page.press(ENTER).await;
-        page.until_text(
-            "landing-newsletter >>> #email-error",
-            "Veuillez vérifier l’adresse.",
-        )
-        .await;
+        let error = "landing-newsletter >>> #email-error";
+        page.until_text(error, "Veuillez vérifier l’adresse.").await;
         page.fill(EMAIL, "ada@example.com").await;
         page.press(ENTER).await;
         page.until_text(SIGN_UP_STATUS, "Danke!").await;
@@ -371,16 +345,10 @@ async fn attributes_give_the_words_and_none_becomes_html() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_script_the_children_are_the_form() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let site = OtherSite::new();
-    let origin = site.origin.clone();
-    visit_program(&mut command(data_dir.path()), move |visit| async move {
+    beside(false, |visit, site| async move {
         let page = &visit.browser;
-        site.serve(PLAIN, &snippet(&visit, BOTH), "");
-        let parameters = json!({ "value": true });
-        page.devtools("Emulation.setScriptExecutionDisabled", parameters)
-            .await;
-        page.client.goto(&format!("{origin}/")).await.unwrap();
+        page.stop_scripts().await;
+        site.open(page, PLAIN, &snippet(&visit, BOTH), "").await;
         assert!(page.is_seen("landing-chat a").await);
         page.fill("landing-newsletter [name=email]", "ada@example.com")
             .await;
@@ -401,22 +369,14 @@ async fn the_snippets_are_shown_tried_and_copied() {
         assert_eq!(page.run("return all('.preview').length").await, 4);
         let copies = "return all('main pre').map((one) => one.querySelector('.copy').textContent)";
         let copies = page.run(copies).await;
-        assert!(copies.as_array().unwrap().len() >= 5);
-        assert!(
-            copies
-                .as_array()
-                .unwrap()
-                .iter()
-                .all(|words| words == "Kopieren"),
-            "{copies}"
-        );
+        let copies = copies.as_array().unwrap();
+        assert!(copies.len() >= 5);
+        assert!(copies.iter().all(|it| it == "Kopieren"), "{copies:?}");
         page.click("main pre .copy").await;
         page.until_text("main pre .copy", "Kopiert").await;
         let copied = page.clipboard().await;
-        let script = format!(
-            "<script type=\"module\" src=\"http://{}/embed.js\">",
-            visit.service.address
-        );
+        let script = format!("src=\"http://{}/embed.js\">", visit.service.address);
+        let script = format!("<script type=\"module\" {script}");
         assert!(copied.starts_with(&script), "{copied}");
         page.fill(EMAIL, "ada@example.com").await;
         page.press(ENTER).await;
@@ -435,30 +395,20 @@ async fn the_snippet_in_readme_works_on_another_site() {
     let readme = include_str!("../../README.md");
     let (_, snippet) = readme.split_once("```html\n").unwrap();
     let (snippet, _) = snippet.split_once("\n```").unwrap();
-    let data_dir = tempfile::tempdir().unwrap();
-    let site = OtherSite::new();
-    let origin = site.origin.clone();
-    visit_program(
-        command(data_dir.path()).args(["--allow-origin", &origin]),
-        move |visit| async move {
-            let page = &visit.browser;
-            let service = format!("http://{}", visit.service.address);
-            site.serve(
-                PLAIN,
-                &snippet.replace("https://api.example.com", &service),
-                "",
-            );
-            page.client.goto(&format!("{origin}/")).await.unwrap();
-            page.until("find('landing-newsletter').shadowRoot").await;
-            page.fill(EMAIL, "ada@example.com").await;
-            page.press(ENTER).await;
-            page.until_text(SIGN_UP_STATUS, "Thank you.").await;
-            page.click(LAUNCHER).await;
-            page.until("focused().id === 'question'").await;
-            page.press("Hello?").await;
-            page.press(ENTER).await;
-            page.until(ANSWERED).await;
-        },
-    )
+    beside(true, move |visit, site| async move {
+        let page = &visit.browser;
+        let service = format!("http://{}", visit.service.address);
+        let snippet = snippet.replace("https://api.example.com", &service);
+        site.open(page, PLAIN, &snippet, "").await;
+        page.until("find('landing-newsletter').shadowRoot").await;
+        page.fill(EMAIL, "ada@example.com").await;
+        page.press(ENTER).await;
+        page.until_text(SIGN_UP_STATUS, "Thank you.").await;
+        page.click(LAUNCHER).await;
+        page.until("focused().id === 'question'").await;
+        page.press("Hello?").await;
+        page.press(ENTER).await;
+        page.until(ANSWERED).await;
+    })
     .await;
 }

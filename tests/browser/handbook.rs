@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::parts::ANSWERED;
 use crate::visit;
 
 /// Set, it has the picture made anew.
@@ -22,12 +23,10 @@ async fn the_home_page_has_a_picture() {
         page.resize(1200, 1150).await;
         let hidden = json!({ "hidden": true });
         page.devtools("Emulation.setScrollbarsHidden", hidden).await;
-        let light = json!({ "features": [{ "name": "prefers-color-scheme", "value": "light" }] });
-        page.devtools("Emulation.setEmulatedMedia", light).await;
+        page.set_scheme("light").await;
         visit.goto("/").await;
         page.click("landing-chat >>> .suggestion").await;
-        page.until("find('landing-chat >>> .answer:not(.growing)')")
-            .await;
+        page.until(ANSWERED).await;
         page.run("focused().blur(); scrollTo(0, 0)").await;
         let picture = page.client.screenshot().await.unwrap();
         assert!(picture.len() < 200_000, "{}", picture.len());

@@ -18,6 +18,7 @@ mod forms;
 mod handbook;
 mod newsletter_form;
 mod pages;
+mod parts;
 #[path = "../it/program.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod program;
@@ -28,7 +29,6 @@ mod trouble;
 #[allow(dead_code, reason = "the other tests do more with it")]
 mod upstream;
 
-use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -80,8 +80,10 @@ where
     assert_eq!(complaints, Vec::<String>::new());
 }
 
-/// An address on which nobody listens.
-fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
+/// The same with a service that asks a model at this address.
+async fn visit_with_model<T>(url: &str, test: impl FnOnce(Visit) -> T)
+where
+    T: Future<Output = ()> + Send + 'static,
+{
+    visit(&["--model-url", url, "--model", "m"], test).await;
 }

@@ -3,19 +3,12 @@
 use std::time::Duration;
 
 use fantoccini::Locator;
-use serde_json::json;
 use tokio::time::timeout;
 
 use crate::browser::Browser;
 use crate::{Visit, visit};
 
 const SIGN_UP: &str = "form[action='/newsletter'] [type=submit]";
-
-async fn without_script(page: &Browser) {
-    let parameters = json!({ "value": true });
-    page.devtools("Emulation.setScriptExecutionDisabled", parameters)
-        .await;
-}
 
 /// What the page says, if it is not just being left.
 async fn main_text(page: &Browser) -> Option<String> {
@@ -55,7 +48,7 @@ async fn value(page: &Browser) -> String {
 async fn without_script_a_visitor_signs_up_and_a_mistake_keeps_what_was_typed() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
-        without_script(page).await;
+        page.stop_scripts().await;
         page.resize(390, 844).await;
         visit.goto("/newsletter").await;
         assert!(!page.text("main").await.contains("Leave this empty"));
@@ -85,7 +78,7 @@ async fn past_the_limit_the_script_brings_a_proof_and_without_it_a_time_is_told(
         assert_eq!(value(page).await, "bob@example.com");
         page.click(SIGN_UP).await;
         page.until_text("h1", "Thank you").await;
-        without_script(page).await;
+        page.stop_scripts().await;
         visit.goto("/newsletter?lang=de").await;
         page.fill("#email", "eve@example.com").await;
         send_until(page, "Bitte versuchen Sie es in 15 Minuten").await;

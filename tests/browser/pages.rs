@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use crate::browser::Browser;
+use crate::parts::{ANSWERED, EMAIL, ENTER, MINT, QUESTION, SEND, TAB};
 use crate::visit;
 
-const TAB: &str = "\u{e004}";
-const ENTER: &str = "\u{e007}";
 const SPACE: &str = " ";
+/// A script that gives the width that the page takes.
+const WIDTH: &str = "return document.documentElement.scrollWidth";
 
 /// Presses Tab until the focus is on what `selector` finds, and sees it all the way.
 pub(crate) async fn tab_to(page: &Browser, selector: &str) {
@@ -36,7 +37,7 @@ async fn the_keyboard_is_enough() {
         page.press(ENTER).await;
         page.until("document.activeElement.id === 'content'").await;
 
-        tab_to(page, "landing-newsletter >>> #email").await;
+        tab_to(page, EMAIL).await;
         page.press("ada@example.com").await;
         page.press(ENTER).await;
         page.until_text("landing-newsletter >>> form", "ada@example.com has arrived")
@@ -44,20 +45,19 @@ async fn the_keyboard_is_enough() {
 
         tab_to(page, "landing-chat >>> .suggestion").await;
         page.press(SPACE).await;
-        page.until("find('landing-chat >>> .answer:not(.growing)')")
-            .await;
+        page.until(ANSWERED).await;
         assert_eq!(page.run("return focused().id").await, "question");
         page.press("What does a 429 mean?").await;
         page.press(ENTER).await;
         page.until("all('landing-chat >>> .answer:not(.growing)').length === 2")
             .await;
         assert_eq!(page.run("return focused().id").await, "question");
-        tab_to(page, "landing-chat >>> [type=submit]").await;
+        tab_to(page, SEND).await;
 
         visit.goto("/developers").await;
         tab_to(page, ".copy").await;
         tab_to(page, "#label").await;
-        tab_to(page, "[data-form=key] [type=submit]").await;
+        tab_to(page, MINT).await;
         page.press(ENTER).await;
         page.until_text(".key code", "lak_").await;
         // The way on leads to the key.
@@ -72,11 +72,7 @@ async fn the_keyboard_is_enough() {
 async fn without_scripts_every_part_says_what_to_do() {
     visit(&[], |visit| async move {
         let page = &visit.browser;
-        page.devtools(
-            "Emulation.setScriptExecutionDisabled",
-            json!({ "value": true }),
-        )
-        .await;
+        page.stop_scripts().await;
         visit.goto("/").await;
         assert!(page.text("landing-chat").await.contains("help page"));
         // The newsletter's form needs no script. What people do not fill in, they do not see.
@@ -96,10 +92,8 @@ async fn without_scripts_every_part_says_what_to_do() {
         visit.goto("/docs/reference").await;
         assert!(!page.is_seen("[data-form=try-it]").await);
         let card = page.text(".operation .card").await;
-        assert!(
-            card.contains("use the command above in a terminal"),
-            "{card}"
-        );
+        let instead = "use the command above in a terminal";
+        assert!(card.contains(instead), "{card}");
         // The contents need no script either.
         page.click("nav [href='#operation/echo']").await;
         let url = page.client.current_url().await.unwrap();
@@ -114,34 +108,20 @@ async fn no_screen_needs_scrolling_sideways() {
         let page = &visit.browser;
         for (width, height) in [(320, 640), (390, 844), (768, 1024), (1280, 900)] {
             page.resize(width, height).await;
-            for path in [
-                "/",
-                "/docs",
-                "/embed",
-                "/auth",
-                "/problems/assistant_quota_exhausted",
-            ] {
+            let longest = "/problems/assistant_quota_exhausted";
+            for path in ["/", "/docs", "/embed", "/auth", longest] {
                 visit.goto(path).await;
-                let script = "return document.documentElement.scrollWidth";
-                let needed = page.run(script).await.as_u64().unwrap();
-                assert!(
-                    needed <= u64::from(width),
-                    "{path} takes {needed} of {width}"
-                );
+                let needed = page.run(WIDTH).await.as_u64().unwrap();
+                assert!(needed <= width.into(), "{path} takes {needed} of {width}");
             }
         }
         // Nor does a long word that somebody sends.
         visit.goto("/").await;
         page.resize(390, 844).await;
-        page.fill("landing-chat >>> #question", &"key".repeat(100))
-            .await;
+        page.fill(QUESTION, &"key".repeat(100)).await;
         page.press(ENTER).await;
-        page.until("find('landing-chat >>> .answer:not(.growing)')")
-            .await;
-        let needed = page
-            .run("return document.documentElement.scrollWidth")
-            .await;
-        assert_eq!(needed, 390);
+        page.until(ANSWERED).await;
+        assert_eq!(page.run(WIDTH).await, 390);
         // On a phone the contents wait to be opened; beside the text they are there.
         page.resize(1280, 900).await;
         visit.goto("/docs").await;
@@ -152,10 +132,8 @@ async fn no_screen_needs_scrolling_sideways() {
         assert!(!page.is_seen("nav [href='#rate-limits']").await);
         page.click("nav summary").await;
         page.click("nav [href='#rate-limits']").await;
-        page.until(
-            "Math.abs(document.getElementById('rate-limits').getBoundingClientRect().top) < 100",
-        )
-        .await;
+        let place = "find('#rate-limits').getBoundingClientRect().top";
+        page.until(&format!("Math.abs({place}) < 100")).await;
     })
     .await;
 }
@@ -185,8 +163,9 @@ async fn every_page_is_reached_and_none_breaks_its_own_policy() {
             try { script.textContent = 'window.hasRun = true'; document.body.append(script) } catch {}
             return Boolean(window.hasRun)";
         assert_eq!(page.run(script).await, false);
-        let complaints = page.complaints().await;
-        assert!(complaints.iter().any(|line| line.contains("Content Security Policy") || line.contains("TrustedScript")), "{complaints:?}");
+        let complaints = page.complaints().await.concat();
+        let is_told = ["Content Security Policy", "TrustedScript"].map(|it| complaints.contains(it));
+        assert!(is_told.contains(&true), "{complaints}");
     })
     .await;
 }

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::browser::Browser;
+use crate::parts::{EMAIL, ENTER};
 use crate::visit;
 
 /// Has `script` run in each page before anything of the page's own.
@@ -28,16 +29,13 @@ async fn a_step_that_fails_takes_no_form_along() {
         visit.goto("/docs/reference").await;
         assert!(page.is_seen("[data-form=try-it]").await);
         visit.goto("/").await;
-        page.fill("landing-newsletter >>> #email", "ada@example.com")
-            .await;
-        page.press("\u{e007}").await;
+        page.fill(EMAIL, "ada@example.com").await;
+        page.press(ENTER).await;
         page.until_text("landing-newsletter >>> form", "has arrived")
             .await;
         let complaints = page.complaints().await;
-        assert!(
-            complaints.iter().any(|line| line.contains("matchMedia")),
-            "{complaints:?}"
-        );
+        let complaints = complaints.concat();
+        assert!(complaints.contains("matchMedia"), "{complaints}");
     })
     .await;
 }
@@ -48,10 +46,8 @@ async fn a_script_that_ends_early_leaves_the_page_as_without_one() {
         let page = &visit.browser;
         before_all(page, "document.createElement = undefined").await;
         visit.goto("/").await;
-        assert_eq!(
-            page.run("return document.documentElement.className").await,
-            ""
-        );
+        let scripted = "return document.documentElement.className";
+        assert_eq!(page.run(scripted).await, "");
         assert!(page.is_seen("landing-newsletter [type=email]").await);
         assert!(page.text("landing-chat").await.contains("help page"));
         visit.goto("/developers").await;
@@ -80,9 +76,8 @@ async fn a_form_that_cannot_work_is_not_shown_and_the_others_are() {
         for card in ["#unknown", "#broken"] {
             assert_eq!(page.text(card).await, "Without", "{card}");
         }
-        page.fill("landing-newsletter >>> #email", "ada@example.com")
-            .await;
-        page.press("\u{e007}").await;
+        page.fill(EMAIL, "ada@example.com").await;
+        page.press(ENTER).await;
         page.until_text("landing-newsletter >>> form", "ada@example.com has arrived")
             .await;
         assert_eq!(page.complaints().await.len(), 2);

@@ -2,42 +2,10 @@
 
 use serde_json::json;
 
-use crate::upstream::{Script, Upstream, chunk};
+use crate::parts::{
+    ANSWERED, CHAT_STATUS, DRAFT, EMAIL, ENTER, KEY_STATUS, MINT, QUESTION, SEND, SIGN_UP_STATUS,
+};
 use crate::visit;
-
-const SEND: &str = "landing-chat >>> [type=submit]";
-const STATUS: &str = "landing-chat >>> .status";
-const QUESTION: &str = "landing-chat >>> #question";
-const EMAIL: &str = "landing-newsletter >>> #email";
-/// What is typed and not sent.
-const DRAFT: &str = "return find('landing-chat >>> #question').value";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_separator_in_an_answer_loses_nothing() {
-    let text = "One\u{2028}two\u{2029}three";
-    let upstream = Upstream::start([Script::stream([
-        chunk(&json!({ "content": text }), None),
-        chunk(&json!({}), Some("stop")),
-        "[DONE]".to_owned(),
-    ])])
-    .await;
-    let url = upstream.base_url();
-    visit(
-        &["--model-url", &url, "--model", "m"],
-        move |visit| async move {
-            let page = &visit.browser;
-            visit.goto("/").await;
-            page.fill(QUESTION, "Hello?").await;
-            page.click(SEND).await;
-            page.until("find('landing-chat >>> .answer:not(.growing)')")
-                .await;
-            let answer = "return find('landing-chat >>> .answer .text').textContent";
-            assert_eq!(page.run(answer).await, text);
-            assert_eq!(page.text(STATUS).await, "");
-        },
-    )
-    .await;
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_of_kinds_that_are_not_known_are_passed_over() {
@@ -57,10 +25,13 @@ async fn events_of_kinds_that_are_not_known_are_passed_over() {
         page.until_text("landing-chat >>> .growing .text", "One")
             .await;
         assert_eq!(page.text("landing-chat >>> .growing .text").await, "One");
-        page.run("feed('event: message\\ndata: {\\ndata: \"message\":\"One.\"}\\n\\n')")
+        // A separator of lines that is none in a stream.
+        page.run("feed('event: message\\ndata: {\\ndata: \"message\":\"One\\u2028two\\u2029three\"}\\n\\n')")
             .await;
-        page.until_text("landing-chat >>> .answer:not(.growing) .text", "One.")
-            .await;
+        page.until(ANSWERED).await;
+        let answer = "return find('landing-chat >>> .answer .text').textContent";
+        assert_eq!(page.run(answer).await, "One\u{2028}two\u{2029}three");
+        assert_eq!(page.text(CHAT_STATUS).await, "");
     })
     .await;
 }
@@ -74,22 +45,17 @@ async fn a_suggestion_is_sent_and_a_draft_survives() {
         page.click("landing-chat >>> .suggestion").await;
         page.until_text("landing-chat >>> .question", "What is this site?")
             .await;
-        page.until("find('landing-chat >>> .answer:not(.growing)')")
-            .await;
+        page.until(ANSWERED).await;
         assert_eq!(page.run(DRAFT).await, "My own");
         assert_eq!(page.run("return focused().id").await, "question");
         // They are for the beginning, and come back with it.
         assert!(!page.is_seen("landing-chat >>> .suggestion").await);
         page.click("landing-chat >>> .restart").await;
         assert!(page.is_seen("landing-chat >>> .suggestion").await);
-        page.until("all('landing-chat >>> .turn').length === 0")
-            .await;
+        let turns = "return all('landing-chat >>> .turn').length";
+        page.until("!find('landing-chat >>> .turn')").await;
         visit.goto("/").await;
-        assert_eq!(
-            page.run("return all('landing-chat >>> .turn').length")
-                .await,
-            0
-        );
+        assert_eq!(page.run(turns).await, 0);
 
         // Whoever types on while a question fails loses neither.
         page.intercept(
@@ -101,7 +67,7 @@ async fn a_suggestion_is_sent_and_a_draft_survives() {
         page.until("window.fail").await;
         page.fill(QUESTION, "Next?").await;
         page.run("fail()").await;
-        page.until_text(STATUS, "There is no connection to the service.")
+        page.until_text(CHAT_STATUS, "There is no connection to the service.")
             .await;
         assert_eq!(page.run(DRAFT).await, "Next?");
         let turn = page.text("landing-chat >>> .turn").await;
@@ -122,19 +88,13 @@ async fn whoever_types_on_signs_up_with_what_was_sent() {
         )
         .await;
         page.fill(EMAIL, "ada@example.com").await;
-        page.press("\u{e007}").await;
+        page.press(ENTER).await;
         page.fill(EMAIL, "bob@example.com").await;
         page.run("release()").await;
-        page.until_text(
-            "landing-newsletter >>> .status",
-            "Thank you. ada@example.com has arrived.",
-        )
-        .await;
-        assert_eq!(
-            page.run("return find('landing-newsletter >>> #email').value")
-                .await,
-            "bob@example.com"
-        );
+        let thanks = "Thank you. ada@example.com has arrived.";
+        page.until_text(SIGN_UP_STATUS, thanks).await;
+        let typed = "return find('landing-newsletter >>> #email').value";
+        assert_eq!(page.run(typed).await, "bob@example.com");
     })
     .await;
 }
@@ -168,7 +128,7 @@ async fn a_conversation_is_heard_and_the_focus_is_never_lost() {
         let message = json!({ "message": format!("See {url}docs for more.") }).to_string();
         let event = json!(format!("event: message\ndata: {message}\n\n"));
         page.run(&format!("feed({event})")).await;
-        page.until("find('landing-chat >>> .answer:not(.growing)')").await;
+        page.until(ANSWERED).await;
         assert_eq!(page.run("return focused().id").await, "question");
         assert_eq!(page.run("return all('landing-chat >>> .answer a').length").await, 1);
 
@@ -180,7 +140,7 @@ async fn a_conversation_is_heard_and_the_focus_is_never_lost() {
         page.run("feed('event: delta\\ndata: {\"text\":\"It begins\"}\\n\\n')").await;
         page.until_text("landing-chat >>> .growing", "It begins").await;
         page.run("end()").await;
-        page.until_text(STATUS, "The answer broke off.").await;
+        page.until_text(CHAT_STATUS, "The answer broke off.").await;
         let heard = page.run("return heard.filter(Boolean).join('|')").await;
         let expected = format!(
             "YouHello?|AssistantSee {url}docs for more.|YouMore?|AssistantIt begins …"
@@ -200,18 +160,18 @@ async fn what_is_left_of_a_wait_grows_less() {
             page.click(SEND).await;
             page.until("!find('landing-chat >>> .growing')").await;
         }
-        page.until_text(STATUS, "Try again in 2 days.").await;
+        page.until_text(CHAT_STATUS, "Try again in 2 days.").await;
         page.run(
             "const real = Date.now.bind(Date);
              Date.now = () => real() + 25 * 3600 * 1000;",
         )
         .await;
-        page.until_text(STATUS, "Try again in 23 hours.").await;
+        page.until_text(CHAT_STATUS, "Try again in 23 hours.").await;
         // When it is over, the visitor may try.
         page.run("Date.now = () => 8.64e15").await;
-        page.until_text(STATUS, "You can try again now.").await;
+        page.until_text(CHAT_STATUS, "You can try again now.").await;
         page.click(SEND).await;
-        page.until_text(STATUS, "Try again in 2 days.").await;
+        page.until_text(CHAT_STATUS, "Try again in 2 days.").await;
     })
     .await;
 }
@@ -220,16 +180,13 @@ async fn what_is_left_of_a_wait_grows_less() {
 async fn a_clock_that_is_set_back_holds_nobody_up() {
     visit(&["--limit", "keys=1/8s"], |visit| async move {
         let page = &visit.browser;
-        let mint = "[data-form=key] [type=submit]";
         visit.goto("/developers").await;
-        page.click(mint).await;
+        page.click(MINT).await;
         page.until_text(".key code", "lak_").await;
-        page.click(mint).await;
-        page.until_text("[data-form=key] .status", "Try again in ")
-            .await;
+        page.click(MINT).await;
+        page.until_text(KEY_STATUS, "Try again in ").await;
         page.run("Date.now = () => 0").await;
-        page.until_text("[data-form=key] .status", "You can try again now.")
-            .await;
+        page.until_text(KEY_STATUS, "You can try again now.").await;
     })
     .await;
 }

@@ -1,9 +1,9 @@
 //! Failures as pages: for people outside the API, in their language, and for nobody else.
 
 use hyper::{Method, StatusCode};
-use landing_api::domain::policy::{PolicyName, Quota};
 
 use crate::harness::{Call, Reply, Setup, TestApp};
+use crate::rows::rows;
 
 /// What browsers send.
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
@@ -13,12 +13,9 @@ async fn page(app: &TestApp, call: Call, language: &str) -> Reply {
     app.send(call.header("accept-language", language)).await
 }
 
-fn text(reply: &Reply) -> String {
-    assert_eq!(
-        reply.header("content-type"),
-        Some("text/html; charset=utf-8")
-    );
-    String::from_utf8(reply.body.to_vec()).unwrap()
+fn text(reply: &Reply) -> &str {
+    assert!(reply.is_html());
+    reply.text()
 }
 
 #[tokio::test]
@@ -46,10 +43,7 @@ async fn a_mistyped_link_is_a_page_in_the_visitors_language() {
 
 #[tokio::test]
 async fn a_refusal_tells_people_when_to_try_again() {
-    let mut setup = Setup::default();
-    let quota = Quota::new(1, 840_000).unwrap();
-    setup.policies.set(PolicyName::Default, Some(quota));
-    let app = setup.start();
+    let app = Setup::default().limit("default", "1/14m").start();
     assert_eq!(app.send(Call::get("/docs")).await.status, StatusCode::OK);
     let reply = page(&app, Call::get("/docs"), "en").await;
     assert_eq!(reply.status, StatusCode::TOO_MANY_REQUESTS);
@@ -69,28 +63,32 @@ async fn a_wrong_method_is_a_page_with_the_methods_that_are_right() {
     assert!(text(&reply).contains("That does not work here"));
 }
 
+/// Where nothing is, and what is accepted there.
+const NO_PAGES: &str = "
+/abuot          | */*
+/abuot          |
+/abuot          | application/json
+/abuot          | application/json, text/html;q=0.9
+/abuot          | application/problem+json, text/html;q=0.1
+/abuot          | text/html;q=0
+/api/v1/nothing | as browsers
+/api            | as browsers
+/agent/nothing  | as browsers
+/oauth2/nothing | as browsers
+";
+
 #[tokio::test]
 async fn programs_and_the_api_get_problems_as_ever() {
     let app = Setup::default().start();
-    for (path, accept) in [
-        ("/abuot", "*/*"),
-        ("/abuot", ""),
-        ("/abuot", "application/json"),
-        ("/abuot", "application/json, text/html;q=0.9"),
-        ("/abuot", "application/problem+json, text/html;q=0.1"),
-        ("/abuot", "text/html;q=0"),
-        ("/api/v1/nothing", BROWSER),
-        ("/api", BROWSER),
-        ("/agent/nothing", BROWSER),
-        ("/oauth2/nothing", BROWSER),
-    ] {
+    for [path, accept] in rows(NO_PAGES) {
+        let accept = if accept == "as browsers" {
+            BROWSER
+        } else {
+            accept
+        };
         let reply = app.send(Call::get(path).header("accept", accept)).await;
         assert_eq!(reply.status, StatusCode::NOT_FOUND, "{path} {accept}");
-        let media_type = reply.header("content-type");
-        assert_eq!(
-            media_type,
-            Some("application/problem+json"),
-            "{path} {accept}"
-        );
+        let media_type = reply.header("content-type").unwrap();
+        assert_eq!(media_type, "application/problem+json", "{path} {accept}");
     }
 }

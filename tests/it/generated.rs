@@ -12,21 +12,22 @@ fn printed(words: &[&str]) -> String {
     text(&output.stdout)
 }
 
+/// Fails unless the command line is refused with these words.
+fn check_refusal(line: &[&str], words: &str) {
+    let output = run(&mut landing_api(line));
+    assert_eq!(output.status.code(), Some(2), "{line:?}");
+    assert!(text(&output.stderr).contains(words), "{line:?}");
+}
+
 #[test]
 fn completions_name_every_command_and_flag() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = printed(&["completions", shell]);
-        for word in COMMANDS
-            .iter()
-            .copied()
-            .chain(["trusted-proxy", "data-dir"])
-        {
+        for word in COMMANDS.into_iter().chain(["trusted-proxy", "data-dir"]) {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
-    let output = run(&mut landing_api(&["completions", "cmd"]));
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("bash"));
+    check_refusal(&["completions", "cmd"], "bash");
 }
 
 #[test]
@@ -43,20 +44,14 @@ fn the_man_page_describes_every_flag_once_and_every_command() {
 
 #[test]
 fn the_units_have_the_flags_that_were_given() {
-    let flags = [
+    let units = printed(&[
         "systemd",
-        "--base-url",
-        "https://api.example.com",
-        "--service-name",
-        "A \"name\" of 100% $HOME",
-        "--limit",
-        "ip=off,keys=off",
-        "--listen",
-        "[::1]:9000",
-        "--data-dir",
-        "/srv/landing",
-    ];
-    let units = printed(&flags);
+        "--base-url=https://api.example.com",
+        "--service-name=A \"name\" of 100% $HOME",
+        "--limit=ip=off,keys=off",
+        "--listen=[::1]:9000",
+        "--data-dir=/srv/landing",
+    ]);
     let exec = units.lines().find(|line| line.starts_with("ExecStart="));
     assert_eq!(
         exec.unwrap().split_once(' ').unwrap().1,
@@ -92,12 +87,8 @@ fn the_units_give_the_service_its_data_directory() {
     for line in own.filter(|line| !line.starts_with("ExecStart=")) {
         assert!(units.lines().any(|it| it == line), "{line}");
     }
-    let output = run(&mut landing_api(&["systemd", "--data-dir", "var"]));
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("absolute"));
-    let output = run(&mut landing_api(&["--limit", "ip=off", "systemd"]));
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("give flags after it"));
+    check_refusal(&["systemd", "--data-dir", "var"], "absolute");
+    check_refusal(&["--limit", "ip=off", "systemd"], "give flags after it");
 }
 
 #[test]
@@ -105,8 +96,6 @@ fn the_units_hold_no_secret() {
     let hook = "https://hooks.example.com/s3cret";
     let units = printed(&["systemd", "--newsletter-webhook", hook]);
     assert!(!units.contains("s3cret"), "{units}");
-    assert!(
-        units.contains("landing-api.env: LANDING_NEWSLETTER_WEBHOOK"),
-        "{units}"
-    );
+    let place = "landing-api.env: LANDING_NEWSLETTER_WEBHOOK";
+    assert!(units.contains(place), "{units}");
 }

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use clap::error::ErrorKind;
 use landing_api::config::Invocation;
 use landing_api::config::Topic;
 use landing_api::domain::policy::PolicyName;
 use landing_api::site::tools::Tool;
+
+use crate::program::{landing_api, run, text};
 
 /// The files, relative to the repository.
 fn files() -> Vec<PathBuf> {
@@ -149,11 +150,7 @@ fn every_tool_stands_there() {
 
 #[test]
 fn every_flag_of_the_help_stands_there_and_no_other() {
-    let help = Command::new(env!("CARGO_BIN_EXE_landing-api"))
-        .arg("--help")
-        .output()
-        .unwrap();
-    let help = String::from_utf8(help.stdout).unwrap();
+    let help = printed(&["--help"]);
     let mut of_help: Vec<_> = help
         .lines()
         // Deeper ones are in a text.
@@ -170,18 +167,16 @@ fn every_flag_of_the_help_stands_there_and_no_other() {
     assert_eq!(of_help, of_handbook, "data/handbook/operate.md");
 }
 
-fn print(topic: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_landing-api"))
-        .env_clear()
-        .arg("handbook")
-        .args(topic)
-        .output()
-        .unwrap()
+/// What the program says on this command line.
+fn printed(line: &[&str]) -> String {
+    let output = run(&mut landing_api(line));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
 }
 
 #[test]
 fn the_program_prints_each_file() {
-    let list = String::from_utf8(print(&[]).stdout).unwrap();
+    let list = printed(&["handbook"]);
     let topics = list.lines().take_while(|line| !line.is_empty());
     let topics: BTreeSet<_> = topics.map(|line| line.split(' ').next().unwrap()).collect();
     let files = files();
@@ -191,25 +186,20 @@ fn the_program_prints_each_file() {
         .collect();
     assert_eq!(topics, names);
     for topic in topics {
-        let printed = print(&[topic]);
-        assert!(printed.status.success());
         let file = read(format!("data/handbook/{topic}.md"));
-        assert_eq!(String::from_utf8(printed.stdout).unwrap(), file);
+        assert_eq!(printed(&["handbook", topic]), file);
     }
     assert!(list.lines().all(|line| line.len() <= 80), "{list}");
 }
 
 #[test]
 fn an_unknown_topic_is_told_of_the_nearest() {
-    let refused = print(&["instal"]);
+    let refused = run(&mut landing_api(&["handbook", "instal"]));
     assert_eq!(refused.status.code(), Some(2));
-    let words = String::from_utf8(refused.stderr).unwrap();
+    let words = text(&refused.stderr);
     assert!(words.starts_with("error: "), "{words}");
-    assert!(words.contains("'instal'"), "{words}");
-    assert!(
-        words.contains("tip: a similar value exists: 'install'"),
-        "{words}"
-    );
+    let tip = "tip: a similar value exists: 'install'";
+    assert!(words.contains("'instal'") && words.contains(tip), "{words}");
     assert!(refused.stdout.is_empty());
 }
 
@@ -252,15 +242,10 @@ fn command_lines(text: &str) -> Vec<Vec<String>> {
         .iter()
         .flat_map(|line| line.split(['|', ';']))
         .filter_map(|line| {
-            let mut line = words(
-                line.trim_start()
-                    .trim_start_matches(['$', '#'])
-                    .trim_start(),
-            );
+            let mut line = words(line.trim_start_matches([' ', '$', '#']));
             if line.first()? == "docker" {
-                let program = line
-                    .iter()
-                    .position(|word| word.ends_with("/landing-api"))?;
+                let mut words = line.iter();
+                let program = words.position(|word| word.ends_with("/landing-api"))?;
                 line.drain(..program);
             }
             if ["sudo", "runuser"].contains(&line.first()?.as_str()) {
