@@ -34,7 +34,7 @@ notes.txt | x | notes.txt: is neither a page
 fn a_faulty_file_is_named_with_its_line() {
     let check = |name: &str, text: &str, expected: &str| {
         let error = render(&[("aaa.md", "# Good"), (name, text)]).unwrap_err();
-        assert!(error.starts_with(expected), "{error}");
+        assert!(error.starts_with(expected), "{error} and not {expected}");
         assert!(!error.contains('\n'), "{error}");
     };
     for [name, text, expected] in rows(FAULTY) {
