@@ -17,7 +17,7 @@ use tar::{Archive, Builder, EntryType, Header};
 
 use crate::fixtures::{House, Opened, START, imported, key_record, listed, sign_up};
 use crate::ledger::contents;
-use crate::program::{Program, command, landing_api, text};
+use crate::program::{Program, landing_api, text};
 
 const COUNTS: &str = "counts.jsonl";
 
@@ -570,7 +570,7 @@ async fn a_file_is_replaced_only_by_a_complete_backup_that_nobody_else_reads() {
 fn two_backups_to_one_file_at_once_leave_a_whole_one() {
     let root = tempfile::tempdir().unwrap();
     let data_dir = root.path().join("data");
-    let program = Program::start(&mut command(&data_dir));
+    let program = Program::on(&data_dir);
     program.sign_up("ada@example.com");
     let target = root.path().join("backup.tar");
     for _ in 0..3 {

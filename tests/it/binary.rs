@@ -1,37 +1,40 @@
 //! The real program: start, flags, log, and persistence across restarts.
 
 use std::ffi::OsStr;
-use std::fs::Permissions;
+use std::fs::{File, Permissions, set_permissions, write};
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, Signal, prlimit};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::program::without_flags;
-pub(crate) use crate::program::{Program, behind_shell, command, run, text};
+use crate::program::{
+    Program, Ran, assert_absent, behind_shell, closed_address, command, exchange, json_lines,
+    landing_api, without_flags,
+};
+
+const NEWSLETTER: &str = "/api/v1/newsletter";
+const ADA: &str = r#"{"email":"ada@example.com"}"#;
+const CHAT: &str = "/api/v1/assistant/chat";
+const HELLO: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
 
 #[test]
 fn a_missing_data_directory_is_made_and_the_service_answers() {
     let parent = tempfile::tempdir().unwrap();
-    let data_dir = parent.path().join("a/b");
-    let program = Program::start(&mut command(&data_dir));
+    let program = Program::on(&parent.path().join("a/b"));
     let (status, body) = program.send("GET", "/api/v1/health", "", "");
     assert_eq!(status, 200);
     let base = format!("http://{}", program.address);
     assert_eq!(body["openapi"], format!("{base}/openapi.json"));
-    let (status, body) = program.send(
-        "POST",
-        "/api/v1/assistant/chat",
-        "",
-        r#"{"messages":[{"role":"user","content":"How do I get an API key?"}]}"#,
-    );
+    let question = r#"{"messages":[{"role":"user","content":"How do I get an API key?"}]}"#;
+    let (status, body) = program.post(CHAT, question);
     assert_eq!(status, 200);
     let message = body["message"].as_str().unwrap();
     assert!(message.contains("/api/v1/keys"), "{message}");
@@ -41,8 +44,7 @@ fn a_missing_data_directory_is_made_and_the_service_answers() {
 #[test]
 fn either_signal_stops_it_with_success() {
     for signal in [Signal::TERM, Signal::INT] {
-        let data_dir = tempfile::tempdir().unwrap();
-        let program = Program::start(&mut command(data_dir.path()));
+        let (_dir, program) = Program::fresh(&[]);
         let (status, log) = program.stop(signal);
         assert_eq!(status, Some(0), "{log}");
     }
@@ -51,10 +53,9 @@ fn either_signal_stops_it_with_success() {
 #[test]
 fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
     let url = "--model-url=http://ADDRESS/v1";
-    let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
     check_second_signal(
         &[url, "--model=m", "--model-timeout=5m"],
-        ("/api/v1/assistant/chat", hello),
+        (CHAT, HELLO),
         "model_unavailable",
     );
 }
@@ -63,7 +64,7 @@ fn a_second_signal_ends_the_wait_for_a_turn_and_the_visitor_is_told() {
 fn a_second_signal_ends_the_wait_for_a_provider_and_the_visitor_is_told() {
     check_second_signal(
         &["--newsletter-webhook=http://ADDRESS/"],
-        ("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#),
+        (NEWSLETTER, ADA),
         "newsletter_unavailable",
     );
 }
@@ -77,7 +78,7 @@ fn check_second_signal(flags: &[&str], (path, body): (&str, &str), code: &str) {
     let program = Program::start(command(data_dir.path()).args(flags));
     let began = Instant::now();
     let (status, answer) = std::thread::scope(|scope| {
-        let turn = scope.spawn(|| program.send("POST", path, "", body));
+        let turn = scope.spawn(|| program.post(path, body));
         let (mut question, _) = upstream.accept().unwrap();
         question.read_exact(&mut [0]).unwrap();
         program.signal(Signal::TERM);
@@ -102,13 +103,10 @@ fn check_second_signal(flags: &[&str], (path, body): (&str, &str), code: &str) {
 #[test]
 fn a_log_that_cannot_be_written_disturbs_nobody() {
     let data_dir = tempfile::tempdir().unwrap();
-    let full = std::fs::File::options()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = File::options().write(true).open("/dev/full").unwrap();
     let program = Program::start(command(data_dir.path()).stderr(full));
     assert_eq!(program.sign_up("ada@example.com"), false);
-    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+    program.stopped();
 }
 
 #[test]
@@ -126,11 +124,8 @@ fn one_pipe_for_all_output_that_nobody_reads_holds_up_nothing_either() {
     let data_dir = tempfile::tempdir().unwrap();
     let (mut output, both) = std::io::pipe().unwrap();
     let log = both.try_clone().unwrap();
-    let mut child = chatty(data_dir.path())
-        .stdout(both)
-        .stderr(log)
-        .spawn()
-        .unwrap();
+    let mut command = chatty(data_dir.path());
+    let mut child = command.stdout(both).stderr(log).spawn().unwrap();
     // Nothing is read ahead.
     let mut lines = String::new();
     let address = loop {
@@ -144,7 +139,7 @@ fn one_pipe_for_all_output_that_nobody_reads_holds_up_nothing_either() {
         }
     };
     ask(address, REQUESTS);
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
@@ -152,11 +147,8 @@ fn one_pipe_for_all_output_that_nobody_reads_holds_up_nothing_either() {
 fn lines_that_were_dropped_are_counted_once_somebody_reads_again() {
     let data_dir = tempfile::tempdir().unwrap();
     let (unread, log) = std::io::pipe().unwrap();
-    let program = Program::start(
-        chatty(data_dir.path())
-            .args(["--log-format", "json"])
-            .stderr(log),
-    );
+    let mut command = chatty(data_dir.path());
+    let program = Program::start(command.arg("--log-format=json").stderr(log));
     ask(&program.address, REQUESTS);
     let mut lines = BufReader::new(unread).lines().map(Result::unwrap);
     let mut requests = 0;
@@ -165,11 +157,7 @@ fn lines_that_were_dropped_are_counted_once_somebody_reads_again() {
         requests += u64::from(line["message"] == "request");
         line["log.dropped"].as_u64()
     });
-    assert_eq!(
-        requests + dropped.unwrap(),
-        REQUESTS as u64,
-        "{requests} {dropped:?}"
-    );
+    assert_eq!(requests + dropped.unwrap(), REQUESTS as u64, "{dropped:?}");
     // What comes then is written again.
     ask(&program.address, 1);
     assert!(lines.next().unwrap().contains("\"request\""));
@@ -181,11 +169,11 @@ fn lines_that_were_dropped_are_counted_once_somebody_reads_again() {
 fn a_start_that_fails_ends_though_nobody_reads_its_pipe() {
     let data_dir = tempfile::tempdir().unwrap();
     let (_unread, mut full) = std::io::pipe().unwrap();
-    rustix::fs::fcntl_setfl(&full, rustix::fs::OFlags::NONBLOCK).unwrap();
+    fcntl_setfl(&full, OFlags::NONBLOCK).unwrap();
     while full.write(&[b' '; 4096]).is_ok() {}
-    rustix::fs::fcntl_setfl(&full, rustix::fs::OFlags::empty()).unwrap();
+    fcntl_setfl(&full, OFlags::empty()).unwrap();
     let file = data_dir.path().join("file");
-    std::fs::write(&file, "").unwrap();
+    write(&file, "").unwrap();
     for (command, status) in [
         (&mut command(&file), 1),
         (command(data_dir.path()).args(["--port", "1"]), 2),
@@ -229,33 +217,29 @@ fn ask(address: &str, requests: usize) {
 
 #[test]
 fn a_start_without_room_serves_what_needs_none_and_recovers_alone() {
-    let data_dir = tempfile::tempdir().unwrap();
     // Health is asked again and again.
     let limits = ["--limit", "newsletter=2/1h,keys=2/1h,default=off,ip=off"];
-    let program = Program::start(command(data_dir.path()).args(limits));
+    let (data_dir, program) = Program::fresh(&limits);
     program.sign_up("ada@example.com");
     let key = program.mint();
-    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+    program.stopped();
 
     // No file can grow.
     let script = "trap '' XFSZ; ulimit -S -f 0";
-    let program = Program::start(&mut behind_shell(
-        script,
-        command(data_dir.path()).args(limits),
-    ));
+    let mut command = command(data_dir.path());
+    let program = Program::start(&mut behind_shell(script, command.args(limits)));
     let as_owner = format!("X-API-Key: {key}\r\n");
-    let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
     let email = r#"{"email":"bob@example.com"}"#;
     for _ in 0..10 {
         for (method, path, headers, body, expected) in [
             ("GET", "/", "", "", 200),
             ("GET", "/docs", "", "", 200),
-            ("POST", "/api/v1/assistant/chat", "", hello, 200),
+            ("POST", CHAT, "", HELLO, 200),
             ("GET", "/api/v1/keys", &*as_owner, "", 200),
             ("GET", "/api/v1/keys", "X-API-Key: garbage\r\n", "", 401),
             ("GET", "/api/v1/health", "", "", 503),
             ("POST", "/api/v1/keys", "", "{}", 503),
-            ("POST", "/api/v1/newsletter", "", email, 503),
+            ("POST", NEWSLETTER, "", email, 503),
         ] {
             let (status, answer) = program.send(method, path, headers, body);
             assert_eq!(status, expected, "{method} {path}: {answer}");
@@ -277,8 +261,7 @@ fn a_start_without_room_serves_what_needs_none_and_recovers_alone() {
     assert_eq!(program.sign_up("ada@example.com"), true);
     assert_eq!(program.sign_up("bob@example.com"), false);
     program.mint();
-    let (status, log) = program.stop(Signal::TERM);
-    assert_eq!(status, Some(0), "{log}");
+    let log = program.stopped();
     let told = log.matches("requests fail for the store").count();
     assert_eq!(told, 1, "once a minute: {log}");
     assert!(log.contains("limits hold, but a restart forgets them"));
@@ -297,17 +280,13 @@ fn a_stop_without_room_ends() {
     };
     prlimit(Some(program.pid()), Resource::Fsize, nothing).unwrap();
     let email = r#"{"email":"bob@example.com"}"#;
-    let (status, _) = program.send("POST", "/api/v1/newsletter", "", email);
-    assert_eq!(status, 503);
+    assert_eq!(program.post(NEWSLETTER, email).0, 503);
     let began = Instant::now();
-    let (status, log) = program.stop(Signal::TERM);
-    assert_eq!(status, Some(0), "{log}");
+    let log = program.stopped();
     assert!(began.elapsed() < Duration::from_secs(30));
-    assert!(
-        log.contains("the end of the ledger cannot be marked"),
-        "{log}"
-    );
-    let program = Program::start(&mut command(data_dir.path()));
+    let told = "the end of the ledger cannot be marked";
+    assert!(log.contains(told), "{log}");
+    let program = Program::on(data_dir.path());
     assert_eq!(program.sign_up("ada@example.com"), true);
 }
 
@@ -315,50 +294,34 @@ fn a_stop_without_room_ends() {
 fn too_few_threads_end_the_start_with_one_line() {
     let data_dir = tempfile::tempdir().unwrap();
     // No stack of this size can be had.
-    let output = run(command(data_dir.path()).env("RUST_MIN_STACK", "1000000000000000"));
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(text(&output.stdout), "");
-    let complaint = text(&output.stderr);
-    assert_eq!(complaint.lines().count(), 1, "{complaint}");
-    assert!(complaint.starts_with("error: cannot start"), "{complaint}");
-    assert!(complaint.contains("ulimit -u"), "{complaint}");
+    let ran = Ran::of(command(data_dir.path()).env("RUST_MIN_STACK", "1000000000000000"));
+    let ran = ran.refused_in_a_line(1, "ulimit -u");
+    assert!(ran.err.starts_with("error: cannot start"), "{ran:?}");
 }
 
 #[test]
 fn a_restart_forgets_nothing() {
-    let data_dir = tempfile::tempdir().unwrap();
     let limits = ["--limit", "newsletter=3/1h", "--limit", "assistant-ip=2/1h"];
-    let hello = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
-
-    let program = Program::start(command(data_dir.path()).args(limits));
+    let (data_dir, program) = Program::fresh(&limits);
     assert_eq!(program.sign_up("ada@example.com"), false);
     assert_eq!(program.sign_up("ada@example.com"), true);
     let key = program.mint();
-    let (status, _) = program.send("POST", "/api/v1/assistant/chat", "", hello);
-    assert_eq!(status, 200);
-    assert_eq!(program.stop(Signal::TERM).0, Some(0));
+    assert_eq!(program.post(CHAT, HELLO).0, 200);
+    program.stopped();
 
     let program = Program::start(command(data_dir.path()).args(limits));
     assert_eq!(program.health(&key), 200);
     assert_eq!(program.sign_up("ada@example.com"), true);
-    let (status, _) = program.send(
-        "POST",
-        "/api/v1/newsletter",
-        "",
-        r#"{"email":"ada@example.com"}"#,
-    );
-    assert_eq!(status, 429, "two before the restart, one after");
-    let (status, _) = program.send("POST", "/api/v1/assistant/chat", "", hello);
-    assert_eq!(status, 200);
-    let (status, _) = program.send("POST", "/api/assistant/chat", "", hello);
-    assert_eq!(status, 429);
+    let fourth = program.post(NEWSLETTER, ADA).0;
+    assert_eq!(fourth, 429, "two before the restart, one after");
+    assert_eq!(program.post(CHAT, HELLO).0, 200);
+    assert_eq!(program.post("/api/assistant/chat", HELLO).0, 429);
 }
 
 #[test]
 fn a_kill_loses_nothing_that_was_acknowledged_and_only_fresh_counts() {
-    let data_dir = tempfile::tempdir().unwrap();
     let limits = ["--limit", "newsletter=2/1h,default=off,ip=off"];
-    let program = Program::start(command(data_dir.path()).args(limits));
+    let (data_dir, program) = Program::fresh(&limits);
     let key = program.mint();
     program.sign_up("ada@example.com");
     program.sign_up("ada@example.com");
@@ -373,166 +336,61 @@ fn a_kill_loses_nothing_that_was_acknowledged_and_only_fresh_counts() {
     let program = Program::start(command(data_dir.path()).args(limits));
     assert_eq!(program.health(&key), 200);
     assert_eq!(program.sign_up("last@example.com"), true);
-    let (status, _) = program.send(
-        "POST",
-        "/api/v1/newsletter",
-        "",
-        r#"{"email":"ada@example.com"}"#,
-    );
-    assert_eq!(status, 429);
+    assert_eq!(program.post(NEWSLETTER, ADA).0, 429);
 }
 
 #[test]
 fn a_second_process_is_refused_and_the_first_goes_on() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let program = Program::start(&mut command(data_dir.path()));
-    let output = run(&mut command(data_dir.path()));
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(text(&output.stdout), "");
-    let complaint = text(&output.stderr);
-    assert_eq!(complaint.lines().count(), 1, "{complaint}");
-    assert!(complaint.contains("in use"), "{complaint}");
+    let (data_dir, program) = Program::fresh(&[]);
+    Ran::of(&mut command(data_dir.path())).refused_in_a_line(1, "in use");
     assert_eq!(program.sign_up("ada@example.com"), false);
 }
 
 #[test]
 fn a_wrong_flag_is_named_and_ends_with_status_2() {
     let data_dir = tempfile::tempdir().unwrap();
-    for (flags, named) in [
-        (vec!["--limit", "newsletter=0/15m"], "--limit"),
-        (vec!["--base-url", "https://example.com/x"], "--base-url"),
-        (vec!["--log-level", "loud"], "--log-level"),
-        (vec!["--port", "1"], "--port"),
-        (vec!["--allow-origin", "*"], "--allow-origin"),
-        (vec!["--allow-origin", "null"], "--allow-origin"),
-        (vec!["--trusted-proxy", "10.0.0.0/33"], "--trusted-proxy"),
-        (
-            vec!["--newsletter-webhook", "ftp://a.example"],
-            "--newsletter-webhook",
-        ),
-        (
-            vec!["--newsletter-webhook-secret-file", "f"],
-            "--newsletter-webhook",
-        ),
-    ] {
-        let output = run(command(&data_dir.path().join("unused")).args(flags));
-        assert_eq!(output.status.code(), Some(2));
-        assert_eq!(text(&output.stdout), "");
-        let complaint = text(&output.stderr);
-        assert!(complaint.starts_with("error: "), "{complaint}");
-        assert!(complaint.contains(named), "{complaint}");
-        assert!(complaint.contains("--help"), "{complaint}");
-    }
-    assert!(!data_dir.path().join("unused").exists());
-}
-
-#[test]
-fn a_bad_secret_file_is_one_line_and_status_2() {
-    let parent = tempfile::tempdir().unwrap();
-    let file = parent.path().join("secret");
-    let good = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
-    for (content, mode, told) in [
-        (None, 0o600, "No such file"),
-        (Some(good), 0o660, "chmod 600"),
-        (Some(good), 0o604, "chmod 600"),
-        (Some(""), 0o600, "is empty"),
-        (Some("whsec_AAECAwQF BgcICQoLDA0ODxAREhMU"), 0o600, "Base64"),
-        (Some("AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"), 0o600, "whsec_"),
-        (Some("whsec_AAECAwQFBgc"), 0o600, "24 to 64"),
-        (Some("whsec_###"), 0o600, "Base64"),
-        (Some(&"x".repeat(65_537)), 0o600, "larger than"),
-    ] {
-        if let Some(content) = content {
-            std::fs::write(&file, content).unwrap();
-            std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
-        }
-        let output = run(command(&parent.path().join("unused"))
-            .args(["--newsletter-webhook", "http://127.0.0.1:1/"])
-            .arg("--newsletter-webhook-secret-file")
-            .arg(&file));
-        assert_eq!(output.status.code(), Some(2));
-        let complaint = text(&output.stderr);
-        assert_eq!(complaint.lines().count(), 1, "{complaint}");
-        for part in ["--newsletter-webhook-secret-file", told] {
-            assert!(complaint.contains(part), "{complaint}");
-        }
-        let secret = content.unwrap_or(good);
-        assert!(
-            secret.is_empty() || !complaint.contains(secret),
-            "{complaint}"
-        );
-    }
-    assert!(!parent.path().join("unused").exists());
+    let unused = data_dir.path().join("unused");
+    let ran = Ran::of(command(&unused).args(["--limit", "newsletter=0/15m"]));
+    let ran = ran.refused(2, "--limit");
+    assert!(ran.err.starts_with("error: "), "{ran:?}");
+    assert!(ran.err.contains("--help"), "{ran:?}");
+    assert!(!unused.exists());
 }
 
 #[test]
 fn a_provider_that_is_away_is_logged_without_address_or_secret() {
     let parent = tempfile::tempdir().unwrap();
     let file = parent.path().join("secret");
-    std::fs::write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\n").unwrap();
-    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-    // A port that nobody listens on.
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/hook?token=t0ken", free.local_addr().unwrap());
-    drop(free);
-    let program = Program::start(
-        command(&parent.path().join("data"))
-            .args(["--log-level", "trace", "--newsletter-webhook", &url])
-            .arg("--newsletter-webhook-secret-file")
-            .arg(&file),
-    );
-    let body = r#"{"email":"ada@example.com"}"#;
-    let (status, answer) = program.send("POST", "/api/v1/newsletter", "", body);
-    assert_eq!(
-        (status, &answer["code"]),
-        (503, &json!("newsletter_unavailable"))
-    );
+    write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX\n").unwrap();
+    set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let url = format!("http://{}/hook?token=t0ken", closed_address());
+    let mut command = command(&parent.path().join("data"));
+    command
+        .args(["--log-level", "trace", "--newsletter-webhook", &url])
+        .arg("--newsletter-webhook-secret-file")
+        .arg(&file);
+    let program = Program::start(&mut command);
+    let (status, answer) = program.post(NEWSLETTER, ADA);
+    let unavailable = json!("newsletter_unavailable");
+    assert_eq!((status, &answer["code"]), (503, &unavailable));
     assert_eq!(program.health(&program.mint()), 200);
-    let (_, log) = program.stop(Signal::TERM);
-    assert!(
-        log.contains("cause=\"provider failed: client error (Connect)"),
-        "{log}"
-    );
-    for private in ["ada@", "AAECAwQF", "t0ken"] {
-        let line = log.lines().find(|line| line.contains(private));
-        assert_eq!(line, None, "{private}");
-    }
+    let log = program.stopped();
+    let cause = "cause=\"provider failed: client error (Connect)";
+    assert!(log.contains(cause), "{log}");
+    assert_absent(&log, &["ada@", "AAECAwQF", "t0ken"]);
 }
 
 #[test]
-fn a_proxy_that_is_not_set_up_is_warned_of_once_and_in_the_right_words() {
-    const TRUST: &str = "name its network with --trusted-proxy";
-    const CONFIGURE: &str = "have the proxy send X-Forwarded-For";
-    let data_dir = tempfile::tempdir().unwrap();
-    let (health, docs) = ("/api/v1/health", "/docs");
+fn a_proxy_that_is_not_set_up_is_warned_of_once() {
+    let (_dir, program) = Program::fresh(&[]);
     let forwarded = "X-Forwarded-For: 198.51.100.7\r\nX-API-Key: no\r\n";
-    let real_ip = "X-Real-IP: 198.51.100.7\r\n";
-    let both = "X-Forwarded-For: 198.51.100.7\r\nForwarded: for=198.51.100.8\r\n";
-    let trusted = ["--trusted-proxy", "127.0.0.0/8"];
-    for (flags, path, header, warned) in [
-        (&[][..], health, forwarded, Some(TRUST)),
-        (&[], health, "", None),
-        (&trusted, health, forwarded, None),
-        (&trusted, health, real_ip, Some(CONFIGURE)),
-        (&trusted, health, both, None),
-        (&trusted, docs, "", Some(CONFIGURE)),
-        (&trusted, health, "", None),
-    ] {
-        let program = Program::start(command(data_dir.path()).args(flags));
-        for _ in 0..50 {
-            program.send("GET", path, header, "");
-        }
-        let (_, log) = program.stop(Signal::TERM);
-        for text in [TRUST, CONFIGURE] {
-            let times = usize::from(warned == Some(text));
-            assert_eq!(log.matches(text).count(), times, "{header}: {log}");
-        }
-        let lines = without_flags(&log);
-        assert!(
-            !lines.contains("198.51") && !lines.contains("127.0"),
-            "{log}"
-        );
+    for _ in 0..50 {
+        program.send("GET", "/api/v1/health", forwarded, "");
     }
+    let log = program.stopped();
+    let warning = "name its network with --trusted-proxy";
+    assert_eq!(log.matches(warning).count(), 1, "{log}");
+    assert_absent(&without_flags(&log), &["198.51", "127.0"]);
 }
 
 #[test]
@@ -540,19 +398,13 @@ fn a_page_may_read_every_header_that_really_arrives() {
     let data_dir = tempfile::tempdir().unwrap();
     let origin = "http://127.0.0.1:3000";
     let program = Program::start(command(data_dir.path()).env("LANDING_ALLOW_ORIGIN", origin));
-    let mut stream = TcpStream::connect(&program.address).unwrap();
-    write!(
-        stream,
+    let request = format!(
         "GET /api/v1/health HTTP/1.1\r\nHost: a\r\nOrigin: {origin}\r\nConnection: close\r\n\r\n"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    );
+    let answer = exchange(&program.address, &request);
     let (head, _) = answer.split_once("\r\n\r\n").unwrap();
-    let headers: Vec<_> = head
-        .lines()
-        .filter_map(|line| line.split_once(": "))
-        .collect();
+    let headers = head.lines().filter_map(|line| line.split_once(": "));
+    let headers: Vec<_> = headers.collect();
     let value = |wanted: &str| headers.iter().find(|(name, _)| *name == wanted).unwrap().1;
     assert_eq!(value("access-control-allow-origin"), origin);
     // Readable without being exposed (Fetch), or of the connection.
@@ -572,40 +424,25 @@ fn a_page_may_read_every_header_that_really_arrives() {
 }
 
 #[test]
-fn addresses_that_may_hold_secrets_are_not_repeated() {
-    let help = run(command(Path::new("unused"))
-        .env(
-            "LANDING_NEWSLETTER_WEBHOOK",
-            "https://a.example/?token=s3cret",
-        )
+fn values_that_may_hold_secrets_are_not_repeated() {
+    let hook = "https://a.example/?token=s3cret";
+    let mut help = landing_api(&["--help"]);
+    help.env("LANDING_NEWSLETTER_WEBHOOK", hook)
         .env("LANDING_MODEL_URL", "https://a.example/s3cret")
-        .env("LANDING_MODEL_PARAM", "token=\"s3cret\"")
-        .arg("--help"));
-    assert!(!text(&help.stdout).contains("s3cret"));
-    for flag in ["--newsletter-webhook", "--model-url", "--model-param"] {
-        let value = "https://me:s3cret@a.example/";
-        let output = run(command(Path::new("unused")).arg(format!("{flag}={value}")));
-        assert_eq!(output.status.code(), Some(2));
-        let complaint = text(&output.stderr);
-        assert!(complaint.contains(flag), "{complaint}");
-        assert!(!complaint.contains("s3cret"), "{complaint}");
-    }
-}
-
-#[test]
-fn a_variable_that_is_no_utf_8_is_refused_and_not_repeated() {
-    let value = OsStr::from_bytes(b"s3cret\xff");
-    for variable in [
-        "LANDING_MODEL",
-        "LANDING_NEWSLETTER_WEBHOOK",
-        "LANDING_LIMIT",
-    ] {
-        let output = run(command(Path::new("unused")).env(variable, value));
-        assert_eq!(output.status.code(), Some(2));
-        let complaint = text(&output.stderr);
-        assert!(complaint.contains("invalid UTF-8"), "{complaint}");
-        assert!(!complaint.contains("s3cret"), "{complaint}");
-    }
+        .env("LANDING_MODEL_PARAM", "token=\"s3cret\"");
+    let help = Ran::of(&mut help).done();
+    assert!(help.out.contains("landing-api") && !help.out.contains("s3cret"));
+    assert_eq!(help.err, "");
+    let wrong = [
+        "--data-dir=unused",
+        "--model-url=https://me:s3cret@a.example/",
+    ];
+    let refused = Ran::of(&mut landing_api(&wrong)).refused(2, "--model-url");
+    assert!(!refused.err.contains("s3cret"), "{refused:?}");
+    let no_utf_8 = OsStr::from_bytes(b"s3cret\xff");
+    let mut wrong = landing_api(&["--data-dir=unused"]);
+    let refused = Ran::of(wrong.env("LANDING_LIMIT", no_utf_8)).refused(2, "invalid UTF-8");
+    assert!(!refused.err.contains("s3cret"), "{refused:?}");
 }
 
 #[test]
@@ -613,60 +450,42 @@ fn an_address_that_cannot_be_had_is_one_line_and_status_1() {
     let data_dir = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let output = run(command(data_dir.path()).args(["--listen", &address]));
     // `command` sets the flag, too; twice is an error.
-    assert_eq!(output.status.code(), Some(2));
-    let output = run(Command::new(env!("CARGO_BIN_EXE_landing-api"))
-        .env_clear()
+    let twice = Ran::of(command(data_dir.path()).args(["--listen", &address]));
+    twice.refused(2, "--listen");
+    let mut command = landing_api(&[]);
+    command
         .env("LANDING_DATA_DIR", data_dir.path())
-        .env("LANDING_LISTEN", &address)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped()));
-    assert_eq!(output.status.code(), Some(1));
-    let complaint = text(&output.stderr);
-    let last = complaint.lines().last().unwrap();
-    assert!(last.contains(&address), "{complaint}");
+        .env("LANDING_LISTEN", &address);
+    let refused = Ran::of(&mut command).refused(1, &address);
+    let last = refused.err.lines().last().unwrap();
+    assert!(last.contains(&address), "{refused:?}");
     let is_opened = data_dir.path().join("ledger.jsonl").exists();
     assert!(!is_opened, "told before the store is opened");
 }
 
 #[test]
-fn help_and_version_go_to_standard_output() {
-    for flag in ["--help", "--version"] {
-        let output = run(command(Path::new("unused")).arg(flag));
-        assert_eq!(output.status.code(), Some(0));
-        assert_eq!(text(&output.stderr), "");
-        assert!(text(&output.stdout).contains("landing-api"));
-    }
-    assert!(!Path::new("unused").exists());
+fn the_version_goes_to_standard_output() {
+    let ran = Ran::of(&mut landing_api(&["--version"])).done();
+    let version = concat!("landing-api ", env!("CARGO_PKG_VERSION"));
+    assert!(
+        ran.out.starts_with(version) && ran.err.is_empty(),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn a_request_is_one_line_that_names_no_person() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let program = Program::start(command(data_dir.path()).args([
-        "--log-format",
-        "json",
-        "--log-level",
-        "trace",
-    ]));
+    let (_dir, program) = Program::fresh(&["--log-format", "json", "--log-level", "trace"]);
     let key = program.mint();
     program.health(&key);
     program.health("lak_not-a-key");
     program.sign_up("ada@example.com");
-    program.send(
-        "POST",
-        "/api/v1/newsletter",
-        "",
-        r#"{"email":"bad@@example"}"#,
-    );
-    let hello = r#"{"messages":[{"role":"user","content":"a private question"}]}"#;
-    program.send("POST", "/api/v1/assistant/chat", "", hello);
+    program.post(NEWSLETTER, r#"{"email":"bad@@example"}"#);
+    program.post(CHAT, &HELLO.replace("hello", "a private question"));
     program.send("GET", "/a/private/path?secret", "", "");
-    let (status, log) = program.stop(Signal::TERM);
-    assert_eq!(status, Some(0));
-    let others = without_flags(&log);
-    for private in [
+    let log = program.stopped();
+    let private = [
         "127.0.0.1",
         "ada@",
         "bad@",
@@ -674,16 +493,12 @@ fn a_request_is_one_line_that_names_no_person() {
         "private",
         "secret",
         "v1.",
-        &key[4..],
-    ] {
-        let line = others.lines().find(|line| line.contains(private));
-        assert_eq!(line, None, "{private}");
-    }
-    let lines: Vec<Value> = log
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .filter(|line: &Value| line["message"] == "request")
-        .collect();
+    ];
+    let others = without_flags(&log);
+    assert_absent(&others, &private);
+    assert_absent(&others, &[&key[4..]]);
+    let mut lines = json_lines(&log);
+    lines.retain(|line| line["message"] == "request");
     let endpoints: Vec<_> = lines
         .iter()
         .map(|line| (line["endpoint"].as_str().unwrap(), line["status"].clone()))

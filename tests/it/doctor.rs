@@ -1,47 +1,43 @@
 //! `check` and `doctor`: what is wrong is named, and nothing is changed.
 
-use std::fs::{Permissions, set_permissions, write};
+use std::fs::{File, Permissions, set_permissions, write};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use landing_api::adapters::inspection::inspect;
-use serde_json::Value;
 
 use crate::commands;
+use crate::fixtures::House;
 use crate::openai::upstream::{Script, Upstream};
-use crate::program::{Program, command, run, text};
+use crate::program::{Program, Ran, private_dir};
 
-/// Runs it. Returns the exit status and the lines.
-fn examine(name: &str, data_dir: &Path, flags: &[&str]) -> (Option<i32>, Vec<String>) {
-    let output = run(commands::command(&[name], data_dir).args(flags));
-    let lines = text(&output.stdout);
-    (
-        output.status.code(),
-        lines.lines().map(str::to_owned).collect(),
-    )
+/// Runs it, which ends with this status. Returns the lines.
+fn examine(name: &str, data_dir: &Path, flags: &[&str], status: i32) -> Vec<String> {
+    let ran = Ran::of(commands::command(name, data_dir).args(flags));
+    assert_eq!(ran.status, Some(status), "{ran:?}");
+    ran.out.lines().map(str::to_owned).collect()
 }
 
 /// The one line about `subject`, which begins with `verdict` and contains `told`.
 fn check_line(lines: &[String], verdict: &str, subject: &str, told: &str) {
-    let about: Vec<_> = lines
-        .iter()
-        .filter(|line| line.contains(&format!("  {subject}: ")))
-        .collect();
-    assert_eq!(about.len(), 1, "{subject}: {lines:?}");
-    assert!(
-        about[0].starts_with(verdict) && about[0].contains(told),
-        "{lines:?}"
-    );
+    let subject = format!("  {subject}: ");
+    let mut about = lines.iter().filter(|line| line.contains(&subject));
+    let (Some(line), None) = (about.next(), about.next()) else {
+        panic!("{subject}: {lines:?}");
+    };
+    let is_told = line.starts_with(verdict) && line.contains(told);
+    assert!(is_told, "{verdict} {told}: {line}");
 }
 
 #[test]
 fn check_finds_nothing_wrong_with_good_flags_and_starts_nothing() {
     let parent = tempfile::tempdir().unwrap();
     let data_dir = parent.path().join("data");
-    let (status, lines) = examine("check", &data_dir, &["--listen", "127.0.0.1:0"]);
-    assert_eq!(status, Some(0), "{lines:?}");
+    let check = |address: &str| examine("check", &data_dir, &["--listen", address], 0);
+    let lines = check("127.0.0.1:0");
     assert!(
         lines.iter().all(|line| line.starts_with("ok ")),
         "{lines:?}"
@@ -49,14 +45,10 @@ fn check_finds_nothing_wrong_with_good_flags_and_starts_nothing() {
     check_line(&lines, "ok", "data directory", "does not exist");
     assert!(!data_dir.exists());
     // Made by a start.
-    let program = Program::start(&mut command(&data_dir));
-    let (status, lines) = examine("check", &data_dir, &["--listen", &program.address]);
-    assert_eq!(status, Some(0), "{lines:?}");
-    check_line(&lines, "ok", "address", "a service runs");
+    let program = Program::on(&data_dir);
+    check_line(&check(&program.address), "ok", "address", "a service runs");
     drop(program);
-    let (status, lines) = examine("check", &data_dir, &["--listen", "127.0.0.1:0"]);
-    assert_eq!(status, Some(0), "{lines:?}");
-    check_line(&lines, "ok", "data directory", "can be read");
+    check_line(&check("127.0.0.1:0"), "ok", "data directory", "can be read");
 }
 
 #[test]
@@ -65,14 +57,16 @@ fn a_file_of_another_user_is_named() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
-    set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
+    let dir = private_dir();
     let lost = dir.path().join("lost+found");
     let ledger = dir.path().join("ledger.jsonl");
-    for (file, verdict, told) in [(lost, "ok", "is private"), (ledger, "failed", "chown -R 0")] {
+    for (file, status, verdict, told) in [
+        (lost, 0, "ok", "is private"),
+        (ledger, 2, "failed", "chown -R 0"),
+    ] {
         write(&file, "").unwrap();
         chown(&file, Some(1), None).unwrap();
-        let (_, lines) = examine("check", dir.path(), &["--listen", "127.0.0.1:0"]);
+        let lines = examine("check", dir.path(), &["--listen", "127.0.0.1:0"], status);
         check_line(&lines, verdict, "data directory", told);
     }
 }
@@ -102,8 +96,7 @@ fn check_names_everything_that_is_wrong_at_once() {
         &["--listen", &taken],
     ]
     .concat();
-    let (status, lines) = examine("check", &data_dir, &flags);
-    assert_eq!(status, Some(2), "{lines:?}");
+    let lines = examine("check", &data_dir, &flags, 2);
     check_line(&lines, "failed", "model", "chmod 600");
     check_line(&lines, "failed", "sign-ups", "/missing");
     check_line(&lines, "warning", "data directory", "chmod 700");
@@ -111,15 +104,10 @@ fn check_names_everything_that_is_wrong_at_once() {
     assert!(!lines.concat().contains("s3cret"), "{lines:?}");
 
     let site = site.to_str().unwrap();
-    let (status, lines) = examine("check", &data_dir, &["--site-dir", site]);
-    assert_eq!(status, Some(2), "{lines:?}");
+    let lines = examine("check", &data_dir, &["--site-dir", site], 2);
     check_line(&lines, "failed", "site", "about.md");
-    let output = run(&mut commands::command(
-        &["check", "--limit", "x=1/1h"],
-        &data_dir,
-    ));
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("--limit"));
+    let wrong = commands::run("check --limit x=1/1h", &data_dir);
+    wrong.refused(2, "--limit");
     let none = std::fs::read_dir(&data_dir).unwrap().next();
     assert!(none.is_none(), "the data directory is as it was");
 }
@@ -145,73 +133,55 @@ fn a_file_that_goes_meanwhile_is_nothing_wrong() {
 
 #[test]
 fn a_ledger_from_the_future_shows_that_the_clock_is_wrong() {
-    let parent = tempfile::tempdir().unwrap();
-    let data_dir = parent.path().join("data");
-    drop(Program::start(&mut command(&data_dir)));
-    let (_, lines) = examine("doctor", &data_dir, &[]);
+    let house = House::new();
+    house.open().stop();
+    let lines = examine("doctor", &house.path, &[], 0);
     check_line(&lines, "ok", "clock", "");
     check_line(&lines, "ok", "disk", "MiB");
     check_line(&lines, "warning", "service", "start it");
-    let ledger = std::fs::File::options()
+    let ledger = File::options()
         .append(true)
-        .open(data_dir.join("ledger.jsonl"))
-        .unwrap();
+        .open(house.file("ledger.jsonl"));
+    let ledger = ledger.unwrap();
     let written = ledger.metadata().unwrap().modified().unwrap();
-    let later = written + std::time::Duration::from_secs(3600);
-    ledger.set_modified(later).unwrap();
-    let (status, lines) = examine("doctor", &data_dir, &[]);
-    assert_eq!(status, Some(1), "{lines:?}");
+    ledger
+        .set_modified(written + Duration::from_secs(3600))
+        .unwrap();
+    let lines = examine("doctor", &house.path, &[], 1);
     check_line(&lines, "failed", "clock", "behind the newest event");
 }
 
 #[test]
 fn doctor_knows_its_service_from_another_behind_the_base_url() {
-    let parent = tempfile::tempdir().unwrap();
-    let data_dir = parent.path().join("data");
-    let program = Program::start(&mut command(&data_dir));
-    let other = Program::start(&mut command(&parent.path().join("other")));
-    let flags = |base: &str| {
+    let (data_dir, program) = Program::fresh(&[]);
+    let (_other_dir, other) = Program::fresh(&[]);
+    let with_base = |base: &str, status| {
         let base = format!("http://{base}");
-        examine(
-            "doctor",
-            &data_dir,
-            &["--listen", &program.address, "--base-url", &base],
-        )
+        let flags = ["--listen", &program.address, "--base-url", &base];
+        examine("doctor", data_dir.path(), &flags, status)
     };
-    let (status, lines) = flags(&program.address);
-    assert_eq!(status, Some(0), "{lines:?}");
+    let lines = with_base(&program.address, 0);
     check_line(&lines, "ok", "service", "runs");
     check_line(&lines, "ok", "base URL", "reaches this service");
     check_line(&lines, "warning", "https", "in the open");
     // There is no proxy between, so both requests count as one client's.
     check_line(&lines, "warning", "proxy", "--trusted-proxy");
 
-    let (status, lines) = flags(&other.address);
-    assert_eq!(status, Some(1), "{lines:?}");
+    let lines = with_base(&other.address, 1);
     check_line(&lines, "failed", "base URL", "another process");
     let gone = other.address.clone();
     drop(other);
-    let (status, lines) = flags(&gone);
-    assert_eq!(status, Some(1), "{lines:?}");
-    check_line(
-        &lines,
-        "failed",
-        "base URL",
-        "check DNS, firewall and proxy",
-    );
+    let told = "check DNS, firewall and proxy";
+    check_line(&with_base(&gone, 1), "failed", "base URL", told);
 }
 
 #[test]
 fn doctor_finds_out_that_addresses_can_be_forged() {
-    let data_dir = tempfile::tempdir().unwrap();
-    set_permissions(data_dir.path(), Permissions::from_mode(0o700)).unwrap();
     // What a proxy that passes on what clients write looks like.
-    let trusting = ["--trusted-proxy", "127.0.0.1"];
-    let program = Program::start(command(data_dir.path()).args(trusting));
+    let (data_dir, program) = Program::fresh(&["--trusted-proxy", "127.0.0.1"]);
     let base = format!("http://{}", program.address);
     let flags = ["--listen", &program.address, "--base-url", &base];
-    let (status, lines) = examine("doctor", data_dir.path(), &flags);
-    assert_eq!(status, Some(1), "{lines:?}");
+    let lines = examine("doctor", data_dir.path(), &flags, 1);
     check_line(&lines, "failed", "proxy", "is believed");
 }
 
@@ -221,42 +191,23 @@ async fn doctor_asks_the_model_and_reaches_the_webhook_without_posting() {
     let upstream = Upstream::start([Script::saying("It sells bicycles.")]).await;
     let provider = TcpListener::bind("127.0.0.1:0").unwrap();
     let hook = format!("http://{}/s3cret", provider.local_addr().unwrap());
-    let flags = [
-        "--model",
-        "m",
-        "--model-url",
-        &upstream.base_url(),
-        "--newsletter-webhook",
-        &hook,
-        "--json",
-    ]
-    .map(str::to_owned);
-    let path = data_dir.path().to_owned();
-    let (status, lines) = tokio::task::spawn_blocking(move || {
-        let flags: Vec<_> = flags.iter().map(String::as_str).collect();
-        examine("doctor", &path, &flags)
-    })
-    .await
-    .unwrap();
-    assert_eq!(status, Some(0), "{lines:?}");
+    let mut doctor = commands::command("doctor --json --model m", data_dir.path());
+    doctor
+        .args(["--model-url", &upstream.base_url()])
+        .args(["--newsletter-webhook", &hook]);
+    let ran = tokio::task::spawn_blocking(move || Ran::of(&mut doctor));
+    let ran = ran.await.unwrap();
+    assert!(!ran.out.contains("s3cret"), "{ran:?}");
+    let findings = ran.json_lines();
     assert_eq!(upstream.asked().len(), 1);
-    let findings: Vec<Value> = lines
-        .iter()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
     let about = |subject: &str| findings.iter().find(|it| it["subject"] == subject).unwrap();
     assert_eq!(about("model")["verdict"], "ok");
-    assert!(
-        about("model")["text"]
-            .as_str()
-            .unwrap()
-            .contains("18 characters")
-    );
+    let text = about("model")["text"].as_str().unwrap();
+    assert!(text.contains("18 characters"), "{text}");
     assert_eq!(about("webhook")["verdict"], "ok");
     provider.set_nonblocking(true).unwrap();
     let (mut connection, _) = provider.accept().unwrap();
     let mut sent = String::new();
     std::io::Read::read_to_string(&mut connection, &mut sent).unwrap();
     assert_eq!(sent, "", "nothing was posted");
-    assert!(!lines.concat().contains("s3cret"), "{lines:?}");
 }

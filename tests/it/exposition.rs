@@ -195,7 +195,7 @@ async fn other_paths_and_methods_are_not_answered() {
 
 /// The address of the admin page.
 fn admin_address(data_dir: &Path) -> String {
-    let link = crate::commands::run(&["admin", "link", "--json"], data_dir).json();
+    let link = crate::commands::run("admin link --json", data_dir).json();
     let url = link["url"].as_str().unwrap();
     url.split('/').nth(2).unwrap().to_owned()
 }

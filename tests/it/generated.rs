@@ -1,33 +1,32 @@
 //! What the program prints about itself: completions, the man page, the units of systemd.
 
-use crate::program::{landing_api, run, text};
+use clap::ValueEnum as _;
+use landing_api::config::{Shell, completions};
+
+use crate::program::{Ran, landing_api, text};
 
 /// The commands, by their names in the help.
 const COMMANDS: [&str; 5] = ["check", "completions", "doctor", "man", "systemd"];
 
 fn printed(words: &[&str]) -> String {
-    let output = run(&mut landing_api(words));
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stderr), "");
-    text(&output.stdout)
-}
-
-/// Fails unless the command line is refused with these words.
-fn check_refusal(line: &[&str], words: &str) {
-    let output = run(&mut landing_api(line));
-    assert_eq!(output.status.code(), Some(2), "{line:?}");
-    assert!(text(&output.stderr).contains(words), "{line:?}");
+    let ran = Ran::of(&mut landing_api(words)).done();
+    assert_eq!(ran.err, "");
+    ran.out
 }
 
 #[test]
 fn completions_name_every_command_and_flag() {
-    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let script = printed(&["completions", shell]);
+    for shell in Shell::value_variants() {
+        let script = text(&completions(*shell));
         for word in COMMANDS.into_iter().chain(["trusted-proxy", "data-dir"]) {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
-    check_refusal(&["completions", "cmd"], "bash");
+    assert_eq!(
+        printed(&["completions", "bash"]),
+        text(&completions(Shell::Bash))
+    );
+    Ran::of(&mut landing_api(&["completions", "cmd"])).refused(2, "bash");
 }
 
 #[test]
@@ -44,14 +43,20 @@ fn the_man_page_describes_every_flag_once_and_every_command() {
 
 #[test]
 fn the_units_have_the_flags_that_were_given() {
-    let units = printed(&[
+    let flags = [
         "systemd",
-        "--base-url=https://api.example.com",
-        "--service-name=A \"name\" of 100% $HOME",
-        "--limit=ip=off,keys=off",
-        "--listen=[::1]:9000",
-        "--data-dir=/srv/landing",
-    ]);
+        "--base-url",
+        "https://api.example.com",
+        "--service-name",
+        "A \"name\" of 100% $HOME",
+        "--limit",
+        "ip=off,keys=off",
+        "--listen",
+        "[::1]:9000",
+        "--data-dir",
+        "/srv/landing",
+    ];
+    let units = printed(&flags);
     let exec = units.lines().find(|line| line.starts_with("ExecStart="));
     assert_eq!(
         exec.unwrap().split_once(' ').unwrap().1,
@@ -87,8 +92,8 @@ fn the_units_give_the_service_its_data_directory() {
     for line in own.filter(|line| !line.starts_with("ExecStart=")) {
         assert!(units.lines().any(|it| it == line), "{line}");
     }
-    check_refusal(&["systemd", "--data-dir", "var"], "absolute");
-    check_refusal(&["--limit", "ip=off", "systemd"], "give flags after it");
+    Ran::of(&mut landing_api(&["systemd", "--data-dir", "var"])).refused(2, "absolute");
+    Ran::of(&mut landing_api(&["--limit", "ip=off", "systemd"])).refused(2, "give flags after it");
 }
 
 #[test]
@@ -96,6 +101,8 @@ fn the_units_hold_no_secret() {
     let hook = "https://hooks.example.com/s3cret";
     let units = printed(&["systemd", "--newsletter-webhook", hook]);
     assert!(!units.contains("s3cret"), "{units}");
-    let place = "landing-api.env: LANDING_NEWSLETTER_WEBHOOK";
-    assert!(units.contains(place), "{units}");
+    assert!(
+        units.contains("landing-api.env: LANDING_NEWSLETTER_WEBHOOK"),
+        "{units}"
+    );
 }

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use hyper::Method;
 use landing_api::ports::{LimiterError, NotifyError, StoreError};
-use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::time::advance;
 
 use crate::fixtures::{FaultyRateLimiter, logged_async};
 use crate::harness::{Call, Setup, TestApp};
-use crate::program::{Program, command, run, text};
+use crate::program::{Program, Ran, command, json_lines};
 use crate::twins::ScriptedSignUps;
 
 /// The value of a field in the one line about a request.
@@ -32,26 +31,16 @@ async fn log_of(app: &TestApp, call: Call) -> String {
 async fn a_request_is_logged_with_the_route_and_never_the_path() {
     let app = TestApp::new();
     let alias = Call::post("/api/newsletter?email=ada", "{}");
+    let secret_method = Method::from_bytes(b"SECRET").unwrap();
+    let health = "/api/v1/health";
     for (call, method, route) in [
-        (
-            Call::get("/api/v1/health?secret=1"),
-            "GET",
-            Some("/api/v1/health"),
-        ),
-        (
-            Call::new(Method::HEAD, "/api/v1/health"),
-            "HEAD",
-            Some("/api/v1/health"),
-        ),
+        (Call::get("/api/v1/health?secret=1"), "GET", Some(health)),
+        (Call::new(Method::HEAD, health), "HEAD", Some(health)),
         (alias, "POST", Some("/api/newsletter")),
         (Call::get("/"), "GET", None),
         (Call::get("/secret/path"), "GET", None),
-        (Call::new(Method::PUT, "/api/v1/health"), "PUT", None),
-        (
-            Call::new(Method::from_bytes(b"SECRET").unwrap(), "/"),
-            "other",
-            None,
-        ),
+        (Call::new(Method::PUT, health), "PUT", None),
+        (Call::new(secret_method, "/"), "other", None),
     ] {
         let log = log_of(&app, call).await;
         assert_eq!(field(&log, "method"), Some(method), "{log}");
@@ -113,6 +102,54 @@ async fn whatever_fails_no_line_names_whom_it_was_for() {
 }
 
 #[tokio::test]
+async fn a_proxy_that_is_not_set_up_is_warned_of_once_and_in_the_right_words() {
+    const TRUST: &str = "name its network with --trusted-proxy";
+    const CONFIGURE: &str = "have the proxy send X-Forwarded-For";
+    let (health, docs) = ("/api/v1/health", "/docs");
+    let forwarded = ("x-forwarded-for", "198.51.100.7");
+    let trusted = &["127.0.0.0/8"][..];
+    for (trusted_proxies, path, headers, warned) in [
+        (&[][..], health, &[forwarded][..], Some(TRUST)),
+        (&[], health, &[], None),
+        (trusted, health, &[forwarded], None),
+        (
+            trusted,
+            health,
+            &[("x-real-ip", "198.51.100.7")],
+            Some(CONFIGURE),
+        ),
+        (
+            trusted,
+            health,
+            &[forwarded, ("forwarded", "for=198.51.100.8")],
+            None,
+        ),
+        (trusted, docs, &[], Some(CONFIGURE)),
+        (trusted, health, &[], None),
+    ] {
+        let setup = Setup {
+            trusted_proxies,
+            ..Setup::default()
+        };
+        let app = setup.start();
+        let call = Call::get(path).from("127.0.0.1");
+        let with = |call: Call, (name, value): &(&str, &str)| call.header(name, value);
+        let call = headers.iter().fold(call, with);
+        let requests = async {
+            for _ in 0..3 {
+                app.send(call.clone()).await;
+            }
+        };
+        let ((), log) = logged_async(requests).await;
+        for text in [TRUST, CONFIGURE] {
+            let times = usize::from(warned == Some(text));
+            assert_eq!(log.matches(text).count(), times, "{headers:?}: {log}");
+        }
+        assert!(!log.contains("198.51") && !log.contains("127.0"), "{log}");
+    }
+}
+
+#[tokio::test]
 async fn a_request_is_logged_with_the_size_of_its_answer() {
     let app = TestApp::new();
     let (reply, log) = logged_async(app.send(Call::get("/api/v1/health"))).await;
@@ -138,54 +175,39 @@ async fn one_who_asks_is_told_from_others_for_a_day() {
     assert_ne!(who("192.0.2.7").await, first);
 }
 
+/// The log of one event, which names it by this id.
+fn check_event(log: &str, event: &str, id: &str) {
+    assert!(
+        log.contains(event) && log.contains(id),
+        "{event} {id}: {log}"
+    );
+}
+
 #[tokio::test]
 async fn keys_and_agents_are_logged_by_their_public_names() {
     let app = TestApp::new();
+    let revoke = async |token: &str| {
+        let form = format!("token={token}");
+        let log = log_of(&app, Call::form("/agent/auth/revoke", form)).await;
+        assert!(!log.contains(&token[12..]), "{log}");
+        log
+    };
     let issue = app.send(Call::post("/api/v1/keys", "{}"));
     let (reply, log) = logged_async(issue).await;
     let key = reply.json()["api_key"].as_str().unwrap().to_owned();
     let id = format!("key.id=\"{}\"", &key[4..12]);
-    assert!(
-        log.contains("a key was issued") && log.contains(&id),
-        "{log}"
-    );
-    let revoke = || Call::form("/agent/auth/revoke", format!("token={key}"));
-    let log = log_of(&app, revoke()).await;
-    assert!(
-        log.contains("a key was revoked") && log.contains(&id),
-        "{log}"
-    );
-    assert!(!log.contains(&key[12..]), "{log}");
-    let log = log_of(&app, revoke()).await;
+    check_event(&log, "a key was issued", &id);
+    check_event(&revoke(&key).await, "a key was revoked", &id);
+    let log = revoke(&key).await;
     assert!(!log.contains("revoked"), "once: {log}");
+
     let register = Call::post("/agent/auth", json!({"type": "anonymous"}).to_string());
     let (reply, log) = logged_async(app.send(register)).await;
     let agent = reply.json();
-    let id = format!(
-        "agent.client_id=\"{}\"",
-        agent["client_id"].as_str().unwrap()
-    );
-    assert!(
-        log.contains("an agent registered") && log.contains(&id),
-        "{log}"
-    );
+    let id = format!("agent.client_id={}", agent["client_id"]);
+    check_event(&log, "an agent registered", &id);
     let token = agent["access_token"].as_str().unwrap();
-    let log = log_of(
-        &app,
-        Call::form("/agent/auth/revoke", format!("token={token}")),
-    )
-    .await;
-    assert!(
-        log.contains("an agent was revoked") && log.contains(&id),
-        "{log}"
-    );
-    assert!(!log.contains(token), "{log}");
-}
-
-fn json_lines(log: &str) -> Vec<Value> {
-    log.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    check_event(&revoke(token).await, "an agent was revoked", &id);
 }
 
 #[test]
@@ -193,24 +215,14 @@ fn a_start_tells_the_version_and_the_flags() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = command(dir.path());
     command
-        .args([
-            "--log-format",
-            "json",
-            "--limit",
-            "keys=off,agents=1/2h",
-            "--key-lifetime",
-            "90d",
-        ])
+        .args(["--log-format", "json", "--key-lifetime", "90d"])
+        .args(["--limit", "keys=off,agents=1/2h"])
         .args(["--newsletter-webhook", "http://127.0.0.1:9/hunter2?token=1"])
         .env("LANDING_SERVICE_NAME", "Ada's");
-    let program = Program::start(&mut command);
-    let (status, log) = program.stop(Signal::TERM);
-    assert_eq!(status, Some(0), "{log}");
+    let log = Program::start(&mut command).stopped();
     let lines = json_lines(&log);
-    let start = lines
-        .iter()
-        .find(|line| line["message"] == "starting")
-        .unwrap();
+    let mut starts = lines.iter().filter(|line| line["message"] == "starting");
+    let start = starts.next().unwrap();
     assert_eq!(start["version"], env!("CARGO_PKG_VERSION"));
     let flags = start["flags"].as_str().unwrap();
     for flag in [
@@ -229,20 +241,11 @@ fn a_start_tells_the_version_and_the_flags() {
 
 #[test]
 fn a_failed_start_is_a_line_of_the_wanted_form() {
-    let dir = tempfile::tempdir().unwrap();
-    let _first = Program::start(&mut command(dir.path()));
-    let output = run(command(dir.path()).args(["--log-format", "json"]));
-    assert_eq!(output.status.code(), Some(1));
-    let lines = json_lines(&text(&output.stderr));
-    let [last] = lines.as_slice() else {
-        panic!("{lines:?}");
-    };
-    assert_eq!(last["level"], "ERROR");
-    assert!(
-        last["message"].as_str().unwrap().contains("in use"),
-        "{last}"
-    );
-    let output = run(&mut command(dir.path()));
-    let log = text(&output.stderr);
-    assert!(log.lines().last().unwrap().starts_with("error: "), "{log}");
+    let (dir, _first) = Program::fresh(&[]);
+    let ran = Ran::of(command(dir.path()).args(["--log-format", "json"]));
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let [line] = <[Value; 1]>::try_from(json_lines(&ran.err)).unwrap();
+    assert_eq!(line["level"], "ERROR");
+    let message = line["message"].as_str().unwrap();
+    assert!(message.contains("in use"), "{line}");
 }

@@ -31,6 +31,7 @@ mod email;
 mod error_pages;
 mod exposition;
 mod fixtures;
+mod flag_files;
 mod generated;
 mod half_close;
 mod handbook;

@@ -1,13 +1,16 @@
 //! Runs the real program as a process.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::JoinHandle;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// `landing-api WORDS`, without input.
 pub(crate) fn landing_api(words: &[&str]) -> Command {
@@ -51,6 +54,18 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// With `flags`, on a data directory of its own.
+    pub(crate) fn fresh(flags: &[&str]) -> (TempDir, Self) {
+        let dir = private_dir();
+        let program = Self::start(command(dir.path()).args(flags));
+        (dir, program)
+    }
+
+    /// Without more flags, on this data directory.
+    pub(crate) fn on(data_dir: &Path) -> Self {
+        Self::start(&mut command(data_dir))
+    }
+
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -80,6 +95,11 @@ impl Program {
         self.exchange(method, path, &headers, body)
     }
 
+    /// Posts JSON. Returns status and body.
+    pub(crate) fn post(&self, path: &str, body: &str) -> (u16, Value) {
+        self.send("POST", path, "", body)
+    }
+
     /// Posts a form. Returns status and body.
     pub(crate) fn post_form(&self, path: &str, body: &str) -> (u16, Value) {
         let headers = "Content-Type: application/x-www-form-urlencoded\r\n";
@@ -87,16 +107,12 @@ impl Program {
     }
 
     fn exchange(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
-        write!(
-            stream,
+        let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\
              Content-Length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        );
+        let answer = exchange(&self.address, &request);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         (status, serde_json::from_str(body).unwrap_or_default())
@@ -104,13 +120,13 @@ impl Program {
 
     pub(crate) fn sign_up(&self, email: &str) -> Value {
         let body = json!({ "email": email }).to_string();
-        let (status, body) = self.send("POST", "/api/v1/newsletter", "", &body);
+        let (status, body) = self.post("/api/v1/newsletter", &body);
         assert_eq!(status, 200, "{body}");
         body["alreadyExists"].clone()
     }
 
     pub(crate) fn mint(&self) -> String {
-        let (status, body) = self.send("POST", "/api/v1/keys", "", "{}");
+        let (status, body) = self.post("/api/v1/keys", "{}");
         assert_eq!(status, 201, "{body}");
         body["api_key"].as_str().unwrap().to_owned()
     }
@@ -126,6 +142,13 @@ impl Program {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Stops it, which succeeds. Returns the log.
+    pub(crate) fn stopped(self) -> String {
+        let (status, log) = self.stop(Signal::TERM);
+        assert_eq!(status, Some(0), "{log}");
+        log
     }
 
     /// Sends the signal and waits. Returns exit status and log.
@@ -160,6 +183,83 @@ impl Drop for Program {
     }
 }
 
+/// A directory that makes nobody warn.
+pub(crate) fn private_dir() -> TempDir {
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.permissions(Permissions::from_mode(0o700));
+    builder.tempdir().unwrap()
+}
+
+/// What a program printed, and how it ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    /// Runs a program that is expected to end by itself.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        run(command).into()
+    }
+
+    /// Checks that it did what it was told.
+    pub(crate) fn done(self) -> Self {
+        assert_eq!(self.status, Some(0), "{self:?}");
+        self
+    }
+
+    /// Checks that it failed with this status and printed nothing but an error with this text.
+    pub(crate) fn refused(self, status: i32, told: &str) -> Self {
+        assert_eq!((self.status, &*self.out), (Some(status), ""), "{self:?}");
+        let is_told = self.err.contains("error: ") && self.err.contains(told);
+        assert!(is_told, "{told}: {self:?}");
+        self
+    }
+
+    /// Checks the same, and that the error is all it says, in one line.
+    pub(crate) fn refused_in_a_line(self, status: i32, told: &str) -> Self {
+        let ran = self.refused(status, told);
+        assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
+        assert!(ran.err.starts_with("error: "), "{ran:?}");
+        ran
+    }
+
+    /// Checks that its output fits into 80 columns.
+    pub(crate) fn check_width(&self) {
+        let is_narrow = |line: &str| line.chars().count() <= 80;
+        assert!(self.out.lines().all(is_narrow), "{self:?}");
+    }
+
+    /// What it printed, as JSON.
+    pub(crate) fn json(self) -> Value {
+        let ran = self.done();
+        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+    }
+
+    /// What it printed, a line of JSON each.
+    pub(crate) fn json_lines(self) -> Vec<Value> {
+        json_lines(&self.done().out)
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code(),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        }
+    }
+}
+
+/// A line of JSON each.
+pub(crate) fn json_lines(text: &str) -> Vec<Value> {
+    let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    text.lines().map(parse).collect()
+}
+
 /// Runs a program that is expected to end by itself.
 pub(crate) fn run(command: &mut Command) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
@@ -173,6 +273,21 @@ pub(crate) fn without_flags(log: &str) -> String {
     others.join("\n")
 }
 
+/// Sends a request that closes its connection. Returns the whole answer.
+pub(crate) fn exchange(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// The address of a port that nobody listens on: it was bound and released.
+pub(crate) fn closed_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
@@ -181,4 +296,12 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 pub(crate) fn assert_impersonal(log: &str) {
     let personal = log.lines().find(|line| line.contains("@example"));
     assert_eq!(personal, None, "an address in the log");
+}
+
+/// No line of the log has any of these words.
+pub(crate) fn assert_absent(log: &str, words: &[&str]) {
+    for word in words {
+        let line = log.lines().find(|line| line.contains(word));
+        assert_eq!(line, None, "{word}");
+    }
 }

@@ -10,9 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rustix::process::Signal;
-
-use crate::program::{Program, behind_shell, command, run, text};
+use crate::program::{Program, Ran, behind_shell, command, text};
 
 /// The program with `socket` as its descriptor 3, passed as systemd does, in its own process.
 fn activated(data_dir: &Path, socket: impl Into<OwnedFd>, flags: &[&str]) -> Command {
@@ -37,8 +35,7 @@ fn a_passed_socket_is_used_instead_of_the_flag() {
     assert_eq!(status, 200);
     assert_eq!(body["openapi"], format!("http://{address}/openapi.json"));
     assert_eq!(program.sign_up("ada@example.com"), false);
-    let (status, log) = program.stop(Signal::TERM);
-    assert_eq!(status, Some(0), "{log}");
+    program.stopped();
 }
 
 #[test]
@@ -59,23 +56,16 @@ fn what_is_no_tcp_listener_is_refused_before_the_data_directory_is_touched() {
     let data_dir = parent.path().join("unused");
     let at_listener = listener();
     let connected = TcpStream::connect(at_listener.local_addr().unwrap()).unwrap();
+    let unix = UnixListener::bind(parent.path().join("socket"));
     let refused: [(&str, OwnedFd); 4] = [
         ("a file", File::open("/dev/null").unwrap().into()),
         ("UDP", UdpSocket::bind("127.0.0.1:0").unwrap().into()),
-        (
-            "a Unix socket",
-            UnixListener::bind(parent.path().join("socket"))
-                .unwrap()
-                .into(),
-        ),
+        ("a Unix socket", unix.unwrap().into()),
         ("a connection", connected.into()),
     ];
     for (what, socket) in refused {
-        check_refused(
-            what,
-            &mut activated(&data_dir, socket, &[]),
-            "no TCP listener",
-        );
+        let mut command = activated(&data_dir, socket, &[]);
+        check_refused(what, &mut command, "no TCP listener");
     }
     let script = "exec 3<&0 4<&0 </dev/null; export LISTEN_FDS=2 LISTEN_PID=$$";
     let mut shell = behind_shell(script, &command(&data_dir));
@@ -85,15 +75,8 @@ fn what_is_no_tcp_listener_is_refused_before_the_data_directory_is_touched() {
 }
 
 fn check_refused(what: &str, command: &mut Command, told: &str) {
-    let output = run(command);
-    assert_eq!(output.status.code(), Some(1), "{what}");
-    assert_eq!(text(&output.stdout), "", "{what}");
-    let complaint = text(&output.stderr);
-    assert_eq!(complaint.lines().count(), 1, "{what}: {complaint}");
-    assert!(complaint.starts_with("error: "), "{what}: {complaint}");
-    for part in [told, "ListenStream="] {
-        assert!(complaint.contains(part), "{what}: {complaint}");
-    }
+    let ran = Ran::of(command).refused_in_a_line(1, told);
+    assert!(ran.err.contains("ListenStream="), "{what}: {ran:?}");
 }
 
 /// A service manager's end of the notifications, and its path.
@@ -123,8 +106,7 @@ fn a_service_manager_is_told_of_the_start_and_of_the_stop() {
         format!("READY=1\nSTATUS=listening on http://{}\n", program.address)
     );
     assert_eq!(program.sign_up("ada@example.com"), false);
-    let (status, log) = program.stop(Signal::TERM);
-    assert_eq!(status, Some(0), "{log}");
+    program.stopped();
     assert_eq!(
         told(&manager),
         "STOPPING=1\nSTATUS=stopping: requests in flight may finish\n"
@@ -136,9 +118,8 @@ fn a_start_that_fails_is_never_called_ready() {
     let dir = tempfile::tempdir().unwrap();
     let (manager, path) = manager(dir.path());
     let data_dir = dir.path().join("data");
-    let _first = Program::start(&mut command(&data_dir));
-    let output = run(command(&data_dir).env("NOTIFY_SOCKET", &path));
-    assert_eq!(output.status.code(), Some(1));
+    let _first = Program::on(&data_dir);
+    Ran::of(command(&data_dir).env("NOTIFY_SOCKET", &path)).refused(1, "in use");
     assert_eq!(told(&manager), "STATUS=opening the stores\n");
     manager.set_nonblocking(true).unwrap();
     assert!(manager.recv(&mut [0]).is_err(), "nothing else was told");
@@ -151,8 +132,7 @@ fn a_service_manager_that_is_gone_disturbs_nobody() {
     let nobody = dir.path().join("nobody");
     let program = Program::start(command(&data_dir).env("NOTIFY_SOCKET", &nobody));
     assert_eq!(program.sign_up("ada@example.com"), false);
-    let (status, log) = program.stop(Signal::TERM);
-    assert_eq!(status, Some(0), "{log}");
+    let log = program.stopped();
     assert!(log.contains("cannot tell the service manager"), "{log}");
 }
 
@@ -193,8 +173,7 @@ fn a_restart_refuses_no_connection_while_the_socket_is_kept() {
             {
                 std::thread::yield_now();
             }
-            let (status, log) = program.stop(Signal::TERM);
-            assert_eq!(status, Some(0), "{log}");
+            program.stopped();
             program = start();
         }
         done.store(true, Ordering::Relaxed);

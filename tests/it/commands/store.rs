@@ -3,50 +3,34 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use rustix::process::Signal;
 use serde_json::json;
 
-use super::{alike, private_dir, run};
-use crate::program::{Program, command};
+use super::{alike, run};
+use crate::program::{Program, private_dir};
 
 #[test]
 fn a_backup_of_a_running_service_is_restored_elsewhere() {
     let dir = private_dir();
-    let var = dir.path().join("var");
-    let service = Program::start(&mut command(&var));
+    let [var, other, tar] = ["var", "other", "backup.tar"].map(|name| dir.path().join(name));
+    let service = Program::on(&var);
     service.sign_up("ada@example.com");
     let key = service.mint();
-    let tar = dir.path().join("backup.tar");
-    let tar = tar.to_str().unwrap();
-    let ran = run(&["backup", tar], &var);
-    assert_eq!(ran.status, Some(0), "{ran:?}");
+    let [backup, restore] = ["backup", "restore"].map(|word| format!("{word} {}", tar.display()));
+    let ran = run(&backup, &var).done();
     assert!(ran.out.contains("\nEntries  2\n"), "{ran:?}");
-    assert_eq!(
-        fs::metadata(tar).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
-    let refused = run(&["backup", tar], &var);
-    assert_eq!(refused.status, Some(1));
-    assert!(refused.err.contains("give --force"), "{refused:?}");
-    assert_eq!(
-        run(&["backup", "--force", tar, "--json"], &var).json()["entries"],
-        2
-    );
-    let refused = run(&["restore", tar], &var);
-    assert_eq!(refused.status, Some(1), "{refused:?}");
+    let mode = fs::metadata(&tar).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    run(&backup, &var).refused(1, "give --force");
+    let again = run(&format!("{backup} --force --json"), &var);
+    assert_eq!(again.json()["entries"], 2);
+    run(&restore, &var).refused(1, "in use");
     drop(service);
-    let refused = run(&["restore", tar], &var);
-    assert!(
-        refused.err.contains("holds a ledger already"),
-        "{refused:?}"
-    );
-    let other = dir.path().join("other");
-    let ran = run(&["restore", tar], &other);
-    assert_eq!(ran.status, Some(0), "{ran:?}");
+    run(&restore, &var).refused(1, "holds a ledger already");
+    let ran = run(&restore, &other).done();
     assert!(ran.out.starts_with("Entries  2\nFiles    "), "{ran:?}");
-    let service = Program::start(&mut command(&other));
+    let service = Program::on(&other);
     assert_eq!(service.health(&key), 200);
-    assert_eq!(run(&["contacts", "count"], &other).out, "1\n");
+    assert_eq!(run("contacts count", &other).out, "1\n");
 }
 
 #[test]
@@ -55,69 +39,49 @@ fn what_is_no_backup_is_not_restored() {
     let var = dir.path().join("var");
     let file = dir.path().join("no.tar");
     fs::write(&file, "no tar").unwrap();
-    let refused = run(&["restore", file.to_str().unwrap()], &var);
-    assert_eq!(refused.status, Some(1));
-    assert!(refused.err.contains("nothing was restored"), "{refused:?}");
+    let words = format!("restore {}", file.display());
+    run(&words, &var).refused(1, "nothing was restored");
     assert!(!var.join("ledger.jsonl").exists());
-    let missing = run(&["restore", "missing.tar"], &var);
-    assert!(
-        missing.err.starts_with("error: cannot read missing.tar: "),
-        "{missing:?}"
-    );
+    let told = "error: cannot read missing.tar: ";
+    run("restore missing.tar", &var).refused(1, told);
 }
 
 #[test]
 fn a_ledger_is_verified_and_compacted() {
-    let dir = private_dir();
-    let service = Program::start(&mut command(dir.path()));
+    let (dir, service) = Program::fresh(&[]);
     for _ in 0..3 {
         service.sign_up("ada@example.com");
     }
-    let verified = run(&["ledger", "verify", "--json"], dir.path()).json();
-    assert_eq!(
-        (
-            &verified["contacts"],
-            &verified["damage"],
-            &verified["entries"]
-        ),
-        (&json!(1), &json!(null), &json!(3))
-    );
-    let compacted = run(&["ledger", "compact", "--json"], dir.path()).json();
-    assert_eq!(
-        (&compacted["entries_before"], &compacted["entries_after"]),
-        (&json!(3), &json!(1))
-    );
-    let ran = alike(dir.path(), service, &[&["ledger", "verify"]]);
+    let verified = run("ledger verify --json", dir.path()).json();
+    let found = ["contacts", "damage", "entries"].map(|name| verified[name].clone());
+    assert_eq!(found, [json!(1), json!(null), json!(3)]);
+    let compacted = run("ledger compact --json", dir.path()).json();
+    let entries = ["entries_before", "entries_after"].map(|name| compacted[name].clone());
+    assert_eq!(entries, [json!(3), json!(1)]);
+    let ran = alike(dir.path(), service, &["ledger verify"]);
     assert!(ran[0].out.contains("\nContacts      1\n"), "{ran:?}");
-    assert_eq!(run(&["ledger", "compact"], dir.path()).status, Some(0));
-    let repaired = run(&["ledger", "repair"], dir.path());
-    assert_eq!(
-        (repaired.status, &*repaired.out),
-        (Some(0), "Result  nothing is damaged\n")
-    );
+    run("ledger compact", dir.path()).done();
+    let repaired = run("ledger repair", dir.path()).done();
+    assert_eq!(repaired.out, "Result  nothing is damaged\n");
 }
 
 #[test]
 fn a_damaged_ledger_is_named_and_repaired() {
-    let dir = private_dir();
-    let service = Program::start(&mut command(dir.path()));
+    let (dir, service) = Program::fresh(&[]);
     for email in ["ada@example.com", "bob@example.com", "cid@example.com"] {
         service.sign_up(email);
     }
-    let refused = run(&["ledger", "repair"], dir.path());
-    assert_eq!(refused.status, Some(1));
-    assert!(refused.err.contains("in use"), "{refused:?}");
-    assert_eq!(service.stop(Signal::TERM).0, Some(0));
+    run("ledger repair", dir.path()).refused(1, "in use");
+    service.stopped();
     let ledger = dir.path().join("ledger.jsonl");
     let text = fs::read_to_string(&ledger).unwrap();
     fs::write(&ledger, text.replace("bob@", "bo_@")).unwrap();
-    let verified = run(&["ledger", "verify"], dir.path());
+    let verified = run("ledger verify", dir.path());
     assert_eq!(verified.status, Some(1));
     assert!(verified.out.contains("\nBad lines     1\n"), "{verified:?}");
     assert!(verified.err.starts_with("error: "), "{verified:?}");
-    assert_eq!(run(&["contacts", "count"], dir.path()).status, Some(1));
-    let repaired = run(&["ledger", "repair"], dir.path());
-    assert_eq!(repaired.status, Some(0), "{repaired:?}");
+    assert_eq!(run("contacts count", dir.path()).status, Some(1));
+    let repaired = run("ledger repair", dir.path()).done();
     assert!(repaired.out.contains("ledger.damaged.1\n"), "{repaired:?}");
-    assert_eq!(run(&["contacts", "count"], dir.path()).out, "2\n");
+    assert_eq!(run("contacts count", dir.path()).out, "2\n");
 }

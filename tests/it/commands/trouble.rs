@@ -1,18 +1,21 @@
 //! Commands that are killed, closed, interrupted, or run by somebody else.
 
-use std::fs;
+use std::fs::{self, Permissions, set_permissions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 
 use landing_api::operator::import::IMPORT_ROWS;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Ran, feed, private_dir, run};
-use crate::program::{Program, command};
+use super::{command, feed, run, stopped_house};
+use crate::program::{Program, Ran, private_dir};
+
+const IMPORT: &str = "contacts import -";
 
 /// Addresses, one a line.
 fn list(count: usize) -> String {
@@ -21,234 +24,154 @@ fn list(count: usize) -> String {
         .collect()
 }
 
-/// An import whose input goes on.
-fn endless_import(dir: &Path) -> (Child, std::process::ChildStdin) {
-    let mut child = super::command(&["contacts", "import", "-"], dir)
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// A command whose input goes on.
+fn endless(words: &str, dir: &Path) -> (Child, ChildStdin) {
+    let mut command = command(words, dir);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let stdin = child.stdin.take().unwrap();
     (child, stdin)
+}
+
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn count(dir: &Path) -> usize {
+    let ran = run("contacts count", dir).done();
+    ran.out.trim().parse().unwrap()
 }
 
 #[test]
 fn an_import_that_is_killed_anywhere_can_be_repeated() {
     let rows = list(20_000);
     for is_running in [true, false] {
-        let dir = private_dir();
-        let service = Program::start(&mut command(dir.path()));
-        let service = is_running.then_some(service);
-        let (mut child, mut stdin) = endless_import(dir.path());
+        let house = stopped_house();
+        let service = is_running.then(|| Program::on(&house.path));
+        let (child, mut stdin) = endless(IMPORT, &house.path);
         stdin.write_all(&rows.as_bytes()[..rows.len() / 2]).unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(child);
         drop(service);
-        let before: u64 = run(&["contacts", "count"], dir.path())
-            .out
-            .trim()
-            .parse()
-            .unwrap();
-        let again = feed(
-            &["contacts", "import", "-", "--json"],
-            dir.path(),
-            rows.as_bytes(),
-        );
-        let again = again.json();
+        let before = count(&house.path);
+        let again = feed("contacts import - --json", &house.path, &rows).json();
         assert_eq!(again["known"], before);
         assert_eq!(again["created"], 20_000 - before);
-        assert_eq!(run(&["contacts", "count"], dir.path()).out, "20000\n");
+        assert_eq!(count(&house.path), 20_000);
     }
 }
 
 #[test]
 fn what_an_import_added_before_a_failure_stays() {
-    let dir = private_dir();
-    let service = Program::start(&mut command(dir.path()));
-    let (child, mut stdin) = endless_import(dir.path());
+    let (dir, _service) = Program::fresh(&[]);
+    let (child, mut stdin) = endless(IMPORT, dir.path());
     stdin.write_all(list(IMPORT_ROWS).as_bytes()).unwrap();
-    while run(&["contacts", "count"], dir.path()).out == "0\n" {}
+    while count(dir.path()) == 0 {}
     // As if another ledger were put in its place.
     let [ledger, aside] = ["ledger.jsonl", "aside"].map(|name| dir.path().join(name));
     fs::rename(&ledger, &aside).unwrap();
     stdin.write_all(b"last@example.com\n").unwrap();
     drop(stdin);
-    let ran = Ran::from(child.wait_with_output().unwrap());
-    assert_eq!(ran.status, Some(1), "{ran:?}");
-    let expected = format!("{IMPORT_ROWS} contacts were added before; import the same file again");
-    assert!(ran.err.contains(&expected), "{ran:?}");
+    let told = format!("{IMPORT_ROWS} contacts were added before; import the same file again");
+    Ran::from(child.wait_with_output().unwrap()).refused(1, &told);
     fs::rename(&aside, &ledger).unwrap();
     let rows = list(IMPORT_ROWS) + "last@example.com\n";
-    let words = ["contacts", "import", "-", "--json"];
-    let again = feed(&words, dir.path(), rows.as_bytes()).json();
-    assert_eq!(
-        (&again["known"], &again["created"]),
-        (&json!(IMPORT_ROWS), &json!(1))
-    );
-    drop(service);
+    let again = feed("contacts import - --json", dir.path(), rows).json();
+    let counts = ["known", "created"].map(|name| again[name].clone());
+    assert_eq!(counts, [json!(IMPORT_ROWS), json!(1)]);
 }
 
 #[test]
 fn what_a_command_acknowledged_survives_kills_of_the_next_ones() {
-    let dir = private_dir();
-    drop(Program::start(&mut command(dir.path())));
-    assert_eq!(
-        feed(
-            &["contacts", "import", "-"],
-            dir.path(),
-            list(500).as_bytes()
-        )
-        .status,
-        Some(0)
-    );
-    let tar = dir.path().join("backup.tar");
-    let tar = tar.to_str().unwrap();
+    let house = stopped_house();
+    let dir = &house.path;
+    feed(IMPORT, dir, list(500)).done();
+    let backup = format!("backup --force {}/backup.tar", dir.display());
     let mut forgotten = 0;
     for _ in 0..4 {
         for words in [
-            &["contacts", "forget", "a1@example.com"][..],
-            &["limits", "reset", "--all"],
-            &["backup", "--force", tar],
-            &["ledger", "compact"],
+            "contacts forget a1@example.com",
+            "limits reset --all",
+            &backup,
+            "ledger compact",
         ] {
-            let mut child = super::command(words, dir.path()).spawn().unwrap();
+            let child = command(words, dir).spawn().unwrap();
             // Somewhere in its work.
-            while !dir.path().join("lock").exists() {
+            while !dir.join("lock").exists() {
                 std::thread::yield_now();
             }
-            child.kill().unwrap();
-            child.wait().unwrap();
+            kill(child);
             let email = format!("a{}@example.com", 100 + forgotten);
-            let ran = run(&["contacts", "forget", &email], dir.path());
-            assert_eq!(ran.status, Some(0), "{ran:?}");
+            run(&format!("contacts forget {email}"), dir).done();
             forgotten += 1;
         }
     }
-    let left: usize = run(&["contacts", "count"], dir.path())
-        .out
-        .trim()
-        .parse()
-        .unwrap();
-    assert!(
-        [500 - forgotten, 499 - forgotten].contains(&left),
-        "{left} {forgotten}"
-    );
-    let service = Program::start(&mut command(dir.path()));
-    assert_eq!(
-        run(&["contacts", "show", "a100@example.com"], dir.path()).status,
-        Some(1)
-    );
-    drop(service);
+    let left = count(dir);
+    let expected = [500 - forgotten, 499 - forgotten];
+    assert!(expected.contains(&left), "{left} {forgotten}");
+    let _service = Program::on(dir);
+    run("contacts show a100@example.com", dir).refused(1, "no contact");
 }
 
 #[test]
 fn a_restore_that_is_killed_can_be_repeated() {
+    let house = stopped_house();
+    feed(IMPORT, &house.path, list(2000)).done();
     let dir = private_dir();
-    let var = dir.path().join("var");
-    drop(Program::start(&mut command(&var)));
-    assert_eq!(
-        feed(&["contacts", "import", "-"], &var, list(2000).as_bytes()).status,
-        Some(0)
-    );
-    let tar = dir.path().join("backup.tar");
-    let name = tar.to_str().unwrap();
-    assert_eq!(run(&["backup", name], &var).status, Some(0));
+    let [tar, other] = ["backup.tar", "other"].map(|name| dir.path().join(name));
+    run(&format!("backup {}", tar.display()), &house.path).done();
     let archive = fs::read(&tar).unwrap();
-    let other = dir.path().join("other");
-    let mut child = super::command(&["restore", "-"], &other)
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
+    let (child, mut stdin) = endless("restore -", &other);
     stdin.write_all(&archive[..archive.len() / 2]).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(child);
     assert!(!other.join("ledger.jsonl").exists());
-    let ran = run(&["restore", name], &other);
-    assert_eq!(ran.status, Some(0), "{ran:?}");
-    assert_eq!(run(&["contacts", "count"], &other).out, "2000\n");
+    run(&format!("restore {}", tar.display()), &other).done();
+    assert_eq!(count(&other), 2000);
 }
 
 #[test]
 fn a_signal_ends_a_command_and_closes_the_stores() {
     for signal in [Signal::INT, Signal::TERM] {
-        let dir = private_dir();
-        drop(Program::start(&mut command(dir.path())));
-        let (mut child, mut stdin) = endless_import(dir.path());
+        let house = stopped_house();
+        let (child, mut stdin) = endless(IMPORT, &house.path);
         stdin.write_all(list(20_000).as_bytes()).unwrap();
         // It listens for signals once the directory is open, and reads only then.
         kill_process(Pid::from_child(&child), signal).unwrap();
-        let status = child.wait().unwrap().code();
-        let mut err = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut err)
-            .unwrap();
-        assert_eq!(status, Some(130), "{err}");
-        assert!(err.contains("error: interrupted"), "{err}");
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        ran.refused(130, "error: interrupted");
         // A clean stop left an index: the next start does not make one.
-        let service = Program::start(&mut command(dir.path()));
-        let (_, log) = service.stop(Signal::TERM);
+        let log = Program::on(&house.path).stopped();
         assert!(!log.contains("index"), "{log}");
     }
 }
 
 #[test]
 fn a_reader_that_has_enough_is_no_error() {
-    let dir = private_dir();
-    let mut service = Some(Program::start(&mut command(dir.path())));
-    assert_eq!(
-        feed(
-            &["contacts", "import", "-"],
-            dir.path(),
-            list(30_000).as_bytes()
-        )
-        .status,
-        Some(0)
-    );
-    for _ in 0..2 {
-        for words in [
-            &["contacts", "export"][..],
-            &["contacts", "list"],
-            &["contacts", "list", "--json"],
-        ] {
-            let mut child = super::command(words, dir.path()).spawn().unwrap();
-            let mut line = String::new();
-            BufReader::new(child.stdout.take().unwrap())
-                .read_line(&mut line)
-                .unwrap();
-            let ended = Ran::from(child.wait_with_output().unwrap());
-            assert_eq!((ended.status, &*ended.err), (Some(0), ""), "{words:?}");
+    let (dir, service) = Program::fresh(&[]);
+    let dir = dir.path();
+    feed(IMPORT, dir, list(30_000)).done();
+    let read_one_line = || {
+        for words in ["contacts export", "contacts list", "contacts list --json"] {
+            let mut child = command(words, dir).spawn().unwrap();
+            let mut stdout = BufReader::new(child.stdout.take().unwrap());
+            stdout.read_line(&mut String::new()).unwrap();
+            drop(stdout);
+            let ended = Ran::from(child.wait_with_output().unwrap()).done();
+            assert_eq!(ended.err, "", "{words}");
         }
-        // The second time on the stopped directory.
-        if let Some(service) = service.take() {
-            service.status_after(Signal::KILL);
-        }
-    }
+    };
+    read_one_line();
+    service.status_after(Signal::KILL);
+    read_one_line();
 }
 
 #[test]
 fn a_full_disk_behind_standard_output_is_an_error() {
-    let dir = private_dir();
-    let _service = Program::start(&mut command(dir.path()));
-    for words in [
-        &["contacts", "count"][..],
-        &["contacts", "export"],
-        &["status"],
-    ] {
+    let house = stopped_house();
+    for words in ["contacts count", "contacts export", "status"] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
-        let ran = super::command(words, dir.path())
-            .stdout(full)
-            .spawn()
-            .unwrap();
-        let ran = Ran::from(ran.wait_with_output().unwrap());
-        assert_eq!(ran.status, Some(1), "{ran:?}");
-        assert!(
-            ran.err
-                .starts_with("error: cannot write to standard output: "),
-            "{ran:?}"
-        );
+        let mut command = command(words, &house.path);
+        let ran = Ran::of(command.stdout(full));
+        ran.refused(1, "error: cannot write to standard output: ");
     }
 }
 
@@ -258,30 +181,21 @@ fn another_user_is_refused_by_the_socket() {
     if !geteuid().is_root() {
         return;
     }
-    let dir = private_dir();
-    let service = Program::start(&mut command(dir.path()));
+    let (dir, service) = Program::fresh(&[]);
+    let set_mode = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).unwrap();
     // Even where the modes of a copied directory would let them in.
-    for (path, mode) in [
-        (dir.path().to_owned(), 0o755),
-        (dir.path().join("admin.sock"), 0o777),
-    ] {
-        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
-    }
-    let as_somebody_else = || {
-        let mut command = super::command(&["contacts", "count"], dir.path());
-        let refused = Ran::from(command.uid(65_534).gid(65_534).output().unwrap());
-        assert_eq!(refused.status, Some(1), "{refused:?}");
-        assert_eq!(refused.out, "");
-        refused.err
+    set_mode(dir.path(), 0o755);
+    set_mode(&dir.path().join("admin.sock"), 0o777);
+    let as_somebody_else = |told| {
+        let mut command = command("contacts count", dir.path());
+        Ran::of(command.uid(65_534).gid(65_534)).refused(1, told);
     };
-    as_somebody_else();
+    as_somebody_else("");
     // With the usual ones they learn who may.
-    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    fs::set_permissions(dir.path(), private).unwrap();
-    let told = as_somebody_else();
-    assert!(told.contains("run the command as that user"), "{told}");
-    assert_eq!(run(&["contacts", "count"], dir.path()).out, "0\n");
-    assert_eq!(service.stop(Signal::TERM).0, Some(0));
+    set_mode(dir.path(), 0o700);
+    as_somebody_else("run the command as that user");
+    assert_eq!(count(dir.path()), 0);
+    service.stopped();
 }
 
 #[test]
@@ -290,23 +204,17 @@ fn root_leaves_no_files_in_the_directory_of_another_user() {
         return;
     }
     let dir = private_dir();
-    let var = dir.path().join("var");
-    drop(Program::start(&mut command(&var)));
-    let tar = dir.path().join("backup.tar");
-    let tar = tar.to_str().unwrap();
-    assert_eq!(run(&["backup", tar], &var).status, Some(0));
-    let (uid, other) = (Some(65_534), dir.path().join("other"));
+    let house = stopped_house();
+    let [tar, other] = ["backup.tar", "other"].map(|name| dir.path().join(name));
+    run(&format!("backup {}", tar.display()), &house.path).done();
     fs::create_dir(&other).unwrap();
-    std::os::unix::fs::chown(&other, uid, uid).unwrap();
-    std::os::unix::fs::chown(&var, uid, uid).unwrap();
-    for (words, path) in [
-        (&["restore", tar][..], &other),
-        (&["contacts", "count"], &var),
-        (&["ledger", "repair"], &var),
-    ] {
-        let refused = run(words, path);
-        assert_eq!(refused.status, Some(1), "{refused:?}");
-        assert!(refused.err.contains("sudo -u '#65534'"), "{refused:?}");
+    for path in [&other, &house.path] {
+        chown(path, Some(65_534), Some(65_534)).unwrap();
+    }
+    let restore = format!("restore {}", tar.display());
+    run(&restore, &other).refused(1, "sudo -u '#65534'");
+    for words in ["contacts count", "ledger repair"] {
+        run(words, &house.path).refused(1, "sudo -u '#65534'");
     }
     assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
 }
@@ -339,29 +247,22 @@ fn a_service_of_another_version_is_named() {
                 let _ = stream.read(&mut head).unwrap();
                 stream.write_all(answer.as_bytes()).unwrap();
             });
-            run(&["contacts", "count"], dir.path())
+            run("contacts count", dir.path())
         });
-        assert_eq!(ran.status, Some(1));
+        let ran = ran.refused(1, told);
         let version = "error: the service that runs on the data directory is another version";
-        assert!(
-            ran.err.starts_with(version) && ran.err.contains(told),
-            "{ran:?}"
-        );
+        assert!(ran.err.starts_with(version), "{ran:?}");
     }
 }
 
 #[test]
 fn colours_are_for_those_who_want_them() {
-    let dir = private_dir();
-    let _service = Program::start(&mut command(dir.path()));
-    let list = |variables: &[(&str, &str)]| {
-        let mut command = super::command(&["contacts", "list"], dir.path());
-        command.envs(variables.iter().copied());
-        Ran::from(command.output().unwrap()).out
+    let house = stopped_house();
+    let list = |variable: &str| {
+        let mut command = command("contacts list", &house.path);
+        Ran::of(command.env(variable, "1")).done().out
     };
-    assert!(!list(&[]).contains('\x1b'));
-    assert!(list(&[("CLICOLOR_FORCE", "1")]).starts_with("\x1b[1mSigned up"));
-    assert!(!list(&[("NO_COLOR", "1")]).contains('\x1b'));
-    let report: Value = run(&["status", "--json"], dir.path()).json();
-    assert_eq!(report["is_running"], true);
+    assert!(!list("UNKNOWN").contains('\x1b'));
+    assert!(list("CLICOLOR_FORCE").starts_with("\x1b[1mSigned up"));
+    assert!(!list("NO_COLOR").contains('\x1b'));
 }
