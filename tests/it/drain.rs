@@ -7,7 +7,7 @@ use std::time::Duration;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http2::{self, SendRequest};
-use hyper::{Request, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::adapters::outbound::Roots;
 use landing_api::adapters::system::SystemEntropy;
@@ -43,17 +43,10 @@ async fn waiting_sign_up(
     limits: ServerLimits,
 ) -> (Server, Connection) {
     let interrupt = CancellationToken::new();
-    let (url, roots) = (provider.url("/"), Roots::of([]));
-    let webhook = WebhookNotifier::open(
-        &url,
-        None,
-        roots,
-        Arc::new(SystemEntropy),
-        interrupt.clone(),
-    )
-    .unwrap();
+    let (url, entropy) = (provider.url("/"), Arc::new(SystemEntropy));
+    let webhook = WebhookNotifier::open(&url, None, Roots::of([]), entropy, interrupt.clone());
     let setup = Setup {
-        provider: Some(Arc::new(webhook)),
+        provider: Some(Arc::new(webhook.unwrap())),
         ..Setup::default()
     };
     let server = Server::start_with(setup, limits, interrupt).await;
@@ -74,25 +67,47 @@ async fn waiting_upstream(upstream: &Upstream, limits: ServerLimits) -> (Server,
     (server, connection)
 }
 
-/// The answer of a sign-up that was interrupted: the visitor may try again at once.
-async fn check_sign_up_interrupted(connection: &mut Connection) {
-    let (status, head, body) = connection.receive().await;
-    assert_eq!(status, 503);
-    let problem: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(problem["code"], "newsletter_unavailable");
-    assert!(head.contains("ratelimit: \"newsletter\";r=8;"), "{head}");
-    assert_eq!(connection.rest().await, b"");
+fn draining_for(drain_deadline: Duration) -> ServerLimits {
+    ServerLimits {
+        drain_deadline,
+        ..ServerLimits::default()
+    }
 }
 
-/// The answer of a turn that was interrupted: the visitor has it back.
-async fn check_interrupted(connection: &mut Connection) {
+/// Stops the server. Returns how long that took.
+async fn stop(mut server: Server) -> Duration {
+    let began = Instant::now();
+    server.stop();
+    server.task.await.unwrap();
+    began.elapsed()
+}
+
+/// Stops the server, which waits until its deadline, or until its caller has no more patience. Then what it
+/// waited for is answered with this code, and the visitor has back what this header shows.
+async fn check_interrupted(
+    (mut server, mut connection): (Server, Connection),
+    deadline: Duration,
+    patience: Option<Duration>,
+    (code, left): (&str, &str),
+) {
+    let began = Instant::now();
+    server.stop();
+    if let Some(patience) = patience {
+        sleep(patience).await;
+        assert!(!server.task.is_finished());
+        server.interrupt.cancel();
+    }
     let (status, head, body) = connection.receive().await;
+    let until = patience.unwrap_or(deadline);
+    assert!(began.elapsed() >= until, "{code}");
     assert_eq!(status, 503);
     let problem: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(problem["code"], "model_unavailable");
-    assert!(head.contains("ratelimit: \"assistant\";r=10;"), "{head}");
+    assert_eq!(problem["code"], code);
+    assert!(head.contains(left), "{head}");
     assert!(!head.contains("set-cookie"), "{head}");
     assert_eq!(connection.rest().await, b"");
+    server.task.await.unwrap();
+    assert!(began.elapsed() < until + Duration::from_secs(1), "{code}");
 }
 
 #[tokio::test]
@@ -118,36 +133,28 @@ async fn a_stop_lets_what_has_begun_finish_and_nothing_new_begin() {
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_a_turn_whose_client_has_gone() {
     let upstream = Upstream::start([Script::silent()]).await;
-    let (mut server, connection) = waiting_upstream(&upstream, ServerLimits::default()).await;
+    let (server, connection) = waiting_upstream(&upstream, ServerLimits::default()).await;
     drop(connection);
-    let began = Instant::now();
-    server.stop();
-    server.task.await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(3));
+    assert!(stop(server).await < Duration::from_secs(3));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_waits_for_a_sign_up_whose_client_has_gone_but_not_for_ever() {
-    let limits = ServerLimits {
-        drain_deadline: Duration::from_secs(2),
-        ..ServerLimits::default()
-    };
+    let deadline = Duration::from_secs(2);
     for sign_up in [post(NEWSLETTER, ADA), subscribe_tool()] {
         let provider = Provider::start(provider::Script::Hang).await;
-        let (mut server, connection) = waiting_sign_up(&provider, sign_up, limits).await;
+        let limits = draining_for(deadline);
+        let (server, connection) = waiting_sign_up(&provider, sign_up, limits).await;
         drop(connection);
-        let began = Instant::now();
-        server.stop();
-        server.task.await.unwrap();
-        assert!(began.elapsed() >= limits.drain_deadline);
-        assert!(began.elapsed() < Duration::from_secs(3));
+        let took = stop(server).await;
+        assert!(took >= deadline && took < Duration::from_secs(3));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_requests_that_have_not_begun() {
     for said in ["", "P", "GET /api/v1/health HTTP/1.1\r\nHost:"] {
-        let mut server = server().await;
+        let server = server().await;
         let mut connection = server.connect().await;
         connection.send(said).await;
         // Another connection's answer shows that this one has been accepted.
@@ -155,19 +162,13 @@ async fn a_stop_does_not_wait_for_requests_that_have_not_begun() {
         other.send(HEALTH).await;
         assert_eq!(other.receive().await.0, 200);
         drop(other);
-        let began = Instant::now();
-        server.stop();
-        server.task.await.unwrap();
-        assert!(began.elapsed() <= Duration::from_secs(3), "{said:?}");
+        assert!(stop(server).await <= Duration::from_secs(3), "{said:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_waits_for_a_long_turn_as_long_as_it_was_told() {
-    let limits = ServerLimits {
-        drain_deadline: Duration::from_secs(40),
-        ..ServerLimits::default()
-    };
+    let limits = draining_for(Duration::from_secs(40));
     let (mut server, model, mut connection) = waiting_turn(hello(), limits).await;
     let began = Instant::now();
     server.stop();
@@ -180,62 +181,30 @@ async fn a_stop_waits_for_a_long_turn_as_long_as_it_was_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
-    let upstream = Upstream::start([Script::silent()]).await;
-    let (mut server, mut connection) = waiting_upstream(&upstream, ServerLimits::default()).await;
-    let began = Instant::now();
-    server.stop();
-    check_interrupted(&mut connection).await;
-    assert!(began.elapsed() >= ServerLimits::default().drain_deadline);
-    server.task.await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(11));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_impatient_caller_ends_the_wait_at_once_and_turns_are_answered() {
-    let upstream = Upstream::start([Script::silent()]).await;
-    let (mut server, mut connection) = waiting_upstream(&upstream, ServerLimits::default()).await;
-    let began = Instant::now();
-    server.stop();
-    // It waits, until it is told not to.
-    sleep(Duration::from_secs(5)).await;
-    assert!(!server.task.is_finished());
-    server.interrupt.cancel();
-    check_interrupted(&mut connection).await;
-    server.task.await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(7));
+    let limits = ServerLimits::default();
+    for patience in [None, Some(Duration::from_secs(5))] {
+        let upstream = Upstream::start([Script::silent()]).await;
+        let waiting = waiting_upstream(&upstream, limits).await;
+        let told = ("model_unavailable", "ratelimit: \"assistant\";r=10;");
+        check_interrupted(waiting, limits.drain_deadline, patience, told).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_sign_up_that_a_stop_cannot_wait_for_is_answered_and_given_back() {
-    let limits = ServerLimits {
-        drain_deadline: Duration::from_secs(2),
-        ..ServerLimits::default()
-    };
-    let provider = Provider::start(provider::Script::Hang).await;
-    let (mut server, mut connection) =
-        waiting_sign_up(&provider, post(NEWSLETTER, ADA), limits).await;
-    let began = Instant::now();
-    server.stop();
-    check_sign_up_interrupted(&mut connection).await;
-    assert!(began.elapsed() >= limits.drain_deadline);
-    server.task.await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(3));
+    let limits = draining_for(Duration::from_secs(4));
+    for patience in [None, Some(Duration::from_secs(2))] {
+        let provider = Provider::start(provider::Script::Hang).await;
+        let waiting = waiting_sign_up(&provider, post(NEWSLETTER, ADA), limits).await;
+        let told = ("newsletter_unavailable", "ratelimit: \"newsletter\";r=8;");
+        check_interrupted(waiting, limits.drain_deadline, patience, told).await;
+    }
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_impatient_caller_ends_the_wait_for_a_provider_too() {
-    let provider = Provider::start(provider::Script::Hang).await;
-    let sign_up = post(NEWSLETTER, ADA);
-    let (mut server, mut connection) =
-        waiting_sign_up(&provider, sign_up, ServerLimits::default()).await;
-    let began = Instant::now();
-    server.stop();
-    sleep(Duration::from_secs(2)).await;
-    assert!(!server.task.is_finished());
-    server.interrupt.cancel();
-    check_sign_up_interrupted(&mut connection).await;
-    server.task.await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(4));
+async fn get(sender: &mut SendRequest<Empty<Bytes>>, path: &str) -> Response<Incoming> {
+    let request = Request::get(format!("http://landing.example{path}"));
+    let request = request.body(Empty::new()).unwrap();
+    sender.send_request(request).await.unwrap()
 }
 
 /// Asks over HTTP/2 for an answer of several times what the client takes at once. The length of its
@@ -259,9 +228,7 @@ async fn answer_through(
         .await
         .unwrap();
     tokio::spawn(connection);
-    let request = Request::get("http://landing.example/openapi.json");
-    let request = request.body(Empty::<Bytes>::new()).unwrap();
-    let response = sender.send_request(request).await.unwrap();
+    let response = get(&mut sender, "/openapi.json").await;
     let length = response.headers()["content-length"].to_str().unwrap();
     let length = length.parse().unwrap();
     (sender, length, response.into_body())
@@ -279,10 +246,7 @@ async fn read_slowly(mut body: Incoming, rest: Duration) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_cut_off_an_answer_that_is_read_slowly() {
-    let limits = ServerLimits {
-        drain_deadline: Duration::from_secs(80),
-        ..ServerLimits::default()
-    };
+    let limits = draining_for(Duration::from_secs(80));
     let mut server = Server::start(Setup::default(), limits).await;
     let (_sender, length, body) = long_answer(&server).await;
     server.stop();
@@ -292,13 +256,11 @@ async fn a_stop_does_not_cut_off_an_answer_that_is_read_slowly() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_waits_for_a_reader_that_does_not_read_no_longer_than_for_others() {
-    let mut server = server().await;
+    let server = server().await;
     let _unread = long_answer(&server).await;
-    let began = Instant::now();
-    server.stop();
-    server.task.await.unwrap();
-    assert!(began.elapsed() >= ServerLimits::default().drain_deadline);
-    assert!(began.elapsed() < Duration::from_secs(12));
+    let took = stop(server).await;
+    assert!(took >= ServerLimits::default().drain_deadline);
+    assert!(took < Duration::from_secs(12));
 }
 
 #[tokio::test(start_paused = true)]
@@ -319,27 +281,20 @@ async fn a_connection_idles_only_since_the_last_of_its_answer_has_gone() {
     sleep(pause).await;
     assert_eq!(read_slowly(body, Duration::ZERO).await, length);
     sleep(pause).await;
-    let request = Request::get("http://landing.example/api/v1/health");
-    let request = request.body(Empty::<Bytes>::new()).unwrap();
-    let response = sender.send_request(request).await.unwrap();
+    let response = get(&mut sender, "/api/v1/health").await;
     assert_eq!(response.status(), StatusCode::OK);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_closes_an_http_2_connection_that_idles() {
-    let mut server = server().await;
+    let server = server().await;
     let stream = TcpStream::connect(server.address).await.unwrap();
     let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
         .await
         .unwrap();
     let connection = tokio::spawn(connection);
-    let request = Request::get("http://landing.example/api/v1/health");
-    let request = request.body(Empty::<Bytes>::new()).unwrap();
-    sender.send_request(request).await.unwrap();
-    let began = Instant::now();
-    server.stop();
-    server.task.await.unwrap();
-    assert!(began.elapsed() <= Duration::from_secs(3));
+    get(&mut sender, "/api/v1/health").await;
+    assert!(stop(server).await <= Duration::from_secs(3));
     let _ = connection.await.unwrap();
     assert!(sender.is_closed());
 }

@@ -213,8 +213,8 @@ impl Ran {
     /// Checks that it failed with this status and printed nothing but an error with this text.
     pub(crate) fn refused(self, status: i32, told: &str) -> Self {
         assert_eq!((self.status, &*self.out), (Some(status), ""), "{self:?}");
-        let is_told = self.err.contains("error: ") && self.err.contains(told);
-        assert!(is_told, "{told}: {self:?}");
+        let is_error = self.err.lines().any(|line| line.starts_with("error: "));
+        assert!(is_error && self.err.contains(told), "{told}: {self:?}");
         self
     }
 

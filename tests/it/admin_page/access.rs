@@ -16,10 +16,8 @@ async fn a_link_opens_one_session_after_a_click() {
         let mut visit = opened.clone();
         visit.method = method;
         let shown = desk.send(visit).await;
-        assert_eq!(
-            (shown.status.as_u16(), shown.header("set-cookie")),
-            (200, None)
-        );
+        assert_eq!(shown.status, 200);
+        assert_eq!(shown.header("set-cookie"), None);
     }
     // It is opened from a chat or a mail program, which is another site.
     let from_elsewhere = opened
@@ -35,14 +33,12 @@ async fn a_link_opens_one_session_after_a_click() {
     assert_eq!(signed_in.status, 303);
     let cookie = signed_in.header("set-cookie").unwrap().to_owned();
     let (pair, attributes) = cookie.split_once("; ").unwrap();
-    assert_eq!(
-        attributes,
-        "Max-Age=43200; Path=/; HttpOnly; SameSite=Strict"
-    );
+    let expected = "Max-Age=43200; Path=/; HttpOnly; SameSite=Strict";
+    assert_eq!(attributes, expected);
     let token = pair.strip_prefix("landing-admin=").unwrap();
     assert_eq!(token.len(), 43);
     assert_ne!(token, link);
-    let shown = desk.send(Visit::get("/").cookie(pair)).await;
+    let shown = desk.get(pair, "/").await;
     assert_eq!(shown.status, 200);
 
     // Once, by whichever way.
@@ -58,16 +54,10 @@ async fn a_link_opens_one_session_after_a_click() {
 async fn wrong_links_are_told_what_to_do() {
     let desk = Desk::new();
     for token in ["", "x", "%00", "<script>alert(1)</script>"] {
-        let opened = desk
-            .send(Visit::get(&format!(
-                "/login?link={}",
-                token.replace(['<', '>'], "%3C")
-            )))
-            .await;
-        let sent = desk
-            .send(Visit::post("/login", &format!("link={token}")))
-            .await;
-        for shown in [opened, sent] {
+        let link = format!("/login?link={}", token.replace(['<', '>'], "%3C"));
+        let form = format!("link={token}");
+        for visit in [Visit::get(&link), Visit::post("/login", &form)] {
+            let shown = desk.send(visit).await;
             assert_eq!(shown.status, 403);
             assert!(shown.text.contains("The link is not good any more"));
             assert!(shown.text.contains("landing-api admin link"));
@@ -102,7 +92,7 @@ async fn links_and_sessions_expire() {
 async fn signing_out_ends_the_session_and_no_other() {
     let desk = Desk::new();
     let (one, other) = (desk.sign_in().await, desk.sign_in().await);
-    let token = desk.send(Visit::get("/").cookie(&one)).await.form_token();
+    let token = desk.get(&one, "/").await.form_token();
     let form = format!("form_token={token}");
     let left = desk.send(Visit::post("/logout", &form).cookie(&one)).await;
     assert_eq!(left.status, 303);
@@ -110,19 +100,18 @@ async fn signing_out_ends_the_session_and_no_other() {
         left.header("set-cookie"),
         Some("landing-admin=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict")
     );
-    assert_eq!(desk.send(Visit::get("/").cookie(&one)).await.status, 403);
-    assert_eq!(desk.send(Visit::get("/").cookie(&other)).await.status, 200);
+    assert_eq!(desk.get(&one, "/").await.status, 403);
+    assert_eq!(desk.get(&other, "/").await.status, 200);
 }
 
 #[tokio::test]
 async fn nothing_is_shown_or_done_without_a_session() {
-    let desk = Desk::new();
-    let cookie = desk.sign_in().await;
+    let (desk, cookie) = Desk::signed_in().await;
     let pages = MENU.map(|(path, _)| path);
     let more = ["/contacts/export?format=csv", "/contacts/erase", "/nowhere"];
     for path in pages.into_iter().chain(more) {
         for stranger in ["", "landing-admin=", "landing-admin=x", "other=1"] {
-            let shown = desk.send(Visit::get(path).cookie(stranger)).await;
+            let shown = desk.get(stranger, path).await;
             assert_eq!(shown.status, 403, "{path} {stranger}");
             assert!(shown.text.contains("Sign in with a link"), "{path}");
             assert!(!shown.text.contains("<nav"), "{path}");
@@ -137,70 +126,40 @@ async fn nothing_is_shown_or_done_without_a_session() {
     assert!(desk.is_known("ada@example.com").await);
     // The cookie is found among those of other services.
     let many = format!("a=b; landing-admin=old;{cookie} ; c=\u{e9}");
-    assert_eq!(desk.send(Visit::get("/").cookie(&many)).await.status, 200);
+    assert_eq!(desk.get(&many, "/").await.status, 200);
 }
 
 #[tokio::test]
 async fn requests_of_other_pages_do_nothing() {
-    let desk = Desk::new();
-    let cookie = desk.sign_in().await;
+    let (desk, cookie) = Desk::signed_in().await;
     desk.sign_up("ada@example.com").await;
     let form = desk.form(&cookie, "email=ada%40example.com").await;
     let good = Visit::post("/contacts/erase", &form).cookie(&cookie);
-    let without_site = good.clone().without("sec-fetch-site");
-    let tokenless = "email=ada%40example.com".to_owned();
-    let foreign = format!("email=ada%40example.com&form_token={}", "0".repeat(64));
-    let navigation = |visit: Visit| {
-        visit
-            .header("sec-fetch-mode", "navigate")
-            .header("sec-fetch-dest", "document")
+    let with = |name, value| good.clone().header(name, value);
+    let without = |name| good.clone().without(name);
+    let from = |origin| without("sec-fetch-site").header("origin", origin);
+    let sending = |form: String| Visit {
+        body: form,
+        ..good.clone()
     };
+    let cross_site = with("sec-fetch-site", "cross-site");
+    let navigation = cross_site.clone().header("sec-fetch-mode", "navigate");
+    let foreign_token = format!("email=ada%40example.com&form_token={}", "0".repeat(64));
     for (visit, status) in [
-        (good.clone().header("host", "evil.example"), 421),
-        (good.clone().header("host", "192.0.2.1:9090"), 421),
-        (good.clone().without("host"), 421),
-        (good.clone().header("sec-fetch-site", "cross-site"), 403),
-        (good.clone().header("sec-fetch-site", "same-site"), 403),
-        (
-            navigation(good.clone()).header("sec-fetch-site", "cross-site"),
-            403,
-        ),
-        (
-            without_site
-                .clone()
-                .header("origin", "https://evil.example"),
-            403,
-        ),
-        (
-            without_site
-                .clone()
-                .header("origin", "http://127.0.0.1:8080"),
-            403,
-        ),
-        (without_site.clone().header("origin", "null"), 403),
-        (
-            Visit {
-                body: tokenless,
-                ..good.clone()
-            },
-            403,
-        ),
-        (
-            Visit {
-                body: foreign,
-                ..good.clone()
-            },
-            403,
-        ),
-        (good.clone().header("content-type", "text/plain"), 415),
-        (good.clone().without("content-type"), 415),
-        (
-            Visit {
-                body: format!("{form}&x={}", "x".repeat(17_000)),
-                ..good.clone()
-            },
-            413,
-        ),
+        (with("host", "evil.example"), 421),
+        (with("host", "192.0.2.1:9090"), 421),
+        (without("host"), 421),
+        (cross_site, 403),
+        (with("sec-fetch-site", "same-site"), 403),
+        (navigation.header("sec-fetch-dest", "document"), 403),
+        (from("https://evil.example"), 403),
+        (from("http://127.0.0.1:8080"), 403),
+        (from("null"), 403),
+        (sending("email=ada%40example.com".to_owned()), 403),
+        (sending(foreign_token), 403),
+        (with("content-type", "text/plain"), 415),
+        (without("content-type"), 415),
+        (sending(format!("{form}&x={}", "x".repeat(17_000))), 413),
     ] {
         let headers = format!("{:?}", visit.headers);
         assert_eq!(desk.send(visit).await.status, status, "{headers}");
@@ -210,8 +169,7 @@ async fn requests_of_other_pages_do_nothing() {
 
 #[tokio::test]
 async fn requests_of_other_pages_read_nothing() {
-    let desk = Desk::new();
-    let cookie = desk.sign_in().await;
+    let (desk, cookie) = Desk::signed_in().await;
     let read = Visit::get("/contacts").cookie(&cookie);
     for site in ["cross-site", "same-site"] {
         let embedded = read.clone().header("sec-fetch-site", site);
@@ -239,15 +197,12 @@ async fn a_form_token_is_good_for_its_session_alone() {
 
 #[tokio::test]
 async fn every_page_takes_its_methods_and_no_others() {
-    let desk = Desk::new();
-    let cookie = desk.sign_in().await;
+    let (desk, cookie) = Desk::signed_in().await;
     for (path, name) in MENU {
-        let shown = desk.send(Visit::get(path).cookie(&cookie)).await;
+        let shown = desk.get(&cookie, path).await;
         assert_eq!(shown.status, 200, "{path}");
-        assert_eq!(
-            shown.header("content-type"),
-            Some("text/html; charset=utf-8")
-        );
+        let media_type = shown.header("content-type");
+        assert_eq!(media_type, Some("text/html; charset=utf-8"));
         let here = format!("<a href=\"{path}\" aria-current=\"page\">{name}</a>");
         assert!(shown.text.contains(&here), "{path}");
         let head = Visit::new(Method::HEAD, path).cookie(&cookie);
@@ -265,15 +220,8 @@ async fn every_page_takes_its_methods_and_no_others() {
         assert_eq!(shown.status, 405, "{path}");
         assert_eq!(shown.header("allow"), Some(allowed), "{path}");
     }
-    for path in [
-        "/nowhere",
-        "/contacts/",
-        "//",
-        "/Keys",
-        "/api/v1/health",
-        "/docs",
-    ] {
-        let shown = desk.send(Visit::get(path).cookie(&cookie)).await;
+    for path in "/nowhere /contacts/ // /Keys /api/v1/health /docs".split(' ') {
+        let shown = desk.get(&cookie, path).await;
         assert_eq!(shown.status, 404, "{path}");
         assert!(shown.text.contains("There is no such page"));
     }
@@ -286,17 +234,8 @@ async fn every_page_takes_its_methods_and_no_others() {
 
 #[tokio::test]
 async fn the_public_listener_knows_none_of_it() {
-    let desk = Desk::new();
-    let cookie = desk.sign_in().await;
-    let paths = [
-        "/login",
-        "/contacts",
-        "/keys",
-        "/policies",
-        "/agents",
-        "/logout",
-    ];
-    for path in paths {
+    let (desk, cookie) = Desk::signed_in().await;
+    for path in "/login /contacts /keys /policies /agents /logout".split(' ') {
         let call = crate::harness::Call::get(path).header("cookie", &cookie);
         assert_eq!(desk.app.send(call).await.status, 404, "{path}");
     }

@@ -111,10 +111,8 @@ impl Shown {
 
     /// The token that the forms of the page carry.
     fn form_token(&self) -> String {
-        let (_, rest) = self
-            .text
-            .split_once("name=\"form_token\" value=\"")
-            .unwrap();
+        let field = self.text.split_once("name=\"form_token\" value=\"");
+        let (_, rest) = field.unwrap();
         rest.split('"').next().unwrap().to_owned()
     }
 }
@@ -135,6 +133,18 @@ impl Desk {
             sessions,
             page,
         }
+    }
+
+    /// One of its own, and the cookie of a session.
+    async fn signed_in() -> (Self, String) {
+        let desk = Self::new();
+        let cookie = desk.sign_in().await;
+        (desk, cookie)
+    }
+
+    /// The page at `path` as a session sees it.
+    async fn get(&self, cookie: &str, path: &str) -> Shown {
+        self.send(Visit::get(path).cookie(cookie)).await
     }
 
     /// Sends a request, and checks what every answer must fulfil.
@@ -213,15 +223,13 @@ impl Desk {
 
     /// `fields` with the form token of the session.
     async fn form(&self, cookie: &str, fields: &str) -> String {
-        let shown = self.send(Visit::get("/").cookie(cookie)).await;
+        let shown = self.get(cookie, "/").await;
         format!("{fields}&form_token={}", shown.form_token())
     }
 
     /// Sends the form of the confirmation page at `path`.
     async fn confirm(&self, cookie: &str, path: &str, field: &str) -> Shown {
-        let asked = self
-            .send(Visit::get(&format!("{path}?{field}")).cookie(cookie))
-            .await;
+        let asked = self.get(cookie, &format!("{path}?{field}")).await;
         assert_eq!(asked.status, 200, "{}", asked.text);
         let form = format!("{field}&form_token={}", asked.form_token());
         self.send(Visit::post(path, &form).cookie(cookie)).await

@@ -4,7 +4,7 @@ use landing_api::domain::hourly_counts::{Counted, Counts, Hour};
 use landing_api::domain::time::Timestamp;
 use landing_api::metrics::LastError;
 
-use super::{Desk, Shown, Visit};
+use super::{Desk, Shown};
 use crate::harness::NOW;
 
 /// Counts so many hours ago.
@@ -16,9 +16,7 @@ async fn count(desk: &Desk, hours_ago: u64, counted: Counted, number: u64) {
 }
 
 async fn overview(desk: &Desk, cookie: &str, by: &str) -> Shown {
-    let shown = desk
-        .send(Visit::get(&format!("/?by={by}")).cookie(cookie))
-        .await;
+    let shown = desk.get(cookie, &format!("/?by={by}")).await;
     assert_eq!(shown.status, 200);
     shown
 }
@@ -44,53 +42,30 @@ fn plots(html: &str) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn counts_are_drawn_by_hour_day_and_month() {
-    let desk = Desk::new();
-    let cookie = desk.sign_in().await;
+    let (desk, cookie) = Desk::signed_in().await;
     count(&desk, 0, Counted::SignUps, 3).await;
     count(&desk, 40, Counted::SignUps, 1500).await;
     count(&desk, 24 * 20, Counted::SignUps, 10).await;
     count(&desk, 24 * 300, Counted::SignUps, 20).await;
     count(&desk, 1, Counted::FailedChats, u64::MAX).await;
-    for (by, title, sign_ups) in [
-        (
-            "",
-            "Sign-ups by hour",
-            "1,503 in all, at most 1,500 (19 Nov 20:00).",
-        ),
-        (
-            "hour",
-            "Sign-ups by hour",
-            "1,503 in all, at most 1,500 (19 Nov 20:00).",
-        ),
-        (
-            "day",
-            "Sign-ups by day",
-            "1,513 in all, at most 1,500 (19 Nov 2026).",
-        ),
-        (
-            "month",
-            "Sign-ups by month",
-            "1,533 in all, at most 1,513 (Nov 2026).",
-        ),
-        (
-            "nonsense",
-            "Sign-ups by hour",
-            "1,503 in all, at most 1,500 (19 Nov 20:00).",
-        ),
+    let by_hour = "1,503 in all, at most 1,500 (19 Nov 20:00).";
+    for (by, unit, sign_ups) in [
+        ("", "hour", by_hour),
+        ("hour", "hour", by_hour),
+        ("day", "day", "1,513 in all, at most 1,500 (19 Nov 2026)."),
+        ("month", "month", "1,533 in all, at most 1,513 (Nov 2026)."),
+        ("nonsense", "hour", by_hour),
     ] {
         let shown = overview(&desk, &cookie, by).await;
         let plots = plots(&shown.text);
         assert_eq!(plots.len(), 6, "{by}");
-        assert_eq!(plots[0].0, title);
+        assert_eq!(plots[0].0, format!("Sign-ups by {unit}"));
         assert!(plots[0].1.ends_with(sign_ups), "{by}: {}", plots[0].1);
         assert!(plots[1].1.ends_with("none."));
         assert!(plots[4].1.contains("18,446,744,073,709,551,615 in all"));
         // The same as a table, for whoever does not see it.
-        assert!(
-            shown
-                .text
-                .contains("<summary>Sign-ups as a table</summary>")
-        );
+        let table = "<summary>Sign-ups as a table</summary>";
+        assert!(shown.text.contains(table));
     }
     let by_day = overview(&desk, &cookie, "day").await.text;
     assert!(by_day.contains("<th scope=\"row\">19 Nov 2026</th><td class=\"number\">1,500</td>"));
@@ -98,8 +73,7 @@ async fn counts_are_drawn_by_hour_day_and_month() {
 
 #[tokio::test]
 async fn the_last_warning_and_the_models_turns_are_shown() {
-    let desk = Desk::new();
-    let cookie = desk.sign_in().await;
+    let (desk, cookie) = Desk::signed_in().await;
     let shown = overview(&desk, &cookie, "").await;
     assert!(!shown.text.contains("The last warning"));
     desk.app.metrics.set_last_error(LastError {

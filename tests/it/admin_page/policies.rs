@@ -3,69 +3,45 @@
 use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::policy::PolicyName;
 
-use super::{Desk, Visit};
+use super::Desk;
 use crate::harness::{Call, Setup, VISITOR};
-
-async fn policies(desk: &Desk, cookie: &str) -> String {
-    let shown = desk.send(Visit::get("/policies").cookie(cookie)).await;
-    shown.text
-}
 
 #[tokio::test]
 async fn the_busiest_identities_are_shown_and_reset() {
-    let desk = Desk::over(
-        Setup::default()
-            .limit("ip", "2/60s")
-            .limit("keys-all", "off"),
-    );
+    let limited = Setup::default().limit("ip", "2/60s");
+    let desk = Desk::over(limited.limit("keys-all", "off"));
     let cookie = desk.sign_in().await;
-    assert!(
-        policies(&desk, &cookie)
-            .await
-            .contains("Nothing is counted now.")
-    );
+    let policies = async || desk.get(&cookie, "/policies").await.text;
+    let reset = async |field: &str| desk.confirm(&cookie, "/policies/reset", field).await;
+    assert!(policies().await.contains("Nothing is counted now."));
     let health = || Call::get("/api/v1/health");
     for status in [200, 200, 429] {
         assert_eq!(desk.app.send(health()).await.status, status);
     }
     let network = Network::from(VISITOR.parse::<std::net::IpAddr>().unwrap());
-    let key = LimitKey::new(
-        &desk.app.app.secrets.limiter,
-        PolicyName::Ip,
-        Subject::Network(network),
-    );
-    let key = key.to_hex();
-    let shown = policies(&desk, &cookie).await;
-    assert!(
-        shown.contains(&key) && shown.contains("0 (refused)"),
-        "{shown}"
-    );
+    let secret = &desk.app.app.secrets.limiter;
+    let key = LimitKey::new(secret, PolicyName::Ip, Subject::Network(network)).to_hex();
+    let shown = policies().await;
     assert!(!shown.contains(VISITOR));
-    assert!(shown.contains("ip: 2&#x2f;1m for each network"));
-    assert!(shown.contains("keys-all</th><td role=\"cell\" data-name=\"Limit\">off</td>"));
+    for part in [
+        &*key,
+        "0 (refused)",
+        "ip: 2&#x2f;1m for each network",
+        "keys-all</th><td role=\"cell\" data-name=\"Limit\">off</td>",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
 
-    let done = desk
-        .confirm(&cookie, "/policies/reset", &format!("client={key}"))
-        .await;
+    let done = reset(&format!("client={key}")).await;
     assert!(done.text.contains("<h1>Reset</h1>"), "{}", done.text);
     assert_eq!(desk.app.send(health()).await.status, 200);
-    let again = format!("client={}", "05".repeat(16));
-    let again = desk.confirm(&cookie, "/policies/reset", &again).await;
-    assert!(again.text.contains("<h1>Nothing to reset</h1>"));
-    let all = desk
-        .confirm(&cookie, "/policies/reset", "policy=default")
-        .await;
+    let unknown = reset(&format!("client={}", "05".repeat(16))).await;
+    assert!(unknown.text.contains("<h1>Nothing to reset</h1>"));
+    let all = reset("policy=default").await;
     assert!(all.text.contains("<h1>Reset</h1>"));
-    for bad in [
-        "",
-        "policy=",
-        "policy=all",
-        "client=ff",
-        "client=%3Cb%3E",
-        "policy=%3Cb%3E",
-    ] {
+    for bad in " policy= policy=all client=ff client=%3Cb%3E policy=%3Cb%3E".split(' ') {
         let path = format!("/policies/reset?{bad}");
-        let asked = desk.send(Visit::get(&path).cookie(&cookie)).await;
+        let asked = desk.get(&cookie, &path).await;
         assert_eq!(asked.status, 400, "{bad}");
         assert!(asked.text.contains("Nothing was done."));
     }
