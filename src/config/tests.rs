@@ -410,6 +410,40 @@ fn a_bare_address_is_a_network_of_one() {
 }
 
 #[test]
+fn proxies_that_are_everybody_are_refused_however_they_are_named() {
+    for all in [
+        &["0.0.0.0/1", "128.0.0.0/1"][..],
+        &["128.0.0.0/1", "10.0.0.0/8", "0.0.0.0/1"],
+        &["0.0.0.0/2", "64.0.0.0/2", "128.0.0.0/2", "192.0.0.0/2"],
+        &["::ffff:0.0.0.0/97", "128.0.0.0/1"],
+        &["10.0.0.0/8", "::/1", "8000::/1"],
+    ] {
+        let flags: Vec<_> = all
+            .iter()
+            .map(|it| format!("--trusted-proxy={it}"))
+            .collect();
+        let flags: Vec<_> = flags.iter().map(String::as_str).collect();
+        let message = refusal(&flags);
+        assert!(
+            message.contains("--trusted-proxy must not cover all"),
+            "{message}"
+        );
+        let variable = format!("--trusted-proxy={}", all.join(","));
+        assert!(refusal(&[&variable]).contains("--trusted-proxy"));
+    }
+    for some in [
+        "0.0.0.0/1",
+        "0.0.0.0/1,128.0.0.0/2,192.0.0.0/3",
+        "8000::/1,10.0.0.0/8",
+    ] {
+        assert!(
+            load(&[&format!("--trusted-proxy={some}")]).is_ok(),
+            "{some}"
+        );
+    }
+}
+
+#[test]
 fn a_webhook_is_taken_as_written() {
     let url = "https://hooks.example/a/?token=s3cret";
     let args = load(&["--newsletter-webhook", url]).unwrap();
