@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::domain::{SecretKeys, Settings, macros::hidden};
 use crate::metrics::Metrics;
 use crate::ports::{
-    Clock, ContactStore, CountStore, Entropy, KeyIssuer, ModelClient, RateLimiter, RevocationList,
-    SignUps, StoreMaintenance,
+    BlockList, Clock, ContactStore, CountStore, Entropy, KeyIssuer, ModelClient, RateLimiter,
+    RevocationList, SignUps, StoreMaintenance,
 };
 use crate::usecases::admit::Credentials;
 use crate::usecases::ask_assistant::Assistant;
@@ -29,6 +29,8 @@ pub struct App {
     /// Answers while that model is away; `None` if nothing does.
     pub model_fallback: Option<Arc<dyn ModelClient>>,
     pub limiter: Arc<dyn RateLimiter>,
+    /// The networks whose requests are refused.
+    pub blocks: Arc<dyn BlockList>,
     /// The hourly counts.
     pub counts: Arc<dyn CountStore>,
     pub clock: Arc<dyn Clock>,

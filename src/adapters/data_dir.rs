@@ -12,6 +12,7 @@ use crate::domain::Secret;
 use crate::ports::Entropy;
 
 use super::admin_socket;
+use super::block_list;
 use super::counts;
 use super::files::{
     Files, PRIVATE_DIRECTORY, PRIVATE_FILE, SystemFiles, if_there, is_irregular, remove_for_good,
@@ -34,6 +35,7 @@ pub(super) const MARK: &str = "mark";
 pub(super) const RESTORING: &str = "restoring";
 const WINDOWS: &str = "windows";
 const COUNTS: &str = "counts.jsonl";
+const BLOCKS: &str = "blocks.jsonl";
 const ACCEPT_NEW_SECRET: &str = "accept-new-secret";
 pub(super) const ACCEPT_DAMAGE: &str = "accept-damage";
 const ACCEPT_EMPTY: &str = "accept-empty";
@@ -60,6 +62,7 @@ static ENTRIES: &[DirEntry] = &[
     entry(MARK).file(),
     entry(WINDOWS).measured(),
     entry(COUNTS).measured().backed_up(counts::FILE_BYTES_MAX),
+    entry(BLOCKS).file().backed_up(block_list::FILE_BYTES_MAX),
     entry(RESTORING),
     entry(admin_socket::NAME),
     entry(ACCEPT_NEW_SECRET).file(),
@@ -102,6 +105,11 @@ pub(super) fn backup_entries() -> impl Iterator<Item = &'static DirEntry> {
 /// The names of all that the service keeps in a data directory.
 pub fn entry_names() -> impl Iterator<Item = &'static str> {
     ENTRIES.iter().map(|entry| entry.name)
+}
+
+/// The file of the blocked networks in the directory at `path`.
+pub fn blocks(path: &Path) -> PathBuf {
+    path.join(BLOCKS)
 }
 
 /// A locked data directory with its secret.

@@ -9,6 +9,7 @@
 //! | [`redis`] | `RateLimiter` | Redis or Valkey, for several nodes |
 //! | [`model`] | `ModelClient` | a search of the site's pages; an OpenAI-compatible API |
 //! | [`webhook`] | `SignUps` | HTTP, to the newsletter's provider |
+//! | [`block_list`] | `BlockList` | a file of the data directory |
 //! | [`counts`] | `CountStore` | a file a month |
 //! | [`system`] | `Clock`, `Entropy` | the operating system; also the user and the limit on open files |
 //!
@@ -32,6 +33,7 @@
 
 pub mod admin_socket;
 pub mod backup;
+pub mod block_list;
 pub mod counts;
 pub mod credential_cache;
 pub mod data_dir;

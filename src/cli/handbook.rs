@@ -11,6 +11,7 @@ const fn text(topic: Topic) -> &'static str {
         Topic::Operate => include_str!("../../data/handbook/operate.md"),
         Topic::Contacts => include_str!("../../data/handbook/contacts.md"),
         Topic::Limits => include_str!("../../data/handbook/limits.md"),
+        Topic::Abuse => include_str!("../../data/handbook/abuse.md"),
         Topic::Model => include_str!("../../data/handbook/model.md"),
         Topic::Site => include_str!("../../data/handbook/site.md"),
         Topic::Agents => include_str!("../../data/handbook/agents.md"),

@@ -6,13 +6,14 @@
 //! | `client` | what answers commands: the running service, or this process |
 //! | `output`, `list`, `outcome` | printing, and how commands end |
 //! | `source`, `contact_file`, `signals` | what commands read, and what ends them |
-//! | `admin`, `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each group of commands |
+//! | `admin`, `block`, `contacts`, `keys`, `limits`, `migration`, `status`, `store` | a file for each group of commands |
 //! | `check`, `doctor`, `findings` | what is wrong with flags, files and the machine |
 //! | `handbook`, `systemd_units` | what is printed of the program itself |
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong flags or input, 3 done in part, 130 interrupted.
 
 mod admin;
+mod block;
 mod check;
 mod client;
 mod contact_file;
@@ -75,6 +76,9 @@ pub async fn run(command: Command, args: Option<&Args>) -> Result<Done, CommandE
             // On a stopped directory the limiter's windows are opened, too.
             let client = Client::open(known(args)?, true).await?;
             work_with(client, async |client| limits::run(command, client).await).await
+        }
+        Command::Block(command) => {
+            with_client(args, async |client| block::run(command, client).await).await
         }
         Command::Admin(AdminCommand::Link(form)) => {
             with_client(args, async |client| admin::link(form, client).await).await

@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use tracing::Level;
 
-use crate::domain::{Policies, PolicyName, Quota, RevealExisting, Settings};
+use crate::domain::{BlockedNetwork, Policies, PolicyName, Quota, RevealExisting, Settings};
 
 use super::engines::EngineArgs;
 use super::values::{self, ModelParams, WebhookUrl};
@@ -150,6 +150,17 @@ pub struct Args {
         value_parser = values::network
     )]
     pub trusted_proxies: Vec<IpNet>,
+
+    /// Network whose requests are all refused, such as 192.0.2.0/24 or an address; may be repeated.
+    /// `landing-api block add` does it without a restart
+    #[arg(help_heading = "Browsers and proxies")]
+    #[arg(
+        long = "block",
+        value_name = "CIDR",
+        value_delimiter = ',',
+        value_parser = BlockedNetwork::parse
+    )]
+    pub blocked_networks: Vec<BlockedNetwork>,
 
     /// How long browsers insist on https once they have been here (HSTS), a number with s, m, h or d;
     /// sent only if --base-url is an https URL

@@ -1,5 +1,6 @@
 //! The operator's commands.
 
+mod block;
 mod contacts;
 mod form;
 mod keys;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 
+pub use self::block::{BlockCommand, NamedNetwork};
 pub use self::contacts::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, Period};
 pub use self::form::OutputForm;
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
@@ -48,6 +50,10 @@ pub enum Command {
     /// Rate limits: show, reset
     #[command(subcommand)]
     Limits(LimitsCommand),
+
+    /// Blocked networks: list, add, remove
+    #[command(subcommand)]
+    Block(BlockCommand),
 
     /// Write a backup, while the service runs or not
     Backup {
@@ -172,6 +178,8 @@ pub enum Topic {
     Contacts,
     /// Every rate limit, who is counted, and how to look and reset
     Limits,
+    /// See who floods the service, block, erase what they brought
+    Abuse,
     /// A language model of your own, streaming
     Model,
     /// Documents, pages of your own, calls from other sites

@@ -42,12 +42,12 @@ pub(super) fn given_flags(command: &clap::Command, matches: &ArgMatches) -> Vec<
     command.get_arguments().filter_map(given).collect()
 }
 
-/// As in the log, such as `--limit=keys=off,ip=off`. Values that may hold secrets are hidden.
+/// As in the log, such as `--limit=keys=off,ip=off`. Values that may hold secrets, or name clients, are hidden.
 impl fmt::Display for GivenFlag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, value) = (&self.name, self.values.join(","));
-        // A user and a password stand before an @.
-        if self.is_secret || value.contains('@') {
+        // A user and a password stand before an @. No log line holds a client's address.
+        if self.is_secret || value.contains('@') || name == "--block" {
             return write!(f, "{name}=(hidden)");
         }
         if value.is_empty() {

@@ -172,6 +172,7 @@ fn a_wrong_value_is_refused_by_the_name_of_its_flag() {
 --trusted-proxy= --trusted-proxy=proxy --trusted-proxy=10.0.0.0/33 --trusted-proxy=10.0.0/8
 --trusted-proxy=10.0.0.0/-1 --trusted-proxy=0.0.0.0/0 --trusted-proxy=1.2.3.4/0 --trusted-proxy=::/0
 --trusted-proxy=::ffff:0:0/96
+--block= --block=proxy --block=10.0.0.0/33 --block=10.0.0/8 --block=0.0.0.0/0 --block=::/0 --block=192.0.2.1/24
 --newsletter-webhook= --newsletter-webhook=hooks.example --newsletter-webhook=ftp://hooks.example
 --newsletter-webhook=https://me:pw@hooks.example --newsletter-webhook=https://hooks.example/#a
 --max-connections=0 --max-connections=-1

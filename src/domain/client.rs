@@ -31,12 +31,9 @@ pub enum Network {
 
 impl From<IpAddr> for Network {
     fn from(address: IpAddr) -> Self {
-        match address {
+        match canonical(address) {
             IpAddr::V4(v4) => Self::V4(v4.octets()),
             IpAddr::V6(v6) => {
-                if let Some(v4) = embedded_v4(v6) {
-                    return Self::V4(v4.octets());
-                }
                 let [a, b, c, d, e, f, g, ..] = v6.octets();
                 Self::V6([a, b, c, d, e, f, g])
             }
@@ -84,6 +81,14 @@ impl fmt::Debug for Network {
             Self::V6(_) => "Network(v6)",
             Self::Unknown => "Network(unknown)",
         })
+    }
+}
+
+/// The IPv4 address that one in an IPv6 form embeds; any other as it is.
+pub(super) fn canonical(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V6(v6) => embedded_v4(v6).map_or(address, IpAddr::V4),
+        IpAddr::V4(_) => address,
     }
 }
 

@@ -13,6 +13,7 @@
 //! | [`agent`] | registrations of agents, their client secrets and access tokens |
 //! | [`secret`] | the keys derived from the data directory's secret |
 //! | [`client`] | clients, and the keys they are counted under |
+//! | [`blocked_network`] | networks whose requests the operator has refused |
 //! | [`quota_token`] | the token that a visitor's chat turns are counted under |
 //! | [`form_stamp`] | when a form was shown, as the form carries it |
 //! | [`proof_of_work`] | what a browser calculates when many have signed up from a network |
@@ -26,6 +27,7 @@
 //! | [`passage`] | a piece of the service's pages, for the assistant to quote |
 
 pub mod agent;
+pub mod blocked_network;
 pub mod chat;
 pub mod client;
 pub mod contact;
@@ -48,6 +50,7 @@ pub mod time;
 pub mod window;
 
 pub use agent::{AccessToken, Registration, RevokedRegistration};
+pub use blocked_network::{Block, BlockedAddresses, BlockedNetwork};
 pub use chat::{Content, Conversation, MESSAGES_MAX, Message, Role};
 pub use client::{Client, ClientGroup, LimitKey, Network, Subject};
 pub use contact::{

@@ -1,6 +1,7 @@
 //! The path of every request:
 //!
-//! 1. A CORS preflight is answered and costs nothing, as does a load balancer's probe.
+//! 1. A request from a network that the operator has blocked is refused and costs nothing. A CORS preflight
+//!    is answered and costs nothing, as does a load balancer's probe.
 //! 2. The credential is looked up and the request is charged to the policies `default` and `ip`.
 //! 3. A malformed head, a bad credential, an unknown path or a wrong method ends the request.
 //! 4. An unknown version or a foreign origin ends it.
@@ -14,7 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::body::{Body, Bytes};
-use hyper::header::{CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
+use hyper::header::{CACHE_CONTROL, CONNECTION, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 
 use crate::app::App;
@@ -22,7 +23,7 @@ use crate::usecases::admit;
 
 use crate::http::answer::cors;
 use crate::http::answer::render;
-use crate::http::answer::reply::X_REQUEST_ID;
+use crate::http::answer::reply::{NO_STORE, X_REQUEST_ID};
 use crate::http::endpoint::{Route, catch_panic, panicked};
 use crate::http::endpoints;
 use crate::http::handlers::health::HEALTH;
@@ -64,7 +65,9 @@ impl LandingService {
         let (state, origins) = (Arc::clone(&self.state), self.origins.clone());
         let mut context = RequestContext::new(state, id, parts, client_ip, origins);
         let mut log_line = LogLine::begin(&self.log_throttle, self.app(), &context, route);
-        if context.head.is_ok()
+        let is_blocked = self.app().blocks.is_blocked(client_ip.address);
+        if !is_blocked
+            && context.head.is_ok()
             && let Route::WrongMethod { allow, is_document } = route
             && let Some(headers) = self.origins.preflight(&context.parts, allow, is_document)
         {
@@ -78,7 +81,7 @@ impl LandingService {
             .observe(peer, client_ip.forwarding, is_probe);
         // Caught here, a panic leaves the decision in the answer. Those of spawned handlers are caught by
         // their `JoinHandle`.
-        let answer = catch_panic(self.answer(&mut context, route, body)).await;
+        let answer = catch_panic(self.answer(&mut context, route, is_blocked, body)).await;
         let mut outcome = answer.unwrap_or_else(|panic| Err(panicked(&*panic)));
         let mut response = self.renderer.render(&mut context, &mut outcome);
         self.mark(&context, route, response.headers_mut());
@@ -87,13 +90,18 @@ impl LandingService {
         response
     }
 
-    /// Steps 2 and 3, then `operate`.
+    /// Refuses what is blocked; takes steps 2 and 3, then `operate`.
     async fn answer(
         &self,
         context: &mut RequestContext,
         route: Route,
+        is_blocked: bool,
         body: impl Body<Data = Bytes, Error: Into<BodyError>>,
     ) -> Result<Reply, Problem> {
+        if is_blocked {
+            let refusal = Problem::of(Code::NetworkBlocked);
+            return Err(refusal.with_header(CACHE_CONTROL, NO_STORE));
+        }
         let app = self.app();
         let malformed = |detail| Problem::new(Code::MalformedHead, detail);
         if let Route::Found(endpoint) = route

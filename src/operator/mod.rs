@@ -4,7 +4,7 @@
 //! | Module | Holds |
 //! |---|---|
 //! | [`operation`] | a request, its answer, and how one fails |
-//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
+//! | [`contacts`], [`contact_csv`], [`import`], [`keys`], [`agents`], [`limits`], [`block`], [`ledger`], [`status`], [`links`] | a noun each: its rows, its operations, their lines in the log |
 //! | [`socket`] | answers as JSON Lines, for commands |
 //! | [`page`] | answers as HTML, for browsers |
 //! | [`exposition`] | `/metrics`, `/live` and `/ready`, for monitors |
@@ -13,6 +13,7 @@
 //! nothing here is counted, and failures say what went wrong.
 
 pub mod agents;
+pub mod block;
 pub mod contact_csv;
 pub mod contacts;
 pub mod exposition;
@@ -33,6 +34,9 @@ use self::operation::{Answer, Operation, OperatorError, OperatorRequest};
 static OPERATIONS: &[&Operation] = &[
     &agents::LIST_REVOKED,
     &agents::REVOKE,
+    &block::ADD,
+    &block::LIST,
+    &block::REMOVE,
     &contacts::COUNT,
     &contacts::FORGET,
     &contacts::LIST,

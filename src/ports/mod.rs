@@ -8,6 +8,7 @@ use std::pin::Pin;
 
 use futures_util::Stream;
 
+mod block_list;
 mod clock;
 mod contact_store;
 mod count_store;
@@ -19,6 +20,7 @@ mod revocation_list;
 mod sign_ups;
 mod store_maintenance;
 
+pub use block_list::BlockList;
 pub use clock::Clock;
 pub use contact_store::{ContactStore, ContactStream};
 pub use count_store::CountStore;

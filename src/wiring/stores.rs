@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::adapters::block_list::FileBlockList;
 use crate::adapters::counts::FileCountStore;
 use crate::adapters::credential_cache::CredentialCache;
-use crate::adapters::data_dir::{DataDir, NodeDir};
+use crate::adapters::data_dir::{self, DataDir, NodeDir};
 use crate::adapters::ledger::{LedgerStore, Tuning};
 use crate::adapters::limiter::{GuardedRateLimiter, SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use crate::adapters::model::PassageModelClient;
@@ -62,22 +63,28 @@ impl Stores {
         settings: Settings,
         metrics: Arc<Metrics>,
     ) -> Result<App, StoresError> {
-        match (&args.engines.store, &args.data_dir) {
+        let app = match (&args.engines.store, &args.data_dir) {
             (Some(_url), dir) => {
                 let dir = dir.as_deref();
                 self.open_shared(&args.engines, dir, windows, settings, metrics)
-                    .await
+                    .await?
             }
             (None, Some(dir)) => {
                 let data_dir = match windows {
                     WindowsFor::Service => DataDir::open(dir, &SystemEntropy)?,
                     WindowsFor::Command | WindowsFor::Nobody => DataDir::open_existing(dir)?,
                 };
-                self.open_data_dir(&data_dir, windows, settings, metrics)
+                self.open_data_dir(&data_dir, windows, settings, metrics)?
             }
             // The flags were checked for that.
-            (None, None) => Err(OpenError::NoDataDir(Path::new("").to_owned()).into()),
-        }
+            (None, None) => return Err(OpenError::NoDataDir(Path::new("").to_owned()).into()),
+        };
+        let path = args.data_dir.as_deref().map(data_dir::blocks);
+        let blocks = FileBlockList::open(path, args.blocked_networks.clone())?;
+        Ok(App {
+            blocks: Arc::new(blocks),
+            ..app
+        })
     }
 
     fn open_data_dir(
@@ -268,6 +275,7 @@ fn of_commands(
         model: Arc::new(PassageModelClient::new(&[], &[])),
         model_fallback: None,
         limiter,
+        blocks: Arc::new(FileBlockList::default()),
         counts,
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),

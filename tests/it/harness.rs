@@ -31,8 +31,8 @@ use serde_json::{Value, json};
 
 use crate::openapi_contract::contract::CONTRACT;
 use crate::twins::{
-    ManualClock, MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRevocationList,
-    MemoryStoreMaintenance, ScriptedModelClient, SeededEntropy,
+    ManualClock, MemoryBlockList, MemoryContactStore, MemoryCountStore, MemoryKeyIssuer,
+    MemoryRevocationList, MemoryStoreMaintenance, ScriptedModelClient, SeededEntropy,
 };
 
 /// 2026-11-21T12:00:00Z.
@@ -135,6 +135,7 @@ impl Setup {
         let contacts = Arc::new(MemoryContactStore::default());
         let keys = Arc::new(MemoryKeyIssuer::default());
         let revocations = Arc::new(MemoryRevocationList::default());
+        let blocks = Arc::new(MemoryBlockList::default());
         let origins = self.allowed_origins.iter().map(|&origin| origin.to_owned());
         let settings = Settings {
             base_url: self.base_url.to_owned(),
@@ -161,6 +162,7 @@ impl Setup {
             model: self.model,
             model_fallback: self.model_fallback,
             limiter: self.limiter,
+            blocks: blocks.clone(),
             counts: Arc::new(MemoryCountStore::default()),
             clock: self.clock.unwrap_or_else(|| clock.clone()),
             entropy: Arc::new(SeededEntropy::default()),
@@ -185,6 +187,7 @@ impl Setup {
             contacts,
             keys,
             revocations,
+            blocks,
             metrics,
             app,
             seen_ids: Mutex::default(),
@@ -214,6 +217,7 @@ pub(crate) struct TestApp {
     pub(crate) contacts: Arc<MemoryContactStore>,
     pub(crate) keys: Arc<MemoryKeyIssuer>,
     pub(crate) revocations: Arc<MemoryRevocationList>,
+    pub(crate) blocks: Arc<MemoryBlockList>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) app: Arc<App>,
     seen_ids: Mutex<HashSet<String>>,
@@ -552,8 +556,13 @@ impl TestApp {
             }
             return;
         }
+        let is_blocked =
+            reply.status == StatusCode::FORBIDDEN && reply.header("ratelimit").is_none();
+        // There a page of another origin gets this status, too, with the numbers that are promised.
+        let is_promised_more = is_blocked && path == "/mcp";
         // The description cannot know the operator's own pages.
-        if !self.has_own_pages || CONTRACT.find(method, path).is_some() {
+        let is_described = !self.has_own_pages || CONTRACT.find(method, path).is_some();
+        if is_described && !is_promised_more {
             CONTRACT.check(method, path, reply);
         }
         if *method == Method::HEAD {
@@ -581,7 +590,9 @@ impl TestApp {
         let is_refused = reply.status == StatusCode::TOO_MANY_REQUESTS
             || (path == "/newsletter" && reply.header("ratelimit").is_some());
         let is_oauth = is_below("/agent", path) || is_below("/oauth2", path);
-        if is_oauth || is_below("/api", path) || path == "/mcp" || is_refused {
+        if is_blocked {
+            check_blocked(*method == Method::HEAD, reply);
+        } else if is_oauth || is_below("/api", path) || path == "/mcp" || is_refused {
             check_rate_limits(reply);
         } else {
             assert_eq!(reply.header("ratelimit"), None, "{path}");
@@ -595,6 +606,14 @@ impl TestApp {
 fn is_below(area: &str, path: &str) -> bool {
     let rest = path.strip_prefix(area);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Only what a blocked network gets is not counted.
+fn check_blocked(is_head: bool, reply: &Reply) {
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    if !is_head && !reply.is_page_for_one_request() {
+        assert_eq!(reply.code(), "network_blocked");
+    }
 }
 
 /// RFC 6749, sections 5.1 and 5.2.

@@ -17,6 +17,7 @@ mod assistant_visitors;
 mod backup;
 mod bad_bodies;
 mod binary;
+mod blocks;
 mod bodies;
 mod commands;
 mod compression;

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use landing_api::domain::agent::Registration;
+use landing_api::domain::blocked_network::BlockedNetwork;
 use landing_api::domain::credential::{ApiKey, KeyRecord};
 use landing_api::domain::time::Timestamp;
 use landing_api::operator::operate;
 use landing_api::operator::operation::{Answer, OperatorError, OperatorRequest};
-use landing_api::ports::{ContactStore as _, KeyIssuer as _, RevocationList as _, StoreError};
+use landing_api::ports::{
+    BlockList as _, ContactStore as _, KeyIssuer as _, RevocationList as _, StoreError,
+};
 use serde_json::{Value, json};
 
 use crate::fixtures::{address, key_record};
@@ -267,6 +270,66 @@ async fn an_agent_is_revoked_once_and_only_while_that_matters() {
     assert_eq!(app.revocations.is_revoked(&agent).await, Ok(true));
     let nobody = refused(ask(&app, "agents revoke", json!({})).await);
     assert!(nobody.starts_with("not a client id"), "{nobody}");
+}
+
+#[tokio::test]
+async fn a_network_is_blocked_listed_and_let_in_again() {
+    let app = TestApp::new();
+    let block =
+        async |words: &str, network: &str| ask(&app, words, json!({"network": network})).await;
+    for (words, network, result) in [
+        ("block add", "192.0.2.0/24", "blocked"),
+        ("block add", "192.0.2.0/24", "blocked before"),
+        ("block add", "::ffff:192.0.2.7", "blocked"),
+        ("block remove", "192.0.2.7/32", "removed"),
+    ] {
+        let answer = block(words, network).await.unwrap();
+        assert_eq!(answer["result"], result, "{words} {network}");
+    }
+    let listed = ask(&app, "block list", json!({})).await.unwrap();
+    let since = NOW.to_rfc3339();
+    assert_eq!(
+        listed,
+        json!([{"network": "192.0.2.0/24", "by": "command", "since": since}])
+    );
+    for (words, network, message) in [
+        (
+            "block add",
+            "192.0.2.1/24",
+            "write 192.0.2.0/24 for the network",
+        ),
+        (
+            "block add",
+            "somebody",
+            "the network must be a network such as",
+        ),
+        ("block add", "::/0", "must not be all addresses"),
+        ("block add", "", "say which network"),
+        ("block remove", "", "say which network"),
+        (
+            "block remove",
+            "192.0.2.1",
+            "no block has this very network",
+        ),
+    ] {
+        let refused = refused(block(words, network).await);
+        assert!(refused.contains(message), "{words} {network}: {refused}");
+    }
+    app.blocks.fail_with(Some(failure()));
+    for words in ["block add", "block remove"] {
+        let answer = block(words, "192.0.2.0/24").await;
+        assert!(matches!(answer, Err(OperatorError::Store(error)) if error == failure()));
+    }
+    let network = BlockedNetwork::parse("192.0.2.0/24").unwrap();
+    app.blocks.fail_with(None);
+    assert_eq!(app.blocks.remove(network).await, Ok(true));
+    for host in 0..10_000 {
+        let address = std::net::Ipv4Addr::from(host << 8);
+        let network = BlockedNetwork::parse(&address.to_string()).unwrap();
+        app.blocks.add(network, NOW).await.unwrap();
+    }
+    let full = refused(block("block add", "192.0.2.0/24").await);
+    assert!(full.starts_with("10,000 networks are blocked"), "{full}");
 }
 
 #[tokio::test]

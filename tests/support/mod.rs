@@ -1,5 +1,6 @@
 //! An implementation of the ports in plain collections, for tests. Nothing outlives the process.
 
+mod block_list;
 mod clock;
 mod contact_store;
 mod count_store;
@@ -16,6 +17,7 @@ use std::sync::{Mutex, MutexGuard};
 use futures_util::stream;
 use landing_api::ports::PageStream;
 
+pub(crate) use block_list::MemoryBlockList;
 pub(crate) use clock::ManualClock;
 pub(crate) use contact_store::MemoryContactStore;
 pub(crate) use count_store::MemoryCountStore;

@@ -1,6 +1,7 @@
 //! The operator's commands, with the real program: beside a running service and on a stopped data
 //! directory.
 
+mod block;
 mod connection;
 mod contacts;
 mod keys;

@@ -1,6 +1,7 @@
 //! What every adapter of a port must do: one suite a port, run against each of them. tests/engines runs
 //! some of them against engines.
 
+pub(crate) mod block_list;
 mod clock;
 mod contact_store;
 pub(crate) mod count_store;

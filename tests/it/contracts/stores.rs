@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use landing_api::adapters::block_list::FileBlockList;
 use landing_api::adapters::counts::FileCountStore;
 use landing_api::domain::email::EmailAddress;
 use landing_api::ports::ContactStore;
 
-use super::{contact_store, count_store, key_issuer, revocation_list};
+use super::{block_list, contact_store, count_store, key_issuer, revocation_list};
 use crate::fixtures::{Delayed, House, address, listed};
-use crate::twins::{MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRevocationList};
+use crate::twins::{
+    MemoryBlockList, MemoryContactStore, MemoryCountStore, MemoryKeyIssuer, MemoryRevocationList,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_twin_in_memory_keeps_contacts() {
@@ -101,4 +104,16 @@ async fn the_twin_in_memory_keeps_counts() {
 async fn files_keep_counts() {
     let dir = tempfile::tempdir().unwrap();
     count_store::check(&FileCountStore::open(&dir.path().join("counts"))).await;
+}
+
+#[tokio::test]
+async fn the_twin_in_memory_keeps_blocks() {
+    block_list::check(&MemoryBlockList::default()).await;
+}
+
+#[tokio::test]
+async fn a_file_keeps_blocks() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("blocks");
+    block_list::check(&FileBlockList::open(Some(path), Vec::new()).unwrap()).await;
 }

@@ -14,11 +14,12 @@ use hyper::body::{Body, Bytes, Frame};
 use hyper::{Method, Request};
 use landing_api::domain::chat::Conversation;
 use landing_api::http::request::head::Area;
-use landing_api::ports::{AnswerSink, ModelClient, ModelError, StoreError};
+use landing_api::ports::{AnswerSink, BlockList as _, ModelClient, ModelError, StoreError};
 use serde_json::json;
 
 use super::contract::{CONTRACT, Described, object, written};
-use crate::harness::{Call, PanickingModelClient, Reply, Setup, TestApp, VISITOR};
+use crate::contracts::block_list::network;
+use crate::harness::{Call, NOW, PanickingModelClient, Reply, Setup, TestApp, VISITOR};
 use crate::problems::broken_limiter;
 use crate::twins::ScriptedModelClient;
 
@@ -122,6 +123,13 @@ async fn see_any(seen: &mut Seen, operation: &Described) {
     for _ in 0..2 {
         seen.send(&app, operation, call.clone()).await;
     }
+}
+
+async fn see_blocked(seen: &mut Seen, operation: &Described) {
+    let app = TestApp::new();
+    let visitor = network(VISITOR);
+    assert_eq!(app.blocks.add(visitor, NOW).await, Ok(true));
+    seen.send(&app, operation, call(operation)).await;
 }
 
 /// What comes of bodies that are no good.
@@ -371,6 +379,7 @@ async fn every_status_code_and_header_that_is_described_is_seen() {
         };
         see_any(&mut seen, operation).await;
         see_broken_limiter(&mut seen, operation).await;
+        see_blocked(&mut seen, operation).await;
         if operation.value.get("requestBody").is_some() {
             see_bodies(&mut seen, operation).await;
             see_faulty_bodies(&mut seen, operation).await;

@@ -65,11 +65,12 @@ fn what_is_described_is_what_there_is() {
 }
 
 /// What any request can come to, by the way that every request takes (`http/pipeline.rs`).
-const OF_ANY: [Code; 6] = [
+const OF_ANY: [Code; 7] = [
     Code::HandlerTimeout,
     Code::InternalError,
     Code::LimiterUnavailable,
     Code::MalformedHead,
+    Code::NetworkBlocked,
     Code::RateLimited,
     Code::StoreUnavailable,
 ];
@@ -99,7 +100,7 @@ fn codes_of_the_way(path: &str, endpoint: &Endpoint) -> BTreeSet<&'static str> {
     let mut codes = OF_ANY.to_vec();
     if endpoint.is_free {
         // It asks nothing that could fail.
-        codes = vec![Code::MalformedHead];
+        codes = vec![Code::MalformedHead, Code::NetworkBlocked];
     }
     if Area::of(path).refuses_bad_credentials() {
         codes.extend(OF_CREDENTIALS);

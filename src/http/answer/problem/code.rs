@@ -166,6 +166,12 @@ codes! {
          whether the message was given back.",
         resolution: "Try again later.",
     }
+    NetworkBlocked "network_blocked" FORBIDDEN {
+        title: "Network blocked",
+        meaning: "The operator has blocked the network that the request comes from. Nothing was done, and \
+        nothing was counted.",
+        resolution: "Ask the operator, by another way than this API, if that is a mistake.",
+    }
     NewsletterUnavailable "newsletter_unavailable" SERVICE_UNAVAILABLE {
         title: "Newsletter unavailable",
         meaning: "The sign-up could not be kept safely, or the newsletter's provider did not confirm \

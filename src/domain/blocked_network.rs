@@ -1,0 +1,178 @@
+//! Networks whose requests the operator has refused.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::{IpNet, Ipv4Net};
+
+use super::client::canonical;
+use super::time::Timestamp;
+
+/// A network that may be blocked: never all addresses.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlockedNetwork(IpNet);
+
+impl BlockedNetwork {
+    /// Parses a network such as `192.0.2.0/24`, or an address. One in an IPv6 form of IPv4 is the network of
+    /// IPv4 that it stands for, which is the form of the addresses it is compared with.
+    ///
+    /// # Errors
+    /// What is wrong, and what to write, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let parsed = text.parse::<IpNet>();
+        let network = parsed
+            .or_else(|_no_network| text.parse::<IpAddr>().map(IpNet::from))
+            .map_err(|_no_address| {
+                "must be a network such as 192.0.2.0/24 or 2001:db8:0:100::/56, or an address"
+            })?;
+        let whole = network.trunc();
+        if network != whole {
+            let address = network.addr();
+            return Err(format!(
+                "must not go on after the bits of its length: write {whole} for the network, or {address} \
+                 for the one address"
+            ));
+        }
+        let whole = embedded(whole);
+        if whole.prefix_len() == 0 {
+            return Err(
+                "must not be all addresses: to refuse everybody, stop the service".to_owned(),
+            );
+        }
+        Ok(Self(whole))
+    }
+}
+
+/// The network of IPv4 that an IPv6 form of it stands for; any other as it is.
+fn embedded(network: IpNet) -> IpNet {
+    const FORM_BITS: u8 = 96;
+    match (network, canonical(network.network())) {
+        (IpNet::V6(v6), IpAddr::V4(address)) => v6
+            .prefix_len()
+            .checked_sub(FORM_BITS)
+            .and_then(|bits| Ipv4Net::new(address, bits).ok())
+            .map_or(network, IpNet::V4),
+        (IpNet::V4(_) | IpNet::V6(_), _) => network,
+    }
+}
+
+impl fmt::Display for BlockedNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// It names clients, which no log line does.
+impl fmt::Debug for BlockedNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BlockedNetwork(..)")
+    }
+}
+
+/// A network that is blocked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub network: BlockedNetwork,
+    /// When a command added it; `None` if a flag names it.
+    pub since: Option<Timestamp>,
+}
+
+/// Which addresses some networks hold together.
+#[derive(Clone, Debug, Default)]
+pub struct BlockedAddresses(Vec<IpNet>);
+
+impl FromIterator<BlockedNetwork> for BlockedAddresses {
+    fn from_iter<I: IntoIterator<Item = BlockedNetwork>>(networks: I) -> Self {
+        let networks: Vec<_> = networks.into_iter().map(|it| it.0).collect();
+        // Merged, no two of them overlap.
+        let mut merged = IpNet::aggregate(&networks);
+        merged.sort_unstable_by_key(IpNet::network);
+        Self(merged)
+    }
+}
+
+impl BlockedAddresses {
+    /// Whether `address` is one of them.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let address = canonical(address);
+        let begun = self.0.partition_point(|it| it.network() <= address);
+        let last = begun.checked_sub(1).and_then(|at| self.0.get(at));
+        last.is_some_and(|network| network.contains(&address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_parsed_or_told_what_is_wrong() {
+        for (text, expected) in [
+            ("192.0.2.0/24", Ok("192.0.2.0/24")),
+            ("192.0.2.7", Ok("192.0.2.7/32")),
+            ("127.0.0.0/8", Ok("127.0.0.0/8")),
+            ("2001:db8::/32", Ok("2001:db8::/32")),
+            ("2001:DB8::1", Ok("2001:db8::1/128")),
+            ("::ffff:192.0.2.0/120", Ok("192.0.2.0/24")),
+            ("64:ff9b::192.0.2.7", Ok("192.0.2.7/32")),
+            ("128.0.0.0/1", Ok("128.0.0.0/1")),
+            ("", Err("such as 192.0.2.0/24")),
+            ("9c1f02ab", Err("such as 192.0.2.0/24")),
+            ("example.com", Err("such as 192.0.2.0/24")),
+            ("192.0.2.0/33", Err("such as 192.0.2.0/24")),
+            ("192.0.2/24", Err("such as 192.0.2.0/24")),
+            ("192.0.2.0/-1", Err("such as 192.0.2.0/24")),
+            ("192.0.2.0/24 ", Err("such as 192.0.2.0/24")),
+            ("192.0.2.0/24,192.0.3.0/24", Err("such as 192.0.2.0/24")),
+            (
+                "192.0.2.7/24",
+                Err("write 192.0.2.0/24 for the network, or 192.0.2.7 for the one address"),
+            ),
+            ("2001:db8::1/56", Err("write 2001:db8::/56")),
+            ("0.0.0.0/0", Err("must not be all addresses")),
+            ("::/0", Err("must not be all addresses")),
+            ("::ffff:0:0/96", Err("must not be all addresses")),
+            ("64:ff9b::/96", Err("must not be all addresses")),
+        ] {
+            match (BlockedNetwork::parse(text), expected) {
+                (Ok(network), Ok(shown)) => assert_eq!(network.to_string(), shown, "{text}"),
+                (Err(error), Err(part)) => assert!(error.contains(part), "{text}: {error}"),
+                (parsed, _) => panic!("{text}: {parsed:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_is_looked_up_among_networks_that_overlap() {
+        let networks = [
+            "192.0.2.0/24",
+            "192.0.2.128/25",
+            "192.0.3.0/24",
+            "198.51.100.7",
+            "2001:db8:1:100::/56",
+        ];
+        let networks = networks.map(|text| BlockedNetwork::parse(text).unwrap());
+        let blocked: BlockedAddresses = networks.into_iter().collect();
+        for (address, is_blocked) in [
+            ("192.0.1.255", false),
+            ("192.0.2.0", true),
+            ("192.0.3.255", true),
+            ("192.0.4.0", false),
+            ("198.51.100.6", false),
+            ("198.51.100.7", true),
+            ("198.51.100.8", false),
+            ("::ffff:192.0.2.1", true),
+            ("64:ff9b::192.0.2.1", true),
+            ("2001:db8:1:1ff::1", true),
+            ("2001:db8:1:200::1", false),
+            ("::1", false),
+        ] {
+            assert_eq!(
+                blocked.contains(address.parse().unwrap()),
+                is_blocked,
+                "{address}"
+            );
+        }
+        assert!(!BlockedAddresses::default().contains("192.0.2.1".parse().unwrap()));
+    }
+}

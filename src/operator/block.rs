@@ -1,0 +1,85 @@
+//! Blocked networks.
+
+use futures_util::stream::{self, StreamExt as _};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::domain::{Block, BlockedNetwork, Timestamp};
+
+use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
+
+pub static LIST: Operation = Operation::new("block list", |request| Box::pin(list(request)));
+pub static ADD: Operation = Operation::new("block add", |request| Box::pin(add(request)));
+pub static REMOVE: Operation = Operation::new("block remove", |request| Box::pin(remove(request)));
+
+/// The most networks that are blocked.
+const BLOCKS_MAX: usize = 10_000;
+
+/// A blocked network.
+#[derive(Debug, Serialize)]
+struct BlockRow {
+    network: String,
+    /// `flag` or `command`.
+    by: &'static str,
+    /// When a command added it, in RFC 3339.
+    since: Option<String>,
+}
+
+impl From<&Block> for BlockRow {
+    fn from(block: &Block) -> Self {
+        Self {
+            network: block.network.to_string(),
+            by: block.since.map_or("flag", |_since| "command"),
+            since: block.since.map(Timestamp::to_rfc3339),
+        }
+    }
+}
+
+async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let blocks = request.app.blocks.list();
+    tracing::info!(command = LIST.name, "operator");
+    Answer::rows(stream::iter([Ok(blocks)]).boxed(), |block| {
+        BlockRow::from(block)
+    })
+}
+
+/// Blocks `network`. The result is `blocked` or `blocked before`.
+async fn add(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let (blocks, network) = (&request.app.blocks, network(&request.params)?);
+    if blocks.list().len() >= BLOCKS_MAX {
+        let full =
+            "10,000 networks are blocked, which is the most: block larger ones in place of some";
+        return Err(OperatorError::Input(full.to_owned()));
+    }
+    let is_new = blocks.add(network, request.app.clock.now()).await?;
+    let result = if is_new { "blocked" } else { "blocked before" };
+    // The log holds no address.
+    tracing::info!(command = ADD.name, result, "operator");
+    Answer::one(&json!({"network": network.to_string(), "result": result}))
+}
+
+/// Removes the block of `network`. Another may still hold some of its addresses.
+async fn remove(request: OperatorRequest) -> Result<Answer, OperatorError> {
+    let (blocks, network) = (&request.app.blocks, network(&request.params)?);
+    let is_of_flag = |block: &Block| block.network == network && block.since.is_none();
+    if blocks.list().iter().any(is_of_flag) {
+        let flag = "the network is blocked by --block: start the service without it";
+        return Err(OperatorError::Input(flag.to_owned()));
+    }
+    if !blocks.remove(network).await? {
+        let other = "no block has this very network: `block list` shows those that there are";
+        return Err(OperatorError::NotFound(other.to_owned()));
+    }
+    let result = "removed";
+    tracing::info!(command = REMOVE.name, result, "operator");
+    Answer::one(&json!({"network": network.to_string(), "result": result}))
+}
+
+fn network(params: &Params) -> Result<BlockedNetwork, OperatorError> {
+    let parse = |text: &str| {
+        let parsed = BlockedNetwork::parse(text);
+        parsed.map_err(|error| format!("the network {error}"))
+    };
+    let missing = || OperatorError::Input("say which network".to_owned());
+    params.parsed("network", parse)?.ok_or_else(missing)
+}

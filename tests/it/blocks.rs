@@ -1,0 +1,204 @@
+//! Blocked networks: one decision at the door, and the file that keeps it over restarts.
+
+use std::fs;
+use std::path::Path;
+
+use hyper::{Method, StatusCode};
+use landing_api::adapters::block_list::FileBlockList;
+use landing_api::adapters::data_dir;
+use landing_api::ports::{BlockList, StoreError};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::contracts::block_list::network;
+use crate::fixtures::{START, logged_async, make_fifo};
+use crate::harness::{Call, NOW, Setup, TestApp};
+use crate::program::{Program, command, run, text};
+
+async fn block(app: &TestApp, cidr: &str) {
+    assert_eq!(app.blocks.add(network(cidr), NOW).await, Ok(true));
+}
+
+#[tokio::test]
+async fn every_request_of_a_blocked_network_is_refused_and_none_is_counted() {
+    let app = Setup::default().limit("default", "1/60s").start();
+    block(&app, "192.0.2.0/24").await;
+    let preflight = Call::new(Method::OPTIONS, "/api/v1/newsletter")
+        .header("origin", "https://www.example.com")
+        .header("access-control-request-method", "POST");
+    let calls = [
+        Call::get("/api/v1/health"),
+        Call::get("/livez"),
+        Call::get("/docs"),
+        Call::get("/nothing"),
+        Call::new(Method::HEAD, "/docs"),
+        Call::new(Method::PUT, "/api/v1/keys"),
+        Call::get("/docs").without("host"),
+        Call::get("/docs").header("accept", "text/html"),
+        Call::post("/api/v1/newsletter", r#"{"email":"ada@example.com"}"#),
+        Call::post("/api/v1/newsletter", "%"),
+        Call::post("/agent/auth", r#"{"type":"anonymous"}"#),
+        Call::post("/mcp", "{}"),
+        Call::get("/api/v1/health").bearer("nonsense"),
+        preflight,
+    ];
+    for call in calls {
+        let reply = app.send(call).await;
+        assert_eq!(reply.status, StatusCode::FORBIDDEN);
+        for absent in ["ratelimit", "ratelimit-policy", "www-authenticate", "allow"] {
+            assert_eq!(reply.header(absent), None, "{absent}");
+        }
+    }
+    let ours = Call::get("/api/v1/health").from("192.0.3.1");
+    assert_eq!(app.send(ours).await.status, StatusCode::OK);
+    assert_eq!(app.blocks.remove(network("192.0.2.0/24")).await, Ok(true));
+    // Nothing was counted meanwhile.
+    let again = app.send(Call::get("/api/v1/health")).await;
+    assert_eq!(again.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_client_decides_and_not_the_proxy() {
+    let setup = || Setup {
+        trusted_proxies: &["10.0.0.0/8"],
+        ..Setup::default()
+    };
+    for (blocked, peer, forwarded, status) in [
+        ("192.0.2.0/24", "192.0.2.1", None, 403),
+        ("192.0.2.0/24", "10.0.0.1", Some("192.0.2.1"), 403),
+        ("192.0.2.0/24", "10.0.0.1", Some("::ffff:192.0.2.1"), 403),
+        ("192.0.2.0/24", "10.0.0.1", Some("64:ff9b::192.0.2.1"), 403),
+        (
+            "192.0.2.0/24",
+            "10.0.0.1",
+            Some("192.0.2.1, 198.51.100.7"),
+            200,
+        ),
+        ("192.0.2.0/24", "10.0.0.1", Some("198.51.100.7"), 200),
+        // Who is no proxy names nobody else.
+        ("192.0.2.0/24", "198.51.100.7", Some("192.0.2.1"), 200),
+        ("192.0.2.0/24", "192.0.2.1", Some("198.51.100.7"), 403),
+        // What a proxy asks for itself.
+        ("10.0.0.0/24", "10.0.0.1", None, 403),
+        ("10.0.0.0/24", "10.0.0.1", Some("198.51.100.7"), 200),
+        ("2001:db8:0:100::/56", "2001:db8:0:1ff::1", None, 403),
+        ("2001:db8:0:100::/56", "2001:db8:0:200::1", None, 200),
+    ] {
+        let app = setup().start();
+        block(&app, blocked).await;
+        let mut call = Call::get("/api/v1/health").from(peer);
+        if let Some(forwarded) = forwarded {
+            call = call.header("x-forwarded-for", forwarded);
+        }
+        let reply = app.send(call).await;
+        assert_eq!(
+            reply.status.as_u16(),
+            status,
+            "{blocked} {peer} {forwarded:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_are_logged_by_code_and_without_an_address() {
+    let app = TestApp::new();
+    block(&app, "192.0.2.0/24").await;
+    let (_, log) = logged_async(async {
+        for _ in 0..1200 {
+            app.send(Call::get("/api/v1/health")).await;
+        }
+    })
+    .await;
+    let lines = log.matches("code=\"network_blocked\"").count();
+    assert_eq!(lines, 1000);
+    assert!(!log.contains("192.0.2"), "{log}");
+}
+
+#[tokio::test]
+async fn a_restart_finds_what_was_blocked_and_flags_are_added() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = data_dir::blocks(dir.path());
+    let open = |flags: &[&str]| {
+        let of_flags = flags.iter().map(|flag| network(flag)).collect();
+        FileBlockList::open(Some(path.clone()), of_flags).unwrap()
+    };
+    let list = open(&[]);
+    assert_eq!(list.add(network("192.0.2.0/24"), START).await, Ok(true));
+    let list = open(&["198.51.100.0/24", "192.0.2.0/24"]);
+    let rows = list.list();
+    let rows = rows.iter().map(|row| (row.network.to_string(), row.since));
+    let of_flags = ["192.0.2.0/24", "198.51.100.0/24"];
+    assert!(rows.eq(of_flags.map(|network| (network.to_owned(), None))));
+    // A flag's network is blocked already, and stays so.
+    let flag = network("198.51.100.0/24");
+    assert_eq!(list.add(flag, START).await, Ok(false));
+    assert_eq!(list.remove(flag).await, Ok(false));
+    assert_eq!(list.remove(network("192.0.2.0/24")).await, Ok(true));
+    assert!(list.is_blocked("192.0.2.1".parse().unwrap()));
+    assert!(!open(&[]).is_blocked("192.0.2.1".parse().unwrap()));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+}
+
+#[tokio::test]
+async fn a_change_that_is_not_written_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let gone = dir.path().join("gone");
+    let path = data_dir::blocks(&gone);
+    let whole = network("192.0.2.0/24");
+    for path in [Some(path), None] {
+        let list = FileBlockList::open(path, Vec::new()).unwrap();
+        let refused = list.add(whole, START).await;
+        assert!(
+            matches!(refused, Err(StoreError::Unavailable(_))),
+            "{refused:?}"
+        );
+        assert_eq!(list.list(), []);
+        assert!(!list.is_blocked("192.0.2.1".parse().unwrap()));
+    }
+}
+
+/// The line with which a start ends.
+fn refusal(dir: &Path) -> String {
+    let output = run(&mut command(dir));
+    assert_eq!(output.status.code(), Some(1));
+    text(&output.stderr)
+}
+
+#[test]
+fn a_start_with_a_file_that_cannot_be_read_is_refused_by_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = data_dir::blocks(dir.path());
+    let good = json!({"network": "192.0.2.0/24", "since": "2026-11-25T16:00:00.000Z"});
+    for bad in [
+        "192.0.2.0/24".to_owned(),
+        "{}".to_owned(),
+        String::new(),
+        good.to_string().replace("/24", "/0"),
+        good.to_string().replace(".0/24", ".1/24"),
+        good.to_string().replace("2026", "now"),
+        good.to_string().replace('}', ",\"more\":1}"),
+    ] {
+        fs::write(&path, format!("{good}\n{bad}\n{good}\n")).unwrap();
+        let line = refusal(dir.path());
+        assert!(
+            line.contains("blocks.jsonl: line 2 is no blocked network"),
+            "{line}"
+        );
+        assert!(!line.contains("192.0.2"), "{line}");
+    }
+    fs::remove_file(&path).unwrap();
+    make_fifo(&path);
+    assert!(refusal(dir.path()).contains("is no regular file"));
+}
+
+#[test]
+fn a_flag_blocks_and_is_hidden_in_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let blocked = ["--block", "198.51.100.0/24,127.0.0.0/8"];
+    let service = Program::start(command(dir.path()).args(blocked));
+    assert_eq!(service.send("GET", "/api/v1/health", "", "").0, 403);
+    let (status, log) = service.stop(Signal::TERM);
+    assert_eq!(status, Some(0));
+    assert!(log.contains("--block=(hidden)"), "{log}");
+    assert!(!log.contains("198.51.100"), "{log}");
+}
