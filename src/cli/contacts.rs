@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
 use crate::adapters::part_file::PartFile;
-use crate::config::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, OutputForm, Period};
-use crate::domain::EmailAddress;
+use crate::config::{
+    ContactFilter, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, OutputForm,
+};
+use crate::domain::{EmailAddress, Timestamp};
 use crate::operator::contact_csv;
-use crate::operator::contacts::{COUNT, ErasureReport, FORGET, LIST, SHOW};
+use crate::operator::contacts::{COUNT, ContactRow, ErasureReport, FORGET, LIST, SHOW};
 use crate::operator::import::{IMPORT, ImportReport};
 
 use super::client::{Client, member};
@@ -33,11 +35,11 @@ const COLUMNS: [ListColumn; 3] = [
 /// Runs one of them.
 pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Done, CommandError> {
     match command {
-        ContactsCommand::List { period, form } => {
-            list(&LIST, params_of(period), &COLUMNS, form, client).await
+        ContactsCommand::List { filter, form } => {
+            list(&LIST, params_of(&filter), &COLUMNS, form, client).await
         }
-        ContactsCommand::Count { period, form } => {
-            let counted: Value = client.one(&COUNT, params_of(period)).await?;
+        ContactsCommand::Count { filter, form } => {
+            let counted: Value = client.one(&COUNT, params_of(&filter)).await?;
             let contacts = member(&counted, "contacts")?;
             show(form, &counted, |output| output.line(&contacts.to_string()))
         }
@@ -56,11 +58,11 @@ pub(super) async fn run(command: ContactsCommand, client: &Client) -> Result<Don
     }
 }
 
-fn params_of(period: Period) -> Value {
-    let Period { since, until } = period;
+fn params_of(filter: &ContactFilter) -> Value {
     json!({
-        "since": since.map(|it| it.to_rfc3339()),
-        "until": until.map(|it| it.to_rfc3339()),
+        "since": filter.since.map(Timestamp::to_rfc3339),
+        "until": filter.until.map(Timestamp::to_rfc3339),
+        "signed_by": filter.signed_by,
     })
 }
 
@@ -71,7 +73,7 @@ async fn export(args: &ExportArgs, client: &Client) -> Result<Done, CommandError
         Some(PartFile::create(&args.output, args.force).await?)
     };
     let format = format_of(args.format.as_deref(), &args.output);
-    let rows = client.rows(&LIST, params_of(args.period)).await?;
+    let rows = client.rows(&LIST, params_of(&args.filter)).await?;
     let header = (format == FileFormat::Csv).then(contact_csv::header);
     let header = header.map(|header| header.map_err(CommandError::from));
     let mut pieces = stream::iter(header).chain(rows);
@@ -141,10 +143,24 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     if let Some(path) = &args.from {
         emails.extend(addresses(path).await?);
     }
+    if args.filter.is_given() {
+        emails = found(&args.filter, client).await?;
+        if !args.yes && !emails.is_empty() && !io::stdin().is_terminal() {
+            let contacts = grouped(emails.len() as u64);
+            return Err(CommandError::Input(format!(
+                "{contacts} contacts would be erased for good: look at them with `contacts list`, and give \
+                 --yes"
+            )));
+        }
+    }
     emails.sort_unstable();
     emails.dedup();
     if emails.is_empty() {
-        return Err(CommandError::Input("the file has no address".to_owned()));
+        return Err(if args.filter.is_given() {
+            CommandError::Failed("no contact is one of these: nothing was erased".to_owned())
+        } else {
+            CommandError::Input("the file has no address".to_owned())
+        });
     }
     if !args.yes && io::stdin().is_terminal() && !confirm(emails.len()).await? {
         return Err(CommandError::Failed("nothing was erased".to_owned()));
@@ -160,6 +176,21 @@ async fn forget(args: ForgetArgs, client: &Client) -> Result<Done, CommandError>
     } else {
         Done::InPart
     })
+}
+
+/// The addresses of the contacts that are listed. What is counted, shown and erased are these alone, whoever
+/// signs up meanwhile.
+async fn found(filter: &ContactFilter, client: &Client) -> Result<Vec<EmailAddress>, CommandError> {
+    let mut rows = client.rows(&LIST, params_of(filter)).await?;
+    let mut emails = Vec::new();
+    while let Some(lines) = rows.next().await {
+        for line in lines?.split_inclusive(|byte| *byte == b'\n') {
+            let row: ContactRow = serde_json::from_slice(line).map_err(io::Error::from)?;
+            let email = EmailAddress::parse(&row.email);
+            emails.push(email.map_err(CommandError::failed)?);
+        }
+    }
+    Ok(emails)
 }
 
 fn print_erasure(output: &mut Output, report: &ErasureReport) -> Result<(), CommandError> {

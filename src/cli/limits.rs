@@ -37,7 +37,15 @@ async fn show(
     }
     output::show(form, &rows, |output| {
         if is_about_one {
-            print_clients(output, &rows, true)
+            print_clients(output, &rows, true)?;
+            // All rows are about the same one.
+            let name = rows
+                .iter()
+                .flat_map(|row| &row.clients)
+                .find_map(|it| it.name.as_deref());
+            let Some(name) = name else { return Ok(()) };
+            output.line("")?;
+            output.fields(&[("In the log", name)])
         } else {
             print_policies(output, &rows)
         }
@@ -75,6 +83,8 @@ fn print_clients(
     ];
     if names_policy {
         columns.insert(0, text("Policy"));
+    } else {
+        columns.push(text("In the log"));
     }
     let mut table = Vec::new();
     for row in rows {
@@ -87,6 +97,8 @@ fn print_clients(
             ];
             if names_policy {
                 cells.insert(0, row.policy.clone());
+            } else {
+                cells.push(client.name.clone().unwrap_or_default());
             }
             table.push(cells);
         }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 
 pub use self::block::{BlockCommand, NamedNetwork};
-pub use self::contacts::{ContactsCommand, ExportArgs, ForgetArgs, ImportArgs, Period};
+pub use self::contacts::{ContactFilter, ContactsCommand, ExportArgs, ForgetArgs, ImportArgs};
 pub use self::form::OutputForm;
 pub use self::keys::{AgentsCommand, KeysCommand, NamedKeys};
 pub use self::limits::{LimitsCommand, ResetLimits, Whose};

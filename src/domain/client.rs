@@ -12,7 +12,6 @@ use super::policy::PolicyName;
 use super::proof_of_work::Proof;
 use super::quota_token::QuotaToken;
 use super::secret::MacKey;
-use super::time::{DAY_MS, Timestamp};
 
 /// The part of an IP address that is counted: a whole IPv4 address, or the /56 of an IPv6 address, which is
 /// what many providers assign to a home (RFC 6177).
@@ -45,14 +44,6 @@ impl Network {
     /// A keyed hash. Equal networks have equal hashes; nothing else can be learnt from it.
     pub fn hashed(&self, key: &MacKey) -> [u8; 16] {
         key.hash16(&[b"network", self.as_bytes()])
-    }
-
-    /// A short name for log lines: a keyed hash, which hides the address, and is the same in all lines of
-    /// one day (UTC).
-    pub fn pseudonym(&self, key: &MacKey, at: Timestamp) -> String {
-        let day = at.as_ms() / DAY_MS;
-        let hash = key.hash16(&[b"pseudonym", &day.to_be_bytes(), self.as_bytes()]);
-        HEXLOWER.encode(hash.split_at(4).0)
     }
 
     /// The group of the network: its IPv4 /24 or IPv6 /48.
@@ -293,20 +284,6 @@ mod tests {
         assert_ne!(group("192.0.2.1"), group("192.0.3.1"));
         assert_eq!(group("2001:db8:1:2::1"), group("2001:db8:1:ffff::1"));
         assert_ne!(group("2001:db8:1::1"), group("2001:db8:2::1"));
-    }
-
-    #[test]
-    fn a_pseudonym_tells_networks_apart_for_a_day() {
-        let keys = Secret::new([1; 32]).keys();
-        let (key, other_key) = (keys.limiter, keys.origin);
-        let [morning, evening, tomorrow] = [0, 86_399_999, 86_400_000].map(Timestamp::from_ms);
-        let name = |address: &str, at| network(address).pseudonym(&key, at);
-        let ours = name("192.0.2.1", morning);
-        assert!(ours.len() == 8 && ours.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert_eq!(name("192.0.2.1", evening), ours);
-        assert_ne!(name("192.0.2.1", tomorrow), ours);
-        assert_ne!(name("192.0.2.2", morning), ours);
-        assert_ne!(network("192.0.2.1").pseudonym(&other_key, morning), ours);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use arrayvec::ArrayVec;
 
 use super::email::EmailAddress;
 use super::macros::names;
+use super::secret::MacKey;
 use super::time::{DAY_MS, Timestamp};
 
 /// How far the clock of another service may be ahead: a day, which also covers a wrong time zone.
@@ -29,12 +30,34 @@ pub struct Origin {
     pub credential: Option<OriginHash>,
 }
 
-/// The first 8 bytes of a keyed hash. Collisions cannot be searched for without the key. A sign-up is
-/// compared with at most 8 hashes, so the probability of a collision by chance is 2^-61.
+/// 63 bits of a keyed hash, and whether the client was behind a proxy. Collisions cannot be searched for
+/// without the key. A sign-up is compared with at most 8 hashes, so the probability of a collision by chance
+/// is 2^-60.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginHash([u8; 8]);
 
 impl OriginHash {
+    /// That of the network or the credential that limits count under `hash`, of which the first byte is left
+    /// out: a policy's tag stands there in what they keep.
+    pub fn new(key: &MacKey, [_, hash @ ..]: &[u8; 16]) -> Self {
+        let [a, b, c, d, e, f, g, h, ..] = key.hash16(&[b"origin", hash]);
+        Self([a, b, c, d, e, f, g, h]).in_front_of_proxy()
+    }
+
+    /// The same client, behind a proxy in its network: it is another than one in front.
+    #[must_use]
+    pub const fn behind_proxy(self) -> Self {
+        let Self([a, b, c, d, e, f, g, h]) = self;
+        Self([a, b, c, d, e, f, g, h | 1])
+    }
+
+    /// The hash without that difference.
+    #[must_use]
+    pub const fn in_front_of_proxy(self) -> Self {
+        let Self([a, b, c, d, e, f, g, h]) = self;
+        Self([a, b, c, d, e, f, g, h & !1])
+    }
+
     /// A hash that was stored.
     pub const fn from_bytes(bytes: [u8; 8]) -> Self {
         Self(bytes)
@@ -43,12 +66,6 @@ impl OriginHash {
     /// The bytes.
     pub const fn as_bytes(&self) -> &[u8; 8] {
         &self.0
-    }
-}
-
-impl From<[u8; 16]> for OriginHash {
-    fn from([a, b, c, d, e, f, g, h, ..]: [u8; 16]) -> Self {
-        Self([a, b, c, d, e, f, g, h])
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`secret`] | the keys derived from the data directory's secret |
 //! | [`client`] | clients, and the keys they are counted under |
 //! | [`blocked_network`] | networks whose requests the operator has refused |
+//! | [`pseudonym`] | what the operator calls a client |
 //! | [`quota_token`] | the token that a visitor's chat turns are counted under |
 //! | [`form_stamp`] | when a form was shown, as the form carries it |
 //! | [`proof_of_work`] | what a browser calculates when many have signed up from a network |
@@ -42,6 +43,7 @@ pub(crate) mod macros;
 pub mod passage;
 pub mod policy;
 pub mod proof_of_work;
+pub mod pseudonym;
 pub mod quota_token;
 pub mod secret;
 pub mod settings;
@@ -67,6 +69,7 @@ pub use language::Language;
 pub use passage::{AssistantTexts, Passage};
 pub use policy::{CountedBy, Policies, PolicyName, Quota};
 pub use proof_of_work::Proof;
+pub use pseudonym::{Pseudonym, SoughtSigner};
 pub use quota_token::QuotaToken;
 pub use secret::{MacKey, Secret, SecretKeys, SharedSecret, TokenKey};
 pub use settings::Settings;

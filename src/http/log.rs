@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tracing::Level;
 
 use crate::app::App;
-use crate::domain::{CountedBy, Decision, Network, PolicyName, Standing, Timestamp};
+use crate::domain::{CountedBy, Decision, Network, PolicyName, Pseudonym, Standing, Timestamp};
 
 use crate::http::endpoint::Route;
 use crate::http::{Code, Problem, Reply, ReplyBody, RequestContext, RequestId};
@@ -174,7 +174,7 @@ impl LogLine<'_> {
             return None;
         }
         let (network, now) = self.client;
-        Some(network.pseudonym(&self.app.secrets.limiter, now))
+        Some(Pseudonym::new(&self.app.secrets, network, now).to_string())
     }
 }
 

@@ -1,9 +1,14 @@
 //! Contacts.
 
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::domain::{Contact, DAY_MS, EmailAddress, Remainder, Timestamp};
+use crate::app::App;
+use crate::domain::{Contact, DAY_MS, EmailAddress, Remainder, SoughtSigner, Timestamp};
+use crate::ports::ContactStream;
 
 use super::operation::{Answer, Operation, OperatorError, OperatorRequest, Params};
 
@@ -45,37 +50,76 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     }
 }
 
-/// Lists the contacts signed up from `since` on and before `until`, or in the last `days` days.
+/// Lists the contacts signed up from `since` on and before `until`, or in the last `days` days; with
+/// `signed_by` only those of which it is one of the last four signers.
 async fn list(request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let (since, until) = period(&request)?;
-    let pages = request.app.contacts.list(since, until).await?;
+    let pages = Wanted::of(&request)?.list(&request.app).await?;
     tracing::info!(command = LIST.name, "operator");
     Answer::rows(pages, |contact| ContactRow::from(contact))
 }
 
 /// Counts the contacts that [`list`] lists.
 async fn count(request: OperatorRequest) -> Result<Answer, OperatorError> {
-    let (since, until) = period(&request)?;
-    let contacts = request.app.contacts.count(since, until).await?;
+    let (wanted, app) = (Wanted::of(&request)?, &request.app);
+    let contacts = if wanted.signer.is_none() {
+        app.contacts.count(wanted.since, wanted.until).await?
+    } else {
+        let mut pages = wanted.list(app).await?;
+        let mut contacts = 0;
+        while let Some(page) = pages.next().await {
+            contacts += page?.len() as u64;
+        }
+        contacts
+    };
     Answer::one(&json!({"contacts": contacts}))
 }
 
-/// The parameters `since` and `until`.
-fn period(
-    request: &OperatorRequest,
-) -> Result<(Option<Timestamp>, Option<Timestamp>), OperatorError> {
-    let params = &request.params;
-    // A choice of the admin page; another text is none of them.
-    if let Some(Ok(days)) = params.text("days").map(str::parse::<u32>) {
-        let ms = u64::from(days) * DAY_MS;
-        let now = request.app.clock.now().as_ms();
-        return Ok((Some(Timestamp::from_ms(now.saturating_sub(ms))), None));
+/// Which contacts.
+struct Wanted {
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    signer: Option<SoughtSigner>,
+}
+
+impl Wanted {
+    /// The parameters `since` and `until`, or `days`, and `signed_by`.
+    fn of(request: &OperatorRequest) -> Result<Self, OperatorError> {
+        let (params, app) = (&request.params, &request.app);
+        let signer = params.parsed("signed_by", |text| {
+            let sought = SoughtSigner::parse(text, &app.secrets);
+            sought.map_err(|error| format!("--signed-by {error}"))
+        })?;
+        // A choice of the admin page; another text is none of them.
+        if let Some(Ok(days)) = params.text("days").map(str::parse::<u32>) {
+            let ms = u64::from(days) * DAY_MS;
+            let now = app.clock.now().as_ms();
+            return Ok(Self {
+                since: Some(Timestamp::from_ms(now.saturating_sub(ms))),
+                until: None,
+                signer,
+            });
+        }
+        let parse = |text: &str| Timestamp::parse(text).ok_or("since and until must be times");
+        Ok(Self {
+            since: params.parsed("since", parse)?,
+            until: params.parsed("until", parse)?,
+            signer,
+        })
     }
-    let parse = |text: &str| Timestamp::parse(text).ok_or("since and until must be times");
-    Ok((
-        params.parsed("since", parse)?,
-        params.parsed("until", parse)?,
-    ))
+
+    async fn list(self, app: &Arc<App>) -> Result<ContactStream, OperatorError> {
+        let pages = app.contacts.list(self.since, self.until).await?;
+        let Some(signer) = self.signer else {
+            return Ok(pages);
+        };
+        let (app, now) = (Arc::clone(app), app.clock.now());
+        let pages = pages.map(move |page| {
+            let mut page = page?;
+            page.retain(|contact| signer.has_signed(contact, &app.secrets, now));
+            Ok(page)
+        });
+        Ok(pages.boxed())
+    }
 }
 
 /// What became of a request to forget, for the records of whoever answers it.

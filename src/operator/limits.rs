@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::domain::{
     AccessToken, ApiKey, CountedBy, EmailAddress, Fingerprint, LimitKey, Network, PolicyName,
-    Registration, SecretKeys, Standing, Subject, Timestamp,
+    Pseudonym, Registration, SecretKeys, Standing, Subject, Timestamp,
 };
 use crate::ports::{LimiterError, WindowSet};
 use crate::usecases::meter::Meter;
@@ -37,6 +37,8 @@ pub struct PolicyRow {
 pub struct ClientRow {
     /// The client, as a keyed hash.
     pub client: String,
+    /// What the log calls it today; none unless a network or a credential is counted.
+    pub name: Option<String>,
     pub used: u32,
     pub remaining: u32,
     /// Seconds until more is left; the window's length if nothing is used.
@@ -55,9 +57,11 @@ impl PolicyRow {
 }
 
 impl ClientRow {
-    fn new(key: LimitKey, standing: &Standing) -> Self {
+    fn new(key: LimitKey, standing: &Standing, (keys, now): (&SecretKeys, Timestamp)) -> Self {
+        let name = Pseudonym::of_key(keys, key, now);
         Self {
             client: key.to_hex(),
+            name: name.map(|name| name.to_string()),
             used: standing.used(),
             remaining: standing.remaining(),
             reset_s: standing.reset_s(),
@@ -72,7 +76,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
     let (meter, now) = (app.meter(), app.clock.now());
     let email = email(params)?;
     if let Some(identity) = ClientIdentity::of(params, email.as_ref(), &app.secrets)? {
-        return Answer::one(&left(meter, identity, now).await?);
+        return Answer::one(&left(meter, identity, (&app.secrets, now)).await?);
     }
     let only = match (policy(params)?, client(params)?) {
         (Some(policy), _) => Some(policy),
@@ -95,7 +99,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
                     usage: window.usage,
                     is_violated: window.usage.counted >= quota.count(),
                 };
-                ClientRow::new(window.key, &standing)
+                ClientRow::new(window.key, &standing, (&app.secrets, now))
             }));
         }
         rows.push(row);
@@ -107,7 +111,7 @@ async fn show(request: OperatorRequest) -> Result<Answer, OperatorError> {
 async fn left(
     meter: Meter<'_>,
     identity: ClientIdentity<'_>,
-    now: Timestamp,
+    (keys, now): (&SecretKeys, Timestamp),
 ) -> Result<Vec<PolicyRow>, LimiterError> {
     let mut rows = Vec::new();
     for (policy, subject) in identity.subjects() {
@@ -120,7 +124,7 @@ async fn left(
         for charge in meter.charges(network, &[(policy, subject)]) {
             let decision = meter.limiter.peek(&[charge], now).await?;
             rows.extend(decision.standings().iter().map(|standing| PolicyRow {
-                clients: vec![ClientRow::new(charge.key, standing)],
+                clients: vec![ClientRow::new(charge.key, standing, (keys, now))],
                 ..PolicyRow::new(policy, &meter)
             }));
         }

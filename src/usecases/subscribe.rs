@@ -1,8 +1,8 @@
 //! Signing an address up for the newsletter.
 
 use crate::domain::{
-    Client, Decision, EmailAddress, MacKey, Origin, PolicyName, RevealExisting, SignUp, Subject,
-    Subscription, Timestamp,
+    Client, Decision, EmailAddress, MacKey, Origin, OriginHash, PolicyName, RevealExisting, SignUp,
+    Subject, Subscription, Timestamp,
 };
 use crate::ports::{ContactStore, NotifyError, SignUps, StoreError};
 
@@ -70,7 +70,7 @@ pub async fn subscribe(
     let admission = meter.charge(network, &subjects, now).await?;
     let sign_up = SignUp {
         email,
-        origin: origin(newsletter.origin_key, client),
+        origin: origin(newsletter.origin_key, meter.key, client),
         at: now,
     };
     let metrics = meter.metrics;
@@ -110,16 +110,17 @@ pub async fn subscribe(
     })
 }
 
-fn origin(key: &MacKey, client: &Client) -> Origin {
-    let mut network = client.network.hashed(key);
-    if client.may_be_shared {
-        // A client in the proxy's own network is not the same as a client behind the proxy.
-        network = key.hash16(&[b"behind a proxy", &network]);
-    }
+fn origin(key: &MacKey, limiter_key: &MacKey, client: &Client) -> Origin {
+    let hash = |subject: Subject<'_>| OriginHash::new(key, &subject.hashed(limiter_key));
+    let network = hash(Subject::Network(client.network));
     let credential = client.credential.as_ref();
     Origin {
-        network: network.into(),
-        credential: credential.map(|it| Subject::Credential(it).hashed(key).into()),
+        network: if client.may_be_shared {
+            network.behind_proxy()
+        } else {
+            network
+        },
+        credential: credential.map(|it| hash(Subject::Credential(it))),
     }
 }
 

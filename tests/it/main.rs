@@ -65,6 +65,7 @@ mod reference;
 mod rows;
 mod sandbox;
 mod shares;
+mod signers;
 mod site;
 mod site_dir;
 mod streaming;

@@ -50,7 +50,7 @@ async fn ask_with(
 }
 
 /// The error's text.
-fn refused(answer: Result<Value, OperatorError>) -> String {
+pub(crate) fn refused(answer: Result<Value, OperatorError>) -> String {
     answer.unwrap_err().to_string()
 }
 

@@ -16,7 +16,7 @@ pub enum ContactsCommand {
     List {
         /// Which ones.
         #[command(flatten)]
-        period: Period,
+        filter: ContactFilter,
 
         /// How to print them.
         #[command(flatten)]
@@ -27,7 +27,7 @@ pub enum ContactsCommand {
     Count {
         /// Which ones.
         #[command(flatten)]
-        period: Period,
+        filter: ContactFilter,
 
         /// How to print the number.
         #[command(flatten)]
@@ -55,9 +55,9 @@ pub enum ContactsCommand {
     Forget(ForgetArgs),
 }
 
-/// When contacts were signed up.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct Period {
+/// Which contacts.
+#[derive(Clone, Debug, Args)]
+pub struct ContactFilter {
     /// Only contacts signed up at this time or later: RFC 3339, or a date (UTC)
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     pub since: Option<Timestamp>,
@@ -65,6 +65,18 @@ pub struct Period {
     /// Only contacts signed up before this time
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     pub until: Option<Timestamp>,
+
+    /// Only contacts of which this client is one of the last four signers: as the log names it, as
+    /// `limits show` does, or its IP address
+    #[arg(long, value_name = "NAME")]
+    pub signed_by: Option<String>,
+}
+
+impl ContactFilter {
+    /// Whether it leaves any contact out.
+    pub fn is_given(&self) -> bool {
+        self.since.is_some() || self.until.is_some() || self.signed_by.is_some()
+    }
 }
 
 /// What to export, and where to.
@@ -82,9 +94,9 @@ pub struct ExportArgs {
     #[arg(long)]
     pub force: bool,
 
-    /// When they were signed up.
+    /// Which ones.
     #[command(flatten)]
-    pub period: Period,
+    pub filter: ContactFilter,
 }
 
 /// What to import.
@@ -114,13 +126,18 @@ pub struct ForgetArgs {
     #[arg(
         value_name = "ADDRESS",
         value_parser = EmailAddress::parse,
-        required_unless_present = "from"
+        required_unless_present_any = ["from", "ContactFilter"],
+        conflicts_with = "ContactFilter"
     )]
     pub emails: Vec<EmailAddress>,
 
     /// File with further addresses, one a line; - is standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "ContactFilter")]
     pub from: Option<PathBuf>,
+
+    /// All of these, in place of addresses.
+    #[command(flatten)]
+    pub filter: ContactFilter,
 
     /// Do not ask for confirmation
     #[arg(short, long)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::domain::Network;
+use crate::domain::{Network, Pseudonym};
 
 use crate::http::server::shares::{Share, Shares, eighth};
 use crate::http::service::LandingService;
@@ -106,8 +106,9 @@ impl Slots {
         self.warned_at = Some(Instant::now());
         let busiest = self.shares.busiest();
         let app = &self.service.state.app;
-        let (key, now) = (&app.secrets.limiter, app.clock.now());
-        let network = busiest.map(|(network, _)| network.pseudonym(key, now));
+        let now = app.clock.now();
+        let name = |network| Pseudonym::new(&app.secrets, network, now).to_string();
+        let network = busiest.map(|(network, _)| name(network));
         tracing::warn!(
             connections = self.gauge.taken(),
             refused = std::mem::take(&mut self.refused),

@@ -207,6 +207,96 @@ fn forgotten_addresses_are_reported_and_not_imported_again() {
     });
 }
 
+/// Signs addresses up from networks that a proxy names.
+fn attacked() -> (TempDir, Program) {
+    let (dir, service) = Program::fresh(&["--trusted-proxy", "127.0.0.1"]);
+    for (name, network) in [
+        ("x1", "203.0.113.7"),
+        ("x2", "203.0.113.7"),
+        ("ada", "198.51.100.1"),
+        ("x3", "203.0.113.7"),
+    ] {
+        let body = json!({"email": format!("{name}@example.com")}).to_string();
+        let forwarded = format!("X-Forwarded-For: {network}\r\n");
+        let sent = service.send("POST", "/api/v1/newsletter", &forwarded, &body);
+        assert_eq!(sent.0, 200);
+    }
+    (dir, service)
+}
+
+#[test]
+fn what_a_client_brought_is_listed_and_erased_by_its_name() {
+    let (dir, service) = attacked();
+    let dir = dir.path();
+    let shown = run("limits show --ip 203.0.113.7", dir);
+    let (_, name) = shown.out.split_once("\n\nIn the log  ").unwrap();
+    let name = name.trim_end();
+    let busiest = run("limits show --top 1", dir);
+    busiest.check_width();
+    assert!(busiest.out.contains(&format!("  {name}\n")), "{busiest:?}");
+    let heads = "Client                            In the log\n";
+    assert!(busiest.out.contains(heads), "{busiest:?}");
+    let forget = format!("contacts forget --signed-by {name}");
+    let ran = alike(
+        dir,
+        service,
+        &[
+            &format!("contacts list --signed-by {name}"),
+            "contacts count --signed-by 203.0.113.7",
+            &format!("contacts export --format csv --signed-by {name}"),
+            &forget,
+            "contacts forget --signed-by somebody --yes",
+            "contacts forget --until 2026-01-01 --yes",
+        ],
+    );
+    let [listed, counted, exported, forgets @ ..] = &ran[..] else {
+        panic!("{ran:?}");
+    };
+    assert_eq!(listed.out.lines().count(), 4, "{listed:?}");
+    assert!(!listed.out.contains("ada"), "{listed:?}");
+    assert_eq!(counted.out, "3\n");
+    assert_eq!(exported.out.lines().count(), 4, "{exported:?}");
+    for (ran, (status, message)) in forgets.iter().zip([
+        (2, "error: 3 contacts would be erased for good: look"),
+        (2, "error: --signed-by must be a client as the log"),
+        (1, "error: no contact is one of these: nothing was"),
+    ]) {
+        assert_eq!(ran.status, Some(status), "{ran:?}");
+        assert!(ran.err.starts_with(message), "{ran:?}");
+    }
+
+    let service = Program::on(dir);
+    let erased = run(&format!("{forget} --yes --json"), dir).json();
+    let addresses = ["x1", "x2", "x3"].map(|name| format!("{name}@example.com"));
+    let erased_one = |email| json!({"email": email, "was_known": true});
+    assert_eq!(
+        erased["addresses"],
+        json!(addresses.clone().map(erased_one))
+    );
+    assert_eq!(erased["rewritten"], json!(["ledger.jsonl"]));
+    let ledger = fs::read_to_string(dir.join("ledger.jsonl")).unwrap();
+    assert!(addresses.iter().all(|email| !ledger.contains(email)));
+    let log = service.stopped();
+    let audit = "operator command=\"contacts forget\" contacts.known=3 contacts.unknown=0";
+    assert!(log.contains(audit), "{log}");
+    assert_eq!(run(COUNT, dir).out, "1\n");
+    run("contacts forget --since 2026-01-01 -y", dir).done();
+    assert_eq!(run(COUNT, dir).out, "0\n");
+}
+
+#[test]
+fn wrong_filters_are_refused_before_anything_is_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    for (words, told) in [
+        ("forget a@example.com --since 2026-01-01", "cannot be used with"),
+        ("forget --from - --signed-by ::1", "cannot be used with"),
+        ("forget --yes --until soon", "must be a time such as"),
+    ] {
+        run(&format!("contacts {words}"), dir.path()).refused(2, told);
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn wrong_input_is_refused_before_anything_is_opened() {
     let dir = tempfile::tempdir().unwrap();

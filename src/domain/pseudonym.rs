@@ -1,0 +1,239 @@
+//! What the operator calls a client, whose address must not stand there: the log, `limits show` and the filter
+//! of contacts have the same name for it.
+//!
+//! Each hash is made of the one before, so that whatever is kept of a client leads to its name: the hash that
+//! limits count it under ([`LimitKey`]), the one that a contact keeps of its signers ([`OriginHash`]), and the
+//! name of a day.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
+
+use super::client::{LimitKey, Network};
+use super::contact::{Contact, OriginHash};
+use super::policy::CountedBy;
+use super::secret::SecretKeys;
+use super::time::{DAY_MS, Timestamp};
+
+/// The name of a client, which hides who it is and is the same for one day (UTC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pseudonym([u8; 4]);
+
+impl Pseudonym {
+    /// The name of a network on the day of `at`.
+    pub fn new(keys: &SecretKeys, network: Network, at: Timestamp) -> Self {
+        Self::of_origin(keys, origin_of(keys, network), at)
+    }
+
+    /// The name of the client that limits count under `key`; none unless that is a network or a credential.
+    pub fn of_key(keys: &SecretKeys, key: LimitKey, at: Timestamp) -> Option<Self> {
+        Some(Self::of_origin(keys, origin_of_key(keys, key)?, at))
+    }
+
+    fn of_origin(keys: &SecretKeys, origin: OriginHash, at: Timestamp) -> Self {
+        let day = at.as_ms() / DAY_MS;
+        let origin = origin.in_front_of_proxy();
+        let parts = [b"pseudonym", &day.to_be_bytes()[..], origin.as_bytes()];
+        let [a, b, c, d, ..] = keys.limiter.hash16(&parts);
+        Self([a, b, c, d])
+    }
+
+    /// A name that was shown, in 8 hexadecimal digits.
+    fn parse(text: &str) -> Option<Self> {
+        let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
+        Some(Self(bytes.try_into().ok()?))
+    }
+}
+
+impl fmt::Display for Pseudonym {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&HEXLOWER.encode(&self.0))
+    }
+}
+
+fn origin_of(keys: &SecretKeys, network: Network) -> OriginHash {
+    OriginHash::new(&keys.origin, &network.hashed(&keys.limiter))
+}
+
+fn origin_of_key(keys: &SecretKeys, key: LimitKey) -> Option<OriginHash> {
+    match key.policy()?.counted_by() {
+        CountedBy::Client | CountedBy::Network => {
+            Some(OriginHash::new(&keys.origin, key.as_bytes()))
+        }
+        CountedBy::Prefix | CountedBy::SignUp | CountedBy::Visitor | CountedBy::Everyone => None,
+    }
+}
+
+/// Who is looked for among the signers of contacts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SoughtSigner {
+    Client(OriginHash),
+    /// The name of a day: of today, or of the day of a sign-up.
+    Named(Pseudonym),
+}
+
+impl SoughtSigner {
+    /// Parses a name as the log has it, a hash that `limits show` prints, or an IP address.
+    ///
+    /// # Errors
+    /// What to give, in words.
+    pub fn parse(text: &str, keys: &SecretKeys) -> Result<Self, &'static str> {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Ok(Self::Client(origin_of(keys, Network::from(address))));
+        }
+        if let Some(key) = LimitKey::from_hex(text) {
+            let origin = origin_of_key(keys, key);
+            return origin.map(Self::Client).ok_or(
+                "must not be the hash of a policy that counts other things than clients: give one of ip, \
+                 default or newsletter-ip",
+            );
+        }
+        Pseudonym::parse(text).map(Self::Named).ok_or(
+            "must be a client as the log and limits show name it, in 8 or 32 hexadecimal digits, or an IP \
+             address",
+        )
+    }
+
+    /// Whether it is among the last clients that signed `contact` up.
+    pub fn has_signed(&self, contact: &Contact, keys: &SecretKeys, now: Timestamp) -> bool {
+        let days = [now, contact.subscribed_at, contact.last_seen_at];
+        let signers = contact.signers.iter();
+        let mut hashes = signers.flat_map(|it| [it.network].into_iter().chain(it.credential));
+        hashes.any(|hash| match self {
+            Self::Client(client) => hash.in_front_of_proxy() == *client,
+            Self::Named(name) => days
+                .map(|at| Pseudonym::of_origin(keys, hash, at))
+                .contains(name),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::contact::{Origin, Signers};
+    use crate::domain::credential::Fingerprint;
+    use crate::domain::{EmailAddress, PolicyName, Secret, Subject};
+
+    fn keys() -> SecretKeys {
+        Secret::new([1; 32]).keys()
+    }
+
+    fn network(address: &str) -> Network {
+        Network::from(address.parse::<IpAddr>().unwrap())
+    }
+
+    #[test]
+    fn a_pseudonym_tells_networks_apart_for_a_day() {
+        let (keys, others) = (keys(), Secret::new([2; 32]).keys());
+        let [morning, evening, tomorrow] = [0, 86_399_999, 86_400_000].map(Timestamp::from_ms);
+        let name = |address: &str, at| Pseudonym::new(&keys, network(address), at);
+        let ours = name("192.0.2.1", morning);
+        assert_eq!(Pseudonym::parse(&ours.to_string()), Some(ours));
+        assert_eq!(name("192.0.2.1", evening), ours);
+        assert_ne!(name("192.0.2.1", tomorrow), ours);
+        assert_ne!(name("192.0.2.2", morning), ours);
+        assert_ne!(Pseudonym::new(&others, network("192.0.2.1"), morning), ours);
+    }
+
+    #[test]
+    fn limits_that_count_clients_lead_to_the_same_name() {
+        let (keys, now) = (keys(), Timestamp::from_ms(1_800_000_000_000));
+        let (net, fingerprint) = (network("192.0.2.1"), Fingerprint::from_bytes([3; 32]));
+        let ours = Pseudonym::new(&keys, net, now);
+        for policy in PolicyName::ALL {
+            let named = |subject| {
+                let key = LimitKey::new(&keys.limiter, policy, subject);
+                Pseudonym::of_key(&keys, key, now)
+            };
+            let is_of_clients =
+                matches!(policy.counted_by(), CountedBy::Client | CountedBy::Network);
+            let of_network = named(Subject::Network(net));
+            assert_eq!(of_network, is_of_clients.then_some(ours), "{policy:?}");
+            assert_ne!(named(Subject::Credential(&fingerprint)), Some(ours));
+        }
+    }
+
+    #[test]
+    fn a_signer_is_found_by_each_of_its_names() {
+        let keys = keys();
+        let day = |day: u64| Timestamp::from_ms(1_800_000_000_000 + day * DAY_MS);
+        let ours = origin_of(&keys, network("192.0.2.1"));
+        let fingerprint = Fingerprint::from_bytes([3; 32]);
+        let credential = Subject::Credential(&fingerprint);
+        let of_credential = OriginHash::new(&keys.origin, &credential.hashed(&keys.limiter));
+        let key = |policy, subject| LimitKey::new(&keys.limiter, policy, subject).to_hex();
+        let name = |address: &str, at| Pseudonym::new(&keys, network(address), at).to_string();
+        let (by_network, by_credential) = (Subject::Network(network("192.0.2.1")), credential);
+        for (text, is_found) in [
+            ("192.0.2.1".to_owned(), true),
+            ("::ffff:192.0.2.1".to_owned(), true),
+            ("192.0.2.2".to_owned(), false),
+            (key(PolicyName::Ip, by_network), true),
+            (
+                key(PolicyName::NewsletterIp, by_network).to_uppercase(),
+                true,
+            ),
+            (key(PolicyName::Default, by_credential), true),
+            (
+                key(PolicyName::Ip, Subject::Network(Network::Unknown)),
+                false,
+            ),
+            // Of today, of the first sign-up and of the last one.
+            (name("192.0.2.1", day(9)), true),
+            (name("192.0.2.1", day(1)).to_uppercase(), true),
+            (name("192.0.2.1", day(3)), true),
+            (name("192.0.2.1", day(2)), false),
+            (name("192.0.2.2", day(9)), false),
+        ] {
+            for network in [ours, ours.behind_proxy()] {
+                let contact = |network, credential| Contact {
+                    email: EmailAddress::parse("ada@example.com").unwrap(),
+                    signers: Signers::from_iter([Origin {
+                        network,
+                        credential,
+                    }]),
+                    subscribed_at: day(1),
+                    last_seen_at: day(3),
+                };
+                let sought = SoughtSigner::parse(&text, &keys).unwrap();
+                let has_signed = |contact| sought.has_signed(&contact, &keys, day(9));
+                let signed = has_signed(contact(network, Some(of_credential)));
+                assert_eq!(signed, is_found, "{text}");
+                let stranger = origin_of(&keys, self::network("192.0.2.3"));
+                assert!(!has_signed(contact(stranger, None)), "{text}");
+            }
+        }
+        let imported = Contact {
+            email: EmailAddress::parse("ada@example.com").unwrap(),
+            signers: Signers::default(),
+            subscribed_at: day(1),
+            last_seen_at: day(1),
+        };
+        let sought = SoughtSigner::parse("192.0.2.1", &keys).unwrap();
+        assert!(!sought.has_signed(&imported, &keys, day(1)));
+    }
+
+    #[test]
+    fn what_names_no_client_is_told_what_does() {
+        let keys = keys();
+        let net = Subject::Network(network("192.0.2.1"));
+        let of = |policy| LimitKey::new(&keys.limiter, policy, net).to_hex();
+        for (text, part) in [
+            (String::new(), "in 8 or 32 hexadecimal digits"),
+            ("somebody".to_owned(), "in 8 or 32 hexadecimal digits"),
+            ("9c1f02a".to_owned(), "in 8 or 32 hexadecimal digits"),
+            ("9c1f02ab00".to_owned(), "in 8 or 32 hexadecimal digits"),
+            ("192.0.2.0/24".to_owned(), "or an IP address"),
+            ("ff".repeat(16), "in 8 or 32 hexadecimal digits"),
+            (of(PolicyName::Newsletter), "give one of ip"),
+            (of(PolicyName::KeysPrefix), "give one of ip"),
+            (of(PolicyName::Assistant), "give one of ip"),
+            (of(PolicyName::KeysAll), "give one of ip"),
+        ] {
+            let error = SoughtSigner::parse(&text, &keys).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
