@@ -26,9 +26,12 @@ impl Pseudonym {
         Self::of_origin(keys, origin_of(keys, network), at)
     }
 
-    /// The name of the client that limits count under `key`; none unless that is a network or a credential.
+    /// The name of what limits count under `key`; none unless that is a network. What may be a credential has
+    /// none, because the log names networks.
     pub fn of_key(keys: &SecretKeys, key: LimitKey, at: Timestamp) -> Option<Self> {
-        Some(Self::of_origin(keys, origin_of_key(keys, key)?, at))
+        let is_network = key.policy()?.counted_by() == CountedBy::Network;
+        let origin = origin_of_key(keys, key).filter(|_| is_network);
+        Some(Self::of_origin(keys, origin?, at))
     }
 
     fn of_origin(keys: &SecretKeys, origin: OriginHash, at: Timestamp) -> Self {
@@ -56,6 +59,7 @@ fn origin_of(keys: &SecretKeys, network: Network) -> OriginHash {
     OriginHash::new(&keys.origin, &network.hashed(&keys.limiter))
 }
 
+/// The client that limits count under `key`; none unless that is a network or a credential.
 fn origin_of_key(keys: &SecretKeys, key: LimitKey) -> Option<OriginHash> {
     match key.policy()?.counted_by() {
         CountedBy::Client | CountedBy::Network => {
@@ -138,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_count_clients_lead_to_the_same_name() {
+    fn limits_that_count_networks_lead_to_the_same_name() {
         let (keys, now) = (keys(), Timestamp::from_ms(1_800_000_000_000));
         let (net, fingerprint) = (network("192.0.2.1"), Fingerprint::from_bytes([3; 32]));
         let ours = Pseudonym::new(&keys, net, now);
@@ -147,10 +151,9 @@ mod tests {
                 let key = LimitKey::new(&keys.limiter, policy, subject);
                 Pseudonym::of_key(&keys, key, now)
             };
-            let is_of_clients =
-                matches!(policy.counted_by(), CountedBy::Client | CountedBy::Network);
+            let is_of_networks = policy.counted_by() == CountedBy::Network;
             let of_network = named(Subject::Network(net));
-            assert_eq!(of_network, is_of_clients.then_some(ours), "{policy:?}");
+            assert_eq!(of_network, is_of_networks.then_some(ours), "{policy:?}");
             assert_ne!(named(Subject::Credential(&fingerprint)), Some(ours));
         }
     }

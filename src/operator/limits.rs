@@ -37,7 +37,7 @@ pub struct PolicyRow {
 pub struct ClientRow {
     /// The client, as a keyed hash.
     pub client: String,
-    /// What the log calls it today; none unless a network or a credential is counted.
+    /// What the log calls it today; none unless networks are counted.
     pub name: Option<String>,
     pub used: u32,
     pub remaining: u32,

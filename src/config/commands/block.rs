@@ -21,7 +21,7 @@ pub enum BlockCommand {
 /// Which network.
 #[derive(Clone, Debug, Args)]
 pub struct NamedNetwork {
-    /// The network, such as 192.0.2.0/24 or 2001:db8:0:100::/56, or an address
+    /// The network, such as 192.0.2.0/24, or an address
     #[arg(value_name = "CIDR", value_parser = BlockedNetwork::parse)]
     pub network: BlockedNetwork,
 
