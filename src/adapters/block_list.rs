@@ -162,8 +162,8 @@ fn read(path: &Path) -> io::Result<BTreeMap<BlockedNetwork, Timestamp>> {
     let Some(metadata) = if_there(fs::metadata(path))? else {
         return Ok(BTreeMap::new());
     };
-    if metadata.len() > FILE_BYTES_MAX {
-        return Err(io::ErrorKind::FileTooLarge.into());
+    if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
+        return Err(io::Error::other("it is no file of blocked networks"));
     }
     let text = fs::read_to_string(path)?;
     let lines = (1..).zip(text.lines());

@@ -5,6 +5,8 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 use crate::adapters::admin_socket;
+use crate::adapters::block_list::FileBlockList;
+use crate::adapters::data_dir;
 use crate::adapters::inspection::{Inspected, inspect};
 use crate::adapters::listener::PublicSocket;
 use crate::adapters::system::user_id;
@@ -24,6 +26,9 @@ pub(super) fn check(args: &Args, form: OutputForm) -> Result<Done, CommandError>
     let dir = args.data_dir.as_deref();
     if let Some(dir) = dir {
         check_directory(dir, &mut findings);
+        if let Err(error) = FileBlockList::open(Some(data_dir::blocks(dir)), Vec::new()) {
+            findings.add("blocks", failed(error.to_string()));
+        }
     }
     let address = match PublicSocket::open(None, args.listen) {
         Ok(_socket) => ok(format!("{} is free", args.listen)),

@@ -128,6 +128,41 @@ async fn contacts_keys_and_limits_are_operated_as_in_a_data_directory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn abuse_is_named_erased_and_blocked_as_in_a_data_directory() {
+    let site = Site::start().await;
+    site.printed(&["migrate"]);
+    let node = site.node();
+    for name in ["x1", "x2"] {
+        node.sign_up(&format!("{name}@example.com"));
+    }
+    let rows = site.dir.path().join("rows.csv");
+    fs::write(&rows, "email\nada@example.com\n").unwrap();
+    site.printed(&["contacts", "import", rows.to_str().unwrap()]);
+    let shown = site.printed(&["limits", "show", "--top", "1", "--json"]);
+    let shown: Vec<Value> = serde_json::from_str(&shown).unwrap();
+    let busiest = shown.iter().find(|it| it["policy"] == "newsletter-ip");
+    let client = &busiest.unwrap()["clients"][0];
+    for member in ["name", "client"] {
+        let name = client[member].as_str().unwrap();
+        let counted = site.printed(&["contacts", "count", "--signed-by", name]);
+        assert_eq!(counted, "2\n", "{member}");
+    }
+    let forget = ["contacts", "forget", "--signed-by", "127.0.0.1"];
+    assert_eq!(site.run(&forget).status.code(), Some(2));
+    site.printed(&[&forget[..], &["--yes"]].concat());
+    assert_eq!(site.printed(&["contacts", "count"]), "1\n");
+
+    // Without a data directory only the flag blocks.
+    let refused = site.run(&["block", "add", "127.0.0.1"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("or --block to the service"));
+    assert_eq!(node.health("none"), 401);
+    let mut blocking = site.command(&["--block", "127.0.0.0/8"]);
+    let blocking = Program::start(blocking.args(["--listen", "127.0.0.1:0"]));
+    assert_eq!(blocking.health("none"), 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_has_no_meaning_there_is_refused() {
     let site = Site::start().await;
     site.printed(&["migrate"]);

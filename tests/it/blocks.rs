@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::contracts::block_list::network;
 use crate::fixtures::{START, logged_async, make_fifo};
 use crate::harness::{Call, NOW, Setup, TestApp};
-use crate::program::{Program, command, run, text};
+use crate::program::{Program, command, landing_api, run, text};
 
 async fn block(app: &TestApp, cidr: &str) {
     assert_eq!(app.blocks.add(network(cidr), NOW).await, Ok(true));
@@ -186,9 +186,16 @@ fn a_start_with_a_file_that_cannot_be_read_is_refused_by_its_line() {
         );
         assert!(!line.contains("192.0.2"), "{line}");
     }
+    let check = || {
+        let checked = run(landing_api(&["check", "--data-dir"]).arg(dir.path()));
+        assert_eq!(checked.status.code(), Some(2));
+        text(&checked.stdout)
+    };
+    assert!(check().contains("line 2 is no blocked network"));
     fs::remove_file(&path).unwrap();
     make_fifo(&path);
     assert!(refusal(dir.path()).contains("is no regular file"));
+    assert!(check().contains("it is no file of blocked networks"));
 }
 
 #[test]
