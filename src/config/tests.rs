@@ -153,6 +153,27 @@ fn limits_are_set_one_by_one_and_the_last_word_counts() {
 }
 
 #[test]
+fn networks_are_blocked_or_told_what_is_wrong() {
+    let flags = ["--block=192.0.2.0/24,2001:db8::/48", "--block", "127.0.0.1"];
+    let args = load(&flags).unwrap();
+    let blocked = args.blocked_networks.iter().map(ToString::to_string);
+    assert!(blocked.eq(["192.0.2.0/24", "2001:db8::/48", "127.0.0.1/32"]));
+    for (value, part) in [
+        ("", "or an address"),
+        ("9c1f02ab", "or an address"),
+        ("10.0.0.0/33", "or an address"),
+        ("192.0.2.0/24,example.com", "or an address"),
+        ("192.0.2.7/24", "write 192.0.2.0/24 for the network"),
+        ("0.0.0.0/0", "must not be all addresses"),
+        ("::/0", "must not be all addresses"),
+    ] {
+        let message = refusal(&[&format!("--block={value}")]);
+        let is_told = message.contains("--block") && message.contains(part);
+        assert!(is_told, "{value}: {message}");
+    }
+}
+
+#[test]
 fn a_wrong_value_is_refused_by_the_name_of_its_flag() {
     let wrong = r#"
 --listen=nowhere --listen=127.0.0.1 --listen=127.0.0.1:99999
@@ -172,7 +193,6 @@ fn a_wrong_value_is_refused_by_the_name_of_its_flag() {
 --trusted-proxy= --trusted-proxy=proxy --trusted-proxy=10.0.0.0/33 --trusted-proxy=10.0.0/8
 --trusted-proxy=10.0.0.0/-1 --trusted-proxy=0.0.0.0/0 --trusted-proxy=1.2.3.4/0 --trusted-proxy=::/0
 --trusted-proxy=::ffff:0:0/96
---block= --block=proxy --block=10.0.0.0/33 --block=10.0.0/8 --block=0.0.0.0/0 --block=::/0 --block=192.0.2.1/24
 --newsletter-webhook= --newsletter-webhook=hooks.example --newsletter-webhook=ftp://hooks.example
 --newsletter-webhook=https://me:pw@hooks.example --newsletter-webhook=https://hooks.example/#a
 --max-connections=0 --max-connections=-1

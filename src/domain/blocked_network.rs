@@ -27,10 +27,9 @@ impl BlockedNetwork {
             })?;
         let whole = network.trunc();
         if network != whole {
-            let address = network.addr();
+            let (bits, address) = (network.prefix_len(), network.addr());
             return Err(format!(
-                "must not go on after the bits of its length: write {whole} for the network, or {address} \
-                 for the one address"
+                "has bits set beyond /{bits}: write {whole} for the network, or {address} for the one address"
             ));
         }
         let whole = embedded(whole);
@@ -126,7 +125,7 @@ mod tests {
             ("192.0.2.0/24,192.0.3.0/24", Err("such as 192.0.2.0/24")),
             (
                 "192.0.2.7/24",
-                Err("write 192.0.2.0/24 for the network, or 192.0.2.7 for the one address"),
+                Err("has bits set beyond /24: write 192.0.2.0/24 for the network, or 192.0.2.7"),
             ),
             ("2001:db8::1/56", Err("write 2001:db8::/56")),
             ("0.0.0.0/0", Err("must not be all addresses")),

@@ -2,9 +2,10 @@
 
 use landing_api::domain::client::{LimitKey, Network, Subject};
 use landing_api::domain::policy::PolicyName;
+use landing_api::domain::pseudonym::Pseudonym;
 
 use super::Desk;
-use crate::harness::{Call, Setup, VISITOR};
+use crate::harness::{Call, NOW, Setup, VISITOR};
 
 #[tokio::test]
 async fn the_busiest_identities_are_shown_and_reset() {
@@ -22,6 +23,8 @@ async fn the_busiest_identities_are_shown_and_reset() {
     let secret = &desk.app.app.secrets.limiter;
     let key = LimitKey::new(secret, PolicyName::Ip, Subject::Network(network)).to_hex();
     let shown = policies().await;
+    let name = Pseudonym::new(&desk.app.app.secrets, network, NOW);
+    assert!(shown.contains(&format!("<code>{key}</code> {name}</th>")));
     assert!(!shown.contains(VISITOR));
     for part in [
         &*key,
