@@ -25,6 +25,7 @@ mod contracts;
 mod cors;
 mod counts;
 mod credential_cache;
+mod crowd;
 mod discovery;
 mod doctor;
 mod drain;

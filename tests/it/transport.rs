@@ -76,6 +76,14 @@ impl Server {
     }
 }
 
+/// All who connect are trusted proxies.
+fn behind_proxies() -> Setup {
+    Setup {
+        trusted_proxies: &["127.0.0.0/8"],
+        ..Setup::default()
+    }
+}
+
 pub(crate) async fn server() -> Server {
     Server::start(Setup::default(), ServerLimits::default()).await
 }
@@ -405,7 +413,11 @@ async fn an_operation_past_its_deadline_is_503() {
 
 #[tokio::test(start_paused = true)]
 async fn half_a_preface_holds_its_slot_no_longer_than_its_client() {
-    let server = server_of(1).await;
+    let limits = ServerLimits {
+        connections_max: 1,
+        ..ServerLimits::default()
+    };
+    let server = Server::start(behind_proxies(), limits).await;
     let mut gone = server.connect().await;
     gone.send("P").await;
     drop(gone);
@@ -416,8 +428,12 @@ async fn half_a_preface_holds_its_slot_no_longer_than_its_client() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_cap_wait_their_turn() {
-    let server = server_of(1).await;
+async fn connections_of_proxies_beyond_the_cap_wait_their_turn() {
+    let limits = ServerLimits {
+        connections_max: 1,
+        ..ServerLimits::default()
+    };
+    let server = Server::start(behind_proxies(), limits).await;
     let mut first = server.connect().await;
     first.check_health().await;
     let mut second = server.connect().await;
@@ -433,7 +449,7 @@ async fn a_client_that_does_not_read_is_let_go() {
         connections_max: 1,
         ..ServerLimits::default()
     };
-    let setup = Setup::default().limit("default", "off").limit("ip", "off");
+    let setup = behind_proxies().limit("default", "off").limit("ip", "off");
     let server = Server::start(setup, limits).await;
     let stream = TcpStream::connect(server.address).await.unwrap();
     let requests = "GET /docs HTTP/1.1\r\nHost: a\r\n\r\n".repeat(100);

@@ -7,11 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::http::ReplyBody;
 use crate::http::answer::sse::BrokenOff;
 use crate::http::request::body::BodyError;
+use crate::http::server::intake::Intake;
 
 /// How many bytes a write has to send to count as progress. The frames of HTTP/2 that answer a ping or change
 /// a setting have fewer.
@@ -35,6 +37,10 @@ pub(crate) struct Activity {
     /// When the client was found to send no more while an answer was due to it, in milliseconds after
     /// `opened`; `u64::MAX` until then.
     half_closed_ms: AtomicU64,
+    /// Whether the connection ends once what it has begun is answered.
+    is_ending: AtomicBool,
+    evicted: Notify,
+    pub(crate) intake: Intake,
 }
 
 impl Activity {
@@ -45,6 +51,9 @@ impl Activity {
             waiting: AtomicUsize::new(0),
             is_blocked: AtomicBool::new(false),
             half_closed_ms: AtomicU64::new(u64::MAX),
+            is_ending: AtomicBool::new(false),
+            evicted: Notify::new(),
+            intake: Intake::default(),
         })
     }
 
@@ -73,7 +82,32 @@ impl Activity {
     /// Counts a request until the guard is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> ActivityGuard {
         self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.intake.begin_request();
         ActivityGuard(Arc::clone(self))
+    }
+
+    /// Since when there has been no progress, unless an answer is due.
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        let last_ms = self.last_ms.load(Ordering::Relaxed);
+        (!self.is_waiting()).then(|| self.opened + Duration::from_millis(last_ms))
+    }
+
+    /// Ends the connection once what it has begun is answered.
+    pub(crate) fn end(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Relaxed)
+    }
+
+    /// Ends the connection now.
+    pub(crate) fn evict(&self) {
+        self.evicted.notify_one();
+    }
+
+    pub(crate) async fn evicted(&self) {
+        self.evicted.notified().await;
     }
 
     fn is_waiting(&self) -> bool {
@@ -155,13 +189,15 @@ impl Body for ReceivedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = self.get_mut();
-        let is_cut = |it: &Arc<Activity>| it.is_half_closed();
-        match Pin::new(&mut this.body).poll_frame(context) {
-            Poll::Pending if this.activity.as_ref().is_some_and(is_cut) => {
-                Poll::Ready(Some(Err("the client sends no more".into())))
+        let polled = Pin::new(&mut this.body).poll_frame(context);
+        match &this.activity {
+            Some(activity) if polled.is_ready() => activity.intake.read_body(),
+            Some(activity) if activity.is_half_closed() => {
+                return Poll::Ready(Some(Err("the client sends no more".into())));
             }
-            polled @ (Poll::Ready(_) | Poll::Pending) => polled.map_err(Into::into),
+            Some(_) | None => {}
         }
+        polled.map_err(Into::into)
     }
 
     fn is_end_stream(&self) -> bool {

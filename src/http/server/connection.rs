@@ -10,18 +10,21 @@ use std::task::Poll;
 use std::time::Duration;
 
 use hyper::body::Incoming;
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use crate::domain::Network;
+
 use crate::http::ReplyBody;
 use crate::http::server::activity::{ActiveBody, Activity, HALF_CLOSED_REST, ReceivedBody};
-use crate::http::server::limits::{CROWDED_KEEP_ALIVE, STOP_GRACE, ServerLimits};
-use crate::http::server::slots::Gauge;
+use crate::http::server::limits::{STOP_GRACE, ServerLimits};
+use crate::http::server::slots::Places;
 use crate::http::server::socket::Socket;
 use crate::http::service::LandingService;
 
@@ -32,20 +35,24 @@ const HEADERS_MAX: usize = 100;
 /// become a header of a hundred bytes in memory.
 const HEADER_LIST_MAX: u32 = 16 * 1024;
 
+/// How much of bodies a client may send on HTTP/2 before any is read.
+const WINDOW: u32 = 64 * 1024 - 1;
+
 /// How often, and after what pause, to peek for the rest of what may be HTTP/2's preface. Clients send
 /// its 24 bytes in one piece.
 const PREFACE_TRIES: u32 = 10;
 const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 
-// What ends a connection early, for the log.
+/// What ends a connection early, for the log.
 const IDLE: &str = "idle for too long";
-const NO_STREAMS: &str = "the network has too many connections for HTTP/2";
 
 pub(crate) struct Connection {
     pub(crate) service: Arc<LandingService>,
     pub(crate) peer: IpAddr,
     pub(crate) limits: ServerLimits,
-    pub(crate) gauge: Gauge,
+    /// `None` for a trusted proxy.
+    pub(crate) network: Option<Network>,
+    pub(crate) places: Arc<Places>,
     pub(crate) activity: Arc<Activity>,
 }
 
@@ -60,7 +67,7 @@ impl Connection {
         stream.set_nodelay(true).map_err(socket)?;
         let is_http2 = tokio::select! {
             first = speaks_http2(&stream) => first.map_err(socket)?,
-            () = self.first_byte_timeout() => return Err(IDLE.to_owned()),
+            () = sleep(self.limits.head_deadline) => return Err(IDLE.to_owned()),
             // Accepted a moment before the stop, its request may be on the way.
             () = stopped_for(&mut stopped, STOP_GRACE) => return Ok(()),
         };
@@ -68,29 +75,23 @@ impl Connection {
         let answer = service_fn(move |request| Arc::clone(&this).answer(request));
         let io = TokioIo::new(Socket::new(stream, Arc::clone(&self.activity), !is_http2));
         if is_http2 {
-            if self.limits.streams_max == 0 {
-                return Err(NO_STREAMS.to_owned());
+            let mut streams_max = self.limits.streams_max;
+            let mut place = None;
+            if let Some(network) = self.network {
+                let taken = self.places.http2.take(network);
+                place = Some(taken.map_err(|cause| format!("HTTP/2: {cause}"))?);
+                streams_max = self
+                    .limits
+                    .streams_max_of(self.places.http2.held_by(network));
             }
-            let connection = pin!(self.http2().serve_connection(io, answer));
+            let _place = place;
+            let connection = pin!(http2_builder(streams_max).serve_connection(io, answer));
             let shut_down = http2::Connection::graceful_shutdown;
             self.drive(connection, shut_down, is_http2, stopped).await
         } else {
             let connection = pin!(self.http1().serve_connection(io, answer));
             let shut_down = http1::Connection::graceful_shutdown;
             self.drive(connection, shut_down, is_http2, stopped).await
-        }
-    }
-
-    /// Resolves when a connection that has sent nothing has to be closed.
-    async fn first_byte_timeout(&self) {
-        let mut remaining = self.limits.head_deadline;
-        while !remaining.is_zero() {
-            let step = remaining.min(CROWDED_KEEP_ALIVE);
-            sleep(step).await;
-            if self.gauge.is_crowded() {
-                return;
-            }
-            remaining -= step;
         }
     }
 
@@ -107,22 +108,6 @@ impl Connection {
         builder
     }
 
-    fn http2(&self) -> http2::Builder<TokioExecutor> {
-        let mut builder = http2::Builder::new(TokioExecutor::new());
-        builder
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(self.limits.streams_max)
-            .max_header_list_size(HEADER_LIST_MAX)
-            // Rapid reset (CVE-2023-44487).
-            .max_pending_accept_reset_streams(20)
-            .max_local_error_reset_streams(256)
-            // A client in the middle of a header block cannot answer a ping, so this is also the
-            // deadline of the block.
-            .keep_alive_interval(Some(Duration::from_secs(20)))
-            .keep_alive_timeout(Duration::from_secs(10));
-        builder
-    }
-
     fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
@@ -130,7 +115,8 @@ impl Connection {
         // Counted now: on HTTP/2 the future may be polled later.
         let waiting = self.activity.begin();
         async move {
-            let response = if request.headers().len() > HEADERS_MAX {
+            let is_http1 = request.version() < Version::HTTP_2;
+            let mut response = if request.headers().len() > HEADERS_MAX {
                 // The same answer as hyper's on HTTP/1.1, where hyper counts the headers.
                 let mut refusal = Response::new(ReplyBody::default());
                 *refusal.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
@@ -139,6 +125,13 @@ impl Connection {
                 let request = request.map(|body| ReceivedBody::new(body, &self.activity));
                 self.service.respond(self.peer, request).await
             };
+            if self.network.is_some_and(|it| self.places.are_short_for(it)) {
+                self.activity.end();
+                if is_http1 {
+                    let close = HeaderValue::from_static("close");
+                    response.headers_mut().insert(CONNECTION, close);
+                }
+            }
             Ok(response.map(|body| ActiveBody::new(body, waiting)))
         }
     }
@@ -157,9 +150,10 @@ impl Connection {
             self.limits.head_deadline
         };
         let mut stop = pin!(stopped_for(&mut stopped, Duration::ZERO));
+        let activity = &self.activity;
         let (mut is_ending, mut is_half_closed) = (false, false);
         // Not reset by each request: when it fires, the activity knows when the last one was.
-        let mut idle = pin!(sleep(keep_alive.min(CROWDED_KEEP_ALIVE)));
+        let mut idle = pin!(sleep(keep_alive));
         let http = |error: hyper::Error| format!("http: {error}");
         loop {
             tokio::select! {
@@ -167,6 +161,7 @@ impl Connection {
                 biased;
                 () = &mut stop, if !is_ending => {
                     // A request that has arrived is read first: hyper closes a fresh connection at once.
+                    activity.intake.begin_turn();
                     let ended = poll_fn(|context| Poll::Ready(connection.as_mut().poll(context)));
                     if let Poll::Ready(ended) = ended.await {
                         return ended.map_err(http);
@@ -178,14 +173,9 @@ impl Connection {
                     }
                 }
                 () = &mut idle => {
-                    let rest = if self.gauge.is_crowded() {
-                        keep_alive.min(CROWDED_KEEP_ALIVE)
-                    } else {
-                        keep_alive
-                    };
-                    match self.activity.next_look(rest, self.limits.idle_deadline) {
+                    match activity.next_look(keep_alive, self.limits.idle_deadline) {
                         Some(next) => {
-                            idle.as_mut().reset(next.min(Instant::now() + CROWDED_KEEP_ALIVE));
+                            idle.as_mut().reset(next);
                             continue;
                         }
                         // An idle client is told of the end first, so that it knows what was not processed
@@ -197,12 +187,16 @@ impl Connection {
                         None => return Err(IDLE.to_owned()),
                     }
                 }
-                ended = &mut connection => return ended.map_err(http),
+                ended = turn(activity, connection.as_mut()) => return ended.map_err(http),
                 // After the connection, which is what finds out.
-                () = self.half_closed(), if !is_half_closed => {
+                () = until(|| activity.is_half_closed()), if !is_half_closed => {
                     is_half_closed = true;
                     idle.as_mut().reset(Instant::now() + HALF_CLOSED_REST.min(keep_alive));
                     continue;
+                }
+                () = until(|| activity.is_ending()), if !is_ending => {
+                    is_ending = true;
+                    keep_alive = STOP_GRACE;
                 }
             }
             shut_down(connection.as_mut());
@@ -210,18 +204,46 @@ impl Connection {
             idle.as_mut().reset(Instant::now() + keep_alive);
         }
     }
+}
 
-    /// Resolves when the client was found to send no more. Polled whenever the connection is.
-    async fn half_closed(&self) {
-        poll_fn(|_context| {
-            if self.activity.is_half_closed() {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-        .await;
-    }
+fn http2_builder(streams_max: u32) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(streams_max)
+        .max_header_list_size(HEADER_LIST_MAX)
+        // RFC 9113's default. hyper's would be a MiB, and so much could wait to be read.
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        // Rapid reset (CVE-2023-44487).
+        .max_pending_accept_reset_streams(20)
+        .max_local_error_reset_streams(256)
+        // A client in the middle of a header block cannot answer a ping, so this is also the deadline of
+        // the block.
+        .keep_alive_interval(Some(Duration::from_secs(20)))
+        .keep_alive_timeout(Duration::from_secs(10));
+    builder
+}
+
+/// Polls the connection, each time as a new turn.
+async fn turn<C: Future>(activity: &Activity, mut connection: Pin<&mut C>) -> C::Output {
+    poll_fn(|context| {
+        activity.intake.begin_turn();
+        connection.as_mut().poll(context)
+    })
+    .await
+}
+
+/// Resolves when `is_so`. Polled whenever the connection is.
+async fn until(is_so: impl Fn() -> bool) {
+    poll_fn(|_context| {
+        if is_so() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
 }
 
 /// Resolves when the service has been stopping for as long as `grace`.

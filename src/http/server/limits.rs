@@ -5,14 +5,13 @@ use std::time::Duration;
 /// Limits of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
-    /// Most open connections. Further ones wait in the listener's backlog.
+    /// Most open connections. For each further one an idle one of the network that has most is closed.
     pub connections_max: usize,
     /// Most open connections of one network that is no trusted proxy. Further ones are closed.
     /// `None` is an eighth of all.
     pub connections_per_network: Option<usize>,
     /// How long a request's head may take on HTTP/1.1, counted from the previous answer or from the
-    /// start of the connection. So it is also the keep-alive timeout. While three quarters of the
-    /// connections are taken, all keep-alive timeouts are [`CROWDED_KEEP_ALIVE`].
+    /// start of the connection. So it is also the keep-alive timeout.
     pub head_deadline: Duration,
     /// How long a connection may make no progress on an answer that is being sent. A client that does
     /// not read, or reads less than 4 KiB in this time, makes none. On HTTP/2 this is also the
@@ -25,21 +24,19 @@ pub struct ServerLimits {
     pub head_bytes_max: usize,
     /// Most concurrent streams of an HTTP/2 connection.
     pub streams_max: u32,
-    /// Divided by the number of a network's connections, this is the most concurrent streams of its
-    /// newest connection. If that is 0, the connection has to speak HTTP/1.1. A stream can take 10 KiB
-    /// before it counts as a request, and an unfinished head 100 KiB.
+    /// Divided by the number of a network's HTTP/2 connections, this is the most concurrent streams of its
+    /// newest one. A stream can take 10 KiB before it counts as a request.
     pub streams_per_network: u32,
+    /// Most HTTP/2 connections, of which one network may have an eighth. Each can take 70 KiB. Further ones
+    /// are closed: they have to speak HTTP/1.1. A trusted proxy may have any number.
+    pub http2_connections_max: usize,
 }
 
 impl ServerLimits {
-    /// The limits of a new connection, with which its network has `of_network`.
-    pub(crate) fn of_connection(self, of_network: Option<usize>) -> Self {
-        let connections = of_network.and_then(|count| u32::try_from(count).ok());
-        let streams = connections.and_then(|count| self.streams_per_network.checked_div(count));
-        Self {
-            streams_max: streams.map_or(self.streams_max, |streams| streams.min(self.streams_max)),
-            ..self
-        }
+    /// The most concurrent streams of the newest of `connections` HTTP/2 connections of a network.
+    pub(crate) fn streams_max_of(self, connections: usize) -> u32 {
+        let connections = u32::try_from(connections).unwrap_or(u32::MAX).max(1);
+        (self.streams_per_network / connections).clamp(1, self.streams_max)
     }
 }
 
@@ -53,14 +50,11 @@ impl Default for ServerLimits {
             drain_deadline: Duration::from_secs(10),
             head_bytes_max: 16 * 1024,
             streams_max: 128,
-            streams_per_network: 1024,
+            streams_per_network: 512,
+            http2_connections_max: 512,
         }
     }
 }
-
-/// The longest keep-alive timeout while three quarters of the connections are taken, and how often a
-/// connection checks that.
-pub const CROWDED_KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// How long a connection without a request may stay open after the stop signal.
 pub const STOP_GRACE: Duration = Duration::from_secs(1);

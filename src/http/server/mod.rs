@@ -5,6 +5,7 @@
 
 mod activity;
 mod connection;
+mod intake;
 mod limits;
 pub(crate) mod shares;
 mod slots;
@@ -21,9 +22,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::http::server::activity::Activity;
 use crate::http::server::connection::Connection;
-pub use crate::http::server::limits::{CROWDED_KEEP_ALIVE, STOP_GRACE, ServerLimits};
+pub use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::slots::Slots;
 use crate::http::service::LandingService;
 
@@ -32,6 +32,9 @@ const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 
 /// The shortest time between two log lines about a failing `accept`.
 const ACCEPT_WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What ended a connection, for the log.
+const EVICTED: &str = "idle while all connections were taken";
 
 /// Serves until `stop` resolves, then drains.
 ///
@@ -82,20 +85,12 @@ async fn accept_loop(
     connections: &TaskTracker,
     stopped: &watch::Receiver<bool>,
 ) {
-    let mut slots = Slots::new(
-        service,
-        limits.connections_max,
-        limits.connections_per_network,
-    );
+    let mut slots = Slots::new(service, limits);
     let mut warned_at: Option<Instant> = None;
     loop {
-        // A slot first: a connection that is not accepted costs this process nothing.
-        let Some(free) = slots.free().await else {
-            return;
-        };
         match listener.accept().await {
             Ok((stream, peer)) => {
-                let Some(slot) = slots.assign(free, peer.ip()) else {
+                let Some(slot) = slots.assign(peer.ip()).await else {
                     // A reset, so that the refused connection does not linger in the kernel. If this
                     // fails, it is closed in the ordinary way.
                     let _ = stream.set_zero_linger();
@@ -104,14 +99,18 @@ async fn accept_loop(
                 let connection = Arc::new(Connection {
                     service: Arc::clone(service),
                     peer: peer.ip(),
-                    limits: limits.of_connection(slot.of_network),
-                    gauge: slots.gauge(),
-                    activity: Activity::new(),
+                    limits,
+                    network: slot.network,
+                    places: Arc::clone(&slots.places),
+                    activity: Arc::clone(&slot.activity),
                 });
                 let stopped = stopped.clone();
                 connections.spawn(async move {
-                    let _slot = slot;
-                    if let Err(error) = connection.serve(stream, stopped).await {
+                    let ended = tokio::select! {
+                        ended = connection.serve(stream, stopped) => ended,
+                        () = slot.activity.evicted() => Err(EVICTED.to_owned()),
+                    };
+                    if let Err(error) = ended {
                         tracing::debug!(%error, "connection ended");
                     }
                 });

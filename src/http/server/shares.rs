@@ -75,13 +75,6 @@ impl Shares {
     pub(crate) fn held(&self) -> usize {
         self.held.lock().permits
     }
-
-    /// The network that holds most permits, and their number. Looks at all networks.
-    pub(crate) fn busiest(&self) -> Option<(Network, usize)> {
-        let held = self.held.lock();
-        let busiest = held.by_network.iter().max_by_key(|&(_, permits)| *permits);
-        busiest.map(|(network, permits)| (*network, *permits))
-    }
 }
 
 /// An eighth of `permits`, but at least one.
@@ -159,7 +152,6 @@ mod tests {
         assert_eq!(two.grow_to(40), Ok(()));
         assert_eq!(one.grow_to(61), Err(WHOLE_SHARE_HELD));
         assert_eq!(one.grow_to(60), Ok(()), "these are its own already");
-        assert_eq!(shares.busiest(), Some((network(1), 100)));
         assert_eq!(
             (shares.held_by(network(1)), shares.held_by(network(2))),
             (100, 0)

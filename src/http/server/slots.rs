@@ -1,100 +1,197 @@
-//! Slots for connections: a number of them in all, of which one network may hold a share.
+//! Places for connections: a number of them in all, of which one network may hold a share.
+//!
+//! While they are scarce, those who hold most give way. From three quarters on, a network above its fair
+//! part is asked to close its connections; when all are taken, its longest idle connection is closed for
+//! the next one.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::domain::{Network, Pseudonym};
 
-use crate::http::server::shares::{Share, Shares, eighth};
+use crate::http::server::activity::Activity;
+use crate::http::server::limits::ServerLimits;
+use crate::http::server::shares::{Shares, eighth};
 use crate::http::service::LandingService;
 
-/// The shortest time between two log lines about connections that wait or are refused.
+/// The shortest time between two log lines about connections that are closed or refused.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The slots, for the accept loop.
+/// How long to wait for a place before looking for another idle connection.
+const EVICTION_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Who has how many places, for the connections.
+#[derive(Debug)]
+pub(crate) struct Places {
+    free: Arc<Semaphore>,
+    all: usize,
+    per_network: usize,
+    /// The connections of each network that has any, but not those of trusted proxies.
+    by_network: Mutex<HashMap<Network, Vec<Arc<Activity>>>>,
+    /// Those of HTTP/2.
+    pub(crate) http2: Arc<Shares>,
+}
+
+impl Places {
+    fn new(limits: ServerLimits) -> Self {
+        let all = limits.connections_max;
+        Self {
+            free: Arc::new(Semaphore::new(all)),
+            all,
+            per_network: limits
+                .connections_per_network
+                .unwrap_or_else(|| eighth(all)),
+            by_network: Mutex::default(),
+            http2: Shares::new(limits.http2_connections_max),
+        }
+    }
+
+    fn taken(&self) -> usize {
+        self.all.saturating_sub(self.free.available_permits())
+    }
+
+    /// Whether `network` has more than its fair part while three quarters of all places are taken. The fair
+    /// part is the number of places divided by that of the networks.
+    pub(crate) fn are_short_for(&self, network: Network) -> bool {
+        if self.taken() * 4 < self.all * 3 {
+            return false;
+        }
+        let by_network = self.by_network.lock();
+        let its = by_network.get(&network).map_or(0, Vec::len);
+        its * by_network.len() > self.all
+    }
+
+    fn has_whole_share(&self, network: Network) -> bool {
+        let by_network = self.by_network.lock();
+        let its = by_network.get(&network).map_or(0, Vec::len);
+        its >= self.per_network
+    }
+
+    fn enter(&self, network: Network, activity: &Arc<Activity>) {
+        let mut by_network = self.by_network.lock();
+        let its = by_network.entry(network).or_default();
+        its.push(Arc::clone(activity));
+    }
+
+    fn leave(&self, network: Network, activity: &Arc<Activity>) {
+        let mut by_network = self.by_network.lock();
+        let Some(its) = by_network.get_mut(&network) else {
+            return;
+        };
+        if let Some(index) = its.iter().position(|it| Arc::ptr_eq(it, activity)) {
+            its.swap_remove(index);
+        }
+        if its.is_empty() {
+            by_network.remove(&network);
+        }
+    }
+
+    /// The network that has most connections, and their number. Looks at all networks.
+    fn busiest(&self) -> Option<(Network, usize)> {
+        let by_network = self.by_network.lock();
+        let busiest = by_network.iter().max_by_key(|(_, its)| its.len());
+        busiest.map(|(network, its)| (*network, its.len()))
+    }
+
+    /// Closes the longest idle connection of the network that has most, if one of those is idle.
+    fn evict(&self) {
+        let by_network = self.by_network.lock();
+        let Some(its) = by_network.values().max_by_key(|its| its.len()) else {
+            return;
+        };
+        let idle = its.iter().filter_map(|it| Some((it.idle_since()?, it)));
+        if let Some((_, longest)) = idle.min_by_key(|(since, _)| *since) {
+            longest.evict();
+        }
+    }
+}
+
+/// The places, for the accept loop.
 pub(crate) struct Slots {
     service: Arc<LandingService>,
-    gauge: Gauge,
-    shares: Arc<Shares>,
+    pub(crate) places: Arc<Places>,
     /// Connections refused since the last warning.
     refused: u64,
     warned_at: Option<Instant>,
 }
 
-/// The slot of a connection, released on drop.
+/// The place of a connection, released on drop.
 pub(crate) struct Slot {
-    // Released in this order: whoever gets the permit finds the share released.
-    share: Option<Share>,
+    places: Arc<Places>,
+    /// `None` for a trusted proxy.
+    pub(crate) network: Option<Network>,
+    pub(crate) activity: Arc<Activity>,
+    // Released after `drop`: whoever gets it finds this connection gone.
     _permit: OwnedSemaphorePermit,
-    /// The connections of its network, including this one. `None` for a trusted proxy.
-    pub(crate) of_network: Option<usize>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Some(network) = self.network {
+            self.places.leave(network, &self.activity);
+        }
+    }
 }
 
 impl Slots {
-    /// `connections_max` slots, of which one network may hold `per_network`; by default an eighth.
-    pub(crate) fn new(
-        service: &Arc<LandingService>,
-        connections_max: usize,
-        per_network: Option<usize>,
-    ) -> Self {
-        let per_network = per_network.unwrap_or_else(|| eighth(connections_max));
+    pub(crate) fn new(service: &Arc<LandingService>, limits: ServerLimits) -> Self {
         Self {
             service: Arc::clone(service),
-            gauge: Gauge {
-                free: Arc::new(Semaphore::new(connections_max)),
-                connections_max,
-            },
-            shares: Shares::with_share(connections_max, per_network),
+            places: Arc::new(Places::new(limits)),
             refused: 0,
             warned_at: None,
         }
     }
 
-    pub(crate) fn gauge(&self) -> Gauge {
-        self.gauge.clone()
-    }
-
-    /// Waits for a free slot. Never returns `None`, because the semaphore is never closed.
-    pub(crate) async fn free(&mut self) -> Option<OwnedSemaphorePermit> {
-        if self.gauge.free.available_permits() == 0 {
+    /// Gives a place to a connection from `peer`, unless its network has its whole share. If all are taken,
+    /// another connection is closed for it. A trusted proxy has no share and none of its connections is
+    /// closed, because they are those of many clients.
+    pub(crate) async fn assign(&mut self, peer: IpAddr) -> Option<Slot> {
+        let is_proxy = self.service.proxies.contains(peer.to_canonical());
+        let network = (!is_proxy).then(|| Network::from(peer));
+        if network.is_some_and(|network| self.places.has_whole_share(network)) {
+            self.refused += 1;
             self.warn(
-                "all connections are taken and further ones wait: `ss -tn` shows whose they are; \
-                 stop that network before it reaches the service, or raise --max-connections",
+                "a network holds its share of the connections and further ones of it are refused: if \
+                 it is your proxy, name it with --trusted-proxy, else raise \
+                 --max-connections-per-network if its clients need more",
             );
+            return None;
         }
-        let free = Arc::clone(&self.gauge.free).acquire_owned();
-        free.await.ok()
+        let slot = Slot {
+            places: Arc::clone(&self.places),
+            network,
+            activity: Activity::new(),
+            _permit: self.free().await?,
+        };
+        if let Some(network) = network {
+            self.places.enter(network, &slot.activity);
+        }
+        Some(slot)
     }
 
-    /// Gives `free` to a connection from `peer`, unless the network of `peer` holds its whole share. A
-    /// trusted proxy has no share, because its connections are those of many clients.
-    pub(crate) fn assign(&mut self, free: OwnedSemaphorePermit, peer: IpAddr) -> Option<Slot> {
-        let mut slot = Slot {
-            share: None,
-            _permit: free,
-            of_network: None,
-        };
-        if self.service.proxies.contains(peer.to_canonical()) {
-            return Some(slot);
+    /// Waits for a free place. Never returns `None`, because the semaphore is never closed.
+    async fn free(&mut self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            if self.places.free.available_permits() == 0 {
+                self.warn(
+                    "all connections are taken, and for each further one an idle one of the network \
+                     that has most is closed: `ss -tn` shows whose they are; stop that network before \
+                     it reaches the service, or raise --max-connections",
+                );
+                self.places.evict();
+            }
+            let free = Arc::clone(&self.places.free).acquire_owned();
+            if let Ok(free) = timeout(EVICTION_INTERVAL, free).await {
+                return free.ok();
+            }
         }
-        let network = Network::from(peer);
-        if let Ok(share) = self.shares.take(network) {
-            slot.of_network = Some(self.shares.held_by(network));
-            slot.share = Some(share);
-            return Some(slot);
-        }
-        drop(slot);
-        self.refused += 1;
-        self.warn(
-            "a network holds its share of the connections and further ones of it are refused: if it \
-             is your proxy, name it with --trusted-proxy, else raise --max-connections-per-network \
-             if its clients need more",
-        );
-        None
     }
 
     /// Logs `message`, unless a line was logged within the interval.
@@ -104,37 +201,72 @@ impl Slots {
             return;
         }
         self.warned_at = Some(Instant::now());
-        let busiest = self.shares.busiest();
+        let busiest = self.places.busiest();
         let app = &self.service.state.app;
         let now = app.clock.now();
         let name = |network| Pseudonym::new(&app.secrets, network, now).to_string();
         let network = busiest.map(|(network, _)| name(network));
         tracing::warn!(
-            connections = self.gauge.taken(),
+            connections = self.places.taken(),
             refused = std::mem::take(&mut self.refused),
             busiest.network = network,
-            busiest.connections = busiest.map(|(_, permits)| permits),
+            busiest.connections = busiest.map(|(_, connections)| connections),
             "{message}"
         );
     }
 }
 
-/// How many slots are taken, for the connections.
-#[derive(Clone)]
-pub(crate) struct Gauge {
-    free: Arc<Semaphore>,
-    connections_max: usize,
-}
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::time::advance;
 
-impl Gauge {
-    fn taken(&self) -> usize {
-        self.connections_max
-            .saturating_sub(self.free.available_permits())
+    use super::*;
+
+    fn network(host: u8) -> Network {
+        Network::V4([192, 0, 2, host])
     }
 
-    /// Whether more than three quarters are taken, including the one that the accept loop holds for the next
-    /// connection.
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.taken() * 4 > self.connections_max * 3
+    /// Connections of `network`, one a second.
+    async fn open(places: &Places, network: Network, count: usize) -> Vec<Arc<Activity>> {
+        let mut opened = Vec::new();
+        for _ in 0..count {
+            advance(Duration::from_secs(1)).await;
+            opened.push(Activity::new());
+            places.enter(network, &opened[opened.len() - 1]);
+        }
+        opened
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_idle_connection_of_the_largest_network_is_closed() {
+        let places = Places::new(ServerLimits::default());
+        places.evict();
+        let other = open(&places, network(2), 1).await;
+        let its = open(&places, network(1), 4).await;
+        let answering = its[0].begin();
+        advance(Duration::from_secs(1)).await;
+        drop(its[1].begin());
+        for longest in [2, 3, 1] {
+            // Until it has gone, it may be told again.
+            for _ in 0..2 {
+                places.evict();
+                for (number, activity) in its.iter().enumerate() {
+                    let is_told = activity.evicted().now_or_never().is_some();
+                    assert_eq!(is_told, number == longest, "{number} {longest}");
+                }
+            }
+            places.leave(network(1), &its[longest]);
+        }
+        assert!(other[0].evicted().now_or_never().is_none());
+        places.leave(network(2), &other[0]);
+        places.evict();
+        assert!(
+            its[0].evicted().now_or_never().is_none(),
+            "its answer is due"
+        );
+        drop(answering);
+        places.leave(network(1), &its[0]);
+        assert_eq!(places.busiest(), None);
     }
 }

@@ -18,6 +18,7 @@ use arrayvec::ArrayVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::http::server::activity::Activity;
+use crate::http::server::intake::MayRead;
 
 /// The largest list that is joined, in bytes. Copying more costs as much as it saves.
 const JOINED_MAX: usize = 4096;
@@ -47,9 +48,22 @@ impl<T: AsyncRead + Unpin> AsyncRead for Socket<T> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        match self.activity.intake.may_read() {
+            MayRead::Now => {}
+            MayRead::NextTurn => {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            MayRead::Never => {
+                self.activity.end();
+                return Poll::Pending;
+            }
+        }
         let filled = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        let is_end = buffer.filled().len() == filled && buffer.remaining() > 0;
+        let count = buffer.filled().len() - filled;
+        self.activity.intake.read(count);
+        let is_end = count == 0 && buffer.remaining() > 0;
         if is_end && self.holds_end && self.activity.holds_end() {
             // Once no answer is due, `poll_flush` wakes the reader.
             return Poll::Pending;
@@ -103,7 +117,8 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Socket<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
 
     use super::*;
 
@@ -142,6 +157,48 @@ mod tests {
         fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
             Poll::Ready(Ok(()))
         }
+    }
+
+    /// Counts how often it was woken.
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_socket_that_always_has_more_is_read_in_turns_and_no_more_once_it_asked_for_nothing() {
+        let activity = Activity::new();
+        let mut socket = Socket::new(tokio::io::repeat(0), Arc::clone(&activity), false);
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut read = || {
+            let mut total = 0;
+            activity.intake.begin_turn();
+            loop {
+                let (mut bytes, context) = ([0; 1024], &mut Context::from_waker(&waker));
+                let mut buffer = ReadBuf::new(&mut bytes);
+                if Pin::new(&mut socket)
+                    .poll_read(context, &mut buffer)
+                    .is_pending()
+                {
+                    return total;
+                }
+                total += buffer.filled().len();
+            }
+        };
+        for turns in 1..=8 {
+            assert_eq!(read(), 16 * 1024);
+            assert_eq!(woken.0.load(Ordering::Relaxed), turns);
+            assert!(!activity.is_ending());
+        }
+        // 128 KiB, and what tells that there is more.
+        assert_eq!(read(), 1024);
+        assert_eq!(read(), 0);
+        assert!(activity.is_ending());
     }
 
     #[test]

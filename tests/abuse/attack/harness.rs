@@ -116,6 +116,11 @@ impl Trial {
 
     /// Ends the attack, whose connections are closed by now: everything has to be as before.
     pub(super) async fn end(self) -> Verdict {
+        self.end_within(MEMORY_MIB_MAX).await
+    }
+
+    /// The same after an attack during which the service may have taken so much memory.
+    pub(super) async fn end_within(self, memory_mib_max: f64) -> Verdict {
         let attacked = self.honest.end();
         let gone = timeout(GONE_MAX, async {
             while held(self.address, None) > 0 {
@@ -134,6 +139,7 @@ impl Trial {
             .expect("the attacker's address is served again");
         let mut verdict = Verdict {
             peak_mib: peak_mib(self.program.pid()),
+            memory_mib_max,
             quiet: self.quiet,
             attacked,
         };
@@ -211,6 +217,7 @@ pub(super) struct Verdict {
     quiet: Load,
     attacked: Load,
     peak_mib: f64,
+    memory_mib_max: f64,
 }
 
 impl Verdict {
@@ -221,7 +228,7 @@ impl Verdict {
         let faults = [
             (attacked.per_second < quiet.per_second / 2.0, "throughput"),
             (attacked.p99 > p99_max, "p99"),
-            (self.peak_mib > MEMORY_MIB_MAX, "memory"),
+            (self.peak_mib > self.memory_mib_max, "memory"),
         ];
         let faults = faults.into_iter().filter(|(is_so, _)| *is_so);
         let refusals = quiet.refusals.iter().chain(&attacked.refusals);

@@ -1,6 +1,6 @@
 //! Clients that do nothing wrong.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
@@ -30,6 +30,18 @@ pub(super) enum Visits {
     All,
     /// No sign-ups.
     Reads,
+    /// The same without a proxy, each client from an address of its own.
+    Direct,
+}
+
+impl Visits {
+    /// Where the connections of client `number` come from.
+    fn address(self, number: usize) -> IpAddr {
+        match self {
+            Self::All | Self::Reads => PROXY,
+            Self::Direct => IpAddr::V4(Ipv4Addr::new(127, 2, 0, u8::try_from(number + 1).unwrap())),
+        }
+    }
 }
 
 /// Numbers of visitors: none signs up twice.
@@ -76,7 +88,8 @@ impl Honest {
 
 async fn all(address: SocketAddr, visits: Visits, stop: Arc<AtomicBool>) -> Load {
     let began = Instant::now();
-    let clients = (0..CLIENTS).map(|_| client(address, visits, Arc::clone(&stop)));
+    let clients = (0..CLIENTS)
+        .map(|number| client(visits.address(number), address, visits, Arc::clone(&stop)));
     let mut clients: JoinSet<Asked> = clients.collect();
     clients.spawn(stranger(address, Arc::clone(&stop)));
     let asked = clients.join_all().await;
@@ -96,11 +109,10 @@ async fn all(address: SocketAddr, visits: Visits, stop: Arc<AtomicBool>) -> Load
     }
 }
 
-/// One behind the proxy.
-async fn client(address: SocketAddr, visits: Visits, stop: Arc<AtomicBool>) -> Asked {
+async fn client(from: IpAddr, address: SocketAddr, visits: Visits, stop: Arc<AtomicBool>) -> Asked {
     let mut asked = Asked::default();
     while !stop.load(Ordering::Relaxed) {
-        let mut wire = match Wire::connect(PROXY, address).await {
+        let mut wire = match Wire::connect(from, address).await {
             Ok(wire) => wire,
             Err(error) => {
                 asked.refusals.push(format!("connecting: {error}"));

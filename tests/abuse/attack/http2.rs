@@ -8,18 +8,18 @@ use super::harness::{ATTACKER, Pace, Trial, Verdict};
 use super::wire::Wire;
 use crate::Run;
 
-const HEADERS: u8 = 1;
+pub(super) const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
-const WINDOW_UPDATE: u8 = 8;
-const CONTINUATION: u8 = 9;
+pub(super) const WINDOW_UPDATE: u8 = 8;
+pub(super) const CONTINUATION: u8 = 9;
 
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
 /// No limit of requests hides what the connections do.
-const UNLIMITED: [&str; 2] = ["--limit=default=off", "--limit=ip=off"];
+pub(super) const UNLIMITED: [&str; 2] = ["--limit=default=off", "--limit=ip=off"];
 
 pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, a, b, c] = u32::try_from(payload.len()).unwrap().to_be_bytes();
@@ -31,8 +31,8 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
 pub(super) const HOME: &[u8] = b"\x82\x86\x84\x01\x09localhost";
 
 /// A header that [`REPEATED`], one byte, repeats from then on: it is put into the dynamic table.
-const REPEATABLE: &[u8] = b"\x40\x01x\x00";
-const REPEATED: u8 = 0xBE;
+pub(super) const REPEATABLE: &[u8] = b"\x40\x01x\x00";
+pub(super) const REPEATED: u8 = 0xBE;
 
 /// The preface, and settings by which each stream takes `window` bytes.
 pub(super) fn preface(window: u32) -> Vec<u8> {

@@ -13,6 +13,7 @@ mod http2;
 mod log;
 mod model;
 mod mutations;
+mod networks;
 mod quotas;
 #[path = "../../it/openai/upstream.rs"]
 #[allow(dead_code, reason = "the other tests do more with it")]
@@ -44,6 +45,16 @@ pub(crate) const PROGRAMS: &[crate::Program] = &[
     ("attack-slow-bodies", |run| launch(bodies::slow(run))),
     ("attack-waiting-heads", |run| {
         launch(bodies::waiting_heads(run))
+    }),
+    ("attack-networks-hold", |run| launch(networks::hold(run))),
+    ("attack-networks-h2", |run| {
+        launch(networks::control_frames(run))
+    }),
+    ("attack-networks-asks", |run| {
+        launch(networks::pipelined(run))
+    }),
+    ("attack-networks-heads", |run| {
+        launch(networks::unfinished_heads(run))
     }),
     ("attack-model-places", |run| launch(model::places(run))),
     ("attack-model-bill", |run| launch(model::bill(run))),

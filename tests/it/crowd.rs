@@ -1,0 +1,168 @@
+//! Who gives way when connections are scarce, and what a connection may take without asking for anything.
+
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use landing_api::http::server::ServerLimits;
+use tokio::net::TcpStream;
+
+use crate::harness::Setup;
+use crate::http2::{
+    ACK, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, get,
+};
+use crate::shares::{ONE, OTHER};
+use crate::transport::{Connection, HEALTH, Server};
+
+const LOT: &str = "127.0.0.3";
+
+fn few(connections_max: usize) -> ServerLimits {
+    ServerLimits {
+        connections_max,
+        connections_per_network: Some(connections_max),
+        ..ServerLimits::default()
+    }
+}
+
+impl Connection {
+    /// Whether the answer to a request says that it is the last.
+    async fn is_asked_to_close(&mut self) -> bool {
+        self.send(HEALTH).await;
+        let (status, head, _) = self.receive().await;
+        assert_eq!(status, 200);
+        head.contains("connection: close")
+    }
+}
+
+#[tokio::test]
+async fn from_three_quarters_on_a_network_above_its_fair_part_is_asked_to_close() {
+    let server = Server::start(Setup::default(), few(8)).await;
+    let mut many = Vec::new();
+    for _ in 0..5 {
+        many.push(server.served_from(ONE).await.unwrap());
+    }
+    for connection in &mut many {
+        assert!(!connection.is_asked_to_close().await, "five of eight");
+    }
+    let mut first = server.served_from(OTHER).await.unwrap();
+    // Six of eight, and the fair part of each of two networks is four.
+    assert!(!first.is_asked_to_close().await);
+    let mut fifth = many.pop().unwrap();
+    assert!(fifth.is_asked_to_close().await);
+    assert_eq!(fifth.rest().await, b"");
+    let mut second = server.served_from(OTHER).await.unwrap();
+    for connection in many.iter_mut().chain([&mut first, &mut second]) {
+        assert!(!connection.is_asked_to_close().await);
+    }
+    // A third network makes their parts smaller.
+    let mut third = server.served_from(LOT).await.unwrap();
+    assert!(many[0].is_asked_to_close().await);
+    assert!(!first.is_asked_to_close().await);
+    assert!(!third.is_asked_to_close().await);
+}
+
+#[tokio::test]
+async fn on_http_2_it_is_told_and_answered() {
+    let server = Server::start(Setup::default(), few(4)).await;
+    let _other = server.served_from(OTHER).await.unwrap();
+    let _held = server.served_from(ONE).await.unwrap();
+    let _held = (_held, server.served_from(ONE).await.unwrap());
+    let mut connection = Connection::begin(&server, 65_535).await;
+    let head = frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/livez"));
+    connection.send(head).await;
+    let mut kinds = Vec::new();
+    while let Some((kind, ..)) = connection.frame().await {
+        kinds.push(kind);
+    }
+    assert!(
+        kinds.contains(&HEADERS) && kinds.contains(&GOAWAY),
+        "{kinds:?}"
+    );
+}
+
+#[tokio::test]
+async fn when_all_are_taken_the_network_that_has_most_makes_room() {
+    let server = Server::start(Setup::default(), few(4)).await;
+    let mut gone = server.connect_from(ONE).await;
+    let mut held = [
+        server.connect_from(ONE).await,
+        server.connect_from(ONE).await,
+        server.served_from(OTHER).await.unwrap(),
+    ];
+    let mut next = server.served_from(OTHER).await.unwrap();
+    assert_eq!(gone.rest().await, b"");
+    for connection in held.iter_mut().chain([&mut next]) {
+        assert!(connection.is_served().await);
+    }
+    // As often as one likes, as long as somebody has more.
+    for _ in 0..20 {
+        assert!(server.served_from(LOT).await.is_some());
+    }
+}
+
+impl Connection {
+    /// Sends 80 KiB of a frame, and a request or none. Whether the connection is to go on.
+    async fn goes_on_after(&mut self, part: &[u8], request: Option<u32>) -> bool {
+        self.send(part.repeat(80 * 1024 / part.len())).await;
+        if let Some(stream) = request {
+            let head = frame(HEADERS, END_HEADERS | END_STREAM, stream, &get("/livez"));
+            self.send(head).await;
+        }
+        self.send(frame(PING, 0, 0, &[7; 8])).await;
+        let mut is_answered = request.is_none();
+        loop {
+            match self.frame().await {
+                None | Some((GOAWAY, ..)) => return false,
+                Some((HEADERS, ..)) => is_answered = true,
+                Some((PING, ACK, _, payload)) if payload == [7; 8] => {
+                    return is_answered || matches!(self.frame().await, Some((HEADERS, ..)));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn frames_that_ask_for_nothing_end_the_connection_unless_requests_come_between() {
+    const PRIORITY: u8 = 2;
+    for part in [
+        frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]),
+        frame(PING, 0, 0, &[0; 8]),
+        frame(SETTINGS, 0, 0, &[]),
+        frame(PRIORITY, 0, 1, &[0; 5]),
+    ] {
+        let server = Server::start(Setup::default(), ServerLimits::default()).await;
+        let mut connection = Connection::begin(&server, 65_535).await;
+        for number in 0..4 {
+            assert!(connection.goes_on_after(&part, Some(2 * number + 1)).await);
+        }
+        assert!(connection.goes_on_after(&part, None).await, "{part:?}");
+        assert!(!connection.goes_on_after(&part, None).await, "{part:?}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_are_read_do_not_end_the_connection() {
+    let server = Server::start(Setup::default(), ServerLimits::default()).await;
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    let mut answers = Vec::new();
+    for _ in 0..8 {
+        let request = Request::post("http://a/api/v1/assistant/chat")
+            .header("content-type", "application/json")
+            .body(Full::new(Bytes::from(vec![b' '; 300 * 1024])))
+            .unwrap();
+        let mut sender = sender.clone();
+        answers.push(tokio::spawn(
+            async move { sender.send_request(request).await },
+        ));
+    }
+    for answer in answers {
+        assert_eq!(answer.await.unwrap().unwrap().status(), 400);
+    }
+}
