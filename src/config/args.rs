@@ -179,12 +179,13 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "newsletter_webhook")]
     pub newsletter_webhook_secret_file: Option<PathBuf>,
 
-    /// Most connections open at once; the limit on open files is raised to fit
+    /// Most connections open at once, each of up to 32 KiB of memory; for each further one an idle one of the
+    /// network that has most is closed. The limit on open files is raised to fit
     #[arg(help_heading = "Connections")]
     #[arg(
         long = "max-connections",
         value_name = "COUNT",
-        default_value_t = 16_384,
+        default_value_t = 4096,
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub connections_max: u32,

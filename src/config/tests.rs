@@ -85,7 +85,7 @@ fn the_data_directory_alone_is_enough() {
     assert_eq!(args.policies(), Policies::default());
     assert_eq!(args.key_lifetime_ms, 90 * 86_400_000);
     assert_eq!(args.reveal_existing, RevealExisting::SameClient);
-    assert_eq!(args.connections_max, 16_384);
+    assert_eq!(args.connections_max, 4096);
     assert_eq!(args.connections_per_network, None);
     assert_eq!(args.service_name, "Landing API");
     assert_eq!(args.erp_url, None);

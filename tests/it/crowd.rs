@@ -100,6 +100,36 @@ async fn when_all_are_taken_the_network_that_has_most_makes_room() {
     }
 }
 
+#[tokio::test]
+async fn all_networks_together_have_only_so_many_connections_of_http_2() {
+    let limits = ServerLimits {
+        http2_connections_max: 16,
+        ..ServerLimits::default()
+    };
+    let server = Server::start(Setup::default(), limits).await;
+    let mut held = Vec::new();
+    for host in 1..=9 {
+        for number in 1..=3 {
+            let address = format!("127.0.0.{host}");
+            let mut connection = server.connect_from(&address).await;
+            connection.greet(65_535).await;
+            let is_served = connection.frame().await.is_some();
+            assert_eq!(is_served, host <= 8 && number <= 2, "{host} {number}");
+            held.push(connection);
+        }
+    }
+    // HTTP/1.1 is spoken all the same, and HTTP/2 again once others have gone.
+    assert!(server.served_from("127.0.0.9").await.is_some());
+    held.clear();
+    loop {
+        let mut connection = server.connect_from("127.0.0.9").await;
+        connection.greet(65_535).await;
+        if connection.frame().await.is_some() {
+            break;
+        }
+    }
+}
+
 impl Connection {
     /// Sends 80 KiB of a frame, and a request or none. Whether the connection is to go on.
     async fn goes_on_after(&mut self, part: &[u8], request: Option<u32>) -> bool {

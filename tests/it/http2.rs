@@ -59,10 +59,17 @@ impl Connection {
     /// Begins HTTP/2 with streams that take `window` bytes.
     pub(crate) async fn begin(server: &Server, window: u32) -> Self {
         let mut connection = server.connect().await;
-        let window = [&[0, 4][..], &window.to_be_bytes()].concat();
-        connection.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
-        connection.send(frame(SETTINGS, 0, 0, &window)).await;
+        connection.greet(window).await;
         connection
+    }
+
+    /// Says hello; streams take `window` bytes.
+    pub(crate) async fn greet(&mut self, window: u32) {
+        let window = [&[0, 4][..], &window.to_be_bytes()].concat();
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        let hello = [preface, &frame(SETTINGS, 0, 0, &window)[..]].concat();
+        // The server may have hung up.
+        let _ = self.0.write_all(&hello).await;
     }
 
     /// The concurrent streams that the server's settings allow; `None` if it closes the connection.

@@ -20,10 +20,10 @@ use crate::http::{AllowedOrigins, BodyRule, Code, Problem};
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The memory of larger bodies that are being read, in bytes.
-const LARGE_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const LARGE_BYTES: usize = 64 * 1024 * 1024;
 /// The memory of small bodies that are being read, and of all heads that wait for a body, in bytes. It
 /// is separate, so that slow large bodies cannot use it up.
-const SMALL_BYTES: usize = 32 * 1024 * 1024;
+pub(crate) const SMALL_BYTES: usize = 32 * 1024 * 1024;
 /// The largest small body.
 const SMALL_BODY_MAX: usize = 8 * 1024;
 

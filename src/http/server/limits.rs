@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Limits of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
-    /// Most open connections. For each further one an idle one of the network that has most is closed.
+    /// Most open connections, each of up to 32 KiB: hyper's buffers and an unfinished head. For each further
+    /// one an idle one of the network that has most is closed.
     pub connections_max: usize,
     /// Most open connections of one network that is no trusted proxy. Further ones are closed.
     /// `None` is an eighth of all.
@@ -19,15 +20,15 @@ pub struct ServerLimits {
     pub idle_deadline: Duration,
     /// How long requests may take to finish after the stop signal, before they are interrupted.
     pub drain_deadline: Duration,
-    /// The largest request head on HTTP/1.1, in bytes. Each connection may hold an unfinished one, which
-    /// is not counted anywhere.
+    /// The largest request head on HTTP/1.1, in bytes. Each connection may hold an unfinished one.
     pub head_bytes_max: usize,
     /// Most concurrent streams of an HTTP/2 connection.
     pub streams_max: u32,
     /// Divided by the number of a network's HTTP/2 connections, this is the most concurrent streams of its
     /// newest one. A stream can take 10 KiB before it counts as a request.
     pub streams_per_network: u32,
-    /// Most HTTP/2 connections, of which one network may have an eighth. Each can take 70 KiB. Further ones
+    /// Most HTTP/2 connections, of which one network may have an eighth. Each can take 72 KiB,
+    /// without its streams. Further ones
     /// are closed: they have to speak HTTP/1.1. A trusted proxy may have any number.
     pub http2_connections_max: usize,
 }
@@ -43,7 +44,7 @@ impl ServerLimits {
 impl Default for ServerLimits {
     fn default() -> Self {
         Self {
-            connections_max: 16_384,
+            connections_max: 4096,
             connections_per_network: None,
             head_deadline: Duration::from_secs(30),
             idle_deadline: Duration::from_secs(75),
@@ -58,3 +59,19 @@ impl Default for ServerLimits {
 
 /// How long a connection without a request may stay open after the stop signal.
 pub const STOP_GRACE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::request::body::{LARGE_BYTES, SMALL_BYTES};
+
+    #[test]
+    fn what_all_clients_together_hold_leaves_a_quarter_of_384_mib_to_the_program() {
+        const KIB: usize = 1024;
+        let limits = ServerLimits::default();
+        let http1 = limits.connections_max * (limits.head_bytes_max + 16 * KIB);
+        let http2 = limits.http2_connections_max * 72 * KIB;
+        let bodies = SMALL_BYTES + LARGE_BYTES;
+        assert!(http1 + http2 + bodies <= 384 * KIB * KIB * 3 / 4);
+    }
+}

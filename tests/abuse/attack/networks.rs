@@ -9,7 +9,7 @@ use super::honest::Visits;
 use super::http2::{
     CONTINUATION, HEADERS, HOME, REPEATABLE, REPEATED, UNLIMITED, WINDOW_UPDATE, frame, preface,
 };
-use super::wire::Wire;
+use super::wire::{Wire, post};
 use crate::Run;
 
 /// How many networks attack: the last need no more of the connections than is fair.
@@ -139,23 +139,25 @@ pub(super) async fn unfinished_heads(run: Run) -> Verdict {
         "GET / HTTP/1.1\r\nHost: localhost\r\nX: {}",
         "x".repeat(15_000)
     );
+    let large = post("/api/v1/assistant/chat", "", &"x".repeat(320 * 1024));
     let (request, begun) = (
         "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n",
         &http1[..8000],
     );
     let after_another = format!("{request}{begun}");
     from_each(&[], async |trial, networks| {
-        let said: [&[u8]; 3] = [&http2, http1.as_bytes(), after_another.as_bytes()];
+        let heads: [&[u8]; 3] = [&http2, http1.as_bytes(), after_another.as_bytes()];
+        // All that may be held of bodies, each of which lacks a byte.
+        let (body, bodies) = (&large.as_bytes()[..large.len() - 1], 8 * 26);
         let mut held = Vec::new();
         let mut pace = Pace::of(2000);
-        for number in 0..run.of(9_000, 20_000) {
+        for number in 0..run.of(4_500, 20_000) {
             pace.step().await;
+            let head = heads[number / networks % heads.len()];
+            let said = if number < bodies { body } else { head };
             // The service may hang up.
             if let Ok(mut wire) = Wire::connect(attacker(number, networks), trial.address).await
-                && wire
-                    .send(said[number / networks % said.len()])
-                    .await
-                    .is_ok()
+                && wire.send(said).await.is_ok()
             {
                 held.push(wire);
             }
