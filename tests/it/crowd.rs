@@ -6,7 +6,9 @@ use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use landing_api::http::server::ServerLimits;
 use tokio::net::TcpStream;
+use tokio::runtime::Builder;
 
+use crate::fixtures::logged;
 use crate::harness::Setup;
 use crate::http2::{
     ACK, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, get,
@@ -194,5 +196,27 @@ async fn bodies_that_are_read_do_not_end_the_connection() {
     }
     for answer in answers {
         assert_eq!(answer.await.unwrap().unwrap().status(), 400);
+    }
+}
+
+#[test]
+fn too_many_headers_count_and_are_logged_as_any_request() {
+    let ((), log) = logged(|| {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let setup = Setup::default().limit("ip", "2/1h");
+            let server = Server::start(setup, ServerLimits::default()).await;
+            let mut connection = Connection::begin(&server, 65_535).await;
+            // `age`, without a value: a byte for each.
+            let block = [get("/api/v1/health"), vec![0x95; 101]].concat();
+            for stream in [1, 3, 5] {
+                let head = frame(HEADERS, END_HEADERS | END_STREAM, stream, &block);
+                connection.send(head).await;
+                while !matches!(connection.frame().await, Some((HEADERS, ..))) {}
+            }
+        });
+    });
+    for part in ["status=400", "malformed_head", "status=429"] {
+        assert!(log.contains(part), "{part}: {log}");
     }
 }

@@ -60,8 +60,12 @@ impl Area {
     }
 }
 
-/// Checks where the request is meant to go and how its body is framed. On HTTP/1 the connection has to
-/// be closed after a request that fails: a proxy before the service may see its end elsewhere.
+/// Most headers of a request. On HTTP/1, hyper refuses more with 431.
+pub(crate) const HEADERS_MAX: usize = 100;
+
+/// Checks where the request is meant to go, how its body is framed and how many headers it has. On HTTP/1 the
+/// connection has to be closed after a request that fails: a proxy before the service may see its end
+/// elsewhere.
 ///
 /// hyper itself refuses every other last transfer coding than `chunked`, and any on HTTP/1.0. Beside
 /// one it ignores `Content-Length`, and closes the connection after the answer (RFC 9112, section 6.3).
@@ -69,6 +73,9 @@ impl Area {
 /// # Errors
 /// What is wrong, in words for the client.
 pub(crate) fn check(parts: &Parts) -> Result<(), &'static str> {
+    if parts.headers.len() > HEADERS_MAX {
+        return Err("The request has more than 100 headers.");
+    }
     let mut codings = parts.headers.get_all(TRANSFER_ENCODING).iter();
     if let Some(coding) = codings.next()
         && (codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))

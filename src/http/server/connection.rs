@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode, Version};
+use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -21,15 +21,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::domain::Network;
 
-use crate::http::ReplyBody;
+use crate::http::request::head::HEADERS_MAX;
 use crate::http::server::activity::{ActiveBody, Activity, HALF_CLOSED_REST, ReceivedBody};
 use crate::http::server::limits::{STOP_GRACE, ServerLimits};
 use crate::http::server::slots::Places;
 use crate::http::server::socket::Socket;
 use crate::http::service::LandingService;
-
-/// Most headers of a request.
-const HEADERS_MAX: usize = 100;
 
 /// The largest header list on HTTP/2, as RFC 9113, section 6.5.2 counts it. A byte on the wire can
 /// become a header of a hundred bytes in memory.
@@ -116,15 +113,8 @@ impl Connection {
         let waiting = self.activity.begin();
         async move {
             let is_http1 = request.version() < Version::HTTP_2;
-            let mut response = if request.headers().len() > HEADERS_MAX {
-                // The same answer as hyper's on HTTP/1.1, where hyper counts the headers.
-                let mut refusal = Response::new(ReplyBody::default());
-                *refusal.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-                refusal
-            } else {
-                let request = request.map(|body| ReceivedBody::new(body, &self.activity));
-                self.service.respond(self.peer, request).await
-            };
+            let request = request.map(|body| ReceivedBody::new(body, &self.activity));
+            let mut response = self.service.respond(self.peer, request).await;
             if self.network.is_some_and(|it| self.places.are_short_for(it)) {
                 self.activity.end();
                 if is_http1 {

@@ -146,9 +146,10 @@ codes! {
     MalformedHead "malformed_head" BAD_REQUEST {
         title: "Head of the request not valid",
         meaning: "The Host of the request is missing, there twice or no name of a host, it differs \
-         from HTTP/2's :authority, or there is another transfer coding than chunked.",
-        resolution: "Send one Host, such as example.com or example.com:8080, and the body with \
-         Content-Length or as chunked.",
+         from HTTP/2's :authority, there is another transfer coding than chunked, or there are more than 100 \
+         headers.",
+        resolution: "Send one Host, such as example.com or example.com:8080, the body with \
+         Content-Length or as chunked, and at most 100 headers.",
     }
     MalformedJson "malformed_json" BAD_REQUEST {
         title: "Body is not JSON",
