@@ -1,9 +1,6 @@
 //! Connections that are held, and heads that do not end.
 
-use std::net::{IpAddr, Ipv4Addr};
-use std::time::Duration;
-
-use tokio::time::sleep;
+use std::net::IpAddr;
 
 use super::harness::{ATTACKER, Pace, Trial, Verdict};
 use super::wire::{HEALTH, Wire};
@@ -62,25 +59,6 @@ pub(super) async fn refused(run: Run) -> Verdict {
         }
     }
     assert!(refused > 0);
-    drop(held);
-    trial.end().await
-}
-
-/// Seven addresses hold their shares: what idles is closed soon, until a quarter is free.
-pub(super) async fn crowd() -> Verdict {
-    let trial = Trial::begin(&[CONNECTIONS]).await;
-    let attackers = (2..9).map(|host| IpAddr::V4(Ipv4Addr::new(127, 0, 0, host)));
-    let mut held = Vec::new();
-    for attacker in attackers.clone() {
-        open(&trial, attacker, SHARE, &mut held).await;
-    }
-    let all = || attackers.clone().map(|it| trial.held_by(it)).sum::<usize>();
-    let mut seconds = 0;
-    while all() > CONNECTIONS_MAX * 3 / 4 {
-        assert!(seconds < 12, "{} are still held", all());
-        seconds += 1;
-        sleep(Duration::from_secs(1)).await;
-    }
     drop(held);
     trial.end().await
 }

@@ -31,7 +31,6 @@ pub(crate) const PROGRAMS: &[crate::Program] = &[
         launch(connections::one_address(run))
     }),
     ("attack-refused", |run| launch(connections::refused(run))),
-    ("attack-crowd", |_run| launch(connections::crowd())),
     ("attack-slow-heads", |run| {
         launch(connections::slow_heads(run))
     }),

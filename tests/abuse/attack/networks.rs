@@ -2,6 +2,7 @@
 //! address of its own.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::harness::{Pace, Trial, Verdict};
@@ -77,7 +78,7 @@ pub(super) async fn hold(run: Run) -> Verdict {
 /// As many HTTP/2 connections as there are, which send nothing but changes of the window.
 pub(super) async fn control_frames(run: Run) -> Verdict {
     const CONNECTIONS: usize = 512;
-    let burst = frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]).repeat(300);
+    let burst = frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]).repeat(1800);
     from_each(&[], async |trial, networks| {
         let mut held: Vec<Option<Wire>> = Vec::new();
         held.resize_with(CONNECTIONS.min(64 * networks), || None);
@@ -87,8 +88,9 @@ pub(super) async fn control_frames(run: Run) -> Verdict {
                 pace.step().await;
                 if let Some(wire) = held {
                     // It does not wait for a service that reads no more.
-                    if wire.stream.try_write(&burst).is_err() {
-                        *held = None;
+                    match wire.stream.try_write(&burst) {
+                        Err(error) if error.kind() != ErrorKind::WouldBlock => *held = None,
+                        Ok(_) | Err(_) => {}
                     }
                 } else if let Ok(mut wire) =
                     Wire::connect(attacker(number, networks), trial.address).await
@@ -151,8 +153,11 @@ pub(super) async fn unfinished_heads(run: Run) -> Verdict {
         let (body, bodies) = (&large.as_bytes()[..large.len() - 1], 8 * 26);
         let mut held = Vec::new();
         let mut pace = Pace::of(2000);
-        for number in 0..run.of(4_500, 20_000) {
-            pace.step().await;
+        for number in 0..run.of(9_000, 20_000) {
+            // What is large comes more slowly.
+            for _ in 0..if number < bodies { 20 } else { 1 } {
+                pace.step().await;
+            }
             let head = heads[number / networks % heads.len()];
             let said = if number < bodies { body } else { head };
             // The service may hang up.
