@@ -2,8 +2,9 @@
 //! count.
 
 use std::cell::RefCell;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Once};
 use std::thread;
@@ -67,6 +68,21 @@ impl House {
     pub(crate) fn within(root: TempDir) -> Self {
         let path = root.path().join("data");
         Self { _root: root, path }
+    }
+
+    /// One whose store has these contacts.
+    pub(crate) async fn with(names: impl IntoIterator<Item: AsRef<str>>) -> (Self, Opened) {
+        let house = Self::new();
+        let opened = house.open();
+        opened.sign_up_all(names).await;
+        (house, opened)
+    }
+
+    /// The same, and the store was stopped.
+    pub(crate) async fn lived_in(names: impl IntoIterator<Item: AsRef<str>>) -> Self {
+        let (house, opened) = Self::with(names).await;
+        opened.stop();
+        house
     }
 
     pub(crate) fn open(&self) -> Opened {
@@ -137,6 +153,13 @@ impl House {
         assert!(!text.contains("example.com"), "{text}");
         (opened, text)
     }
+
+    /// Opens the store, which warns of nothing.
+    pub(crate) fn open_quietly(&self) -> Opened {
+        let (opened, log) = self.open_logged();
+        assert!(!log.contains("WARN"), "{log}");
+        opened
+    }
 }
 
 /// Waits until `is_so`, for half a minute, whatever a test's clock says.
@@ -157,6 +180,13 @@ impl Opened {
         sign_up(&self.store, name).await
     }
 
+    /// Signs these up one after the other.
+    pub(crate) async fn sign_up_all(&self, names: impl IntoIterator<Item: AsRef<str>>) {
+        for name in names {
+            self.sign_up(name.as_ref()).await.unwrap();
+        }
+    }
+
     /// Signs `name`@example.com up in the background.
     pub(crate) fn spawn_sign_up(&self, name: &'static str) -> Waiting {
         let store = Arc::clone(&self.store);
@@ -169,17 +199,30 @@ impl Opened {
         Ok(erasure.was_known[0])
     }
 
-    pub(crate) async fn has(&self, name: &str) -> bool {
+    /// What is kept of `name`@example.com.
+    pub(crate) async fn find(&self, name: &str) -> Option<Contact> {
         let contact = ContactStore::find(&*self.store, &address(name)).await;
-        contact.unwrap().is_some()
+        contact.unwrap()
+    }
+
+    pub(crate) async fn has(&self, name: &str) -> bool {
+        self.find(name).await.is_some()
     }
 
     pub(crate) async fn assert_has(&self, present: &[&str], absent: &[&str]) {
-        for name in present {
-            assert!(self.has(name).await, "{name} is missing");
-        }
+        self.assert_has_all(present).await;
         for name in absent {
             assert!(!self.has(name).await, "{name} is there");
+        }
+    }
+
+    pub(crate) async fn assert_has_all(&self, names: impl IntoIterator<Item: AsRef<str>>) {
+        for name in names {
+            assert!(
+                self.has(name.as_ref()).await,
+                "{} is missing",
+                name.as_ref()
+            );
         }
     }
 
@@ -283,6 +326,36 @@ pub(crate) fn key_record(seed: u8, label: Option<&str>) -> KeyRecord {
 /// A registration that an agent made when most tests begin.
 pub(crate) fn registration(seed: u8) -> Registration {
     Registration::new([seed; 16], START)
+}
+
+/// Copies a directory, whose files may come and go meanwhile, for the service alone.
+pub(crate) fn copy_dir(from: &Path, to: &Path) {
+    let mut private = DirBuilder::new();
+    private.recursive(true).mode(0o700).create(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy_dir(&from, &to);
+        } else {
+            // It may be gone.
+            let _ = fs::copy(from, to);
+        }
+    }
+}
+
+/// Every file under `path` with its content, in order.
+pub(crate) fn contents(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).unwrap() {
+        let entry = entry.unwrap().path();
+        if entry.is_dir() {
+            found.extend(contents(&entry));
+        } else {
+            found.push((entry.clone(), fs::read(&entry).unwrap()));
+        }
+    }
+    found.sort();
+    found
 }
 
 /// Makes a FIFO, which whoever opens it for reading waits at.

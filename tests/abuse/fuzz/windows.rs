@@ -10,9 +10,9 @@ use landing_api::domain::window::LATE_ARRIVAL_MS_MAX;
 
 use super::{Parts, Trace, runtime};
 use crate::Run;
-use crate::fixtures::{START, acquire, charge, is_admitted, peek, policies};
+use crate::fixtures::{START, acquire, charge, copy_dir, is_admitted, peek, policies};
 use crate::random::Random;
-use crate::storage::{copy_dir, directory};
+use crate::storage::directory;
 
 const INPUTS: u64 = 1024;
 

@@ -1,18 +1,18 @@
 //! Bytes that are not as they were written.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use landing_api::domain::policy::PolicyName;
 
 use crate::Run;
-use crate::fixtures::{START, charge, is_admitted, logged, peek};
+use crate::fixtures::{START, charge, contents, copy_dir, is_admitted, logged, peek};
 use crate::fuzz::windows::open;
 use crate::fuzz::{Parts, Trace, run as run_parts, runtime};
 use crate::random::Random;
 
+use super::directory;
 use super::left::Left;
-use super::{copy_dir, directory};
 
 /// How many bytes outside the last batch are flipped for each data directory, and how many outside the
 /// ledger.
@@ -50,8 +50,8 @@ async fn data_directory(random: &mut Random, trace: &Trace) {
     }
     for _ in 0..BESIDE {
         let copy = left.copy();
-        let mut files = files(&copy.path);
-        files.retain(|path| !path.ends_with("ledger.jsonl"));
+        let mut files = contents(&copy.path);
+        files.retain(|(path, _)| !path.ends_with("ledger.jsonl"));
         damage(&files, random, trace);
         left.check_all(&copy).await;
     }
@@ -72,7 +72,7 @@ async fn windows(random: &mut Random, trace: &Trace) {
     for number in 0..BESIDE {
         let copy = root.path().join(number.to_string());
         copy_dir(&made, &copy);
-        damage(&files(&copy), random, trace);
+        damage(&contents(&copy), random, trace);
         let (limiter, log) = logged(|| open(&copy, QUOTA));
         for host in hosts.clone() {
             let (counted, _) = peek(&limiter, charge(PolicyName::Ip, QUOTA, host), START).await;
@@ -82,9 +82,8 @@ async fn windows(random: &mut Random, trace: &Trace) {
 }
 
 /// Changes one of the files.
-fn damage(files: &[PathBuf], random: &mut Random, trace: &Trace) {
-    let path = random.pick(files);
-    let mut bytes = fs::read(path).unwrap();
+fn damage(files: &[(PathBuf, Vec<u8>)], random: &mut Random, trace: &Trace) {
+    let (path, mut bytes) = random.pick(files).clone();
     if bytes.is_empty() {
         return;
     }
@@ -98,20 +97,5 @@ fn damage(files: &[PathBuf], random: &mut Random, trace: &Trace) {
         _ => bytes[at] ^= 1 << random.below(8),
     }
     trace.begin(format!("{} at {at}", path.display()).as_bytes());
-    fs::write(path, bytes).unwrap();
-}
-
-/// All files under `path`, in order.
-fn files(path: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(path).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
+    fs::write(&path, bytes).unwrap();
 }

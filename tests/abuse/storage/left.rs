@@ -4,10 +4,10 @@ use futures_util::future::join_all;
 use landing_api::adapters::ledger::Tuning;
 use landing_api::ports::KeyIssuer;
 
-use crate::fixtures::{House, Opened, START, key_record};
+use crate::fixtures::{House, Opened, START, copy_dir, key_record};
 use crate::random::Random;
 
-use super::{copy_dir, house};
+use super::house;
 
 /// What a process left.
 pub(crate) struct Left {

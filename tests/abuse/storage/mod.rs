@@ -7,10 +7,6 @@ pub(crate) mod left;
 pub(crate) mod memory;
 pub(crate) mod power;
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
-
 use tempfile::TempDir;
 
 use crate::fixtures::House;
@@ -23,17 +19,4 @@ pub(crate) fn directory() -> TempDir {
 
 fn house() -> House {
     House::within(directory())
-}
-
-pub(crate) fn copy_dir(from: &Path, to: &Path) {
-    DirBuilder::new().mode(0o700).create(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_dir(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
 }

@@ -7,31 +7,28 @@ use landing_api::ports::StoreError;
 
 use super::damage::{check_accepted, check_refused};
 use super::ends;
-use super::faults::FaultyFiles;
+use super::faults::faulty;
 use crate::fixtures::House;
 
-/// A ledger that ends with a batch of "x", "y" and "z". Hands out where that batch begins, in bytes.
-async fn ended(house: &House, is_crash: bool) -> (Vec<u8>, usize) {
-    let files = FaultyFiles::default();
-    let opened = house.try_open(files.tuning()).unwrap();
-    opened.sign_up("ada").await.unwrap();
-    let (held, waiting) = files.gather(&opened, &["x", "y", "z"]).await.release();
-    held.await.unwrap().unwrap();
-    for sign_up in waiting {
-        sign_up.await.unwrap().unwrap();
-    }
+/// All that it has.
+const ALL: [&str; 5] = ["ada", "held", "x", "y", "z"];
+
+/// A house whose ledger ends with a batch of "x", "y" and "z", that ledger, and where the batch begins there.
+async fn ended(is_crash: bool) -> (House, Vec<u8>, usize) {
+    let (house, files, opened) = faulty(["ada"]).await;
+    let gathered = files.gather(&opened, &["x", "y", "z"]).await;
+    gathered.all_created().await;
     opened.end(is_crash);
     let whole = house.ledger();
     let begin = ends(&whole)[2];
     assert!(house.ledger_text()[begin..].contains("\"left\":2"));
-    (whole, begin)
+    (house, whole, begin)
 }
 
 #[tokio::test]
 async fn any_changed_byte_of_the_last_batch_is_refused_with_its_line() {
     for is_crash in [false, true] {
-        let house = House::new();
-        let (whole, begin) = ended(&house, is_crash).await;
+        let (house, whole, begin) = ended(is_crash).await;
         for position in begin..whole.len() {
             let mut bytes = whole.clone();
             bytes[position] ^= 1;
@@ -43,18 +40,14 @@ async fn any_changed_byte_of_the_last_batch_is_refused_with_its_line() {
             }
         }
         house.write_ledger(&whole);
-        house
-            .open()
-            .assert_has(&["ada", "held", "x", "y", "z"], &[])
-            .await;
+        house.open().assert_has_all(ALL).await;
     }
 }
 
 #[tokio::test]
 async fn any_missing_end_is_refused_with_the_line_that_is_missing() {
     for is_crash in [false, true] {
-        let house = House::new();
-        let (whole, _) = ended(&house, is_crash).await;
+        let (house, whole, _) = ended(is_crash).await;
         let head = ends(&whole)[0];
         for length in head - 1..whole.len() - 1 {
             // A line that lacks only its newline is there.
@@ -66,17 +59,13 @@ async fn any_missing_end_is_refused_with_the_line_that_is_missing() {
 
 #[tokio::test]
 async fn a_last_line_without_its_newline_is_whole() {
-    let house = House::new();
-    let (whole, _) = ended(&house, false).await;
+    let (house, whole, _) = ended(false).await;
     for is_crash in [false, true, false] {
         let bytes = house.ledger();
         house.write_ledger(&bytes[..bytes.len() - 1]);
-        let (opened, log) = house.open_logged();
-        assert!(!log.contains("WARN"), "{log}");
+        let opened = house.open_quietly();
         assert_eq!(house.ledger(), bytes);
-        opened
-            .assert_has(&["ada", "held", "x", "y", "z"], &[])
-            .await;
+        opened.assert_has_all(ALL).await;
         opened.sign_up("ada").await.unwrap();
         opened.end(is_crash);
     }
@@ -92,27 +81,19 @@ async fn a_last_line_without_its_newline_is_whole() {
 
 #[tokio::test]
 async fn accepting_the_damage_keeps_the_file_as_it_was() {
-    let house = House::new();
-    let (whole, begin) = ended(&house, false).await;
+    let (house, whole, begin) = ended(false).await;
     let mut bytes = whole.clone();
     bytes[begin + 30] ^= 1;
     bytes.truncate(bytes.len() - 10);
-    check_accepted(&house, &bytes, 4, &["ada", "held", "y"], &["x", "z"]).await;
+    let (kept, lost) = (["ada", "held", "y"], ["x", "z"]);
+    check_accepted(&house, &bytes, 4, &kept, &lost).await;
     assert_eq!(house.kept("damaged"), [bytes]);
-    house
-        .open()
-        .assert_has(&["ada", "held", "y"], &["x", "z"])
-        .await;
+    house.open().assert_has(&kept, &lost).await;
 }
 
 #[tokio::test]
 async fn all_bad_lines_are_named() {
-    let house = House::new();
-    let opened = house.open();
-    for number in 0..50 {
-        opened.sign_up(&format!("x{number}")).await.unwrap();
-    }
-    opened.stop();
+    let house = House::lived_in((0..50).map(|number| format!("x{number}"))).await;
     let whole = house.ledger();
     let ends = ends(&whole);
     let with_bad = |lines: &[usize]| {
@@ -146,8 +127,7 @@ async fn all_bad_lines_are_named() {
 
 #[tokio::test]
 async fn behind_the_mark_the_last_batch_may_be_torn() {
-    let house = House::new();
-    let (whole, _) = ended(&house, false).await;
+    let (house, whole, _) = ended(false).await;
     let mark = fs::read(house.file("mark")).unwrap();
     let opened = house.open();
     opened.sign_up("zoe").await.unwrap();
@@ -184,11 +164,7 @@ async fn an_earlier_copy_in_the_place_of_the_running_ledger_is_refused_at_the_ne
 
 #[tokio::test]
 async fn a_copy_from_before_the_ledger_was_written_anew_is_an_earlier_one() {
-    let house = House::new();
-    let opened = house.open();
-    for name in ["ada", "zoe"] {
-        opened.sign_up(name).await.unwrap();
-    }
+    let (house, opened) = House::with(["ada", "zoe"]).await;
     let before = house.ledger();
     opened.forget("zoe").await.unwrap();
     opened.stop();
@@ -206,8 +182,7 @@ async fn a_copy_from_before_the_ledger_was_written_anew_is_an_earlier_one() {
 
 #[tokio::test]
 async fn what_was_marked_is_required_after_every_crash() {
-    let house = House::new();
-    let (whole, begin) = ended(&house, false).await;
+    let (house, whole, begin) = ended(false).await;
     house.open().crash();
     let opened = house.open();
     opened.sign_up("zoe").await.unwrap();
@@ -224,8 +199,7 @@ async fn what_was_marked_is_required_after_every_crash() {
 
 #[tokio::test]
 async fn a_mark_with_any_byte_changed_holds_no_ledger_up() {
-    let house = House::new();
-    let (whole, _) = ended(&house, false).await;
+    let (house, whole, _) = ended(false).await;
     let mark = house.file("mark");
     let written = fs::read(&mark).unwrap();
     for position in 0..written.len() {
@@ -233,9 +207,7 @@ async fn a_mark_with_any_byte_changed_holds_no_ledger_up() {
         bytes[position] ^= 1;
         fs::write(&mark, bytes).unwrap();
         let (opened, log) = house.open_logged();
-        opened
-            .assert_has(&["ada", "held", "x", "y", "z"], &[])
-            .await;
+        opened.assert_has_all(ALL).await;
         // It ends without one, so only the mark can be missing.
         assert!(
             log.contains("mark of the ledger's end") || position == written.len() - 1,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use landing_api::adapters::ledger::Tuning;
 use landing_api::domain::agent::Registration;
 use landing_api::domain::contact::Subscription;
+use landing_api::domain::credential::KeyRecord;
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::{ContactStore, KeyIssuer, RevocationList, StoreMaintenance};
 
-use tokio::task::{spawn_blocking, yield_now};
+use tokio::task::spawn_blocking;
 
-use super::faults::FaultyFiles;
+use super::faults::{FaultyFiles, faulty};
 use crate::fixtures::{
     House, Opened, START, address, eventually, key_record, origin, registration, sign_up_at,
     sign_up_by,
@@ -27,10 +28,29 @@ fn eager() -> Tuning {
     }
 }
 
-fn generation(house: &House) -> u64 {
+/// A number of the ledger's head.
+fn in_head(house: &House, name: &str) -> u64 {
     let text = house.ledger_text();
-    let (_, rest) = text.split_once("\"generation\":").unwrap();
+    let (_, rest) = text.split_once(&format!("\"{name}\":")).unwrap();
     rest.split(',').next().unwrap().parse().unwrap()
+}
+
+fn generation(house: &House) -> u64 {
+    in_head(house, "generation")
+}
+
+/// How many lines the generation began with.
+fn base(house: &House) -> u64 {
+    in_head(house, "base")
+}
+
+/// Issues a key when most tests begin.
+async fn issue(opened: &Opened, seed: u8, lifetime_ms: u64) -> KeyRecord {
+    let mut record = key_record(seed, Some("label"));
+    record.issued_at = START;
+    record.expires_at = START.plus_ms(lifetime_ms);
+    opened.store.issue(record.clone()).await.unwrap();
+    record
 }
 
 /// Lines behind the head.
@@ -43,24 +63,19 @@ async fn endless_repeats_do_not_grow_the_file() {
     let house = House::new();
     let opened = house.try_open(eager()).unwrap();
     for round in 0..100 {
-        for name in ["ada", "bob"] {
-            opened.sign_up(name).await.unwrap();
-        }
+        opened.sign_up_all(["ada", "bob"]).await;
         // A compaction runs beside the writer.
         eventually(&format!("round {round}"), || lines(&house) <= 13).await;
     }
     assert!(generation(&house) > 10);
     opened.sign_up("cy").await.unwrap();
-    let before = ContactStore::find(&*opened.store, &address("ada")).await;
+    let before = opened.find("ada").await;
     opened.stop();
 
-    let (opened, log) = house.open_logged();
-    assert!(!log.contains("WARN"), "{log}");
-    opened.assert_has(&["ada", "bob", "cy"], &[]).await;
+    let opened = house.open_quietly();
+    opened.assert_has_all(["ada", "bob", "cy"]).await;
     opened.crash();
-    let opened = house.open();
-    let after = ContactStore::find(&*opened.store, &address("ada")).await;
-    assert_eq!(before, after);
+    assert_eq!(house.open().find("ada").await, before);
 }
 
 #[tokio::test]
@@ -72,15 +87,13 @@ async fn the_last_signers_of_a_contact_outlive_every_rewrite() {
         sign_up_by(&opened.store, "ada", origin).await.unwrap();
     }
     eventually("a compaction", || generation(&house) > 1).await;
-    let before = ContactStore::find(&*opened.store, &address("ada")).await;
-    let signers = before.clone().unwrap().unwrap().signers;
+    let before = opened.find("ada").await.unwrap();
     let last = (36..40).map(|round| origin(round % 6, Some(round % 5)));
-    assert_eq!(signers, last.collect());
+    assert_eq!(before.signers, last.collect());
     opened.crash();
     for is_crash in [true, false, false] {
         let opened = house.open();
-        let after = ContactStore::find(&*opened.store, &address("ada")).await;
-        assert_eq!(before, after);
+        assert_eq!(opened.find("ada").await.as_ref(), Some(&before));
         opened.end(is_crash);
     }
     let opened = house.open();
@@ -93,11 +106,7 @@ async fn the_last_signers_of_a_contact_outlive_every_rewrite() {
 #[tokio::test]
 async fn a_tombstone_is_all_that_a_compaction_keeps_of_a_forgotten_address() {
     for is_crash in [false, true] {
-        let house = House::new();
-        let opened = house.open();
-        for name in ["ada", "zoe", "zoe"] {
-            opened.sign_up(name).await.unwrap();
-        }
+        let (house, opened) = House::with(["ada", "zoe", "zoe"]).await;
         assert_eq!(opened.forget("zoe").await, Ok(true));
         opened.end(is_crash);
         let opened = house.open();
@@ -121,13 +130,9 @@ async fn compact_at(opened: &Opened, at: Timestamp) {
 async fn expired_keys_and_their_revocations_go_and_others_stay() {
     let house = House::new();
     let opened = house.try_open(eager()).unwrap();
-    let mut records: Vec<_> = (1..=4)
-        .map(|seed| key_record(seed, Some("label")))
-        .collect();
-    for (record, lifetime_ms) in records.iter_mut().zip([1_000, 1_000, 9_000, 9_000]) {
-        record.issued_at = START;
-        record.expires_at = START.plus_ms(lifetime_ms);
-        opened.store.issue(record.clone()).await.unwrap();
+    let mut records = Vec::new();
+    for (seed, lifetime_ms) in [(1, 1_000), (2, 1_000), (3, 9_000), (4, 9_000)] {
+        records.push(issue(&opened, seed, lifetime_ms).await);
     }
     for record in [&records[1], &records[3]] {
         KeyIssuer::revoke(&*opened.store, &record.fingerprint, START)
@@ -136,11 +141,7 @@ async fn expired_keys_and_their_revocations_go_and_others_stay() {
     }
     compact_at(&opened, START.plus_ms(RETENTION_MS + 1_000)).await;
     // "ada" is one of them.
-    assert!(
-        house.ledger_text().contains("\"base\":3,"),
-        "{}",
-        house.ledger_text()
-    );
+    assert_eq!(base(&house), 3);
     records[3].revoked_at = Some(START);
     let mut opened = opened;
     for _ in 0..2 {
@@ -168,11 +169,7 @@ async fn revocations_of_expired_registrations_go_and_others_stay() {
         assert_eq!(revoked, Ok(true));
     }
     compact_at(&opened, START.plus_ms(RETENTION_MS + 2_000)).await;
-    assert!(
-        house.ledger_text().contains("\"base\":2,"),
-        "{}",
-        house.ledger_text()
-    );
+    assert_eq!(base(&house), 2);
     for (registration, is_kept) in registrations.iter().zip([false, false, true]) {
         assert_eq!(opened.store.is_revoked(registration).await, Ok(is_kept));
     }
@@ -183,10 +180,7 @@ async fn a_ledger_written_anew_while_the_clock_is_a_year_ahead_keeps_every_good_
     const YEAR_MS: u64 = 365 * 86_400_000;
     let house = House::new();
     let opened = house.try_open(eager()).unwrap();
-    let mut record = key_record(1, None);
-    record.issued_at = START;
-    record.expires_at = START.plus_ms(1_000);
-    opened.store.issue(record.clone()).await.unwrap();
+    let record = issue(&opened, 1, 1_000).await;
     let revoked = registration(1);
     let revocation = RevocationList::revoke(&*opened.store, &revoked, START).await;
     assert_eq!(revocation, Ok(true));
@@ -206,9 +200,7 @@ async fn a_ledger_written_anew_while_the_clock_is_a_year_ahead_keeps_every_good_
 
 #[tokio::test]
 async fn an_interrupted_compaction_leaves_the_old_ledger() {
-    let house = House::new();
-    let opened = house.open();
-    opened.sign_up("ada").await.unwrap();
+    let (house, opened) = House::with(["ada"]).await;
     opened.crash();
     let whole = house.ledger();
     for half in [&b""[..], b"half a line", &whole[..whole.len() - 3], &whole] {
@@ -223,36 +215,28 @@ async fn an_interrupted_compaction_leaves_the_old_ledger() {
 
 #[tokio::test]
 async fn a_compaction_that_fails_disturbs_nobody() {
-    let house = House::new();
-    let files = FaultyFiles::default();
+    let (house, files) = (House::new(), FaultyFiles::default());
     let tuning = Tuning {
         superfluous_min: 10,
         ..files.tuning()
     };
     let opened = house.try_open(tuning).unwrap();
     files.fail_renames(true);
-    for _ in 0..20 {
-        opened.sign_up("ada").await.unwrap();
-    }
+    opened.sign_up_all(["ada"; 20]).await;
     assert!(opened.store.compact().await.is_err());
     assert_eq!(generation(&house), 1);
     assert!(!house.file("ledger.jsonl.new").exists());
     assert_eq!(ContactStore::check(&*opened.store), Ok(()));
     files.fail_renames(false);
     // It is tried again once there is twice as much to leave out.
-    for _ in 0..40 {
-        opened.sign_up("ada").await.unwrap();
-    }
+    opened.sign_up_all(["ada"; 40]).await;
     eventually("another try", || generation(&house) > 1).await;
     assert_eq!(ContactStore::check(&*opened.store), Ok(()));
 }
 
 #[tokio::test]
 async fn nothing_is_acknowledged_in_a_generation_that_may_lose_its_name() {
-    let house = House::new();
-    let files = FaultyFiles::default();
-    let opened = house.try_open(files.tuning()).unwrap();
-    opened.sign_up("ada").await.unwrap();
+    let (house, files, opened) = faulty(["ada"]).await;
     files.fail_directory_syncs(true);
     assert!(opened.store.compact().await.is_err());
     assert_eq!(generation(&house), 2);
@@ -267,23 +251,9 @@ async fn nothing_is_acknowledged_in_a_generation_that_may_lose_its_name() {
 
 #[tokio::test]
 async fn what_happens_while_a_generation_is_copied_is_in_it() {
-    let house = House::new();
-    let files = FaultyFiles::default();
-    let opened = house.try_open(files.tuning()).unwrap();
-    for name in ["ada", "bob", "zoe"] {
-        opened.sign_up(name).await.unwrap();
-    }
-    let mut record = key_record(1, None);
-    record.issued_at = START;
-    record.expires_at = START.plus_ms(1_000);
-    opened.store.issue(record.clone()).await.unwrap();
-    let expected = [("ada", true), ("cy", true), ("zoe", false), ("new", true)];
-    // The copy waits before its first line.
-    let held = files.hold_next_copy();
-    let store = Arc::clone(&opened.store);
-    let compaction = tokio::spawn(async move { store.compact().await });
-    yield_now().await;
-    let released = held.wait();
+    let (house, files, opened) = faulty(["ada", "bob", "zoe"]).await;
+    let mut record = issue(&opened, 1, 1_000).await;
+    let (compaction, released) = files.hold_compaction(&opened).await;
     opened.sign_up("cy").await.unwrap();
     let by = origin(3, Some(3));
     sign_up_by(&opened.store, "ada", by).await.unwrap();
@@ -302,14 +272,11 @@ async fn what_happens_while_a_generation_is_copied_is_in_it() {
     assert!(erasure.await.unwrap().unwrap().is_complete());
     assert_eq!(generation(&house), 3);
     assert!(!house.ledger_text().contains("zoe"));
-    let before = ContactStore::find(&*opened.store, &address("ada")).await;
+    let before = opened.find("ada").await;
     let mut opened = opened;
     for is_crash in [true, false, true] {
-        for (name, is_there) in expected {
-            assert_eq!(opened.has(name).await, is_there, "{name}");
-        }
-        let found = ContactStore::find(&*opened.store, &address("ada")).await;
-        assert_eq!(found, before);
+        opened.assert_has(&["ada", "cy", "new"], &["zoe"]).await;
+        assert_eq!(opened.find("ada").await, before);
         let key = KeyIssuer::find(&*opened.store, &record.fingerprint).await;
         assert_eq!(key, Ok(Some(record.clone())));
         opened.end(is_crash);
@@ -319,17 +286,9 @@ async fn what_happens_while_a_generation_is_copied_is_in_it() {
 
 #[tokio::test]
 async fn a_stop_does_not_wait_for_a_compaction() {
-    let house = House::new();
-    let files = FaultyFiles::default();
-    let opened = house.try_open(files.tuning()).unwrap();
-    for number in 0..100 {
-        opened.sign_up(&format!("x{number}")).await.unwrap();
-    }
-    let held = files.hold_next_copy();
-    let store = Arc::clone(&opened.store);
-    let compaction = tokio::spawn(async move { store.compact().await });
-    yield_now().await;
-    let released = held.wait();
+    let names = (0..100).map(|number| format!("x{number}"));
+    let (house, files, opened) = faulty(names).await;
+    let (compaction, released) = files.hold_compaction(&opened).await;
     let store = Arc::clone(&opened.store);
     let closing = spawn_blocking(move || store.close());
     assert!(compaction.await.unwrap().is_err());
@@ -338,18 +297,12 @@ async fn a_stop_does_not_wait_for_a_compaction() {
     assert!(!house.file("ledger.jsonl.new").exists());
     drop(opened);
     assert_eq!(generation(&house), 1);
-    let (opened, log) = house.open_logged();
-    assert!(!log.contains("WARN"), "{log}");
-    opened.assert_has(&["x0", "x99"], &[]).await;
+    house.open_quietly().assert_has_all(["x0", "x99"]).await;
 }
 
 #[tokio::test]
 async fn lines_that_a_generation_began_with_are_never_cut() {
-    let house = House::new();
-    let opened = house.open();
-    for name in ["ada", "bob", "zoe"] {
-        opened.sign_up(name).await.unwrap();
-    }
+    let (house, opened) = House::with(["ada", "bob", "zoe"]).await;
     opened.forget("zoe").await.unwrap();
     opened.crash();
     house.open().crash();

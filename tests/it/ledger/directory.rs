@@ -21,9 +21,7 @@ fn mode(path: &Path) -> u32 {
 
 #[tokio::test]
 async fn a_second_user_is_refused_and_touches_nothing() {
-    let house = House::new();
-    let opened = house.open();
-    opened.sign_up("ada").await.unwrap();
+    let (house, opened) = House::with(["ada"]).await;
     // Whatever a second one could be tempted to repair.
     fs::write(house.file("ledger.jsonl.new"), "half").unwrap();
     house.accept_damage();
@@ -34,7 +32,7 @@ async fn a_second_user_is_refused_and_touches_nothing() {
     // The first one is not disturbed.
     opened.sign_up("bob").await.unwrap();
     opened.stop();
-    house.open().assert_has(&["ada", "bob"], &[]).await;
+    house.open().assert_has_all(["ada", "bob"]).await;
 }
 
 #[tokio::test]
@@ -49,9 +47,7 @@ async fn the_lock_lasts_as_long_as_the_store() {
 
 #[tokio::test]
 async fn what_is_made_is_private() {
-    let house = House::new();
-    let opened = house.open();
-    opened.sign_up("ada").await.unwrap();
+    let (house, opened) = House::with(["ada"]).await;
     assert_eq!(mode(&house.path), 0o700);
     opened.stop();
     for name in ["lock", "secret", "ledger.jsonl", "mark"] {

@@ -1,17 +1,13 @@
 //! A service that no longer has the file at the ledger's path open acknowledges nothing.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use landing_api::adapters::files::{AppendFile, Files, SystemFiles};
-use landing_api::adapters::ledger::Tuning;
 use landing_api::ports::{ContactStore, KeyIssuer, StoreError};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::faults::FaultyFiles;
+use super::faults::faulty;
 use crate::fixtures::{House, Opened, address, eventually, key_record};
 use crate::program::{Program, command, run, text};
 
@@ -68,46 +64,39 @@ async fn assert_displaced(opened: &Opened) {
         ContactStore::check(&*opened.store),
         KeyIssuer::check(&*opened.store),
     ] {
-        match refused {
-            Err(StoreError::Displaced(reason)) => assert!(reason.contains("put back"), "{reason}"),
-            other => panic!("expected Displaced, got {other:?}"),
-        }
+        assert_is_displaced(refused);
+    }
+}
+
+fn assert_is_displaced(answer: Result<(), StoreError>) {
+    match answer {
+        Err(StoreError::Displaced(reason)) => assert!(reason.contains("put back"), "{reason}"),
+        other => panic!("expected Displaced, got {other:?}"),
     }
 }
 
 #[tokio::test]
 async fn nothing_is_acknowledged_until_the_right_file_is_back() {
     for (name, act, undo) in ACTS {
-        let house = House::new();
-        let opened = house.open();
-        opened.sign_up("ada").await.unwrap();
+        let (house, opened) = House::with(["ada"]).await;
         act(&house);
         assert_displaced(&opened).await;
         // What is not there any more is no answer.
-        let found = ContactStore::find(&*opened.store, &address("ada")).await;
-        match name {
-            "emptied" => assert!(
-                matches!(found, Err(StoreError::Unavailable(_))),
-                "{found:?}"
-            ),
-            _ => assert!(found.unwrap().is_some(), "{name}"),
+        match ContactStore::find(&*opened.store, &address("ada")).await {
+            Err(StoreError::Unavailable(_)) => assert_eq!(name, "emptied"),
+            found => assert!(found.unwrap().is_some() && name != "emptied", "{name}"),
         }
         undo(&house);
         opened.recovers().await;
         opened.sign_up("bob").await.unwrap();
         opened.stop();
-        let (opened, log) = house.open_logged();
-        assert!(!log.contains("WARN"), "{name}: {log}");
-        opened.assert_has(&["ada", "bob"], &[]).await;
+        house.open_quietly().assert_has_all(["ada", "bob"]).await;
     }
 }
 
 #[tokio::test]
 async fn a_file_replaced_while_a_batch_is_synced_acknowledges_nothing_of_it() {
-    let house = House::new();
-    let files = FaultyFiles::default();
-    let opened = house.try_open(files.tuning()).unwrap();
-    opened.sign_up("ada").await.unwrap();
+    let (house, files, opened) = faulty(["ada"]).await;
     let (_, act, undo) = ACTS[1];
     let hold = files.hold_next_sync();
     let bob = opened.spawn_sign_up("bob");
@@ -115,11 +104,7 @@ async fn a_file_replaced_while_a_batch_is_synced_acknowledges_nothing_of_it() {
     let release = hold.wait();
     act(&house);
     release.send(()).unwrap();
-    let answer = bob.await.unwrap();
-    assert!(
-        matches!(answer, Err(StoreError::Displaced(_))),
-        "{answer:?}"
-    );
+    assert_is_displaced(bob.await.unwrap().map(drop));
     undo(&house);
     opened.recovers().await;
     opened.assert_has(&["ada"], &["bob"]).await;
@@ -127,9 +112,7 @@ async fn a_file_replaced_while_a_batch_is_synced_acknowledges_nothing_of_it() {
 
 #[tokio::test]
 async fn health_alone_finds_a_file_of_another_inode() {
-    let house = House::new();
-    let opened = house.open();
-    opened.sign_up("ada").await.unwrap();
+    let (house, opened) = House::with(["ada"]).await;
     let (_, act, _) = ACTS[1];
     act(&house);
     let is_displaced = || {
@@ -142,61 +125,35 @@ async fn health_alone_finds_a_file_of_another_inode() {
 #[tokio::test]
 async fn a_stop_on_another_file_is_no_clean_one() {
     for (name, act, undo) in ACTS {
-        let house = House::new();
-        let opened = house.open();
-        opened.sign_up("ada").await.unwrap();
+        let (house, opened) = House::with(["ada"]).await;
         act(&house);
-        let stopped = opened.store.close();
-        assert!(matches!(stopped, Err(StoreError::Displaced(_))), "{name}");
+        assert_is_displaced(opened.store.close());
         drop(opened);
         undo(&house);
         house.open().assert_has(&["ada"], &[]).await;
     }
 }
 
-/// Real files, but when the ledger is about to be written anew, somebody replaces it.
-#[derive(Debug)]
-struct ReplacedMeanwhile;
-
-impl Files for ReplacedMeanwhile {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        if path.ends_with("ledger.jsonl.new") {
-            fs::write(path.with_file_name("theirs"), "their file\n")?;
-            fs::rename(path.with_file_name("theirs"), path.with_extension(""))?;
-        }
-        SystemFiles.create(path)
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        SystemFiles.open(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        SystemFiles.rename(from, to)
-    }
-
-    fn sync_directory(&self, path: &Path) -> io::Result<()> {
-        SystemFiles.sync_directory(path)
-    }
-}
-
 #[tokio::test]
 async fn a_ledger_written_anew_replaces_no_file_but_its_own() {
-    let house = House::new();
-    let tuning = Tuning {
-        superfluous_min: 10,
-        files: Arc::new(ReplacedMeanwhile),
-        ..Tuning::default()
-    };
-    let opened = house.try_open(tuning).unwrap();
-    for _ in 0..12 {
-        opened.sign_up("ada").await.unwrap();
-    }
-    // The compaction runs beside the writer.
-    while opened.sign_up("ada").await.is_ok() {}
+    let (house, files, opened) = faulty(["ada"]).await;
+    let (compaction, released) = files.hold_compaction(&opened).await;
+    fs::write(
+        house.file("theirs"),
+        "their file
+",
+    )
+    .unwrap();
+    fs::rename(house.file("theirs"), house.file("ledger.jsonl")).unwrap();
+    released.send(()).unwrap();
+    compaction.await.unwrap().unwrap_err();
     assert_displaced(&opened).await;
     drop(opened);
-    assert_eq!(house.ledger(), b"their file\n");
+    assert_eq!(
+        house.ledger(),
+        b"their file
+"
+    );
     assert!(!house.file("ledger.jsonl.new").exists());
 }
 

@@ -12,38 +12,25 @@ use super::contents;
 use crate::fixtures::{House, logged};
 use crate::twins::SeededEntropy;
 
-async fn stopped() -> House {
-    let house = House::new();
-    let opened = house.open();
-    opened.sign_up("ada").await.unwrap();
-    opened.stop();
-    house
-}
-
 #[tokio::test]
 async fn a_missing_or_empty_ledger_is_refused_beside_anything_that_tells_of_one() {
     for kept in [&["secret", "mark"][..], &["secret"], &["mark"]] {
         for is_missing in [true, false] {
-            let house = stopped().await;
+            let house = House::lived_in(["ada"]).await;
             if is_missing {
                 fs::remove_file(house.file("ledger.jsonl")).unwrap();
             } else {
                 house.write_ledger(b"");
             }
-            if !kept.contains(&"secret") {
-                fs::remove_file(house.file("secret")).unwrap();
-            }
-            if !kept.contains(&"mark") {
-                fs::remove_file(house.file("mark")).unwrap();
+            for name in ["secret", "mark"] {
+                if !kept.contains(&name) {
+                    fs::remove_file(house.file(name)).unwrap();
+                }
             }
             let before = contents(&house.path);
             let refusal = house.refusal();
-            for words in [
-                "ledger.jsonl is missing or empty",
-                kept[0],
-                "touch",
-                "accept-empty",
-            ] {
+            let missing = "ledger.jsonl is missing or empty";
+            for words in [missing, kept[0], "touch", "accept-empty"] {
                 assert!(refusal.contains(words), "no {words}: {refusal}");
             }
             assert_eq!(contents(&house.path), before, "something was changed");
@@ -54,7 +41,7 @@ async fn a_missing_or_empty_ledger_is_refused_beside_anything_that_tells_of_one(
 #[tokio::test]
 async fn an_empty_ledger_can_be_accepted_for_one_start() {
     for is_crash in [false, true] {
-        let house = stopped().await;
+        let house = House::lived_in(["ada"]).await;
         fs::remove_file(house.file("ledger.jsonl")).unwrap();
         fs::write(house.file("accept-empty"), "").unwrap();
         if is_crash {
@@ -109,17 +96,10 @@ async fn what_is_no_regular_file_is_refused_at_once() {
         |path| fs::create_dir(path).unwrap(),
         |path| drop(UnixListener::bind(path).unwrap()),
     ];
-    for name in [
-        "ledger.jsonl",
-        "secret",
-        "lock",
-        "mark",
-        "accept-damage",
-        "accept-empty",
-        "accept-new-secret",
-    ] {
+    let names = "ledger.jsonl secret lock mark accept-damage accept-empty accept-new-secret";
+    for name in names.split(' ') {
         for make in kinds {
-            let house = stopped().await;
+            let house = House::lived_in(["ada"]).await;
             let _ = fs::remove_file(house.file(name));
             make(&house.file(name));
             let refusal = house.refusal();
@@ -131,7 +111,7 @@ async fn what_is_no_regular_file_is_refused_at_once() {
 
 #[tokio::test]
 async fn a_ledger_that_others_may_read_is_warned_of() {
-    let house = stopped().await;
+    let house = House::lived_in(["ada"]).await;
     for (mode, is_warned) in [(0o600, false), (0o640, true), (0o604, true)] {
         let permissions = Permissions::from_mode(mode);
         fs::set_permissions(house.file("ledger.jsonl"), permissions).unwrap();

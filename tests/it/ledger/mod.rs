@@ -16,8 +16,7 @@ mod secret;
 mod snapshots;
 mod torn;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+pub(crate) use crate::fixtures::contents;
 
 /// The ledger `text` with a checksum that is right for its head.
 pub(crate) fn sealed(text: &str) -> String {
@@ -32,19 +31,4 @@ pub(crate) fn ends(ledger: &[u8]) -> Vec<usize> {
     (1..=ledger.len())
         .filter(|end| ledger[end - 1] == b'\n')
         .collect()
-}
-
-/// Every file under `path` with its content, in order.
-pub(crate) fn contents(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(path).unwrap() {
-        let entry = entry.unwrap().path();
-        if entry.is_dir() {
-            found.extend(contents(&entry));
-        } else {
-            found.push((entry.clone(), fs::read(&entry).unwrap()));
-        }
-    }
-    found.sort();
-    found
 }

@@ -9,7 +9,7 @@ use landing_api::ports::{ContactStore, KeyIssuer, StoreError};
 use tokio::time::advance;
 
 use super::ends;
-use super::faults::{FaultyFiles, open_with_faults, set};
+use super::faults::{FaultyFiles, faulty, set};
 use super::power::{PowerFiles, Then};
 use crate::fixtures::{House, Opened, key_record, logged, logged_async};
 
@@ -30,10 +30,7 @@ async fn an_end_in_any_operation_loses_nothing_acknowledged() {
         for end in [End::PowerCut, End::Kill] {
             check_end(&House::new(), operations, end).await;
             // What the clean stop wrote down is not held against what happened since.
-            let house = House::new();
-            let opened = house.open();
-            opened.sign_up("ada").await.unwrap();
-            opened.stop();
+            let house = House::lived_in(["ada"]).await;
             check_end(&house, operations, end).await;
         }
     }
@@ -107,10 +104,7 @@ async fn a_sync_that_loses_what_was_written_loses_nothing_acknowledged() {
         assert_eq!(acknowledged.len(), 99, "{syncs}");
         opened.crash();
         files.cut();
-        let opened = house.open();
-        for name in acknowledged {
-            assert!(opened.has(&name).await, "{syncs}: {name}");
-        }
+        house.open().assert_has_all(acknowledged).await;
     }
 }
 
@@ -133,11 +127,7 @@ async fn what_a_failed_sync_lost_is_written_again_by_the_next_process() {
             }
             opened.crash();
             files.cut();
-            let (opened, log) = house.open_logged();
-            assert!(!log.contains("WARN"), "{syncs}: {log}");
-            for name in acknowledged {
-                assert!(opened.has(&name).await, "{syncs}, {late:?}: {name}");
-            }
+            house.open_quietly().assert_has_all(acknowledged).await;
         }
     }
 }
@@ -147,30 +137,20 @@ async fn a_start_is_not_refused_for_a_failure_that_nobody_was_told_of_before() {
     let house = House::new();
     let files = PowerFiles::new(1);
     let opened = house.try_open(files.tuning()).unwrap();
-    for number in 0..100 {
-        opened.sign_up(&format!("x{number}")).await.unwrap();
-    }
+    let names = (0..100).map(|number| format!("x{number}"));
+    opened.sign_up_all(names.clone()).await;
     opened.crash();
     // What the last process wrote was lost behind its back, and the first sync tells.
     files.fail_sync_after(LEDGER, 0, Then::GoOn);
     house.try_open(files.tuning()).unwrap().crash();
     files.cut();
-    let (opened, log) = house.open_logged();
-    assert!(!log.contains("WARN"), "{log}");
-    for number in 0..100 {
-        assert!(opened.has(&format!("x{number}")).await, "x{number}");
-    }
+    house.open_quietly().assert_has_all(names).await;
 }
 
 #[tokio::test]
 async fn what_a_failed_sync_lost_is_written_again_even_behind_a_clean_stop() {
     for seed in 0..8 {
-        let house = House::new();
-        let opened = house.open();
-        for name in ["ada", "bob"] {
-            opened.sign_up(name).await.unwrap();
-        }
-        opened.stop();
+        let house = House::lived_in(["ada", "bob"]).await;
         // Somebody has put the ledger back since, and the disk does not have all of it.
         let whole = house.ledger();
         let last = ends(&whole)[1];
@@ -183,19 +163,13 @@ async fn what_a_failed_sync_lost_is_written_again_even_behind_a_clean_stop() {
         assert!(log.contains("trying once more"), "{log}");
         opened.unwrap().crash();
         files.cut();
-        let (opened, log) = house.open_logged();
-        assert!(!log.contains("WARN"), "{seed}: {log}");
-        opened.assert_has(&["ada", "bob"], &[]).await;
+        house.open_quietly().assert_has_all(["ada", "bob"]).await;
     }
 }
 
 #[tokio::test]
 async fn damage_that_shows_when_a_start_tries_once_more_can_be_accepted() {
-    let house = House::new();
-    let opened = house.open();
-    for name in ["ada", "bob", "cy"] {
-        opened.sign_up(name).await.unwrap();
-    }
+    let (house, opened) = House::with(["ada", "bob", "cy"]).await;
     opened.crash();
     let whole = house.ledger();
     let mut rotten = whole.clone();
@@ -226,8 +200,7 @@ async fn ledger_and_secret_are_a_whole_copy_at_any_time() {
         for file in ["ledger.jsonl", "secret"] {
             fs::copy(house.file(file), copy.file(file)).unwrap();
         }
-        let (restored, log) = copy.open_logged();
-        assert!(!log.contains("WARN"), "{log}");
+        let restored = copy.open_quietly();
         restored.assert_has(&["ada", name], &["dan"]).await;
     }
 }
@@ -252,10 +225,7 @@ async fn a_start_writes_nothing_to_a_ledger_that_is_marked_to_its_end() {
 
 #[tokio::test]
 async fn a_start_on_a_full_disk_has_everything_and_recovers_alone() {
-    let house = House::new();
-    let files = FaultyFiles::default();
-    let opened = house.try_open(files.tuning()).unwrap();
-    opened.sign_up("ada").await.unwrap();
+    let (house, files, opened) = faulty(["ada"]).await;
     opened.store.issue(key_record(1, None)).await.unwrap();
     // To drop an address takes room.
     opened.sign_up("bob").await.unwrap();
@@ -288,9 +258,7 @@ async fn a_start_on_a_full_disk_has_everything_and_recovers_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_is_logged_once_a_minute_with_the_number_of_failures() {
-    let house = House::new();
-    let files = FaultyFiles::default();
-    let opened = open_with_faults(&house, &files).await;
+    let (_house, files, opened) = faulty(["ada"]).await;
     let full = files.fault(|faults| &faults.disk_full);
     let (_, log) = logged_async(async {
         set(full, true);

@@ -6,15 +6,6 @@ use std::os::unix::fs::PermissionsExt;
 use super::contents;
 use crate::fixtures::House;
 
-/// A house with one contact, stopped.
-async fn lived_in() -> House {
-    let house = House::new();
-    let opened = house.open();
-    opened.sign_up("ada").await.unwrap();
-    opened.stop();
-    house
-}
-
 fn replace_secret(house: &House, bytes: &[u8], mode: u32) {
     fs::write(house.file("secret"), bytes).unwrap();
     fs::set_permissions(house.file("secret"), Permissions::from_mode(mode)).unwrap();
@@ -41,20 +32,18 @@ async fn the_secret_is_made_once_and_stays() {
 
 #[tokio::test]
 async fn a_lost_secret_can_be_restored() {
-    let house = lived_in().await;
+    let house = House::lived_in(["ada"]).await;
     let backup = fs::read(house.file("secret")).unwrap();
     fs::remove_file(house.file("secret")).unwrap();
-    check_refused(
-        &house,
-        &["secret is missing", "from a backup", "accept-new-secret"],
-    );
+    let words = ["secret is missing", "from a backup", "accept-new-secret"];
+    check_refused(&house, &words);
     replace_secret(&house, &backup, 0o600);
     house.open().assert_has(&["ada"], &[]).await;
 }
 
 #[tokio::test]
 async fn a_new_secret_can_be_accepted_instead_of_a_lost_one_for_one_start() {
-    let house = lived_in().await;
+    let house = House::lived_in(["ada"]).await;
     fs::remove_file(house.file("secret")).unwrap();
     check_refused(&house, &["secret is missing"]);
 
@@ -67,16 +56,14 @@ async fn a_new_secret_can_be_accepted_instead_of_a_lost_one_for_one_start() {
     assert!(!house.file("accept-new-secret").exists());
     opened.sign_up("bob").await.unwrap();
     opened.stop();
-    let opened = house.open();
-    opened.assert_has(&["ada", "bob"], &[]).await;
-    opened.stop();
+    house.open().assert_has_all(["ada", "bob"]).await;
     replace_secret(&house, &[6; 32], 0o600);
     check_refused(&house, &["not the secret"]);
 }
 
 #[tokio::test]
 async fn accepting_makes_a_missing_secret() {
-    let house = lived_in().await;
+    let house = House::lived_in(["ada"]).await;
     fs::remove_file(house.file("secret")).unwrap();
     fs::write(house.file("accept-new-secret"), "").unwrap();
     house.open().assert_has(&["ada"], &[]).await;
@@ -86,16 +73,10 @@ async fn accepting_makes_a_missing_secret() {
 
 #[tokio::test]
 async fn a_foreign_secret_is_refused() {
-    let house = lived_in().await;
+    let house = House::lived_in(["ada"]).await;
     replace_secret(&house, &[9; 32], 0o600);
-    check_refused(
-        &house,
-        &[
-            "not the secret that ledger.jsonl was recorded under",
-            "from a backup",
-            "touch",
-        ],
-    );
+    let what = "not the secret that ledger.jsonl was recorded under";
+    check_refused(&house, &[what, "from a backup", "touch"]);
 }
 
 #[tokio::test]
@@ -113,7 +94,7 @@ async fn without_events_any_secret_will_do() {
 
 #[tokio::test]
 async fn a_secret_of_the_wrong_length_or_open_to_others_is_refused() {
-    let house = lived_in().await;
+    let house = House::lived_in(["ada"]).await;
     let right = fs::read(house.file("secret")).unwrap();
     for (bytes, mode, words) in [
         (&[][..], 0o600, "holds 0 bytes instead of 32"),

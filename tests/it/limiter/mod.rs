@@ -8,13 +8,14 @@ mod guarded;
 mod restart;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use landing_api::adapters::limiter::{SledRateLimiter, SledWindowStore, WINDOWS_MAX};
 use landing_api::domain::time::Timestamp;
 use landing_api::ports::Charge;
 use tempfile::TempDir;
 
+pub(crate) use crate::fixtures::copy_dir;
 use crate::fixtures::{peek, policies};
 
 const QUOTA: &str = "3/60s";
@@ -60,19 +61,6 @@ impl Data {
         let copy = Self::new();
         copy_dir(self.0.path(), copy.0.path());
         copy
-    }
-}
-
-pub(crate) fn copy_dir(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_dir(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
     }
 }
 
