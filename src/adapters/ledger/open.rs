@@ -250,3 +250,19 @@ fn list_bad_lines(path: &Path) -> String {
     };
     format!(" ({count} lines are bad: {}{more})", first.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_and_the_disk_may_lack_room() {
+        use io::ErrorKind::{Interrupted, Other, OutOfMemory, StorageFull};
+        for kind in [StorageFull, OutOfMemory] {
+            assert!(has_no_room(&kind.into()), "{kind}");
+        }
+        for kind in [Interrupted, Other] {
+            assert!(!has_no_room(&kind.into()), "{kind}");
+        }
+    }
+}

@@ -96,15 +96,35 @@ mod tests {
         fs::create_dir_all(&group).unwrap();
         let left = || left_in_cgroup(root.path(), Some("/a/b"));
         assert_eq!(left(), None);
-        for (limit, expected) in [("max", None), ("1000", Some(700)), ("200", Some(0))] {
+        assert_eq!(left_in_cgroup(root.path(), None), None);
+        let stat = "anon 300\nfile 500\nfile_mapped 7";
+        for (limit, current, stat, expected) in [
+            ("max", "800", stat, None),
+            ("1000", "800", stat, Some(700)),
+            ("200", "800", stat, Some(0)),
+            // More of its pages are of files than it takes.
+            ("1000", "400", stat, Some(1000)),
+            ("18446744073709551615", "800", stat, Some(u64::MAX - 300)),
+            ("18446744073709551616", "800", stat, None),
+            ("-1", "800", stat, None),
+            ("1000", "", stat, None),
+            ("1000", "800", "file_mapped 7", None),
+        ] {
             for (file, text) in [
                 ("memory.max", limit),
-                ("memory.current", "800"),
-                ("memory.stat", "anon 300\nfile 500\nfile_mapped 7"),
+                ("memory.current", current),
+                ("memory.stat", stat),
             ] {
                 fs::write(group.join(file), format!("{text}\n")).unwrap();
             }
-            assert_eq!(left(), expected, "{limit}");
+            assert_eq!(left(), expected, "{limit} {current} {stat}");
         }
+    }
+
+    #[test]
+    fn the_own_control_group_is_that_of_version_2() {
+        let all = fs::read_to_string("/proc/self/cgroup").unwrap();
+        let unified = all.lines().find_map(|line| line.strip_prefix("0::"));
+        assert_eq!(own_cgroup().as_deref(), unified);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::time::Duration;
@@ -20,8 +22,10 @@ use crate::domain::{
 use crate::ports::{ContactStore, StoreError};
 
 use super::generation::Generation;
-use super::record::{Event, LEDGER};
+use super::open::Tuning;
+use super::record::{Event, Flaw, LEDGER, unfinished};
 use super::store::LedgerStore;
+use super::writer::LedgerWriter;
 
 const NOW: Timestamp = Timestamp::from_ms(1_000);
 
@@ -132,6 +136,42 @@ async fn what_was_imported_twice_with_one_time_is_listed_once() {
         assert_eq!(listed, ["ada@example.com", "bob@example.com"]);
         store.compacted().await.unwrap();
     }
+}
+
+/// A writer on a ledger with one contact, which no thread runs.
+fn writer(root: &tempfile::TempDir) -> LedgerWriter {
+    runtime().block_on(async { drop(open(root).await) });
+    let data_dir = DataDir::open(root.path(), &SystemEntropy).unwrap();
+    super::open::open(&data_dir, &Tuning::default()).unwrap()
+}
+
+#[test]
+fn a_copy_is_gone_on_with_only_while_what_it_is_of_is_the_generation() {
+    for is_replaced in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let mut writer = writer(&root);
+        let plan = writer.plan(writer.ledger.head().secret.clone());
+        let copy = plan.copy(&AtomicBool::new(false)).unwrap();
+        if is_replaced {
+            let file = writer.ledger.to_read().unwrap();
+            let same = Generation::read(file, writer.ledger.length()).unwrap();
+            writer.shared.set_generation(Arc::new(same));
+        }
+        let switched = writer.switch_to(copy);
+        assert_eq!(switched.is_err(), is_replaced, "{switched:?}");
+        let number = if is_replaced { 1 } else { 2 };
+        assert_eq!(writer.ledger.head().generation, number);
+    }
+}
+
+#[test]
+fn a_copy_that_is_stopped_ends_and_leaves_no_file() {
+    let root = tempfile::tempdir().unwrap();
+    let writer = writer(&root);
+    let plan = writer.plan(writer.ledger.head().secret.clone());
+    let stopped = plan.copy(&AtomicBool::new(true)).err().unwrap();
+    assert!(matches!(stopped, Flaw::Io(it) if it.kind() == ErrorKind::Interrupted));
+    assert!(!unfinished(&root.path().join(LEDGER)).exists());
 }
 
 type CommitFuture<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;

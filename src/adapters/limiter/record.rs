@@ -108,6 +108,12 @@ mod tests {
     }
 
     #[test]
+    fn the_size_grows_by_four_bytes_a_bucket() {
+        assert_eq!(stored_bytes(&Window::default()), 23);
+        assert_eq!(stored_bytes(&window()), 31);
+    }
+
+    #[test]
     fn the_form_does_not_change() {
         assert_eq!(encode(&window()), RECORD);
         assert_eq!(decode(&RECORD), Some(window()));

@@ -72,7 +72,26 @@ async fn damage_is_told_with_its_lines_and_what_to_do() {
     house.write_ledger(&damaged);
     let report = verify_ledger(&house.path).unwrap();
     assert_eq!((report.format, report.generation), (None, None));
+    assert_eq!(report.first_bad_lines, [1, 4, 6]);
     assert!(report.damage.unwrap().contains("line 1"));
+}
+
+#[tokio::test]
+async fn the_lines_that_are_not_in_their_place_are_told() {
+    let house = stopped_with_entries().await;
+    let text = house.ledger_text();
+    let lines: Vec<_> = text.split_inclusive('\n').collect();
+    for (kept, bad) in [
+        ([0, 2, 3, 4], 2),
+        ([0, 1, 3, 4], 3),
+        ([0, 1, 1, 2], 3),
+        // A second head.
+        ([0, 0, 1, 2], 2),
+    ] {
+        house.write_ledger(kept.map(|number| lines[number]).concat().as_bytes());
+        let report = verify_ledger(&house.path).unwrap();
+        assert_eq!(report.first_bad_lines, [bad], "{kept:?}");
+    }
 }
 
 /// What becomes of verifying and repairing the ledger in this directory.

@@ -256,6 +256,30 @@ async fn a_start_on_a_full_disk_has_everything_and_recovers_alone() {
     assert!(!house.ledger_text().contains("bob@"));
 }
 
+#[tokio::test]
+async fn a_start_that_cannot_write_the_ledger_anew_is_refused_unless_it_only_lacks_room() {
+    for (lacks_room, is_new_secret, is_refused) in [
+        (true, false, false),
+        (true, true, true),
+        (false, false, true),
+    ] {
+        let (house, files, opened) = faulty(["ada", "zoe"]).await;
+        files.fail_renames(true);
+        opened.forget("zoe").await.unwrap();
+        opened.stop();
+        if lacks_room {
+            files.fail_renames(false);
+            set(files.fault(|faults| &faults.disk_full), true);
+        }
+        if is_new_secret {
+            fs::write(house.file("secret"), [5; 32]).unwrap();
+            fs::write(house.file("accept-new-secret"), "").unwrap();
+        }
+        let started = house.try_open(files.tuning());
+        assert_eq!(started.is_err(), is_refused, "{lacks_room} {is_new_secret}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_outage_is_logged_once_a_minute_with_the_number_of_failures() {
     let (_house, files, opened) = faulty(["ada"]).await;

@@ -356,6 +356,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_update_is_one_of_what_was_created_at_its_time() {
+        let event = |kind: &str, at: u64| {
+            let json = format!(r#"{{"{kind}":{{"email":"a@b.com","at":{at}}}}}"#);
+            serde_json::from_str::<Event>(&json).unwrap()
+        };
+        let creation = event("contact_subscribed", 1);
+        for (kind, at, expected) in [
+            ("contact_seen", 1, true),
+            ("contact_seen", 2, false),
+            ("contact_subscribed", 1, false),
+        ] {
+            let is_update = event(kind, at).is_update_of(&creation);
+            assert_eq!(is_update, expected, "{kind} at {at}");
+        }
+    }
+
+    #[test]
     fn signers_that_this_version_does_not_know_are_refused() {
         let seen = |signers: &str| {
             let json =
