@@ -825,13 +825,3 @@ impl ModelClient for PanickingModelClient {
         panic!("the secret cause");
     }
 }
-
-impl Setup {
-    /// The service before that model.
-    pub(crate) fn with_model(model: Arc<dyn ModelClient>) -> Self {
-        Self {
-            model,
-            ..Self::default()
-        }
-    }
-}

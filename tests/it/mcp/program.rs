@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::binary::{Program, command};
+use crate::program::{Program, command};
 
 #[test]
 fn the_log_names_the_tool_and_the_cause_and_nobody() {
