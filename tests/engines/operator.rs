@@ -222,6 +222,8 @@ async fn wrong_engines_are_named_with_what_to_do() {
     assert_eq!(status, Some(1), "{report}");
     assert!(report.contains("set noeviction"), "{report}");
     assert!(report.contains("tables of an earlier version"), "{report}");
+    site.redis
+        .cli(&["config", "set", "maxmemory-policy", "noeviction"]);
     site.postgres
         .sql("UPDATE landing_meta SET schema = 1")
         .await;

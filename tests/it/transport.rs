@@ -88,15 +88,6 @@ pub(crate) async fn server() -> Server {
     Server::start(Setup::default(), ServerLimits::default()).await
 }
 
-/// A server with so many slots for connections.
-pub(crate) async fn server_of(connections_max: usize) -> Server {
-    let limits = ServerLimits {
-        connections_max,
-        ..ServerLimits::default()
-    };
-    Server::start(Setup::default(), limits).await
-}
-
 type Http2Sender = SendRequest<Empty<Bytes>>;
 type Http2Connection = http2::Connection<TokioIo<TcpStream>, Empty<Bytes>, TokioExecutor>;
 

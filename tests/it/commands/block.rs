@@ -1,75 +1,66 @@
 //! `landing-api block`.
 
-use rustix::process::Signal;
 use serde_json::json;
 
-use super::{alike, private_dir, run};
-use crate::program::{Program, command};
+use super::{alike, run, stopped_house};
+use crate::program::Program;
 
 #[test]
 fn a_network_is_blocked_beside_the_service_and_stays_so_over_a_restart() {
-    let dir = private_dir();
-    let service = Program::start(command(dir.path()).args(["--block", "198.51.100.0/24"]));
+    let (dir, service) = Program::fresh(&["--block", "198.51.100.0/24"]);
     let health = |service: &Program| service.send("GET", "/api/v1/health", "", "");
     assert_eq!(health(&service).0, 200);
-    let added = run(&["block", "add", "127.0.0.1"], dir.path());
+    let added = run("block add 127.0.0.1", dir.path());
     assert_eq!(added.out, "Network  127.0.0.1/32\nResult   blocked\n");
     let (status, refused) = health(&service);
     assert_eq!((status, &refused["code"]), (403, &json!("network_blocked")));
-    let listed = run(&["block", "list"], dir.path());
+    let listed = run("block list", dir.path());
     let rows: Vec<_> = listed.out.lines().collect();
     assert_eq!(rows[0], "Since (UTC)          By       Network");
     assert!(rows[1].ends_with("  command  127.0.0.1/32"), "{rows:?}");
     assert_eq!(rows[2].trim_start(), "flag     198.51.100.0/24");
     listed.check_width();
-    let flag = run(&["block", "remove", "198.51.100.0/24"], dir.path());
-    assert_eq!(flag.status, Some(2));
-    assert!(flag.err.contains("is blocked by --block"), "{flag:?}");
-    let (_, log) = service.stop(Signal::TERM);
+    run("block remove 198.51.100.0/24", dir.path()).refused(2, "is blocked by --block");
+    let log = service.stopped();
     assert!(
         log.contains("operator command=\"block add\" result=\"blocked\""),
         "{log}"
     );
     assert!(!log.contains("198.51.100"), "{log}");
 
-    let service = Program::start(&mut command(dir.path()));
+    let service = Program::on(dir.path());
     assert_eq!(health(&service).0, 403);
-    let removed = run(&["block", "remove", "127.0.0.1", "--json"], dir.path());
+    let removed = run("block remove 127.0.0.1 --json", dir.path());
     assert_eq!(
         removed.json(),
         json!({"network": "127.0.0.1/32", "result": "removed"})
     );
     assert_eq!(health(&service).0, 200);
-    let repeated = [
-        &["block", "add", "192.0.2.0/24", "--json"][..],
-        &["block", "add", "192.0.2.0/24", "--json"],
-    ];
-    assert_eq!(run(repeated[0], dir.path()).json()["result"], "blocked");
-    let ran = alike(dir.path(), service, &repeated);
-    assert_eq!(ran[1].json()["result"], "blocked before");
-    let listed = run(&["block", "list", "--json"], dir.path());
+    let add = "block add 192.0.2.0/24 --json";
+    assert_eq!(run(add, dir.path()).json()["result"], "blocked");
+    for ran in alike(dir.path(), service, &[add]) {
+        assert_eq!(ran.json()["result"], "blocked before");
+    }
+    let listed = run("block list --json", dir.path());
     assert!(listed.err.contains("no service runs"), "{listed:?}");
     assert_eq!(listed.json()["network"], "192.0.2.0/24");
 }
 
 #[test]
 fn wrong_input_is_refused() {
-    let dir = private_dir();
-    drop(Program::start(&mut command(dir.path())));
+    let house = stopped_house();
     for (words, status, message) in [
-        (&["block", "add"][..], 2, "<CIDR>"),
-        (&["block", "add", "9c1f02ab"], 2, "or an address"),
-        (&["block", "add", "192.0.2.7/24"], 2, "write 192.0.2.0/24"),
-        (&["block", "add", "::/0"], 2, "must not be all addresses"),
-        (&["block", "remove", "192.0.2"], 2, "or an address"),
+        ("block add", 2, "<CIDR>"),
+        ("block add 9c1f02ab", 2, "or an address"),
+        ("block add 192.0.2.7/24", 2, "write 192.0.2.0/24"),
+        ("block add ::/0", 2, "must not be all addresses"),
+        ("block remove 192.0.2", 2, "or an address"),
         (
-            &["block", "remove", "192.0.2.0/24"],
+            "block remove 192.0.2.0/24",
             1,
             "no block has this very network",
         ),
     ] {
-        let refused = run(words, dir.path());
-        assert_eq!(refused.status, Some(status), "{refused:?}");
-        assert!(refused.err.contains(message), "{words:?} {refused:?}");
+        run(words, &house.path).refused(status, message);
     }
 }

@@ -288,7 +288,10 @@ fn what_a_client_brought_is_listed_and_erased_by_its_name() {
 fn wrong_filters_are_refused_before_anything_is_opened() {
     let dir = tempfile::tempdir().unwrap();
     for (words, told) in [
-        ("forget a@example.com --since 2026-01-01", "cannot be used with"),
+        (
+            "forget a@example.com --since 2026-01-01",
+            "cannot be used with",
+        ),
         ("forget --from - --signed-by ::1", "cannot be used with"),
         ("forget --yes --until soon", "must be a time such as"),
     ] {

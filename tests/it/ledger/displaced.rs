@@ -124,7 +124,7 @@ async fn health_alone_finds_a_file_of_another_inode() {
 
 #[tokio::test]
 async fn a_stop_on_another_file_is_no_clean_one() {
-    for (name, act, undo) in ACTS {
+    for (_, act, undo) in ACTS {
         let (house, opened) = House::with(["ada"]).await;
         act(&house);
         assert_is_displaced(opened.store.close());
